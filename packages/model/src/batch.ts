@@ -1,0 +1,55 @@
+import type { Labels } from "./labels.js";
+
+/** Forms of a push body after its content encoding is undone. */
+export type PushFormat = "protobuf" | "json" | "legacy_json";
+export type PushEncoding = "identity" | "gzip" | "deflate";
+
+/** One stream of a batch: the rows `rowStart .. rowEnd`, in order of arrival. */
+export interface BatchStream {
+  readonly labels: Labels;
+  /** Canonical label text, the identity of the stream. */
+  readonly text: string;
+  /** Position of the stream in the push it came from. */
+  readonly ordinal: number;
+  readonly rowStart: number;
+  readonly rowEnd: number;
+}
+
+/**
+ * The accepted rows of one push for one tenant, in columns: what a distributor hands to ingesters.
+ * Lines and metadata values are ranges of `bytes`, the decoded body, so nothing was copied per line.
+ */
+export interface Batch {
+  readonly rowCount: number;
+  readonly streams: readonly BatchStream[];
+  /** Whole seconds since the epoch; the rest of each timestamp is in `nanos`. */
+  readonly seconds: Float64Array;
+  /** 0 .. 999,999,999 */
+  readonly nanos: Uint32Array;
+  readonly bytes: Uint8Array;
+  readonly lineStart: Uint32Array;
+  readonly lineLength: Uint32Array;
+  /** Row r has the metadata pairs `metaStart[r] .. metaStart[r+1]`; length: rows + 1 */
+  readonly metaStart: Uint32Array;
+  /** Index into `metaNames` of each pair. */
+  readonly metaName: Uint32Array;
+  readonly metaValueStart: Uint32Array;
+  readonly metaValueLength: Uint32Array;
+  /** Names as stored: sanitised. */
+  readonly metaNames: readonly string[];
+  /** Code of each row's detected level, see levels.ts. */
+  readonly levels: Uint8Array;
+  /** Sum of the line lengths. */
+  readonly lineBytes: number;
+  /** The push as it was received, for the write-ahead log; absent when rows were changed on the way. */
+  readonly source?: BatchSource;
+}
+
+/** A push body as received and which of its rows are not in the batch. */
+export interface BatchSource {
+  readonly format: PushFormat;
+  readonly encoding: PushEncoding;
+  readonly body: Uint8Array;
+  /** Row ordinals of the push that were refused, ascending. */
+  readonly dropped: Uint32Array;
+}

@@ -1,0 +1,61 @@
+/** Every way a request can fail, with the HTTP status it is answered with. Clients branch on the code. */
+export const errorStatus = {
+  invalid_argument: 400,
+  unauthenticated: 401,
+  not_found: 404,
+  method_not_allowed: 405,
+  too_large: 413,
+  unprocessable: 422,
+  rate_limited: 429,
+  cancelled: 499,
+  internal: 500,
+  unavailable: 503,
+  deadline_exceeded: 504,
+} as const;
+
+export type ErrorCode = keyof typeof errorStatus;
+
+/** The one error class: a code to branch on, a text for people, and the HTTP status to answer with. */
+export class SkaldError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown; status?: number }) {
+    super(message, options?.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "SkaldError";
+    this.code = code;
+    this.status = options?.status ?? errorStatus[code];
+  }
+}
+
+export function invalidArgument(message: string, options?: { cause?: unknown }): SkaldError {
+  return new SkaldError("invalid_argument", message, options);
+}
+
+export function notFound(message: string): SkaldError {
+  return new SkaldError("not_found", message);
+}
+
+export function tooLarge(message: string): SkaldError {
+  return new SkaldError("too_large", message);
+}
+
+export function unavailable(message: string, options?: { cause?: unknown }): SkaldError {
+  return new SkaldError("unavailable", message, options);
+}
+
+export function internal(message: string, options?: { cause?: unknown }): SkaldError {
+  return new SkaldError("internal", message, options);
+}
+
+/** The code of anything thrown: that of a SkaldError, `cancelled` for an abort, else `internal`. */
+export function errorCodeOf(error: unknown): ErrorCode {
+  if (error instanceof SkaldError) return error.code;
+  if (error instanceof Error && error.name === "AbortError") return "cancelled";
+  return "internal";
+}
+
+/** Closes an exhaustive switch: the compiler refuses it when a case is missing. */
+export function unreachable(value: never): never {
+  throw new Error(`unreachable: ${JSON.stringify(value)}`);
+}

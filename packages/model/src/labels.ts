@@ -1,0 +1,70 @@
+import { quote } from "./quote.js";
+
+/**
+ * A label set: names sorted by code unit, values aligned with them, no name twice, no empty value.
+ * Immutable; build one with `makeLabels`.
+ */
+export interface Labels {
+  readonly names: readonly string[];
+  readonly values: readonly string[];
+}
+
+export const emptyLabels: Labels = { names: [], values: [] };
+
+/** Sorts the pairs by name and drops empty values; of a name given twice the last value wins. */
+export function makeLabels(pairs: Iterable<readonly [string, string]>): Labels {
+  const byName = new Map<string, string>();
+  for (const [name, value] of pairs) byName.set(name, value);
+  const names: string[] = [];
+  const values: string[] = [];
+  for (const name of [...byName.keys()].sort()) {
+    const value = byName.get(name);
+    if (value === undefined || value === "") continue;
+    names.push(name);
+    values.push(value);
+  }
+  return { names, values };
+}
+
+export function labelsFromObject(object: Readonly<Record<string, string>>): Labels {
+  return makeLabels(Object.entries(object));
+}
+
+/** The value of a label; the empty string when it is absent. */
+export function labelValue(labels: Labels, name: string): string {
+  const at = labels.names.indexOf(name);
+  return at < 0 ? "" : (labels.values[at] as string);
+}
+
+/** The canonical text `{a="b", c="d"}`: the identity of a stream within its tenant, and its sort key. */
+export function formatLabels(labels: Labels): string {
+  const { names, values } = labels;
+  if (names.length === 0) return "{}";
+  let text = `{${names[0]}=${quote(values[0] as string)}`;
+  for (let i = 1; i < names.length; i++) text += `, ${names[i]}=${quote(values[i] as string)}`;
+  return `${text}}`;
+}
+
+export function labelsToObject(labels: Labels): Record<string, string> {
+  const object: Record<string, string> = {};
+  for (let i = 0; i < labels.names.length; i++) {
+    object[labels.names[i] as string] = labels.values[i] as string;
+  }
+  return object;
+}
+
+/** Orders label sets name by name and value by value, a shorter set before its extension. */
+export function compareLabels(a: Labels, b: Labels): number {
+  const shared = Math.min(a.names.length, b.names.length);
+  for (let i = 0; i < shared; i++) {
+    const byName = compareText(a.names[i] as string, b.names[i] as string);
+    if (byName !== 0) return byName;
+    const byValue = compareText(a.values[i] as string, b.values[i] as string);
+    if (byValue !== 0) return byValue;
+  }
+  return a.names.length - b.names.length;
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
