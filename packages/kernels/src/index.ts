@@ -1,1 +1,1 @@
-export {};
+export * from "./raw-push.js";

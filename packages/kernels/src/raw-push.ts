@@ -1,0 +1,35 @@
+/**
+ * A push body as the scan kernels find it: columns of ranges into `bytes`, nothing validated beyond the syntax.
+ * The arrays are the caller's: they are copies, not views of a kernel's memory.
+ */
+export interface RawPush {
+  /** The decoded body, or for JSON the unescaped texts; with padding behind the last byte. */
+  readonly bytes: Uint8Array;
+  readonly streamCount: number;
+  readonly rowCount: number;
+  readonly pairCount: number;
+  /** Protobuf and legacy JSON: the label text `{a="b"}`. JSON: the raw JSON text of the `stream` object, not unescaped. */
+  readonly streamLabelStart: Uint32Array;
+  readonly streamLabelLength: Uint32Array;
+  /** Stream s has the rows `streamRowStart[s] .. streamRowStart[s+1]`; length: streams + 1 */
+  readonly streamRowStart: Uint32Array;
+  /** Whole seconds since the epoch, and the rest in ns. */
+  readonly seconds: Float64Array;
+  readonly nanos: Uint32Array;
+  readonly lineStart: Uint32Array;
+  readonly lineLength: Uint32Array;
+  /** Row r has the structured metadata pairs `metaStart[r] .. metaStart[r+1]`; length: rows + 1 */
+  readonly metaStart: Uint32Array;
+  readonly metaNameStart: Uint32Array;
+  readonly metaNameLength: Uint32Array;
+  readonly metaValueStart: Uint32Array;
+  readonly metaValueLength: Uint32Array;
+}
+
+/** Bounds of one decode; a body beyond them is refused before memory is taken for it. */
+export interface RawPushLimits {
+  readonly maxDecodedBytes: number;
+  readonly maxStreams: number;
+  readonly maxRows: number;
+  readonly maxPairs: number;
+}
