@@ -5,7 +5,16 @@ const rows = [
   ["model", "kernels", "testkit"],
   ["logql", "runtime"],
   ["ring", "storage", "transport"],
-  ["distributor", "ingester", "querier", "frontend", "scheduler", "ruler", "compactor", "index-gateway"],
+  [
+    "distributor",
+    "ingester",
+    "querier",
+    "frontend",
+    "scheduler",
+    "ruler",
+    "compactor",
+    "index-gateway",
+  ],
   ["ui", "cli"],
   ["skald", "test"],
 ];
@@ -28,7 +37,8 @@ for (const name of readdirSync("packages")) {
     if (!allowed) problems.push(`${name} must not import ${dependency}`);
   }
   for (const dependency of own("devDependencies")) {
-    if (dependency !== "testkit") problems.push(`${name} may have only testkit among its dev dependencies, not ${dependency}`);
+    if (dependency !== "testkit")
+      problems.push(`${name} may have only testkit among its dev dependencies, not ${dependency}`);
   }
 }
 if (problems.length > 0) {

@@ -1,0 +1,123 @@
+// Makes a checkout runnable with nothing but Node 20 and npm: the runtime, the dependencies, the build.
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const runtimeVersion = "24.21.0";
+const oldestFastNode = [22, 15];
+
+const name = `node-${process.platform === "win32" ? "win" : process.platform}-${process.arch}`;
+const home = join(root, ".runtime");
+const binary = join(
+  home,
+  "node_modules",
+  name,
+  "bin",
+  process.platform === "win32" ? "node.exe" : "node",
+);
+
+/** This Node, or the one fetched by an earlier build; undefined when neither has zstd. */
+export function builtRuntime() {
+  if (atLeast(process.versions.node, oldestFastNode)) return process.execPath;
+  return existsSync(binary) ? binary : undefined;
+}
+
+/** The Node to run with: this one when it has zstd built in, else the pinned one from the npm registry. */
+export function findRuntime() {
+  const found = builtRuntime();
+  if (found !== undefined) return found;
+  say(
+    `node ${process.versions.node} has no zstd: fetching node ${runtimeVersion} into .runtime (once)`,
+  );
+  mkdirSync(home, { recursive: true });
+  const args = [
+    "install",
+    "--prefix",
+    home,
+    "--no-save",
+    "--ignore-scripts",
+    "--no-audit",
+    "--no-fund",
+    "--loglevel=error",
+  ];
+  const { status } = npm([...args, `${name}@${runtimeVersion}`]);
+  const fetched = builtRuntime();
+  if (status === 0 && fetched !== undefined) return fetched;
+  say("could not fetch it: going on with WASM zstd, which is slower");
+  return process.execPath;
+}
+
+/** Installs what the lockfile names with the pinned pnpm, when the lockfile or Node changed. */
+export function install(node) {
+  const lock = readFileSync(join(root, "pnpm-lock.yaml"));
+  const version = spawnSync(node, ["--version"]).stdout.toString();
+  const want = createHash("sha256").update(lock).update(version).digest("hex");
+  const stamp = join(root, "node_modules", ".skald-install");
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === want) return;
+  const { packageManager } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  say(`installing dependencies with ${packageManager}`);
+  run("npx", npx(["--yes", packageManager, "install", "--frozen-lockfile"]));
+  writeFileSync(stamp, want);
+}
+
+/** Compiles the kernels to WebAssembly and the packages to JavaScript; incremental. */
+export function build(node) {
+  const compiled = existsSync(join(root, "packages", "skald", "dist", "main.js"));
+  if (!compiled) say("building");
+  run("kernels", spawnSync(node, ["packages/kernels/build.mjs"], { cwd: root, stdio: "inherit" }));
+  const tsc = ["node_modules/typescript/bin/tsc", "--build"];
+  run("tsc", spawnSync(node, tsc, { cwd: root, stdio: "inherit" }));
+}
+
+/** Runtime, dependencies and build; returns the Node to run with. */
+export function bootstrap() {
+  const node = findRuntime();
+  install(node);
+  build(node);
+  return node;
+}
+
+export function say(text) {
+  console.error(`skald: ${text}`);
+}
+
+function run(what, result) {
+  if (result.status === 0) return;
+  say(`${what} failed`);
+  process.exit(result.status ?? 1);
+}
+
+function npm(args) {
+  const cli = process.env.npm_execpath ?? "";
+  if (cli.endsWith("npm-cli.js"))
+    return spawnSync(process.execPath, [cli, ...args], { cwd: root, stdio: "inherit" });
+  return spawnSync("npm", args, {
+    cwd: root,
+    stdio: "inherit",
+    shell: process.platform === "win32",
+  });
+}
+
+function npx(args) {
+  // Settings of an outer `npm start` must not reach pnpm.
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([key]) => !/^npm_(config|package|lifecycle)_/i.test(key)),
+  );
+  const keep = Object.entries(process.env).filter(([key]) =>
+    /^npm_config_(registry|cache|https?_proxy|cafile)$/i.test(key),
+  );
+  return spawnSync("npx", args, {
+    cwd: root,
+    env: { ...env, ...Object.fromEntries(keep) },
+    stdio: "inherit",
+    shell: process.platform === "win32",
+  });
+}
+
+function atLeast(version, [major, minor]) {
+  const [a, b] = version.split(".").map(Number);
+  return a > major || (a === major && b >= minor);
+}

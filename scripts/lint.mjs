@@ -1,0 +1,15 @@
+import { spawnSync } from "node:child_process";
+import { root } from "./bootstrap.mjs";
+
+const checks = [
+  [process.execPath, ["scripts/check-layers.mjs"]],
+  [
+    process.execPath,
+    ["node_modules/@biomejs/biome/bin/biome", "check", "--diagnostic-level=error", "."],
+  ],
+  [process.execPath, ["scripts/docs.mjs", "--check"]],
+];
+for (const [command, args] of checks) {
+  const { status } = spawnSync(command, args, { cwd: root, stdio: "inherit" });
+  if (status !== 0) process.exit(status ?? 1);
+}
