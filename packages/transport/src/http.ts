@@ -1,0 +1,53 @@
+import type { IncomingHttpHeaders } from "node:http";
+
+/** A request as endpoints see it: parsed, limited, with a signal that fires when the client leaves. */
+export interface HttpRequest {
+  readonly method: string;
+  /** Path as sent, without the query string. */
+  readonly path: string;
+  /** Variables of the route, decoded. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly headers: IncomingHttpHeaders;
+  /** Query string and form body together, in this order. */
+  readonly params: URLSearchParams;
+  /** Body of a request that is not a form; empty when there is none. */
+  readonly body: Uint8Array;
+  readonly signal: AbortSignal;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+}
+
+export type HttpHandler = (request: HttpRequest) => Promise<HttpResponse> | HttpResponse;
+
+export interface Route {
+  readonly methods: readonly string[];
+  /** Express path, for example `/loki/api/v1/label/:name/values`. */
+  readonly path: string;
+  readonly handler: HttpHandler;
+  /** Value of the `route` label of the request metrics; default: made from the path. */
+  readonly name?: string;
+}
+
+const textType = "text/plain; charset=utf-8";
+
+/** An answer in plain text, never sniffed for another type. */
+export function textResponse(status: number, body: string): HttpResponse {
+  return {
+    status,
+    headers: { "content-type": textType, "x-content-type-options": "nosniff" },
+    body,
+  };
+}
+
+/** An answer in JSON, ended by a line feed. */
+export function jsonResponse(status: number, value: unknown): HttpResponse {
+  return jsonTextResponse(status, `${JSON.stringify(value)}\n`);
+}
+
+export function jsonTextResponse(status: number, body: string | Uint8Array): HttpResponse {
+  return { status, headers: { "content-type": "application/json; charset=UTF-8" }, body };
+}
