@@ -1,1 +1,2 @@
-export {};
+export * from "./segment.js";
+export * from "./segment-range.js";

@@ -1,0 +1,66 @@
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { internal, paddingBytes } from "@skald/model";
+
+/** Bytes of a file or object by range. What it returns has padding behind the last byte and is not reused. */
+export type RangeReader = SyncRangeReader | AsyncRangeReader;
+
+export interface SyncRangeReader {
+  readonly kind: "sync";
+  /** For error texts: a path or a key. */
+  readonly name: string;
+  readonly sizeBytes: number;
+  read(offset: number, length: number): Uint8Array;
+}
+
+export interface AsyncRangeReader {
+  readonly kind: "async";
+  readonly name: string;
+  readonly sizeBytes: number;
+  read(
+    offset: number,
+    length: number,
+    options: { readonly signal: AbortSignal },
+  ): Promise<Uint8Array>;
+}
+
+export interface FileRangeReader extends SyncRangeReader {
+  close(): void;
+}
+
+/** Opens a file for reading by range, for workers: reads block the thread. Throws what the file system throws. */
+export function openFileRange(path: string): FileRangeReader {
+  const fd = openSync(path, "r");
+  return {
+    kind: "sync",
+    name: path,
+    sizeBytes: fstatSync(fd).size,
+    read: (offset, length) => readRange(fd, path, offset, length),
+    close: () => closeSync(fd),
+  };
+}
+
+/** A range reader over bytes in memory, copied on each read so that padding can be promised. */
+export function bytesRange(name: string, bytes: Uint8Array): SyncRangeReader {
+  return {
+    kind: "sync",
+    name,
+    sizeBytes: bytes.byteLength,
+    read: (offset, length) => {
+      const out = new Uint8Array(length + paddingBytes).subarray(0, length);
+      out.set(bytes.subarray(offset, offset + length));
+      return out;
+    },
+  };
+}
+
+function readRange(fd: number, path: string, offset: number, length: number): Uint8Array {
+  const out = Buffer.allocUnsafeSlow(length + paddingBytes);
+  let done = 0;
+  while (done < length) {
+    const got = readSync(fd, out, done, length - done, offset + done);
+    if (got === 0)
+      throw internal(`file ${path} ends at byte ${offset + done}, before the read does`);
+    done += got;
+  }
+  return out.subarray(0, length);
+}

@@ -1,0 +1,83 @@
+import type { Block, Labels, Matcher, RunTable } from "@skald/model";
+
+/**
+ * A sealed file of one tenant and one UTC day, opened: its index is in memory, its pages are read when a block asks
+ * for them. Streams are numbered in the order of their canonical texts, blocks in the order of their rows (by stream,
+ * then time). Whatever reads the file throws `internal`, naming it, when the bytes are not what was written: the
+ * caller sets the segment aside.
+ */
+export interface Segment {
+  readonly id: string;
+  readonly tenant: string;
+  /** Start of the UTC day: ns since the epoch. */
+  readonly baseNs: bigint;
+  /** ns since the epoch, inclusive */
+  readonly minNs: bigint;
+  readonly maxNs: bigint;
+  readonly rowCount: number;
+  readonly sizeBytes: number;
+  readonly streamCount: number;
+  readonly blockCount: number;
+
+  /** Canonical label text of a stream; cached. */
+  text(stream: number): string;
+  /** Labels of a stream; cached. */
+  labels(stream: number): Labels;
+  /** Names of the labels of any stream, sorted. */
+  labelNames(): readonly string[];
+  /** Values that any stream has for the name, sorted; empty when no stream has it. */
+  labelValues(name: string): readonly string[];
+  /** Streams that satisfy every matcher, ascending. Each matcher is tested once per distinct value of its name. */
+  matchStreams(matchers: readonly Matcher[]): Uint32Array;
+
+  /** What is known of a block without reading it; cached. */
+  header(block: number): BlockHeader;
+  /**
+   * A block whose columns are read on demand: from `pages` where they hold them, else by the segment's reader.
+   * With an asynchronous reader the pages must hold every column that is asked for.
+   */
+  block(block: number, pages?: PageSet): Block;
+  /** Reads the pages of the columns of a range of blocks, adjacent pages in one read. Needs a synchronous reader. */
+  readPages(blocks: BlockRange, columns: ColumnSelection): PageSet;
+  /** The same with either reader. */
+  fetchPages(
+    blocks: BlockRange,
+    columns: ColumnSelection,
+    options: { readonly signal: AbortSignal },
+  ): Promise<PageSet>;
+}
+
+/** Header of a sealed block. The rows of each run ascend in time, and each stream has one run. */
+export interface BlockHeader {
+  readonly rowCount: number;
+  readonly runs: RunTable;
+  /** ns since the segment's base, over all runs, inclusive */
+  readonly minTime: number;
+  readonly maxTime: number;
+  /** Bytes of the lines, without metadata. */
+  readonly lineBytes: number;
+  /** Bytes of all pages of the block as stored, and once decompressed. */
+  readonly storedBytes: number;
+  readonly rawBytes: number;
+}
+
+/** The blocks `from .. to)`. */
+export interface BlockRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Columns to read ahead. */
+export interface ColumnSelection {
+  readonly timestamps: boolean;
+  readonly lines: boolean;
+  /** Names of structured metadata, or all of it. */
+  readonly metadata: readonly string[] | "all";
+}
+
+/** Stored bytes of some pages, read ahead; drop it and the memory is free. */
+export interface PageSet {
+  readonly sizeBytes: number;
+  /** The bytes `offset .. offset + length)` of the file, with padding behind them; undefined when not held. */
+  find(offset: number, length: number): Uint8Array | undefined;
+}
