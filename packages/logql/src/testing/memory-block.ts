@@ -1,0 +1,126 @@
+import {
+  type Block,
+  type BytesColumn,
+  dayNs,
+  formatLabels,
+  type Labels,
+  labelsFromObject,
+  type MetadataColumn,
+  paddingBytes,
+  type RunTable,
+} from "@skald/model";
+
+/** One row as tests write it; time in ns since the epoch. */
+export interface PlainRow {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly ts: bigint;
+  readonly line: string | Uint8Array;
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** A block in memory and the stream table that its runs refer to. */
+export interface MemoryBlock {
+  readonly block: Block;
+  readonly streams: readonly Labels[];
+  readonly streamLabels: (stream: number) => Labels;
+}
+
+/**
+ * Builds a block from rows of one UTC day, kept in the given order: neighbours with equal labels share a run.
+ * Metadata names with at most `dictionaryMax` values become dictionary columns (default 16, 0 = all are bytes).
+ */
+export function makeBlock(
+  rows: readonly PlainRow[],
+  options: { dictionaryMax?: number } = {},
+): MemoryBlock {
+  const baseNs = ((rows[0]?.ts ?? 0n) / dayNs) * dayNs;
+  const streams: Labels[] = [];
+  const streamOf = new Map<string, number>();
+  const streamIds = rows.map((row) => {
+    const labels = labelsFromObject(row.labels);
+    const text = formatLabels(labels);
+    const known = streamOf.get(text);
+    if (known !== undefined) return known;
+    streamOf.set(text, streams.length);
+    return streams.push(labels) - 1;
+  });
+  const times = Float64Array.from(rows, (row) => Number(row.ts - baseNs));
+  const lines = bytesColumn(rows.map((row) => row.line));
+  const metadata = metadataColumns(rows, options.dictionaryMax ?? 16);
+  const block: Block = {
+    baseNs,
+    rowCount: rows.length,
+    runs: runTable(streamIds, times, lines),
+    timestamps: () => times,
+    lines: () => lines,
+    metadataNames: () => [...metadata.keys()],
+    metadata: (name) => metadata.get(name),
+  };
+  return { block, streams, streamLabels: (stream) => streams[stream] as Labels };
+}
+
+/** A padded column of the given values. */
+export function bytesColumn(values: readonly (string | Uint8Array)[]): BytesColumn {
+  const encoded = values.map((value) =>
+    typeof value === "string" ? new TextEncoder().encode(value) : value,
+  );
+  const offsets = new Uint32Array(encoded.length + 1);
+  for (let i = 0; i < encoded.length; i++) {
+    offsets[i + 1] = (offsets[i] as number) + (encoded[i] as Uint8Array).length;
+  }
+  const bytes = new Uint8Array((offsets[encoded.length] as number) + paddingBytes);
+  for (let i = 0; i < encoded.length; i++) bytes.set(encoded[i] as Uint8Array, offsets[i]);
+  return { bytes, offsets };
+}
+
+function metadataColumns(
+  rows: readonly PlainRow[],
+  dictionaryMax: number,
+): ReadonlyMap<string, MetadataColumn> {
+  const columns = new Map<string, MetadataColumn>();
+  const names = new Set(rows.flatMap((row) => Object.keys(row.metadata ?? {})));
+  for (const name of [...names].sort()) {
+    const values = rows.map((row) => row.metadata?.[name] ?? "");
+    const dictionary = [...new Set(values)];
+    columns.set(
+      name,
+      dictionary.length <= dictionaryMax
+        ? {
+            kind: "dictionary",
+            dictionary,
+            codes: Uint8Array.from(values, (value) => dictionary.indexOf(value)),
+          }
+        : { kind: "bytes", ...bytesColumn(values) },
+    );
+  }
+  return columns;
+}
+
+function runTable(streamIds: readonly number[], times: Float64Array, lines: BytesColumn): RunTable {
+  const starts: number[] = [];
+  streamIds.forEach((id, row) => {
+    if (row === 0 || id !== streamIds[row - 1]) starts.push(row);
+  });
+  const count = starts.length;
+  const rowStart = Uint32Array.from([...starts, streamIds.length]);
+  const slices = starts.map((from, i) => [from, rowStart[i + 1] as number] as const);
+  return {
+    count,
+    stream: Uint32Array.from(starts, (row) => streamIds[row] as number),
+    rowStart,
+    minTime: Float64Array.from(slices, ([from, to]) => Math.min(...times.subarray(from, to))),
+    maxTime: Float64Array.from(slices, ([from, to]) => Math.max(...times.subarray(from, to))),
+    lineBytes: Float64Array.from(
+      slices,
+      ([from, to]) => (lines.offsets[to] as number) - (lines.offsets[from] as number),
+    ),
+  };
+}
+
+/** The selection of every row of a block. */
+export function allRows(block: Block): { rows: Uint32Array; count: number } {
+  return {
+    rows: Uint32Array.from({ length: block.rowCount }, (_, row) => row),
+    count: block.rowCount,
+  };
+}
