@@ -10,4 +10,5 @@ export * from "./matcher.js";
 export * from "./quote.js";
 export * from "./regex.js";
 export * from "./size.js";
+export * from "./stats.js";
 export * from "./time.js";

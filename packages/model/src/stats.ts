@@ -1,0 +1,59 @@
+/** What one side of a query (ingesters or the store) was asked to read; counts and bytes. */
+export interface ReadStats {
+  /** Segments and heads that could hold rows of the query. */
+  sources: number;
+  /** Sources that were opened and scanned. */
+  sourcesScanned: number;
+  /** Batches of rows or partial results that the scans answered with. */
+  batches: number;
+  linesSent: number;
+  /** Read from unsealed heads. */
+  headBytes: number;
+  headLines: number;
+  /** Read from sealed blocks, after decompression. */
+  decompressedBytes: number;
+  decompressedLines: number;
+  /** Stored bytes of the blocks that were read. */
+  compressedBytes: number;
+  /** Rows left out because another source has them too. */
+  duplicates: number;
+  /** Lines that every stage let pass. */
+  postFilterLines: number;
+  /** ns spent waiting for bytes of the store. */
+  downloadNs: number;
+}
+
+export interface QueryStats {
+  readonly ingester: ReadStats;
+  readonly store: ReadStats;
+  readonly ingestersReached: number;
+  /** Streams that the selectors matched. */
+  readonly streams: number;
+  readonly execSeconds: number;
+  readonly queueSeconds: number;
+  readonly entriesReturned: number;
+  readonly splits: number;
+  readonly shards: number;
+}
+
+export function emptyReadStats(): ReadStats {
+  return {
+    sources: 0,
+    sourcesScanned: 0,
+    batches: 0,
+    linesSent: 0,
+    headBytes: 0,
+    headLines: 0,
+    decompressedBytes: 0,
+    decompressedLines: 0,
+    compressedBytes: 0,
+    duplicates: 0,
+    postFilterLines: 0,
+    downloadNs: 0,
+  };
+}
+
+/** Adds `more` to `total`, field by field. */
+export function addReadStats(total: ReadStats, more: ReadStats): void {
+  for (const key of Object.keys(total) as (keyof ReadStats)[]) total[key] += more[key];
+}
