@@ -1,1 +1,11 @@
-export {};
+export * from "./bounded-queue.js";
+export * from "./buildinfo.js";
+export * from "./deadline.js";
+export * from "./log.js";
+export * from "./metrics.js";
+export * from "./repeat.js";
+export * from "./retry.js";
+export * from "./semaphore.js";
+export * from "./service.js";
+export * from "./service-group.js";
+export * from "./sleep.js";

@@ -1,0 +1,183 @@
+import { describe, expect, it } from "@jest/globals";
+import { BoundedQueue } from "./bounded-queue.js";
+import { deadline } from "./deadline.js";
+import { repeat } from "./repeat.js";
+import { retry } from "./retry.js";
+import { Semaphore } from "./semaphore.js";
+import { sleep } from "./sleep.js";
+
+describe("Semaphore", () => {
+  it("grants in order of arrival and counts weights", async () => {
+    const semaphore = new Semaphore(3);
+    const order: string[] = [];
+    const first = await semaphore.acquire({ permits: 2 });
+    const big = semaphore.acquire({ permits: 3 }).then((release) => {
+      order.push("big");
+      release();
+    });
+    const small = semaphore.acquire().then((release) => {
+      order.push("small");
+      release();
+    });
+    expect(semaphore.tryAcquire()).toBeUndefined();
+    expect(semaphore.waiting).toBe(2);
+    first();
+    first();
+    await Promise.all([big, small]);
+    expect(order).toEqual(["big", "small"]);
+    expect(semaphore.free).toBe(3);
+  });
+
+  it("lets the next one through when the first waiter gives up", async () => {
+    const semaphore = new Semaphore(2);
+    const held = await semaphore.acquire();
+    const abort = new AbortController();
+    const big = semaphore.acquire({ permits: 2, signal: abort.signal });
+    const small = semaphore.acquire();
+    abort.abort(new Error("gave up"));
+    await expect(big).rejects.toThrow("gave up");
+    (await small)();
+    held();
+    expect(semaphore.free).toBe(2);
+  });
+
+  it("gives the permit back when the task throws", async () => {
+    const semaphore = new Semaphore(1);
+    await expect(semaphore.run(() => Promise.reject(new Error("boom")))).rejects.toThrow("boom");
+    expect(await semaphore.run(async () => semaphore.free)).toBe(0);
+    expect(semaphore.free).toBe(1);
+  });
+
+  it("refuses more permits than there are", async () => {
+    await expect(new Semaphore(1).acquire({ permits: 2 })).rejects.toThrow("2 permits asked");
+    expect(() => new Semaphore(0)).toThrow("needs permits");
+  });
+});
+
+describe("BoundedQueue", () => {
+  it("keeps order, refuses when full, and ends after close", async () => {
+    const queue = new BoundedQueue<number>({ maxItems: 2 });
+    expect([queue.push(1), queue.push(2), queue.push(3)]).toEqual([true, true, false]);
+    const put = queue.put(3);
+    expect(await queue.take()).toBe(1);
+    await put;
+    queue.close();
+    expect(queue.push(4)).toBe(false);
+    await expect(queue.put(4)).rejects.toMatchObject({ code: "unavailable" });
+    expect([await queue.take(), await queue.take(), await queue.take()]).toEqual([2, 3, undefined]);
+  });
+
+  it("wakes one taker per item, and all at close", async () => {
+    const queue = new BoundedQueue<string>({ maxItems: 9 });
+    const takers = [queue.take(), queue.take(), queue.take()];
+    queue.push("a");
+    queue.push("b");
+    expect(await Promise.all(takers.slice(0, 2))).toEqual(["a", "b"]);
+    queue.close();
+    expect(await takers[2]).toBeUndefined();
+  });
+
+  it("lets a taker give up", async () => {
+    const queue = new BoundedQueue<string>({ maxItems: 1 });
+    const abort = new AbortController();
+    const gone = queue.take(abort.signal);
+    const stays = queue.take();
+    abort.abort(new Error("gone"));
+    await expect(gone).rejects.toThrow("gone");
+    queue.push("a");
+    expect(await stays).toBe("a");
+  });
+});
+
+describe("retry", () => {
+  const failTimes = (times: number) => async (attempt: number) => {
+    if (attempt < times) throw new Error(`try ${attempt}`);
+    return attempt;
+  };
+
+  it("doubles the pause up to the longest, with jitter", async () => {
+    const pauses: number[] = [];
+    const record = async (ms: number): Promise<void> => void pauses.push(ms);
+    const options = { maxRetries: 9, minBackoffMs: 100, maxBackoffMs: 1000, sleep: record };
+    expect(await retry(failTimes(5), { ...options, random: () => 0 })).toBe(5);
+    expect(pauses).toEqual([50, 100, 200, 400, 500]);
+    pauses.length = 0;
+    await retry(failTimes(2), { ...options, random: () => 0.5 });
+    expect(pauses).toEqual([75, 150]);
+  });
+
+  it("throws the last error when tries are used up or cannot help", async () => {
+    const options = { minBackoffMs: 1, maxBackoffMs: 1, sleep: async () => undefined };
+    await expect(retry(failTimes(9), { ...options, maxRetries: 2 })).rejects.toThrow("try 2");
+    const fatal = retry(failTimes(9), { ...options, maxRetries: 2, isRetriable: () => false });
+    await expect(fatal).rejects.toThrow("try 0");
+  });
+
+  it("stops waiting when aborted", async () => {
+    const abort = new AbortController();
+    const options = { maxRetries: 9, minBackoffMs: 1e9, maxBackoffMs: 1e9, signal: abort.signal };
+    const running = retry(failTimes(1), { ...options, onRetry: () => abort.abort(new Error("x")) });
+    await expect(running).rejects.toThrow("x");
+  });
+});
+
+describe("repeat", () => {
+  it("goes on after an error until it is aborted", async () => {
+    const abort = new AbortController();
+    const errors: unknown[] = [];
+    let runs = 0;
+    const task = (): void => {
+      if (++runs === 3) abort.abort();
+      if (runs === 2) throw new Error("second");
+    };
+    const onError = (error: unknown): void => void errors.push(error);
+    await repeat(task, {
+      pauseMs: 1e9,
+      signal: abort.signal,
+      onError,
+      sleep: async () => undefined,
+    });
+    expect(runs).toBe(3);
+    expect(errors).toEqual([new Error("second")]);
+  });
+});
+
+describe("deadline", () => {
+  const whenAborted = (signal: AbortSignal): Promise<unknown> =>
+    new Promise((resolve) => {
+      signal.addEventListener("abort", () => resolve(signal.reason), { once: true });
+    });
+
+  it("aborts with deadline_exceeded", async () => {
+    const keepAlive = setTimeout(() => undefined, 5000);
+    const { signal } = deadline({ timeoutMs: 1, message: "query took longer than 1ms" });
+    expect(await whenAborted(signal)).toMatchObject({
+      code: "deadline_exceeded",
+      message: "query took longer than 1ms",
+    });
+    clearTimeout(keepAlive);
+  });
+
+  it("follows its parent until cleared", () => {
+    const parent = new AbortController();
+    const reason = new Error("client gone");
+    const running = deadline({ timeoutMs: 0, message: "", signal: parent.signal });
+    const done = deadline({ timeoutMs: 1e9, message: "", signal: parent.signal });
+    done.clear();
+    parent.abort(reason);
+    expect(running.signal.reason).toBe(reason);
+    expect(done.signal.aborted).toBe(false);
+    const late = deadline({ timeoutMs: 0, message: "", signal: parent.signal });
+    expect(late.signal.aborted).toBe(true);
+  });
+});
+
+describe("sleep", () => {
+  it("rejects with the reason of the signal", async () => {
+    const abort = new AbortController();
+    const sleeping = sleep(1e12, abort.signal);
+    abort.abort(new Error("awake"));
+    await expect(sleeping).rejects.toThrow("awake");
+    await expect(sleep(1e12, abort.signal)).rejects.toThrow("awake");
+  });
+});

@@ -1,0 +1,138 @@
+import { invalidArgument, SkaldError } from "@skald/model";
+import { destination, type Logger as PinoLogger, pino } from "pino";
+import { formatLogfmt } from "./logfmt.js";
+
+/**
+ * Writes facts as lines: `log.info("flushed chunk", { tenant, entries, bytes })`. The level is shared by a logger and
+ * all its children and can be changed while the process runs.
+ */
+export interface Logger {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+  /** A logger that adds these fields to each line. */
+  child(fields: LogFields): Logger;
+  /** Whether a line of this level would be written: ask before building costly fields. */
+  isEnabled(level: LogLevel): boolean;
+  level(): LogLevel;
+  /** Accepts the four names of levels; throws `invalid_argument` with the text of `POST /log_level` otherwise. */
+  setLevel(level: string): void;
+}
+
+export const logLevels = ["debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/** An Error in the field `error` becomes its message, code and causes; the stack only where it is a bug. */
+export type LogFields = Readonly<Record<string, unknown>>;
+
+export interface LogOptions {
+  readonly level?: LogLevel;
+  /** One JSON object or one line of `key=value` pairs per message. */
+  readonly format?: "json" | "logfmt";
+  /** Where the lines go: a file descriptor, or for tests anything that takes text. */
+  readonly target?: "stdout" | "stderr" | { write(line: string): void };
+  /** Told of each line written, to count them. */
+  readonly onLine?: (level: LogLevel) => void;
+}
+
+/** The root logger of the process. Writes synchronously, so that the last line before a crash is there. */
+export function createLogger(options: LogOptions = {}): Logger {
+  const shared: SharedLevel = { rank: rankOf(options.level ?? "info"), onLine: options.onLine };
+  const lines = pino(
+    {
+      level: "debug",
+      base: null,
+      messageKey: "msg",
+      timestamp: () => `,"ts":"${new Date().toISOString()}"`,
+      formatters: { level: (level) => ({ level }) },
+    },
+    targetOf(options),
+  );
+  return wrap(lines, shared);
+}
+
+/** A logger that drops everything: for tests and tools. */
+export function silentLogger(): Logger {
+  return createLogger({ level: "error", target: { write: () => undefined } });
+}
+
+interface SharedLevel {
+  rank: number;
+  readonly onLine: ((level: LogLevel) => void) | undefined;
+}
+
+// pino's children keep the level they were born with, so the level is held here and pino writes all it gets.
+function wrap(lines: PinoLogger, shared: SharedLevel): Logger {
+  const write = (level: LogLevel, message: string, fields: LogFields | undefined): void => {
+    if (rankOf(level) < shared.rank) return;
+    shared.onLine?.(level);
+    if (fields === undefined) lines[level](message);
+    else lines[level](printable(fields), message);
+  };
+  return {
+    debug: (message, fields) => write("debug", message, fields),
+    info: (message, fields) => write("info", message, fields),
+    warn: (message, fields) => write("warn", message, fields),
+    error: (message, fields) => write("error", message, fields),
+    child: (fields) => wrap(lines.child(printable(fields)), shared),
+    isEnabled: (level) => rankOf(level) >= shared.rank,
+    level: () => logLevels[shared.rank] as LogLevel,
+    setLevel: (level) => {
+      if (!isLogLevel(level)) throw invalidArgument(`unrecognized log level "${level}"`);
+      shared.rank = rankOf(level);
+    },
+  };
+}
+
+function targetOf(options: LogOptions): { write(line: string): void } {
+  const target = options.target ?? "stderr";
+  const stream =
+    typeof target === "string"
+      ? destination({ fd: target === "stdout" ? 1 : 2, sync: true })
+      : target;
+  if (options.format !== "logfmt") return stream;
+  return {
+    write: (line) => {
+      stream.write(`${formatLogfmt(JSON.parse(line) as Record<string, unknown>)}\n`);
+    },
+  };
+}
+
+function rankOf(level: LogLevel): number {
+  return logLevels.indexOf(level);
+}
+
+/** Whether the text names a level. */
+export function isLogLevel(text: string): text is LogLevel {
+  return (logLevels as readonly string[]).includes(text);
+}
+
+/** Errors as text and bigints as numbers in text; everything else as it is. */
+function printable(fields: LogFields): Record<string, unknown> {
+  const out: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(fields)) {
+    if (typeof value === "bigint") out[key] = value.toString();
+    else if (value instanceof Error) Object.assign(out, errorFields(key, value));
+    else out[key] = value;
+  }
+  return out;
+}
+
+function errorFields(key: string, error: Error): Record<string, unknown> {
+  const out: Record<string, unknown> = { [key]: messageWithCauses(error) };
+  if (error instanceof SkaldError) out.code = error.code;
+  else if (error.stack !== undefined) out.stack = error.stack;
+  return out;
+}
+
+/** `read chunk x: connection refused`: the message and those of its causes, up to eight deep. */
+export function messageWithCauses(error: unknown): string {
+  const messages: string[] = [];
+  let current = error;
+  for (let depth = 0; depth < 8 && current !== undefined && current !== null; depth++) {
+    messages.push(current instanceof Error ? current.message : String(current));
+    current = current instanceof Error ? current.cause : undefined;
+  }
+  return messages.join(": ");
+}

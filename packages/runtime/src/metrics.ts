@@ -1,0 +1,111 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { BuildInfo } from "./buildinfo.js";
+
+/** Seconds; the buckets that dashboards of request durations expect. */
+export const durationBucketsSeconds: readonly number[] = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100,
+];
+
+/**
+ * The registry of one process. Names are given without the namespace: `metrics.counter("distributor_lines_received_total", ...)`
+ * is `loki_distributor_lines_received_total`. Asking again for a name gives the same metric, because several services
+ * count into one (`discarded_samples_total`). Count per batch, not per line.
+ */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #namespace: string;
+  readonly #known = new Map<string, { kind: string; labels: string; metric: unknown }>();
+
+  constructor(options: { namespace?: string } = {}) {
+    this.#namespace = options.namespace ?? "loki";
+  }
+
+  counter(name: string, help: string, labels: readonly string[] = []): Counter<string> {
+    return this.#once(
+      "counter",
+      name,
+      labels,
+      () => new Counter(this.#settings(name, help, labels)),
+    );
+  }
+
+  gauge(name: string, help: string, labels: readonly string[] = []): Gauge<string> {
+    return this.#once("gauge", name, labels, () => new Gauge(this.#settings(name, help, labels)));
+  }
+
+  /** A gauge that is asked for its value when the metrics are read. */
+  gaugeOf(name: string, help: string, read: () => number): void {
+    const settings = this.#settings(name, help, []);
+    this.#once("read gauge", name, [], () => {
+      return new Gauge({
+        ...settings,
+        collect() {
+          this.set(read());
+        },
+      });
+    });
+  }
+
+  /** A histogram; buckets default to those of request durations in seconds. */
+  histogram(
+    name: string,
+    help: string,
+    labels: readonly string[] = [],
+    buckets: readonly number[] = durationBucketsSeconds,
+  ): Histogram<string> {
+    const settings = { ...this.#settings(name, help, labels), buckets: [...buckets] };
+    return this.#once("histogram", name, labels, () => new Histogram(settings));
+  }
+
+  /** Adds the metrics of the process and `<namespace>_build_info`. Call once, for the process that is served. */
+  collectProcess(build: BuildInfo): void {
+    collectDefaultMetrics({ register: this.#registry });
+    const labels = { version: build.version, revision: build.revision, branch: build.branch };
+    const named = { ...labels, goversion: build.goVersion };
+    this.gauge("build_info", "What runs: always 1, told by its labels.", Object.keys(named)).set(
+      named,
+      1,
+    );
+  }
+
+  /** What `GET /metrics` answers: OpenMetrics when the client's Accept header names it, else Prometheus text. */
+  async read(accept = ""): Promise<{ contentType: string; text: string }> {
+    const text = await this.#registry.metrics();
+    if (!accept.includes("application/openmetrics-text"))
+      return { contentType: Registry.PROMETHEUS_CONTENT_TYPE, text };
+    return { contentType: Registry.OPENMETRICS_CONTENT_TYPE, text: toOpenMetrics(text) };
+  }
+
+  #settings(name: string, help: string, labels: readonly string[]) {
+    const labelNames = [...labels];
+    return { name: `${this.#namespace}_${name}`, help, labelNames, registers: [this.#registry] };
+  }
+
+  #once<M>(kind: string, name: string, labels: readonly string[], create: () => M): M {
+    const wanted = [...labels].sort().join(",");
+    const known = this.#known.get(name);
+    if (known === undefined) {
+      const metric = create();
+      this.#known.set(name, { kind, labels: wanted, metric });
+      return metric;
+    }
+    if (known.kind !== kind || known.labels !== wanted)
+      throw new Error(`metric ${name} is already a ${known.kind} with labels ${known.labels}`);
+    return known.metric as M;
+  }
+}
+
+// prom-client's own OpenMetrics mode renames the counters of the registry for good, so the text is rewritten instead.
+function toOpenMetrics(text: string): string {
+  const counters = new Set<string>();
+  for (const match of text.matchAll(/^# TYPE (\S+) counter$/gm)) counters.add(match[1] as string);
+  const lines = text.split("\n").filter((line) => line !== "");
+  const rewritten = lines.map((line) => {
+    const head = /^# (HELP|TYPE) (\S+) (.*)$/.exec(line);
+    if (head === null || !counters.has(head[2] as string)) return line;
+    const [, word, name = "", rest] = head;
+    if (name.endsWith("_total")) return `# ${word} ${name.slice(0, -"_total".length)} ${rest}`;
+    return word === "TYPE" ? `# TYPE ${name} unknown` : line;
+  });
+  return `${rewritten.join("\n")}\n# EOF\n`;
+}

@@ -1,0 +1,72 @@
+import { type Waiter, waitIn } from "./wait-list.js";
+
+/** Grants at most `permits` at a time, first come first served; a waiter that is aborted leaves the queue. */
+export class Semaphore {
+  readonly #permits: number;
+  #free: number;
+  readonly #waiters: Waiter[] = [];
+
+  constructor(permits: number) {
+    if (!(permits > 0)) throw new RangeError(`a semaphore needs permits, got ${permits}`);
+    this.#permits = permits;
+    this.#free = permits;
+  }
+
+  /** Permits that nobody holds. */
+  get free(): number {
+    return this.#free;
+  }
+
+  /** Callers that wait. */
+  get waiting(): number {
+    return this.#waiters.length;
+  }
+
+  /** Takes permits and returns what gives them back (once); rejects with the signal's reason. */
+  async acquire(options: { permits?: number; signal?: AbortSignal } = {}): Promise<() => void> {
+    const permits = options.permits ?? 1;
+    if (permits > this.#permits)
+      throw new RangeError(`${permits} permits asked of a semaphore of ${this.#permits}`);
+    options.signal?.throwIfAborted();
+    const release = this.tryAcquire(permits);
+    if (release !== undefined) return release;
+    await waitIn(this.#waiters, permits, options.signal, () => this.#grant());
+    return this.#releaser(permits);
+  }
+
+  /** Takes permits if they are free and nobody waits; undefined otherwise. */
+  tryAcquire(permits = 1): (() => void) | undefined {
+    if (this.#waiters.length > 0 || permits > this.#free) return undefined;
+    this.#free -= permits;
+    return this.#releaser(permits);
+  }
+
+  /** Runs the task while holding one permit. */
+  async run<T>(task: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const release = await this.acquire(signal === undefined ? {} : { signal });
+    try {
+      return await task();
+    } finally {
+      release();
+    }
+  }
+
+  #releaser(permits: number): () => void {
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      this.#free += permits;
+      this.#grant();
+    };
+  }
+
+  #grant(): void {
+    for (let next = this.#waiters[0]; next !== undefined; next = this.#waiters[0]) {
+      if (next.permits > this.#free) return;
+      this.#waiters.shift();
+      this.#free -= next.permits;
+      next.resolve();
+    }
+  }
+}
