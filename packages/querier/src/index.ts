@@ -1,1 +1,2 @@
-export {};
+export * from "./querier.js";
+export type { SegmentCatalog } from "./source-finder.js";

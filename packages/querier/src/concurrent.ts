@@ -1,0 +1,38 @@
+/**
+ * Runs `work` over the items, at most `width` at a time, in their order. The first failure aborts the signal given
+ * to the others and is what the promise rejects with.
+ */
+export async function runConcurrently<Item>(
+  items: Iterable<Item>,
+  width: number,
+  signal: AbortSignal,
+  work: (item: Item, signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const stop = new AbortController();
+  const both = AbortSignal.any([signal, stop.signal]);
+  const iterator = items[Symbol.iterator]();
+  const lane = async () => {
+    for (let next = iterator.next(); !next.done; next = iterator.next())
+      await work(next.value, both);
+  };
+  const lanes = Array.from({ length: width }, async () => {
+    try {
+      await lane();
+    } catch (error) {
+      stop.abort();
+      throw error;
+    }
+  });
+  const results = await Promise.allSettled(lanes);
+  const failures = results
+    .filter((result) => result.status === "rejected")
+    .map((result) => result.reason as unknown);
+  if (failures.length === 0) return;
+  // Those that were stopped because another failed say `cancelled`: the cause is the other one.
+  if (signal.aborted) throw signal.reason;
+  throw failures.find((error) => !isCancelled(error)) ?? failures[0];
+}
+
+function isCancelled(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "cancelled";
+}

@@ -1,0 +1,79 @@
+import type { Block, HeadRef, Labels, Matcher, RunTable } from "@skald/model";
+import { compileMatchers } from "@skald/model";
+import { openHeadBlock } from "./head-block.js";
+import type { BlockRange, ColumnSelection, PageSet, Segment } from "./segment.js";
+import { parseStreamText } from "./stream-text.js";
+
+/** Streams, block headers and blocks of one day of one tenant: a sealed segment or an unsealed head. */
+export interface Source {
+  readonly id: string;
+  readonly kind: "segment" | "head";
+  /** Start of the UTC day, ns since the epoch. */
+  readonly baseNs: bigint;
+  readonly blockCount: number;
+  /** One flag per stream number: 1 for the streams that satisfy every matcher. */
+  select(matchers: readonly Matcher[]): Uint8Array;
+  labels(stream: number): Labels;
+  /** Canonical label text. */
+  text(stream: number): string;
+  runs(block: number): RunTable;
+  block(block: number, pages?: PageSet): Block;
+  /** Reads columns of a range of blocks ahead, in few reads; undefined when they are in memory anyway. */
+  readPages(blocks: BlockRange, columns: ColumnSelection): PageSet | undefined;
+  /** Stored bytes of a block; 0 when it is in memory. */
+  storedBytes(block: number): number;
+}
+
+/** A segment as a source. Its reader must be synchronous. */
+export function segmentSource(segment: Segment): Source {
+  return {
+    id: segment.id,
+    kind: "segment",
+    baseNs: segment.baseNs,
+    blockCount: segment.blockCount,
+    select: (matchers) => {
+      const flags = new Uint8Array(segment.streamCount);
+      for (const stream of segment.matchStreams(matchers)) flags[stream] = 1;
+      return flags;
+    },
+    labels: (stream) => segment.labels(stream),
+    text: (stream) => segment.text(stream),
+    runs: (block) => segment.header(block).runs,
+    block: (block, pages) => segment.block(block, pages),
+    readPages: (blocks, columns) => segment.readPages(blocks, columns),
+    storedBytes: (block) => segment.header(block).storedBytes,
+  };
+}
+
+/** A head as a source; it knows only the streams that the ingester selected. */
+export function openHead(ref: HeadRef): Source {
+  const texts = new Map<number, string>();
+  let streamLimit = 0;
+  for (let i = 0; i < ref.streams.length; i++) {
+    const stream = ref.streams[i] as number;
+    texts.set(stream, ref.texts[i] as string);
+    streamLimit = Math.max(streamLimit, stream + 1);
+  }
+  const blocks = ref.blocks.map(openHeadBlock);
+  const text = (stream: number) => texts.get(stream) ?? "{}";
+  return {
+    id: ref.id,
+    kind: "head",
+    baseNs: blocks[0]?.baseNs ?? 0n,
+    blockCount: blocks.length,
+    select: (matchers) => {
+      const matches = compileMatchers(matchers);
+      const flags = new Uint8Array(streamLimit);
+      for (const [stream, streamText] of texts) {
+        if (matches(parseStreamText(streamText))) flags[stream] = 1;
+      }
+      return flags;
+    },
+    labels: (stream) => parseStreamText(text(stream)),
+    text,
+    runs: (block) => (blocks[block] as Block).runs,
+    block: (block) => blocks[block] as Block,
+    readPages: () => undefined,
+    storedBytes: () => 0,
+  };
+}

@@ -1,0 +1,44 @@
+import { type Labels, makeLabels } from "@skald/model";
+import { LRUCache } from "lru-cache";
+
+const cache = new LRUCache<string, Labels>({ max: 100_000 });
+
+/** The labels of a canonical label text, as `formatLabels` printed it; cached, because texts come again and again. */
+export function parseStreamText(text: string): Labels {
+  const known = cache.get(text);
+  if (known !== undefined) return known;
+  const labels = makeLabels(pairsOf(text));
+  cache.set(text, labels);
+  return labels;
+}
+
+function* pairsOf(text: string): Generator<[string, string]> {
+  const pair = /([^={}," ]+)="((?:[^"\\]|\\.)*)"/gsu;
+  for (const [, name = "", quoted = ""] of text.matchAll(pair)) yield [name, unquote(quoted)];
+}
+
+const named: Readonly<Record<string, string>> = {
+  a: "\x07",
+  b: "\b",
+  f: "\f",
+  n: "\n",
+  r: "\r",
+  t: "\t",
+  v: "\v",
+  "\\": "\\",
+  '"': '"',
+};
+
+/** Undoes `quote`. */
+function unquote(text: string): string {
+  if (!text.includes("\\")) return text;
+  return text.replace(
+    /\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))/gsu,
+    (_, x?: string, u?: string, long?: string, char?: string) => {
+      const hex = x ?? u ?? long;
+      return hex === undefined
+        ? (named[char as string] ?? (char as string))
+        : String.fromCodePoint(Number.parseInt(hex, 16));
+    },
+  );
+}
