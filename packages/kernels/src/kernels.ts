@@ -1,0 +1,42 @@
+import type { LevelOptions } from "./level-names.js";
+import type { RawPush, RawPushLimits } from "./raw-push.js";
+import type { ContainsOptions, Selection } from "./selection.js";
+
+/** Every kernel that exists in two forms, the twin in TypeScript and the compiled one; both behave the same. */
+export interface Kernels {
+  readonly form: "wasm" | "twin";
+
+  decodeSnappy(body: Uint8Array, maxBytes: number): Uint8Array;
+
+  decodeSnappyProtobufPush(body: Uint8Array, limits: RawPushLimits): RawPush;
+
+  scanJsonPush(body: Uint8Array, limits: RawPushLimits): RawPush;
+
+  detectLevels(
+    bytes: Uint8Array,
+    lineStart: Uint32Array,
+    lineLength: Uint32Array,
+    rows: number,
+    out: Uint8Array,
+    options: LevelOptions,
+  ): void;
+
+  selectContains(
+    bytes: Uint8Array,
+    offsets: Uint32Array,
+    rows: number,
+    needle: Uint8Array,
+    selection: Selection,
+    options: ContainsOptions,
+  ): void;
+
+  indexOfBytes(bytes: Uint8Array, needle: Uint8Array, from?: number): number;
+
+  hashRows(
+    bytes: Uint8Array,
+    offsets: Uint32Array,
+    rows: number,
+    high: Uint32Array,
+    low: Uint32Array,
+  ): void;
+}
