@@ -11,4 +11,5 @@ export * from "./quote.js";
 export * from "./regex.js";
 export * from "./size.js";
 export * from "./stats.js";
+export * from "./stream-text.js";
 export * from "./time.js";

@@ -1,8 +1,7 @@
 import type { Block, HeadRef, Labels, Matcher, RunTable } from "@skald/model";
-import { compileMatchers } from "@skald/model";
+import { compileMatchers, parseStreamText } from "@skald/model";
 import { openHeadBlock } from "./head-block.js";
 import type { BlockRange, ColumnSelection, PageSet, Segment } from "./segment.js";
-import { parseStreamText } from "./stream-text.js";
 
 /** Streams, block headers and blocks of one day of one tenant: a sealed segment or an unsealed head. */
 export interface Source {

@@ -1,5 +1,5 @@
-import { type Labels, makeLabels } from "@skald/model";
 import { LRUCache } from "lru-cache";
+import { type Labels, makeLabels } from "./labels.js";
 
 const cache = new LRUCache<string, Labels>({ max: 100_000 });
 

@@ -1,0 +1,20 @@
+import type { LogResult, Plan, QueryResult } from "@skald/logql";
+import type { Matcher, QueryStats } from "@skald/model";
+
+/** What the frontend asks of a querier, near or far. */
+export interface QueryBackend {
+  query(
+    request: { readonly tenants: readonly string[]; readonly plan: Plan },
+    signal: AbortSignal,
+  ): Promise<{ readonly result: QueryResult | LogResult; readonly stats: QueryStats }>;
+  /** Canonical label texts of the streams of each tenant; both times inclusive, ns since the epoch. */
+  streams(
+    request: {
+      readonly tenants: readonly string[];
+      readonly selectors: readonly (readonly Matcher[])[];
+      readonly fromNs: bigint;
+      readonly toNs: bigint;
+    },
+    signal: AbortSignal,
+  ): Promise<readonly { readonly tenant: string; readonly texts: readonly string[] }[]>;
+}

@@ -1,0 +1,74 @@
+import type { Expr, LogExpr, MetricExpr, RangeAggregation } from "@skald/logql";
+import { formatGoDuration, formatPrometheusDuration, invalidArgument } from "@skald/model";
+import type { QueryTenantLimits } from "./limits.js";
+
+/** Refuses a query that its tenant's limits forbid; the texts are the reference's. */
+export function checkQueryLimits(
+  expr: Expr,
+  range: { readonly startNs: bigint; readonly endNs: bigint; readonly limit: number },
+  limits: QueryTenantLimits,
+): void {
+  checkLength(range.endNs - range.startNs, limits);
+  if (expr.kind === "log") checkEntries(range.limit, limits);
+  const aggregations = expr.kind === "log" ? [] : rangesOf(expr);
+  for (const { rangeNs } of aggregations) {
+    if (limits.maxRangeNs === 0n || rangeNs <= limits.maxRangeNs) continue;
+    throw invalidArgument(
+      `[interval] value exceeds limit: [${formatPrometheusDuration(rangeNs)}] > [${formatPrometheusDuration(limits.maxRangeNs)}]`,
+    );
+  }
+  checkMatchers(expr.kind === "log" ? [expr] : aggregations.map(({ log }) => log), limits);
+}
+
+export function checkLength(lengthNs: bigint, limits: QueryTenantLimits): void {
+  if (limits.maxLengthNs === 0n || lengthNs <= limits.maxLengthNs) return;
+  throw invalidArgument(
+    `the query time range exceeds the limit (query length: ${formatGoDuration(lengthNs)}, limit: ${formatPrometheusDuration(limits.maxLengthNs)})`,
+  );
+}
+
+function checkEntries(limit: number, { maxEntriesPerQuery: max }: QueryTenantLimits): void {
+  if (max === 0 || limit <= max) return;
+  throw invalidArgument(
+    `max entries limit per query exceeded, limit > max_entries_limit_per_query (${limit} > ${max})`,
+  );
+}
+
+function checkMatchers(logs: readonly LogExpr[], limits: QueryTenantLimits): void {
+  const { maxMatchersPerQuery: max, requiredLabels, minLabels } = limits;
+  const count = logs.reduce((sum, log) => sum + log.matchers.length, 0);
+  if (max > 0 && count > max) {
+    throw invalidArgument(
+      `max streams matchers per query exceeded, matchers-count > limit (${count} > ${max})`,
+    );
+  }
+  for (const { matchers } of logs) {
+    const present = matchers.map((matcher) => matcher.name);
+    const missing = requiredLabels.filter((name) => !present.includes(name));
+    if (missing.length > 0) {
+      throw invalidArgument(
+        `stream selector is missing required matchers [${missing.join(", ")}], labels present in the query were [${present.join(", ")}]`,
+      );
+    }
+    if (present.length < minLabels) {
+      throw invalidArgument(
+        `stream selector has less label matchers than required: (present: [${present.join(", ")}], number_present: ${present.length}, required_number_label_matchers: ${minLabels})`,
+      );
+    }
+  }
+}
+
+function rangesOf(expr: MetricExpr): RangeAggregation[] {
+  switch (expr.kind) {
+    case "range_aggregation":
+      return [expr];
+    case "vector_aggregation":
+    case "label_replace":
+      return rangesOf(expr.inner);
+    case "binary":
+      return [...rangesOf(expr.left), ...rangesOf(expr.right)];
+    case "literal":
+    case "vector":
+      return [];
+  }
+}

@@ -1,0 +1,219 @@
+import {
+  defaultQueryLimits,
+  type Expr,
+  formatQuery,
+  type LogExpr,
+  type LogResult,
+  parseQuery,
+  planQuery,
+  type QueryParams,
+  type QueryResult,
+} from "@skald/logql";
+import {
+  type Clock,
+  invalidArgument,
+  type Labels,
+  labelValue,
+  type Matcher,
+  nowNs,
+  parseStreamText,
+  type QueryStats,
+  SkaldError,
+} from "@skald/model";
+import { deadline } from "@skald/runtime";
+import type { QueryBackend } from "./backend.js";
+import { checkLength, checkQueryLimits } from "./check-limits.js";
+import { combineLimits, type QueryTenantLimits } from "./limits.js";
+import type { InstantParams, RangeParams } from "./params.js";
+
+export interface FrontendDeps {
+  readonly backend: QueryBackend;
+  readonly limitsOf: (tenant: string) => QueryTenantLimits;
+  readonly clock: Clock;
+}
+
+export interface Answer {
+  readonly result: QueryResult | LogResult;
+  readonly stats: QueryStats;
+}
+
+/** Range of a question about labels or streams; both inclusive, ns since the epoch. */
+export interface TimeRange {
+  readonly startNs: bigint;
+  readonly endNs: bigint;
+}
+
+const tenantLabel = "__tenant_id__";
+
+/** Takes queries from clients: parses, limits, plans, and passes them to a querier. */
+export class Frontend {
+  readonly #backend: QueryBackend;
+  readonly #limitsOf: (tenant: string) => QueryTenantLimits;
+  readonly #clock: Clock;
+
+  constructor(deps: FrontendDeps) {
+    this.#backend = deps.backend;
+    this.#limitsOf = deps.limitsOf;
+    this.#clock = deps.clock;
+  }
+
+  nowNs(): bigint {
+    return nowNs(this.#clock);
+  }
+
+  async queryRange(
+    tenants: readonly string[],
+    params: RangeParams,
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    const expr = parseQuery(params.query);
+    return this.#run(tenants, expr, params, signal);
+  }
+
+  /** Only metric queries; a log query is refused. */
+  async queryInstant(
+    tenants: readonly string[],
+    params: InstantParams,
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    const expr = parseQuery(params.query);
+    if (expr.kind === "log") {
+      throw invalidArgument(
+        "log queries are not supported as an instant query type, please change your query to a range query type",
+      );
+    }
+    const { timeNs, limit, direction } = params;
+    const range = { startNs: timeNs, endNs: timeNs, stepNs: 0n, intervalNs: 0n, limit, direction };
+    return this.#run(tenants, expr, range, signal);
+  }
+
+  async labelNames(
+    tenants: readonly string[],
+    query: string,
+    range: TimeRange,
+    signal: AbortSignal,
+  ): Promise<string[]> {
+    const names = new Set<string>();
+    for (const { labels } of await this.#streams(tenants, selectorsOf(query), range, signal)) {
+      for (const name of labels.names) names.add(name);
+    }
+    if (tenants.length > 1 && names.size > 0) names.add(tenantLabel);
+    return [...names].sort();
+  }
+
+  async labelValues(
+    tenants: readonly string[],
+    name: string,
+    query: string,
+    range: TimeRange,
+    signal: AbortSignal,
+  ): Promise<string[]> {
+    if (tenants.length > 1 && name === tenantLabel) return [...tenants];
+    const values = new Set<string>();
+    for (const { labels } of await this.#streams(tenants, selectorsOf(query), range, signal)) {
+      values.add(labelValue(labels, name));
+    }
+    values.delete("");
+    return [...values].sort();
+  }
+
+  /** Label sets of the streams that any of the selectors matches. */
+  async series(
+    tenants: readonly string[],
+    matches: readonly string[],
+    range: TimeRange,
+    signal: AbortSignal,
+  ): Promise<Record<string, string>[]> {
+    const groups = [...new Set(matches)];
+    const selectors = groups.flatMap((match) => selectorsOf(match, groups.length === 1));
+    const streams = await this.#streams(tenants, selectors, range, signal);
+    return streams.map(({ tenant, labels }) => {
+      const object: Record<string, string> = tenants.length > 1 ? { [tenantLabel]: tenant } : {};
+      labels.names.forEach((name, i) => {
+        object[name] = labels.values[i] as string;
+      });
+      return object;
+    });
+  }
+
+  format(query: string): string {
+    return formatQuery(parseQuery(query));
+  }
+
+  async #run(
+    tenants: readonly string[],
+    expr: Expr,
+    params: QueryParams,
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    const limits = this.#limits(tenants);
+    checkQueryLimits(expr, params, limits);
+    const range = clampLookback(params, limits, this.nowNs());
+    const plan = planQuery(expr, range, {
+      ...defaultQueryLimits,
+      maxSeries: limits.maxSeries === 0 ? Number.MAX_SAFE_INTEGER : limits.maxSeries,
+    });
+    return this.#withTimeout(limits, signal, (bounded) =>
+      this.#backend.query({ tenants, plan }, bounded),
+    );
+  }
+
+  async #streams(
+    tenants: readonly string[],
+    selectors: readonly (readonly Matcher[])[],
+    { startNs, endNs }: TimeRange,
+    signal: AbortSignal,
+  ): Promise<{ tenant: string; labels: Labels }[]> {
+    const limits = this.#limits(tenants);
+    checkLength(endNs - startNs, limits);
+    const request = { tenants, selectors, fromNs: startNs, toNs: endNs };
+    const found = await this.#withTimeout(limits, signal, (bounded) =>
+      this.#backend.streams(request, bounded),
+    );
+    return found.flatMap(({ tenant, texts }) =>
+      texts.map((text) => ({ tenant, labels: parseStreamText(text) })),
+    );
+  }
+
+  #limits(tenants: readonly string[]): QueryTenantLimits {
+    return combineLimits(tenants.map((tenant) => this.#limitsOf(tenant)));
+  }
+
+  async #withTimeout<T>(
+    limits: QueryTenantLimits,
+    signal: AbortSignal,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const message =
+      "request timed out, decrease the duration of the request or add more label matchers (prefer exact match over regex match) to reduce the amount of data processed";
+    const bounded = deadline({ timeoutMs: limits.timeoutMs, message, signal });
+    try {
+      return await work(bounded.signal);
+    } catch (error) {
+      const reason: unknown = bounded.signal.reason;
+      if (bounded.signal.aborted && reason instanceof SkaldError) throw reason;
+      throw error;
+    } finally {
+      bounded.clear();
+    }
+  }
+}
+
+/** A query that begins before the look-back window begins with the window. */
+function clampLookback(params: QueryParams, limits: QueryTenantLimits, now: bigint): QueryParams {
+  if (limits.maxLookbackNs === 0n) return params;
+  const oldest = now - limits.maxLookbackNs;
+  if (params.startNs >= oldest || params.stepNs === 0n) return params;
+  return { ...params, startNs: oldest, endNs: params.endNs < oldest ? oldest : params.endNs };
+}
+
+/** The selector of a `query` or `match[]` parameter; none means everything, and `{}` does where it stands alone. */
+function selectorsOf(query: string, alone = true): Matcher[][] {
+  const text = query.trim();
+  if (text === "" || (alone && /^\{\s*\}$/.test(text))) return [];
+  if (/^\{\s*\}$/.test(text)) throw invalidArgument("0 matchers in group: {}");
+  const expr = parseQuery(text);
+  if (expr.kind !== "log" || expr.stages.length > 0)
+    throw invalidArgument("only label matchers are supported");
+  return [[...(expr as LogExpr).matchers]];
+}

@@ -1,0 +1,125 @@
+import { invalidArgument, nsPerSecond, SkaldError } from "@skald/model";
+import {
+  type HttpRequest,
+  type HttpResponse,
+  jsonResponse,
+  jsonTextResponse,
+  parseTenants,
+  type Route,
+  type TenantOptions,
+} from "@skald/transport";
+import { encodeQueryResult, text } from "./encode.js";
+import { encodeLegacyStreams } from "./encode-legacy.js";
+import type { Frontend, TimeRange } from "./frontend.js";
+import { parseBounds, parseInstantParams, parseRangeParams } from "./params.js";
+
+export interface QueryRouteOptions extends TenantOptions {
+  readonly multiTenantQueries: boolean;
+}
+
+const readMethods = ["GET", "POST"];
+const labelsSinceNs = 6n * 3600n * nsPerSecond;
+const seriesSinceNs = 3600n * nsPerSecond;
+
+/** The query API, under the published and the reference's path names. */
+export function queryRoutes(frontend: Frontend, options: QueryRouteOptions): Route[] {
+  const tenantsOf = (request: HttpRequest): string[] => {
+    const tenants = parseTenants(request.headers["x-scope-orgid"], options);
+    if (tenants.length > 1 && !options.multiTenantQueries)
+      throw invalidArgument("multiple org IDs present");
+    return tenants;
+  };
+  const range = (request: HttpRequest, sinceNs: bigint): TimeRange =>
+    checkedBounds(request.params, frontend.nowNs(), sinceNs);
+  const param = (request: HttpRequest, name: string) => request.params.get(name) ?? "";
+
+  const queryRange = async (request: HttpRequest): Promise<HttpResponse> => {
+    const tenants = tenantsOf(request);
+    const params = parseRangeParams(request.params, frontend.nowNs());
+    const { result, stats } = await frontend.queryRange(tenants, params, request.signal);
+    return jsonTextResponse(
+      200,
+      encodeQueryResult(result, stats, { categorize: wantsCategories(request) }),
+    );
+  };
+  const query = async (request: HttpRequest): Promise<HttpResponse> => {
+    const tenants = tenantsOf(request);
+    const params = parseInstantParams(request.params, frontend.nowNs());
+    const { result, stats } = await frontend.queryInstant(tenants, params, request.signal);
+    return jsonTextResponse(200, encodeQueryResult(result, stats, { categorize: false }));
+  };
+  const labels = async (request: HttpRequest): Promise<HttpResponse> => {
+    const span = range(request, labelsSinceNs);
+    return success(
+      await frontend.labelNames(tenantsOf(request), param(request, "query"), span, request.signal),
+    );
+  };
+  const labelValues = async (request: HttpRequest): Promise<HttpResponse> => {
+    const span = range(request, labelsSinceNs);
+    const name = request.variables.name as string;
+    const query = param(request, "query");
+    return success(
+      await frontend.labelValues(tenantsOf(request), name, query, span, request.signal),
+    );
+  };
+  const series = async (request: HttpRequest): Promise<HttpResponse> => {
+    const tenants = tenantsOf(request);
+    const matches = [...request.params.getAll("match[]"), ...request.params.getAll("match")];
+    if (matches.length === 0)
+      throw invalidArgument("no match[] parameter provided: give at least one stream selector");
+    return success(
+      await frontend.series(tenants, matches, range(request, seriesSinceNs), request.signal),
+    );
+  };
+  const legacyQuery = async (request: HttpRequest): Promise<HttpResponse> => {
+    const tenants = tenantsOf(request);
+    const params = parseRangeParams(request.params, frontend.nowNs());
+    const { result, stats } = await frontend.queryRange(tenants, params, request.signal);
+    if (result.kind !== "streams") {
+      throw invalidArgument(
+        "rpc error: code = Code(400) desc = legacy endpoints only support streams result type",
+      );
+    }
+    return jsonTextResponse(200, encodeLegacyStreams(result, stats));
+  };
+
+  const v1 = ["/service/api/v1", "/loki/api/v1"];
+  const legacy = ["/api/legacy", "/api/prom"];
+  const at = (prefixes: readonly string[], path: string, handler: Route["handler"]): Route[] =>
+    prefixes.map((prefix) => ({ methods: readMethods, path: prefix + path, handler }));
+  return [
+    ...at(v1, "/query_range", queryRange),
+    ...at(v1, "/query", query),
+    ...at([...v1], "/labels", labels),
+    ...at([...v1, ...legacy], "/label", labels),
+    ...at([...v1, ...legacy], "/label/:name/values", labelValues),
+    ...at([...v1, ...legacy], "/series", series),
+    ...at(legacy, "/query", legacyQuery),
+    ...at(v1, "/format_query", (request) => formatQuery(frontend, param(request, "query"))),
+  ];
+}
+
+function checkedBounds(params: URLSearchParams, nowNs: bigint, sinceNs: bigint): TimeRange {
+  const range = parseBounds(params, nowNs, sinceNs);
+  if (range.endNs < range.startNs)
+    throw invalidArgument("end timestamp must not be before or equal to start time");
+  return range;
+}
+
+function formatQuery(frontend: Frontend, query: string): HttpResponse {
+  try {
+    return jsonResponse(200, { status: "success", data: frontend.format(query) });
+  } catch (error) {
+    if (!(error instanceof SkaldError)) throw error;
+    return jsonResponse(error.status, { status: "invalid-query", error: error.message });
+  }
+}
+
+function success(data: unknown): HttpResponse {
+  return jsonTextResponse(200, `${text({ status: "success", data })}\n`);
+}
+
+function wantsCategories(request: HttpRequest): boolean {
+  const flags = String(request.headers["x-loki-response-encoding-flags"] ?? "");
+  return flags.split(",").some((flag) => flag.trim() === "categorize-labels");
+}
