@@ -19,16 +19,26 @@ export type ErrorCode = keyof typeof errorStatus;
 export class SkaldError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
+  /** Facts beside the text, such as the position of a parse error; its shape belongs to whoever throws. */
+  readonly detail: unknown;
 
-  constructor(code: ErrorCode, message: string, options?: { cause?: unknown; status?: number }) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options?: { cause?: unknown; status?: number; detail?: unknown },
+  ) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = "SkaldError";
     this.code = code;
     this.status = options?.status ?? errorStatus[code];
+    this.detail = options?.detail;
   }
 }
 
-export function invalidArgument(message: string, options?: { cause?: unknown }): SkaldError {
+export function invalidArgument(
+  message: string,
+  options?: { cause?: unknown; detail?: unknown },
+): SkaldError {
   return new SkaldError("invalid_argument", message, options);
 }
 

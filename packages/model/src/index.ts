@@ -9,6 +9,7 @@ export * from "./levels.js";
 export * from "./matcher.js";
 export * from "./quote.js";
 export * from "./regex.js";
+export type { Needles } from "./regex-needles.js";
 export * from "./size.js";
 export * from "./stats.js";
 export * from "./stream-text.js";
