@@ -20,7 +20,7 @@ export class BlockReader {
 
   constructor(source: Source, needs: ColumnNeeds, wanted: readonly { readonly block: number }[]) {
     this.#source = source;
-    this.#columns = needs;
+    this.#columns = { ...needs, metadata: needs.metadata === true ? "all" : needs.metadata };
     this.#wanted = new Set(wanted.map(({ block }) => block));
   }
 

@@ -139,9 +139,6 @@ function equalBytes(a: BytesColumn, rowA: number, b: BytesColumn, rowB: number):
 function metadataText(column: MetadataColumn | undefined, row: number): string {
   if (column === undefined) return "";
   if (column.kind === "dictionary") return column.dictionary[column.codes[row] as number] ?? "";
-  return Buffer.from(
-    column.bytes.buffer,
-    column.bytes.byteOffset,
-    column.bytes.byteLength,
-  ).latin1Slice(column.offsets[row], column.offsets[row + 1]);
+  const value = column.bytes.subarray(column.offsets[row], column.offsets[row + 1]);
+  return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("latin1");
 }

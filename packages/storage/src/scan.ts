@@ -126,7 +126,7 @@ export function scanLog(
 function viewOf(source: Source, task: ScanTask, fromNs: bigint, toNs: bigint) {
   const from = Number(fromNs - source.baseNs);
   const to = Number(toNs - source.baseNs);
-  const matchers = task.plan.kind === "log" ? task.plan.log.matchers : task.plan.matchers;
+  const matchers = "log" in task.plan ? task.plan.log.matchers : task.plan.matchers;
   const flags = source.select(matchers);
   const candidates: Candidate[] = [];
   const { blocks = { from: 0, to: source.blockCount }, exclusions = noExclusions } = task;
@@ -144,7 +144,7 @@ function viewOf(source: Source, task: ScanTask, fromNs: bigint, toNs: bigint) {
     excludedOf,
     excludedRows: candidates.reduce((sum, { block }) => sum + (excludedOf(block)?.length ?? 0), 0),
     streamCount: flags.reduce((sum, flag) => sum + flag, 0),
-    streams: streamTable(source, task.tenantLabel),
+    streams: streamLabels(source, task.tenantLabel),
     selectionOf: ({ block, runs }: Candidate) => {
       const excluded = excludedOf(block);
       return excluded === undefined ? { runs } : { runs, excluded };
@@ -152,17 +152,15 @@ function viewOf(source: Source, task: ScanTask, fromNs: bigint, toNs: bigint) {
   };
 }
 
-function streamTable(source: Source, tenant: string | undefined): StreamLabels {
-  if (tenant === undefined) return source;
+function streamLabels(source: Source, tenant: string | undefined): StreamLabels {
+  if (tenant === undefined) return (stream) => source.labels(stream);
   const renamed = new Map<number, Labels>();
-  return {
-    labels: (stream) => {
-      const known = renamed.get(stream);
-      if (known !== undefined) return known;
-      const labels = withTenantLabel(source.labels(stream), tenant);
-      renamed.set(stream, labels);
-      return labels;
-    },
+  return (stream) => {
+    const known = renamed.get(stream);
+    if (known !== undefined) return known;
+    const labels = withTenantLabel(source.labels(stream), tenant);
+    renamed.set(stream, labels);
+    return labels;
   };
 }
 

@@ -1,0 +1,93 @@
+import { invalidArgument } from "@skald/model";
+import {
+  type BuildInfo,
+  describeNotRunning,
+  formatServices,
+  type Logger,
+  type Metrics,
+  type NamedState,
+} from "@skald/runtime";
+import {
+  type HttpRequest,
+  type HttpResponse,
+  jsonResponse,
+  type Route,
+  textResponse,
+} from "@skald/transport";
+
+export type ConfigMode = "full" | "diffs" | "defaults";
+
+export interface StatusDeps {
+  readonly build: BuildInfo;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly services: () => readonly NamedState[];
+  /** The text of `GET /ready` while the process must not get traffic; undefined when it may. */
+  readonly notReady: () => string | undefined;
+  /** Configuration as YAML. */
+  readonly configYaml: (mode: ConfigMode) => string;
+}
+
+/** What every process answers about itself, without a tenant. */
+export function statusRoutes(deps: StatusDeps): Route[] {
+  const { log, metrics } = deps;
+  const get = (path: string, handler: Route["handler"]): Route => ({
+    methods: ["GET"],
+    path,
+    handler,
+  });
+  const ready = () => {
+    const reason = deps.notReady() ?? describeNotRunning(deps.services());
+    return reason === undefined ? textResponse(200, "ready\n") : textResponse(503, reason);
+  };
+  const logLevel = () => jsonResponse(200, { message: `Current log level is ${log.level()}` });
+  const readMetrics = async (request: HttpRequest): Promise<HttpResponse> => {
+    const { contentType, text } = await metrics.read(request.headers.accept);
+    return { status: 200, headers: { "content-type": contentType }, body: text };
+  };
+  return [
+    get("/ready", ready),
+    get("/metrics", readMetrics),
+    get("/config", (request) =>
+      textResponse(200, deps.configYaml(configMode(request.params.get("mode")))),
+    ),
+    get("/services", () => textResponse(200, formatServices(deps.services()))),
+    get("/log_level", logLevel),
+    { methods: ["POST"], path: "/log_level", handler: (request) => setLogLevel(log, request) },
+    ...["/service/api/v1", "/loki/api/v1"].map((prefix) =>
+      get(`${prefix}/status/buildinfo`, () => jsonResponse(200, buildInfoBody(deps.build))),
+    ),
+  ];
+}
+
+function configMode(mode: string | null): ConfigMode {
+  switch (mode) {
+    case null:
+    case "":
+      return "full";
+    case "diff":
+    case "diffs":
+      return "diffs";
+    case "defaults":
+      return "defaults";
+    default:
+      throw invalidArgument(`unknown mode "${mode}": use diffs or defaults`);
+  }
+}
+
+function setLogLevel(log: Logger, request: HttpRequest): HttpResponse {
+  const level = request.params.get("log_level") ?? "";
+  try {
+    log.setLevel(level);
+  } catch (error) {
+    return jsonResponse(400, {
+      status: "failed",
+      message: error instanceof Error ? error.message : String(error),
+    });
+  }
+  return jsonResponse(200, { status: "success", message: `Log level set to ${level}` });
+}
+
+function buildInfoBody({ version, revision, branch, buildUser, buildDate, goVersion }: BuildInfo) {
+  return { version, revision, branch, buildUser, buildDate, goVersion };
+}

@@ -1,0 +1,145 @@
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { DuckDBInstance } from "@duckdb/node-api";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { getJson, type QueryAnswer, queryNumber, queryStreams } from "./client.js";
+import { makeFolder, removeFolders, startServer, type TestServer, waitFor } from "./server.js";
+
+let server: TestServer;
+let file: string;
+let lines: string[];
+
+beforeAll(async () => {
+  const folder = makeFolder();
+  server = await startServer(folder);
+  // A log that a real system wrote; each line is made unique so that equal ones are told apart.
+  const source = ["/var/log/dpkg.log", "/var/log/bootstrap.log", "/var/log/alternatives.log"].find(
+    existsSync,
+  );
+  if (source === undefined) throw new Error("no system log to push: install a package first");
+  lines = readFileSync(source, "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .slice(0, 500)
+    .map((line, i) => `${line} #${i}`);
+  file = join(folder, "system.log");
+  writeFileSync(file, lines.join("\n"));
+});
+
+afterAll(async () => {
+  await server.kill("SIGTERM");
+  removeFolders();
+});
+
+describe("a system log through real clients", () => {
+  it.each([
+    ["pino", "pino.js", [], (line: string) => (JSON.parse(line) as { msg: string }).msg],
+    ["winston-protobuf", "winston.js", ["protobuf"], (line: string) => line],
+    ["winston-json", "winston.js", ["json"], (line: string) => line],
+  ] as const)("%s", async (app, script, args, textOf) => {
+    await runClient(script, [server.url, file, ...args]);
+    await waitFor(
+      async () =>
+        (await queryNumber(server.url, `sum(count_over_time({app="${app}"}[1h]))`)) >= lines.length,
+    );
+    const streams = await queryStreams(server.url, `{app="${app}"}`, { direction: "forward" });
+    const rows = streams
+      .flatMap(({ values }) => [...values])
+      .sort((a, b) => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0));
+    expect(rows.map(([, line]) => textOf(line)).sort()).toEqual([...lines].sort());
+    for (const { stream, values } of streams) {
+      expect(stream).toMatchObject({ app, service_name: app });
+      const times = values.map(([time]) => BigInt(time));
+      expect(times).toEqual([...times].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)));
+    }
+  });
+
+  it("curl, as the README has it", async () => {
+    const body = `{"streams":[{"stream":{"app":"web"},"values":[["${BigInt(Date.now()) * 1_000_000n}","hello level=info"]]}]}`;
+    await run("curl", [
+      "-sf",
+      "-H",
+      "Content-Type: application/json",
+      `${server.url}/loki/api/v1/push`,
+      "--data",
+      body,
+    ]);
+    const query = [
+      "-sfG",
+      `${server.url}/loki/api/v1/query_range`,
+      "--data-urlencode",
+      'query={app="web"} |= "hello"',
+    ];
+    const answer = JSON.parse(await run("curl", query)) as QueryAnswer;
+    expect(answer.data.result).toMatchObject([
+      {
+        stream: { app: "web", service_name: "web", detected_level: "info" },
+        values: [[expect.any(String), "hello level=info"]],
+      },
+    ]);
+  });
+
+  it("lists what was pushed", async () => {
+    const values = await getJson<{ data: string[] }>(server.url, "/loki/api/v1/label/app/values");
+    expect(values.data).toEqual(["pino", "web", "winston-json", "winston-protobuf"]);
+    const series = await getJson<{ data: object[] }>(server.url, "/loki/api/v1/series", {
+      "match[]": '{app="web"}',
+    });
+    expect(series.data).toEqual([{ app: "web", service_name: "web" }]);
+  });
+
+  it("can be read by DuckDB from the store, with the same counts, times and lines", async () => {
+    const flushed = await fetch(`${server.url}/flush`, { method: "POST" });
+    expect(flushed.status).toBe(204);
+    const files = join(server.folder, "chunks", "tenant=*", "date=*", "*.parquet");
+    const db = await (await DuckDBInstance.create(":memory:")).connect();
+    const select = async (sql: string) => (await db.runAndReadAll(sql)).getRows();
+    const from = `FROM read_parquet('${files}', union_by_name=true)`;
+    const [[count, min, max]] = (await select(
+      `SELECT count(*), epoch_us(min(timestamp)), epoch_us(max(timestamp)) ${from} WHERE labels.app = 'winston-json'`,
+    )) as [[bigint, bigint, bigint]];
+    const streams = await queryStreams(server.url, '{app="winston-json"}', {
+      direction: "forward",
+    });
+    const values = streams
+      .flatMap((stream) => [...stream.values])
+      .sort((a, b) => (a[0] < b[0] ? -1 : 1));
+    expect(Number(count)).toBe(
+      await queryNumber(server.url, 'sum(count_over_time({app="winston-json"}[1h]))'),
+    );
+    expect([min, max]).toEqual([
+      BigInt(values[0]?.[0] ?? 0) / 1000n,
+      BigInt(values.at(-1)?.[0] ?? 0) / 1000n,
+    ]);
+    const [[sample]] = (await select(
+      `SELECT line ${from} WHERE labels.app = 'winston-json' AND line LIKE '%#77'`,
+    )) as [[string]];
+    expect(sample).toBe(lines[77]);
+  });
+});
+
+function runClient(script: string, args: readonly string[]): Promise<string> {
+  const path = fileURLToPath(new URL(`clients/${script}`, import.meta.url));
+  return run(process.execPath, [path, ...args]);
+}
+
+/** Runs a program to its end; resolves with its output, rejects with it when it fails. */
+function run(command: string, args: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });
+    let out = "";
+    let errors = "";
+    child.stdout.on("data", (chunk: Buffer) => {
+      out += chunk.toString();
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      errors += chunk.toString();
+    });
+    child.once("error", reject);
+    child.once("exit", (code) =>
+      code === 0 ? resolve(out) : reject(new Error(`${command} ended with ${code}: ${errors}`)),
+    );
+  });
+}
