@@ -1,5 +1,12 @@
 import { invalidArgument } from "@skald/model";
-import type { Grouping, MetricExpr, RangeAggregation, RangeOp, VectorAggregation } from "./ast.js";
+import type {
+  Grouping,
+  MetricExpr,
+  RangeAggregation,
+  RangeOp,
+  Stage,
+  VectorAggregation,
+} from "./ast.js";
 import type { LeafMode, LeafPlan, MetricPlan, PlanNode, QueryLimits, QueryParams } from "./plan.js";
 import type { Points } from "./result.js";
 
@@ -105,9 +112,10 @@ function leafOf(
   const last = points.startNs + points.stepNs * BigInt(points.count - 1);
   // Of absent_over_time only the existence of rows matters, whatever their labels.
   const grouping = op === "absent_over_time" ? { without: false, labels: [] } : above.grouping;
-  // The parent sum and the own grouping let a parser skip what is not used; other parents do not, so that a
-  // malformed line fails them.
-  const needed = above.sumAbove || expr.grouping !== undefined;
+  // A parent sum and the own grouping let a parser skip what is not used; other parents do not, so that a malformed
+  // line fails them.
+  const needed =
+    above.sumAbove || expr.grouping !== undefined || !log.stages.some((s) => canFail.has(s.kind));
   return {
     id: 0,
     matchers: log.matchers,
@@ -126,6 +134,15 @@ function leafOf(
     ...bounds,
   };
 }
+
+/** Stages that may find an error in a line that a reader of few labels would not look at. */
+const canFail: ReadonlySet<Stage["kind"]> = new Set([
+  "json",
+  "logfmt",
+  "unpack",
+  "line_format",
+  "label_format",
+]);
 
 function modeOf(op: RangeOp, unwrapped: boolean): LeafMode {
   switch (op) {
