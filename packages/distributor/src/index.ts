@@ -1,1 +1,7 @@
-export {};
+export { type PushStyle, parsePushHeaders } from "./content-type.js";
+export { Distributor, type DistributorOptions, type IncomingPush } from "./distributor.js";
+export { createPushHandler, type PushHandler, type PushHandlerOptions } from "./http.js";
+export { InflightBytes } from "./inflight.js";
+export { defaultPushLimits, type PushLimits } from "./limits.js";
+export { createDistributorMetrics, type DistributorMetrics } from "./metrics.js";
+export type { PushResponse } from "./push-response.js";

@@ -1,0 +1,87 @@
+import type { RawPush } from "@skald/kernels";
+import { type AcceptedStream, equalBytes } from "@skald/transport";
+
+/** How many rows were changed in place, and the bytes that were cut. */
+export interface Altered {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/**
+ * Cuts lines to `maxBytes`, in place; the identifier takes the place of their last bytes. A line is cut between
+ * characters, so it may come out up to three bytes shorter.
+ */
+export function truncateLines(push: RawPush, maxBytes: number, identifier: string): Altered {
+  const mark = new TextEncoder().encode(identifier);
+  const room = mark.length < maxBytes ? maxBytes - mark.length : maxBytes;
+  let rows = 0;
+  let bytes = 0;
+  for (let row = 0; row < push.rowCount; row++) {
+    const length = push.lineLength[row]!;
+    if (length <= maxBytes) continue;
+    const start = push.lineStart[row]!;
+    let cut = start + room;
+    const least = Math.max(start, cut - 3);
+    while (cut > least && (push.bytes[cut]! & 0xc0) === 0x80) cut--;
+    if (room < maxBytes) {
+      push.bytes.set(mark, cut);
+      cut += mark.length;
+    }
+    push.lineLength[row] = cut - start;
+    rows++;
+    bytes += length - (cut - start);
+  }
+  return { rows, bytes };
+}
+
+/**
+ * Moves an entry 1 ns behind its neighbour in the stream when both have the same time and other lines, in place, so that
+ * readers keep their order. Equal lines keep equal times: they are one entry. Returns how many rows moved.
+ */
+export function incrementDuplicateTimestamps(
+  push: RawPush,
+  streams: readonly AcceptedStream[],
+  dropped: Uint32Array,
+): number {
+  let moved = 0;
+  let cut = 0;
+  for (const { ordinal } of streams) {
+    let previous = -1;
+    let pushedSeconds = 0;
+    let pushedNanos = 0;
+    const end = push.streamRowStart[ordinal + 1]!;
+    for (let row = push.streamRowStart[ordinal]!; row < end; row++) {
+      while (cut < dropped.length && dropped[cut]! < row) cut++;
+      if (dropped[cut] === row) continue;
+      const seconds = push.seconds[row]!;
+      const nanos = push.nanos[row]!;
+      const again =
+        previous >= 0 &&
+        ((seconds === pushedSeconds && nanos === pushedNanos) ||
+          (seconds === push.seconds[previous] && nanos === push.nanos[previous]));
+      if (again && !sameLine(push, previous, row)) {
+        moveBehind(push, previous, row);
+        moved++;
+      }
+      pushedSeconds = seconds;
+      pushedNanos = nanos;
+      previous = row;
+    }
+  }
+  return moved;
+}
+
+function sameLine(push: RawPush, a: number, b: number): boolean {
+  const length = push.lineLength[a]!;
+  return (
+    length === push.lineLength[b] &&
+    equalBytes(push.bytes, push.lineStart[a]!, push.bytes, push.lineStart[b]!, length)
+  );
+}
+
+function moveBehind(push: RawPush, previous: number, row: number): void {
+  const nanos = push.nanos[previous]! + 1;
+  const carries = nanos === 1_000_000_000;
+  push.nanos[row] = carries ? 0 : nanos;
+  push.seconds[row] = push.seconds[previous]! + (carries ? 1 : 0);
+}

@@ -1,0 +1,89 @@
+import { detectLevels, type RawPush } from "@skald/kernels";
+import { levelInMetadata } from "@skald/model";
+import type { MetadataNames } from "@skald/transport";
+import { ForeignLevels } from "./foreign-levels.js";
+import type { PushLimits } from "./limits.js";
+import { MetadataLevels } from "./metadata-levels.js";
+import type { PushStream } from "./stream-rules.js";
+
+export interface DiscoverInput {
+  readonly push: RawPush;
+  readonly streams: readonly PushStream[];
+  readonly names: MetadataNames;
+  readonly limits: PushLimits;
+}
+
+export interface Discovered {
+  /** Level code of each row of the push. */
+  readonly levels: Uint8Array;
+  /** Levels outside the table that labels or other metadata gave; they become metadata of their rows. */
+  readonly foreign: ForeignLevels;
+}
+
+/** Rows whose lines are searched between two points where other work may go first. */
+const rowsPerStep = 8192;
+
+/**
+ * Finds the level of each row: its metadata `detected_level`, else what the labels of its stream say, else another
+ * metadata that names a level, else its line. Only rows that nothing else decided are given to the kernel.
+ */
+export function* discoverLevels(input: DiscoverInput): Generator<void, Discovered> {
+  const { push, limits } = input;
+  const levels = new Uint8Array(push.rowCount);
+  const foreign = new ForeignLevels(push);
+  const metadata = new MetadataLevels(push, input.names, limits);
+  const discovers = limits.discoverLogLevels && limits.allowStructuredMetadata;
+  for (let ordinal = 0; ordinal < push.streamCount; ordinal++) {
+    const stream = input.streams[ordinal]!;
+    const end = push.streamRowStart[ordinal + 1]!;
+    for (let from = push.streamRowStart[ordinal]!; from < end; from += rowsPerStep) {
+      const to = Math.min(end, from + rowsPerStep);
+      if (metadata.decides) metadata.readRows(from, to, stream, levels, foreign);
+      else if (stream.level !== 0) applyLabel(stream, from, to, levels, foreign);
+      yield;
+    }
+  }
+  if (discovers) yield* searchLines(push, limits, levels);
+  return { levels, foreign };
+}
+
+function applyLabel(
+  stream: PushStream,
+  from: number,
+  to: number,
+  levels: Uint8Array,
+  foreign: ForeignLevels,
+): void {
+  levels.fill(stream.level, from, to);
+  if (stream.level !== levelInMetadata) return;
+  for (let row = from; row < to; row++) foreign.setText(row, stream.levelText);
+}
+
+/** Asks the kernel for the rows that have no level yet: all at once where that is all of them, else gathered. */
+function* searchLines(
+  push: RawPush,
+  limits: PushLimits,
+  levels: Uint8Array,
+): Generator<void, undefined> {
+  const options = {
+    fields: limits.logLevelFields,
+    jsonMaxDepth: limits.logLevelFromJsonMaxDepth,
+  };
+  const lineStart = new Uint32Array(Math.min(rowsPerStep, push.rowCount));
+  const lineLength = new Uint32Array(lineStart.length);
+  const rows = new Uint32Array(lineStart.length);
+  const found = new Uint8Array(lineStart.length);
+  for (let from = 0; from < push.rowCount; from += rowsPerStep) {
+    const to = Math.min(push.rowCount, from + rowsPerStep);
+    let count = 0;
+    for (let row = from; row < to; row++) {
+      if (levels[row] !== 0) continue;
+      lineStart[count] = push.lineStart[row]!;
+      lineLength[count] = push.lineLength[row]!;
+      rows[count++] = row;
+    }
+    if (count > 0) detectLevels(push.bytes, lineStart, lineLength, count, found, options);
+    for (let i = 0; i < count; i++) levels[rows[i]!] = found[i]!;
+    yield;
+  }
+}

@@ -1,0 +1,276 @@
+import type { RawPush } from "@skald/kernels";
+import {
+  type Clock,
+  formatRfc3339,
+  type Ingester,
+  invalidArgument,
+  type PushRefusal,
+  SkaldError,
+} from "@skald/model";
+import {
+  assembleBatch,
+  ByteCache,
+  decodePush,
+  type PushBody,
+  resolveMetadataNames,
+} from "@skald/transport";
+import { incrementDuplicateTimestamps, truncateLines } from "./alter-rows.js";
+import { type PushStyle, parsePushHeaders } from "./content-type.js";
+import { discoverLevels } from "./discover-levels.js";
+import type { PushLimits } from "./limits.js";
+import type { DistributorMetrics } from "./metrics.js";
+import {
+  failedResponse,
+  type PushResponse,
+  pushResponse,
+  rateLimitedResponse,
+} from "./push-response.js";
+import type { DiscardReason } from "./reasons.js";
+import type { Refusals } from "./refusals.js";
+import { resolveStreams } from "./resolve-streams.js";
+import { rowRulesOf } from "./row-rules.js";
+import type { PushStream } from "./stream-rules.js";
+import type { TenantState } from "./tenant-state.js";
+import { TenantStates } from "./tenant-states.js";
+import { runInTurns } from "./turns.js";
+import { type Validated, validate } from "./validate.js";
+
+export interface DistributorOptions {
+  /** The ingesters: the one of this process, or the ring of a cluster. */
+  readonly ingester: Pick<Ingester, "push">;
+  readonly limitsOf: (tenant: string) => PushLimits;
+  readonly metrics: DistributorMetrics;
+  readonly clock: Clock;
+  /** What a body may become in memory; above it 413. */
+  readonly maxDecompressedBytes: number;
+  /** Distributors that share a global rate; default 1. */
+  readonly distributorCount?: () => number;
+  /** Decodes elsewhere; used for bodies that would hold this thread too long. Rejects as `decodePush` throws. */
+  readonly decodeInWorker?: (input: PushBody, maxBytes: number) => Promise<RawPush>;
+  /** Value of the `ingester` label of the append counters; default `all`. */
+  readonly ingesterName?: string;
+}
+
+/** A push as it came over HTTP. */
+export interface IncomingPush {
+  readonly contentType: string | undefined;
+  readonly contentEncoding: string | undefined;
+  readonly style: PushStyle;
+  readonly body: Uint8Array;
+  /** Header `X-Loki-Backfill-Shard`: the rows may be old and get a stream of their own. */
+  readonly backfillShard?: string;
+}
+
+/** Bodies above these sizes are decoded in a worker: about 5 ms of this thread. */
+const inlineBytes = { identity: 2 * 1024 * 1024, gzip: 256 * 1024, deflate: 256 * 1024 } as const;
+const maxBackfillShardBytes = 128;
+const streamCacheBounds = { maxEntries: 128 * 1024, maxKeyBytes: 32 * 1024 * 1024 };
+
+/** Takes pushes: decodes them, holds them against the limits of their tenant, and hands what is left to the ingesters. */
+export class Distributor {
+  readonly #options: DistributorOptions;
+  readonly #tenants: TenantStates;
+  readonly #streams = new ByteCache<PushStream>(streamCacheBounds);
+
+  constructor(options: DistributorOptions) {
+    this.#options = options;
+    this.#tenants = new TenantStates(options.limitsOf, options.distributorCount ?? (() => 1));
+  }
+
+  /**
+   * Serves one push. Everything that a client can do wrong, and every SkaldError of an ingester, becomes an answer;
+   * rejects only on faults of the program.
+   */
+  async push(tenant: string, request: IncomingPush): Promise<PushResponse> {
+    try {
+      const body = { ...parsePushHeaders(request), body: request.body };
+      checkBackfillShard(request.backfillShard);
+      const push = await this.#decode(tenant, body);
+      return await this.#store({ tenant, body, push, backfillShard: request.backfillShard });
+    } catch (error) {
+      return failedResponse(error);
+    }
+  }
+
+  async #decode(tenant: string, body: PushBody): Promise<RawPush> {
+    const { decodeInWorker, maxDecompressedBytes, metrics } = this.#options;
+    try {
+      if (decodeInWorker !== undefined && body.body.length > inlineBytes[body.encoding]) {
+        return await decodeInWorker(body, maxDecompressedBytes);
+      }
+      return decodePush(body, maxDecompressedBytes);
+    } catch (error) {
+      if (error instanceof SkaldError && error.code === "too_large") {
+        const reason: DiscardReason = "request_body_too_large";
+        metrics.discardedBytes.inc({ reason, tenant }, body.body.length);
+      }
+      throw error;
+    }
+  }
+
+  async #store(input: StoreInput): Promise<PushResponse> {
+    const { tenant, push } = input;
+    if (push.streamCount === 0) {
+      throw new SkaldError(
+        "unprocessable",
+        "error at least one valid stream is required for ingestion",
+      );
+    }
+    const nowMs = this.#options.clock.nowMs();
+    const state = this.#tenants.get(tenant, nowMs);
+    const truncated = this.#truncate(tenant, push, state.limits);
+    const rules = state.rulesFor(input.backfillShard);
+    const streams = await runInTurns(resolveStreams(push, input.body.format, rules, this.#streams));
+    const blockedText = blockedTextOf(tenant, state.limits, nowMs);
+    const validated = await runInTurns(
+      validate({
+        push,
+        streams,
+        rules: rowRulesOf(state.limits, nowMs, input.backfillShard !== undefined),
+        ...(blockedText === undefined ? {} : { blockedText }),
+      }),
+    );
+    this.#count(tenant, push, validated);
+    const limited = this.#limitRate(tenant, state, push, validated);
+    if (limited !== undefined) return limited;
+    if (validated.streams.length === 0) return pushResponse(validated, [], state.limits);
+    const moved = this.#increment(push, validated, state.limits);
+    const isChanged = truncated || moved;
+    const refusals = await this.#append({ ...input, streams, validated, isChanged, state });
+    return pushResponse(validated, refusals, state.limits);
+  }
+
+  /** Cuts lines that are too long, where the tenant asked for it. */
+  #truncate(tenant: string, push: RawPush, limits: PushLimits): boolean {
+    const { maxLineSize, maxLineSizeTruncate, maxLineSizeTruncateIdentifier } = limits;
+    if (!maxLineSizeTruncate || maxLineSize === 0) return false;
+    const cut = truncateLines(push, maxLineSize, maxLineSizeTruncateIdentifier);
+    if (cut.rows === 0) return false;
+    const labels = { reason: "line_too_long" satisfies DiscardReason, tenant };
+    this.#options.metrics.mutatedSamples.inc(labels, cut.rows);
+    this.#options.metrics.mutatedBytes.inc(labels, cut.bytes);
+    return true;
+  }
+
+  #increment(push: RawPush, validated: Validated, limits: PushLimits): boolean {
+    if (!limits.incrementDuplicateTimestamp) return false;
+    return incrementDuplicateTimestamps(push, validated.streams, validated.dropped) > 0;
+  }
+
+  #limitRate(
+    tenant: string,
+    state: TenantState,
+    push: RawPush,
+    validated: Validated,
+  ): PushResponse | undefined {
+    const { bucket } = state;
+    const bytes = validated.acceptedBytes;
+    const lines = push.rowCount - validated.dropped.length;
+    if (lines === 0 || bucket.take(bytes, this.#options.clock.nowMs())) return undefined;
+    this.#countDiscarded(tenant, "rate_limited", lines, bytes);
+    const secondsUntil = bucket.secondsUntil(bytes);
+    return rateLimitedResponse({
+      tenant,
+      ratePerSecond: bucket.ratePerSecond,
+      lines,
+      bytes,
+      secondsUntil,
+    });
+  }
+
+  /** Finds levels, puts the batch together and hands it over; returns what ingesters refused of it. */
+  async #append(input: AppendInput): Promise<readonly PushRefusal[]> {
+    const { tenant, push, validated, streams, state } = input;
+    const names = resolveMetadataNames(push);
+    const { levels, foreign } = await runInTurns(
+      discoverLevels({ push, streams, names, limits: state.limits }),
+    );
+    const isForeign = !foreign.isEmpty;
+    const batch = assembleBatch(isForeign ? foreign.applied() : push, {
+      streams: validated.streams,
+      dropped: validated.dropped,
+      levels: withoutDropped(levels, validated.dropped),
+      ...(isForeign ? {} : { names }),
+      ...(isForeign || input.isChanged ? {} : { source: input.body }),
+    });
+    const { metrics, ingester, ingesterName } = this.#options;
+    const labels = { ingester: ingesterName ?? "all" };
+    metrics.ingesterAppends.inc(labels);
+    try {
+      const { refusals } = await ingester.push({ tenant, batch });
+      for (const { reason, entries, bytes } of refusals) {
+        this.#countDiscarded(tenant, reason, entries, bytes);
+      }
+      return refusals;
+    } catch (error) {
+      metrics.ingesterAppendFailures.inc(labels);
+      throw error;
+    }
+  }
+
+  #count(tenant: string, push: RawPush, validated: Validated): void {
+    const { metrics } = this.#options;
+    metrics.linesReceived.inc({ tenant }, push.rowCount);
+    metrics.bytesReceived.inc({ tenant }, validated.lineBytes);
+    if (validated.metadataBytes > 0) {
+      metrics.structuredMetadataBytesReceived.inc({ tenant }, validated.metadataBytes);
+    }
+    this.#countRefusals(tenant, validated.refusals);
+    this.#countRefusals(tenant, validated.blocked);
+  }
+
+  #countRefusals(tenant: string, refusals: Refusals): void {
+    for (const { reason, entries, bytes } of refusals.kinds) {
+      this.#countDiscarded(tenant, reason, entries, bytes);
+    }
+  }
+
+  #countDiscarded(tenant: string, reason: string, entries: number, bytes: number): void {
+    const { metrics } = this.#options;
+    metrics.discardedSamples.inc({ reason, tenant }, entries);
+    metrics.discardedBytes.inc({ reason, tenant }, bytes);
+  }
+}
+
+interface StoreInput {
+  readonly tenant: string;
+  readonly body: PushBody;
+  readonly push: RawPush;
+  readonly backfillShard: string | undefined;
+}
+
+interface AppendInput extends StoreInput {
+  readonly streams: readonly PushStream[];
+  readonly validated: Validated;
+  readonly state: TenantState;
+  /** Whether rows are no longer as the body says. */
+  readonly isChanged: boolean;
+}
+
+function checkBackfillShard(shard: string | undefined): void {
+  if (shard === undefined) return;
+  const length = Buffer.byteLength(shard);
+  if (length > 0 && length <= maxBackfillShardBytes) return;
+  throw invalidArgument(
+    `X-Loki-Backfill-Shard must have 1 to ${maxBackfillShardBytes} bytes, not ${length}`,
+  );
+}
+
+function blockedTextOf(tenant: string, limits: PushLimits, nowMs: number): string | undefined {
+  const { blockIngestionUntilMs, blockIngestionStatusCode } = limits;
+  if (blockIngestionUntilMs <= nowMs) return undefined;
+  const until = formatRfc3339(BigInt(blockIngestionUntilMs) * 1_000_000n);
+  return `ingestion blocked for user '${tenant}' until '${until}' with status code '${blockIngestionStatusCode}'`;
+}
+
+function withoutDropped(levels: Uint8Array, dropped: Uint32Array): Uint8Array {
+  if (dropped.length === 0) return levels;
+  const kept = new Uint8Array(levels.length - dropped.length);
+  let count = 0;
+  let cut = 0;
+  for (let row = 0; row < levels.length; row++) {
+    if (cut < dropped.length && dropped[cut] === row) cut++;
+    else kept[count++] = levels[row]!;
+  }
+  return kept;
+}

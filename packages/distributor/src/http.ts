@@ -1,0 +1,115 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { type SkaldError, tooLarge } from "@skald/model";
+import { readBody } from "@skald/transport";
+import type { PushStyle } from "./content-type.js";
+import type { Distributor } from "./distributor.js";
+import type { InflightBytes } from "./inflight.js";
+import { failedResponse, type PushResponse } from "./push-response.js";
+
+export interface PushHandlerOptions {
+  readonly distributor: Pick<Distributor, "push">;
+  /** Largest body as received; above it 413. */
+  readonly maxReceivedBytes: number;
+  /** Shared by all handlers of the process. */
+  readonly inflight: InflightBytes;
+}
+
+/** Serves one push request of a tenant; rejects only on faults of the program, before anything was answered. */
+export type PushHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  tenant: string,
+  style: PushStyle,
+) => Promise<void>;
+
+const backfillHeader = "x-loki-backfill-shard";
+
+/** Pushes over plain node:http: reads the bounded body, calls the distributor, writes 204 or a text. */
+export function createPushHandler(options: PushHandlerOptions): PushHandler {
+  return async (request, response, tenant, style) => {
+    const reservation = new Reservation(options.inflight);
+    try {
+      const body = await receive(request, options.maxReceivedBytes, reservation);
+      const shard = request.headers[backfillHeader];
+      const answer = await options.distributor.push(tenant, {
+        contentType: request.headers["content-type"],
+        contentEncoding: request.headers["content-encoding"],
+        style,
+        body,
+        ...(typeof shard === "string" ? { backfillShard: shard } : {}),
+      });
+      send(response, answer);
+    } catch (error) {
+      send(response, failedResponse(error));
+    } finally {
+      reservation.release();
+    }
+  };
+}
+
+/** What one request holds of the bytes in flight. */
+class Reservation {
+  readonly #inflight: InflightBytes;
+  #bytes = 0;
+
+  constructor(inflight: InflightBytes) {
+    this.#inflight = inflight;
+  }
+
+  take(bytes: number): void {
+    this.#inflight.take(bytes);
+    this.#bytes += bytes;
+  }
+
+  release(): void {
+    this.#inflight.give(this.#bytes);
+    this.#bytes = 0;
+  }
+}
+
+/** Reads a body whose bytes are booked as in flight first: all of them where the length is declared, else as they come. */
+async function receive(
+  request: IncomingMessage,
+  maxBytes: number,
+  reservation: Reservation,
+): Promise<Uint8Array> {
+  const declared = request.headers["content-length"];
+  if (declared !== undefined) {
+    if (Number(declared) > maxBytes) throw bodyTooLarge(maxBytes);
+    reservation.take(Number(declared));
+    return await readBody(request, maxBytes);
+  }
+  const overload = new Promise<never>((_, reject) => {
+    request.on("data", (chunk: Buffer) => {
+      try {
+        reservation.take(chunk.length);
+      } catch (error) {
+        request.removeAllListeners("data");
+        request.resume();
+        reject(error);
+      }
+    });
+  });
+  return await Promise.race([readBody(request, maxBytes), overload]);
+}
+
+function bodyTooLarge(maxBytes: number): SkaldError {
+  return tooLarge(`request body too large: limit is ${maxBytes} bytes`);
+}
+
+function send(response: ServerResponse, answer: PushResponse): void {
+  if (response.destroyed) return;
+  response.statusCode = answer.status;
+  if (answer.retryAfterSeconds !== undefined) {
+    response.setHeader("retry-after", answer.retryAfterSeconds);
+  }
+  if (answer.text === undefined) {
+    response.end();
+    return;
+  }
+  const body = Buffer.from(`${answer.text}\n`);
+  response.setHeader("content-type", "text/plain; charset=utf-8");
+  response.setHeader("x-content-type-options", "nosniff");
+  response.setHeader("content-length", body.length);
+  response.end(body);
+}

@@ -1,0 +1,33 @@
+import type { RawPush } from "@skald/kernels";
+import type { PushFormat } from "@skald/model";
+import { type ByteCache, parsePushLabels } from "@skald/transport";
+import type { PushStream, StreamRules } from "./stream-rules.js";
+
+/** Streams between two points where other work may go first. */
+const streamsPerStep = 64;
+
+/**
+ * The streams of a push: a known label text costs one look-up in the cache, a new one is parsed and put to the rules.
+ * Throws invalid_argument when one does not parse, which refuses the whole push; yields where it may be interrupted.
+ */
+export function* resolveStreams(
+  push: RawPush,
+  format: PushFormat,
+  rules: StreamRules,
+  cache: ByteCache<PushStream>,
+): Generator<void, readonly PushStream[]> {
+  const streams: PushStream[] = [];
+  const { bytes, streamLabelStart, streamLabelLength } = push;
+  for (let ordinal = 0; ordinal < push.streamCount; ordinal++) {
+    const start = streamLabelStart[ordinal]!;
+    const length = streamLabelLength[ordinal]!;
+    let stream = cache.get(rules, bytes, start, length);
+    if (stream === undefined) {
+      stream = rules.apply(parsePushLabels(format, bytes, start, length));
+      cache.set(rules, bytes, start, length, stream);
+    }
+    streams.push(stream);
+    if (ordinal % streamsPerStep === 0) yield;
+  }
+  return streams;
+}

@@ -1,0 +1,145 @@
+import { formatLabels, type Labels, labelValue } from "@skald/model";
+import type { LabelPairs } from "@skald/transport";
+import { levelCodeOf } from "./level-code.js";
+import type { PushLimits } from "./limits.js";
+import type { DiscardReason } from "./reasons.js";
+import { echo } from "./texts.js";
+
+/** A label set as it is stored, and what the rules of its tenant say about it. */
+export interface PushStream {
+  readonly labels: Labels;
+  /** Canonical label text. */
+  readonly text: string;
+  /** Level code that the labels give to every row; 0 when they say nothing. */
+  readonly level: number;
+  /** The level as a label spells it. */
+  readonly levelText: string;
+  readonly refusal?: { readonly reason: DiscardReason; readonly message: string };
+}
+
+const serviceName = "service_name";
+const unknownService = "unknown_service";
+const backfillNames = ["__backfill__", "__backfill_shard__"] as const;
+/** Streams that services of the cluster write for themselves carry one of these. */
+const internalNames = ["__aggregated_metric__", "__pattern__"] as const;
+
+/**
+ * The label rules of one tenant: what is added to the labels of a stream and what they are held against. An object of
+ * this class owns what is cached about streams, so a new one (other limits, other shard) forgets the old verdicts.
+ */
+export class StreamRules {
+  readonly #tenant: string;
+  readonly #limits: PushLimits;
+  readonly #backfillShard: string | undefined;
+
+  constructor(tenant: string, limits: PushLimits, backfillShard?: string) {
+    this.#tenant = tenant;
+    this.#limits = limits;
+    this.#backfillShard = backfillShard;
+  }
+
+  /** Applies the rules to labels as pushed: empty values go, `service_name` and the shard of a backfill come. */
+  apply(pairs: LabelPairs): PushStream {
+    const labels = sorted([...pairs.filter(([, value]) => value !== ""), ...this.#added(pairs)]);
+    const text = formatLabels(labels);
+    const refusal =
+      this.#refuseBackfill(pairs, text) ??
+      refuseLabels(labels, text, this.#limits) ??
+      this.#refuseUnenforced(labels, text);
+    const levelText = this.#levelText(labels);
+    const level = levelText === "" ? 0 : levelCodeOf(levelText);
+    return { labels, text, level, levelText, ...(refusal === undefined ? {} : { refusal }) };
+  }
+
+  #added(pairs: LabelPairs): LabelPairs {
+    const added: [string, string][] = [];
+    const service = discoverService(pairs, this.#limits.discoverServiceName);
+    if (service !== undefined) added.push([serviceName, service]);
+    if (this.#backfillShard !== undefined) {
+      added.push([backfillNames[0], "true"], [backfillNames[1], this.#backfillShard]);
+    }
+    return added;
+  }
+
+  #refuseBackfill(pairs: LabelPairs, text: string): PushStream["refusal"] {
+    const sent = backfillNames.find((name) => pairs.some((pair) => pair[0] === name));
+    if (sent === undefined) return undefined;
+    const message = `stream '${echo(text)}' has the reserved label '${sent}'; send the header X-Loki-Backfill-Shard instead`;
+    return { reason: "invalid_labels", message };
+  }
+
+  #refuseUnenforced(labels: Labels, text: string): PushStream["refusal"] {
+    const missing = this.#limits.enforcedLabels.filter((name) => labelValue(labels, name) === "");
+    if (missing.length === 0) return undefined;
+    const message = `missing required labels '${missing.join(",")}' for user '${this.#tenant}' for stream '${echo(text)}' (policy: '')`;
+    return { reason: "missing_enforced_labels", message };
+  }
+
+  #levelText(labels: Labels): string {
+    const { discoverLogLevels, allowStructuredMetadata, logLevelFields } = this.#limits;
+    if (!discoverLogLevels || !allowStructuredMetadata) return "";
+    for (const name of logLevelFields) {
+      const value = labelValue(labels, name);
+      if (value !== "") return value;
+    }
+    return "";
+  }
+}
+
+/** Pairs by name; of a name given twice both stay, in order, for the error that names it. */
+function sorted(pairs: LabelPairs): Labels {
+  const byName = pairs.toSorted((a, b) => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0));
+  return { names: byName.map((pair) => pair[0]), values: byName.map((pair) => pair[1]) };
+}
+
+/** The service of a stream that does not name it; undefined when it does, or none is to be discovered. */
+function discoverService(pairs: LabelPairs, fields: readonly string[]): string | undefined {
+  if (fields.length === 0) return undefined;
+  const pushed = (name: string) => pairs.find((pair) => pair[0] === name)?.[1] ?? "";
+  if (pushed(serviceName) !== "" || internalNames.some((name) => pushed(name) !== "")) {
+    return undefined;
+  }
+  for (const field of fields) {
+    const value = pushed(field);
+    if (value !== "") return value;
+  }
+  return unknownService;
+}
+
+/** The first rule that a label set breaks. */
+function refuseLabels(labels: Labels, text: string, limits: PushLimits): PushStream["refusal"] {
+  const { names, values } = labels;
+  if (names.length === 0) {
+    return {
+      reason: "missing_labels",
+      message: "error at least one label pair is required per stream",
+    };
+  }
+  const counted = names.filter((name) => !isUncounted(name)).length;
+  if (counted > limits.maxLabelNamesPerSeries) {
+    const message = `entry for stream '${echo(text)}' has ${counted} label names; limit ${limits.maxLabelNamesPerSeries}`;
+    return { reason: "max_label_names_per_series", message };
+  }
+  for (let i = 0; i < names.length; i++) {
+    const name = names[i] as string;
+    const value = values[i] as string;
+    const says = (what: string) => `stream '${echo(text)}' has ${what}`;
+    if (Buffer.byteLength(name) > limits.maxLabelNameLength) {
+      const message = says(`label name too long: '${echo(name)}'`);
+      return { reason: "label_name_too_long", message };
+    }
+    if (Buffer.byteLength(value) > limits.maxLabelValueLength) {
+      const message = says(`label value too long: '${echo(value)}'`);
+      return { reason: "label_value_too_long", message };
+    }
+    if (name === names[i - 1]) {
+      return { reason: "duplicate_label_names", message: says(`duplicate label name: '${name}'`) };
+    }
+  }
+  return undefined;
+}
+
+/** Labels that the distributor adds do not use up what a tenant may send. */
+function isUncounted(name: string): boolean {
+  return name === serviceName || name === backfillNames[0] || name === backfillNames[1];
+}

@@ -1,0 +1,68 @@
+import type { PushLimits } from "./limits.js";
+import { TokenBucket } from "./rate-limit.js";
+import { StreamRules } from "./stream-rules.js";
+
+const bytesPerMb = 1024 * 1024;
+/** Shards of backfills whose rules are kept per tenant. */
+const maxBackfillShards = 64;
+
+/** What the distributor keeps about one tenant between pushes: compiled limits and the rate bucket. */
+export class TenantState {
+  readonly #tenant: string;
+  #limits: PushLimits;
+  #rules: StreamRules;
+  #backfillRules = new Map<string, StreamRules>();
+  readonly #bucket: TokenBucket;
+  #distributors: number;
+
+  constructor(tenant: string, limits: PushLimits, distributors: number, nowMs: number) {
+    this.#tenant = tenant;
+    this.#limits = limits;
+    this.#rules = new StreamRules(tenant, limits);
+    this.#distributors = distributors;
+    this.#bucket = new TokenBucket(
+      rateOf(limits, distributors),
+      limits.ingestionBurstSizeMb * bytesPerMb,
+      nowMs,
+    );
+  }
+
+  get limits(): PushLimits {
+    return this.#limits;
+  }
+
+  get bucket(): TokenBucket {
+    return this.#bucket;
+  }
+
+  /** Takes over other limits, or another share of a global rate. */
+  update(limits: PushLimits, distributors: number, nowMs: number): void {
+    if (limits !== this.#limits) {
+      this.#limits = limits;
+      this.#rules = new StreamRules(this.#tenant, limits);
+      this.#backfillRules = new Map();
+    } else if (distributors === this.#distributors) {
+      return;
+    }
+    this.#distributors = distributors;
+    const burst = limits.ingestionBurstSizeMb * bytesPerMb;
+    this.#bucket.configure(rateOf(limits, distributors), burst, nowMs);
+  }
+
+  /** The label rules, for a backfill those of its shard. */
+  rulesFor(backfillShard: string | undefined): StreamRules {
+    if (backfillShard === undefined) return this.#rules;
+    const known = this.#backfillRules.get(backfillShard);
+    if (known !== undefined) return known;
+    if (this.#backfillRules.size === maxBackfillShards) this.#backfillRules = new Map();
+    const rules = new StreamRules(this.#tenant, this.#limits, backfillShard);
+    this.#backfillRules.set(backfillShard, rules);
+    return rules;
+  }
+}
+
+/** Bytes per second that this process may take: a global rate is shared out among the distributors. */
+function rateOf(limits: PushLimits, distributors: number): number {
+  const rate = limits.ingestionRateMb * bytesPerMb;
+  return limits.ingestionRateStrategy === "global" ? rate / Math.max(1, distributors) : rate;
+}

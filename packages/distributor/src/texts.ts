@@ -1,0 +1,17 @@
+/** Longest part of an answer that repeats what the client sent. */
+const maxEchoChars = 4096;
+
+/** Cuts what an error text repeats of a push, so that a hostile push gets a short answer. */
+export function echo(text: string): string {
+  return text.length > maxEchoChars ? `${text.slice(0, maxEchoChars)}...` : text;
+}
+
+/** `2026-11-20T10:00:00Z`, fractions cut off. */
+export function formatSeconds(seconds: number): string {
+  return new Date(seconds * 1000).toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+/** Tells who can lift a limit. */
+export function raiseHint(key: string): string {
+  return `Please see \`limits_config.${key}\` or contact your administrator to increase it`;
+}

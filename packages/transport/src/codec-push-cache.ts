@@ -1,0 +1,88 @@
+/**
+ * A bounded cache keyed by byte strings, so that a known text costs one look-up and no string. A key belongs to an
+ * owner object: another owner never sees it, and dropping the owner forgets all of its keys at once.
+ *
+ * Two generations make it nearly LRU in constant time: a full young one becomes the old one, whose entries come
+ * back when they are used. A hash that two keys share costs a miss, never a wrong answer and never a chain.
+ */
+export class ByteCache<T> {
+  readonly #maxEntries: number;
+  readonly #maxKeyBytes: number;
+  #young = new Map<number, Entry<T>>();
+  #old = new Map<number, Entry<T>>();
+  #youngKeyBytes = 0;
+
+  /** Holds at most `maxEntries` keys of `maxKeyBytes` bytes together. */
+  constructor(bounds: { maxEntries: number; maxKeyBytes: number }) {
+    this.#maxEntries = bounds.maxEntries;
+    this.#maxKeyBytes = bounds.maxKeyBytes;
+  }
+
+  get(owner: object, bytes: Uint8Array, start: number, length: number): T | undefined {
+    const hash = hashBytes(bytes, start, length);
+    const young = this.#young.get(hash);
+    if (young !== undefined) {
+      return matches(young, owner, bytes, start, length) ? young.value : undefined;
+    }
+    const old = this.#old.get(hash);
+    if (old === undefined || !matches(old, owner, bytes, start, length)) return undefined;
+    this.#insert(hash, old);
+    return old.value;
+  }
+
+  /** Remembers a value; the key is copied. A key longer than an eighth of the bound is not kept. */
+  set(owner: object, bytes: Uint8Array, start: number, length: number, value: T): void {
+    if (length > this.#maxKeyBytes / 8) return;
+    const key = bytes.slice(start, start + length);
+    this.#insert(hashBytes(bytes, start, length), { owner, key, value });
+  }
+
+  #insert(hash: number, entry: Entry<T>): void {
+    if (this.#young.size >= this.#maxEntries / 2 || this.#youngKeyBytes > this.#maxKeyBytes / 2) {
+      this.#old = this.#young;
+      this.#young = new Map();
+      this.#youngKeyBytes = 0;
+    }
+    this.#young.set(hash, entry);
+    this.#youngKeyBytes += entry.key.length;
+  }
+}
+
+interface Entry<T> {
+  readonly owner: object;
+  readonly key: Uint8Array;
+  readonly value: T;
+}
+
+/** FNV-1a over a range of bytes, as a signed 32-bit number. */
+export function hashBytes(bytes: Uint8Array, start: number, length: number): number {
+  let hash = 0x811c9dc5;
+  for (let i = start; i < start + length; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193);
+  return hash;
+}
+
+/** Whether two ranges hold the same bytes. */
+export function equalBytes(
+  a: Uint8Array,
+  aStart: number,
+  b: Uint8Array,
+  bStart: number,
+  length: number,
+): boolean {
+  for (let i = 0; i < length; i++) if (a[aStart + i] !== b[bStart + i]) return false;
+  return true;
+}
+
+function matches<T>(
+  entry: Entry<T>,
+  owner: object,
+  bytes: Uint8Array,
+  start: number,
+  length: number,
+): boolean {
+  return (
+    entry.owner === owner &&
+    entry.key.length === length &&
+    equalBytes(entry.key, 0, bytes, start, length)
+  );
+}
