@@ -1,2 +1,14 @@
+export { type Exclusions, noExclusions } from "./duplicates.js";
+export * from "./head-block.js";
+export { type HeadBlockCapacity, headBlockBytes } from "./head-block-layout.js";
+export type { ScanOutcome, ScanTask } from "./scan.js";
+export { scanJobs } from "./scan-jobs.js";
+export { ScanPool } from "./scan-pool.js";
 export * from "./segment.js";
 export * from "./segment-range.js";
+export { tenantLabelName } from "./tenant-label.js";
+export * from "./wal.js";
+export * from "./wal-columns.js";
+export * from "./wal-disk.js";
+export * from "./wal-record.js";
+export * from "./wal-replay.js";

@@ -1,0 +1,106 @@
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from "node:fs/promises";
+import { join } from "node:path";
+
+/** The file system as the write-ahead log uses it; tests put a failing one in its place. */
+export interface WalDisk {
+  /** Names in the directory, which is made when it is not there. */
+  list(dir: string): Promise<string[]>;
+  /** Creates a file that must not be there yet. */
+  create(path: string): Promise<WalDiskFile>;
+  sizeOf(path: string): Promise<number>;
+  read(path: string): Promise<Buffer>;
+  /** Writes a whole file and syncs it. */
+  write(path: string, bytes: Uint8Array): Promise<void>;
+  truncate(path: string, sizeBytes: number): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  remove(path: string): Promise<void>;
+  /** Makes creations and deletions in the directory survive a power cut. */
+  syncDir(dir: string): Promise<void>;
+  /** Part of the disk that is in use, 0 .. 1, as `df` counts it. */
+  usedFraction(dir: string): Promise<number>;
+}
+
+/** A file open for appending. */
+export interface WalDiskFile {
+  /** Appends what it can and returns how many bytes it took. */
+  writev(parts: readonly Uint8Array[]): Promise<number>;
+  datasync(): Promise<void>;
+  truncate(sizeBytes: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The disk of this machine. */
+export const nodeWalDisk: WalDisk = {
+  async list(dir) {
+    await mkdir(dir, { recursive: true });
+    return readdir(dir);
+  },
+  async create(path) {
+    return appendTo(await open(path, "ax"));
+  },
+  async sizeOf(path) {
+    return (await stat(path)).size;
+  },
+  async read(path) {
+    const file = await open(path, "r");
+    try {
+      return await file.readFile();
+    } finally {
+      await file.close();
+    }
+  },
+  write: (path, bytes) =>
+    withFile(path, "w", async (file) => {
+      await file.writeFile(bytes);
+      await file.sync();
+    }),
+  truncate: (path, sizeBytes) =>
+    withFile(path, "r+", async (file) => {
+      await file.truncate(sizeBytes);
+      await file.sync();
+    }),
+  rename,
+  remove: (path) => rm(path, { force: true }),
+  syncDir: (dir) => withFile(dir, "r", (handle) => handle.sync()),
+  async usedFraction(dir) {
+    const { blocks, bfree, bavail } = await statfs(dir);
+    const used = blocks - bfree;
+    return used + bavail === 0 ? 0 : used / (used + bavail);
+  },
+};
+
+/** Path of the log file of a number; numbers ascend with time. */
+export function walPath(dir: string, number: number): string {
+  return join(dir, `${String(number).padStart(8, "0")}.wal`);
+}
+
+/** Numbers of the log files among the names, ascending. */
+export function walNumbers(names: readonly string[]): number[] {
+  const numbers = names.flatMap((name) => {
+    const match = /^(\d{8,15})\.wal$/.exec(name);
+    return match === null ? [] : [Number(match[1])];
+  });
+  return numbers.sort((a, b) => a - b);
+}
+
+function appendTo(file: FileHandle): WalDiskFile {
+  return {
+    writev: async (parts) => (await file.writev(parts)).bytesWritten,
+    datasync: () => file.datasync(),
+    truncate: (sizeBytes) => file.truncate(sizeBytes),
+    close: () => file.close(),
+  };
+}
+
+async function withFile(
+  path: string,
+  flags: string,
+  use: (file: FileHandle) => Promise<void>,
+): Promise<void> {
+  const file = await open(path, flags);
+  try {
+    await use(file);
+  } finally {
+    await file.close();
+  }
+}
