@@ -1,0 +1,264 @@
+import { z } from "zod";
+import * as field from "../config/field.js";
+import { parseTimeMs } from "../config/value.js";
+
+/** Labels from which the service of a stream is taken, best first. */
+const serviceLabels = [
+  "service",
+  "app",
+  "application",
+  "app_name",
+  "name",
+  "app_kubernetes_io_name",
+  "container",
+  "container_name",
+  "k8s_container_name",
+  "component",
+  "workload",
+  "job",
+  "k8s_job_name",
+];
+
+/** Names under which agents send the level of a line, best first. */
+const levelNames = [
+  "level",
+  "LEVEL",
+  "Level",
+  "log.level",
+  "severity",
+  "SEVERITY",
+  "Severity",
+  "SeverityText",
+  "lvl",
+  "LVL",
+  "Lvl",
+  "severity_text",
+  "Severity_Text",
+  "SEVERITY_TEXT",
+];
+
+const namesByPolicy = z.record(z.string(), z.array(z.string()));
+
+const streamsByPolicy = z.record(
+  z.string(),
+  z.array(z.object({ selector: z.string(), priority: z.number().optional() })),
+);
+
+const timesByPolicy = z.record(
+  z.string(),
+  z.string().transform((text, context) => {
+    const parsed = parseTimeMs(text);
+    if ("value" in parsed) return parsed.value;
+    context.addIssue(parsed.problem);
+    return z.NEVER;
+  }),
+);
+
+const rateLimits = {
+  ingestion_rate_strategy: field.choice(
+    "global",
+    ["global", "local"],
+    "whether the rate is shared by all distributors, or each allows it",
+    "distributor.ingestion-rate-limit-strategy",
+  ),
+  ingestion_rate_mb: field.float(
+    4,
+    "MB a second that a tenant may push: lines and structured metadata",
+    "distributor.ingestion-rate-limit-mb",
+  ),
+  ingestion_burst_size_mb: field.float(
+    6,
+    "MB that a tenant may push at once; a larger push is never accepted",
+    "distributor.ingestion-burst-size-mb",
+  ),
+  per_stream_rate_limit: field.size(
+    "3MB",
+    "bytes a second that a stream may receive",
+    "ingester.per-stream-rate-limit",
+  ),
+  per_stream_rate_limit_burst: field.size(
+    "15MB",
+    "bytes that a stream may receive at once",
+    "ingester.per-stream-rate-limit-burst",
+  ),
+  max_streams_per_user: field.integer(
+    0,
+    "active streams of a tenant per ingester; 0: no limit",
+    "ingester.max-streams-per-user",
+  ),
+  max_global_streams_per_user: field.integer(
+    5000,
+    "active streams of a tenant in the cluster; 0: no limit",
+    "ingester.max-global-streams-per-user",
+  ),
+  use_owned_stream_count: field.toggle(
+    false,
+    "hold only streams that the ingester owns by the ring against the limit",
+    "ingester.use-owned-stream-count",
+  ),
+  simulated_push_latency: field.duration(
+    "0s",
+    "pause before a push is answered, to try out agents",
+    "limits.simulated-push-latency",
+  ),
+};
+
+const entryRules = {
+  reject_old_samples: field.toggle(
+    true,
+    "refuse entries that are too old",
+    "validation.reject-old-samples",
+  ),
+  reject_old_samples_max_age: field.duration(
+    "7d",
+    "age from which an entry is too old",
+    "validation.reject-old-samples.max-age",
+  ),
+  creation_grace_period: field.duration(
+    "10m",
+    "how far in the future an entry may lie",
+    "validation.create-grace-period",
+  ),
+  max_line_size: field.size(
+    "256KB",
+    "longest line that is accepted; 0: no limit",
+    "distributor.max-line-size",
+  ),
+  max_line_size_truncate: field.toggle(
+    false,
+    "cut longer lines instead of refusing them",
+    "distributor.max-line-size-truncate",
+  ),
+  max_line_size_truncate_identifier: field.text(
+    "",
+    "text put at the end of a line that was cut",
+    "distributor.max-line-size-truncate-identifier",
+  ),
+  increment_duplicate_timestamp: field.toggle(
+    false,
+    "move an entry with the time of the one before it, and another line, 1 ns ahead",
+    "validation.increment-duplicate-timestamps",
+  ),
+  allow_structured_metadata: field.toggle(
+    true,
+    "accept structured metadata; needs schema v13",
+    "validation.allow-structured-metadata",
+  ),
+  max_structured_metadata_size: field.size(
+    "64KB",
+    "names and values of the structured metadata of an entry; 0: no limit",
+    "limits.max-structured-metadata-size",
+  ),
+  max_structured_metadata_entries_count: field.integer(
+    128,
+    "pairs of structured metadata of an entry; 0: no limit",
+    "limits.max-structured-metadata-entries-count",
+  ),
+};
+
+const labelRules = {
+  max_label_name_length: field.integer(
+    1024,
+    "bytes of a label name",
+    "validation.max-length-label-name",
+  ),
+  max_label_value_length: field.integer(
+    2048,
+    "bytes of a label value",
+    "validation.max-length-label-value",
+  ),
+  max_label_names_per_series: field.integer(
+    15,
+    "labels of a stream; service_name does not count",
+    "validation.max-label-names-per-series",
+  ),
+  discover_service_name: field.list(
+    serviceLabels,
+    "labels whose value becomes service_name, best first; empty: no discovery",
+    "validation.discover-service-name",
+  ),
+  discover_log_levels: field.toggle(
+    true,
+    "find the level of each line and keep it as detected_level",
+    "validation.discover-log-levels",
+  ),
+  log_level_fields: field.list(
+    levelNames,
+    "labels, metadata and fields that hold the level, best first",
+    "validation.log-level-fields",
+  ),
+  log_level_from_json_max_depth: field.integer(
+    2,
+    "how deep in a JSON line the level is looked for; 0: no limit",
+    "validation.log-level-from-json-max-depth",
+  ),
+  discover_generic_fields: field.section("Other fields found on push.", {
+    fields: field.data(
+      namesByPolicy,
+      {},
+      "map of lists",
+      "name of the field -> names under which it is looked for",
+    ),
+  }),
+  enforced_labels: field.list(
+    [],
+    "labels that every stream must have",
+    "validation.enforced-labels",
+  ),
+  policy_enforced_labels: field.data(
+    namesByPolicy,
+    {},
+    "map of lists",
+    "labels that the streams of a policy must have",
+  ),
+  policy_stream_mapping: field.data(
+    streamsByPolicy,
+    {},
+    "map of lists",
+    "policy -> selectors of its streams, with priority",
+  ),
+};
+
+const blocking = {
+  block_ingestion_until: field.time(
+    "time until which pushes of the tenant are refused",
+    "limits.block-ingestion-until",
+  ),
+  block_ingestion_policy_until: field.data(
+    timesByPolicy,
+    {},
+    "map of times",
+    "policy -> time until which its streams are refused",
+  ),
+  block_ingestion_status_code: field.integer(
+    260,
+    "status of a refused push; 200 drops it without a word",
+    "limits.block-ingestion-status-code",
+    { min: 200, max: 599 },
+  ),
+};
+
+const attributeRule = field.section("What becomes of attributes.", {
+  action: field.choice(
+    "structured_metadata",
+    ["structured_metadata", "index_label", "drop"],
+    "what the attribute becomes",
+  ),
+  attributes: field.list([], "names of attributes"),
+  regex: field.text("", "expression that must match the whole name"),
+});
+
+const otlp = {
+  otlp_config: field.section("How OTLP attributes are kept.", {
+    resource_attributes: field.section("Attributes of the resource.", {
+      ignore_defaults: field.toggle(false, "drop the built-in list of index labels"),
+      attributes_config: field.sections(attributeRule, "rules; the first that matches wins"),
+    }),
+    scope_attributes: field.sections(attributeRule, "rules for attributes of the scope"),
+    log_attributes: field.sections(attributeRule, "rules for attributes of the record"),
+    severity_text_as_label: field.toggle(false, "keep the severity text as an index label"),
+  }),
+};
+
+/** The limits that a push is held against. */
+export const pushLimits = { ...rateLimits, ...entryRules, ...labelRules, ...blocking, ...otlp };

@@ -1,0 +1,140 @@
+import { z } from "zod";
+import * as field from "../config/field.js";
+
+const streamRetention = field.section("How long some streams are kept.", {
+  selector: field.text("", "stream selector"),
+  priority: field.integer(0, "of several rules that match, the highest wins"),
+  period: field.duration("0s", "how long entries are kept", undefined, { min: 24 * 3_600_000 }),
+});
+
+const retention = {
+  retention_period: field.duration(
+    "0s",
+    "how long entries are kept; 0: for ever",
+    "store.retention",
+  ),
+  retention_stream: field.sections(streamRetention, "other periods for some streams"),
+  deletion_mode: field.choice(
+    "filter-and-delete",
+    ["disabled", "filter-only", "filter-and-delete"],
+    "what a delete request does",
+    "compactor.deletion-mode",
+  ),
+};
+
+const sharding = {
+  shard_streams: field.section("Spreading a busy stream over ingesters.", {
+    enabled: field.toggle(true, "split streams that exceed the rate", "shard-streams.enabled"),
+    time_sharding_enabled: field.toggle(
+      false,
+      "put old entries in streams of their own",
+      "shard-streams.time-sharding-enabled",
+    ),
+    time_sharding_ignore_recent: field.duration(
+      "40m",
+      "entries younger than this stay in their stream",
+      "shard-streams.time-sharding-ignore-recent",
+    ),
+    logging_enabled: field.toggle(false, "log each split", "shard-streams.logging-enabled"),
+    desired_rate: field.size("1536KB", "bytes a second of each part", "shard-streams.desired-rate"),
+  }),
+  ingestion_partitions_tenant_shard_size: field.integer(
+    0,
+    "partitions that a tenant writes to; 0: all",
+    "limits.ingestion-partition-tenant-shard-size",
+  ),
+};
+
+const ruler = {
+  ruler_max_rules_per_rule_group: field.integer(
+    0,
+    "rules in a group; 0: no limit",
+    "ruler.max-rules-per-rule-group",
+  ),
+  ruler_max_rule_groups_per_tenant: field.integer(
+    0,
+    "rule groups of a tenant; 0: no limit",
+    "ruler.max-rule-groups-per-tenant",
+  ),
+  ruler_tenant_shard_size: field.integer(
+    0,
+    "rulers that work for a tenant; 0: all",
+    "ruler.tenant-shard-size",
+  ),
+  ruler_remote_write_disabled: field.toggle(false, "send no samples of this tenant"),
+  ruler_remote_write_config: field.data(
+    z.record(z.string(), z.unknown()),
+    {},
+    "map of clients",
+    "remote write clients of this tenant",
+  ),
+  ruler_remote_evaluation_timeout: field.duration("0s", "time limit of remote evaluation"),
+  ruler_remote_evaluation_max_response_size: field.size("0B", "largest answer; 0: no limit"),
+};
+
+const patterns = {
+  pattern_ingester_tokenizable_json_fields_default: field.list(
+    ["log", "message", "msg", "msg_", "_msg", "content"],
+    "JSON fields whose text is searched for patterns",
+    "limits.pattern-ingester-tokenizable-json-fields",
+  ),
+  pattern_ingester_tokenizable_json_fields_append: field.list(
+    [],
+    "further such fields",
+    "limits.pattern-ingester-tokenizable-json-fields-append",
+  ),
+  pattern_ingester_tokenizable_json_fields_delete: field.list(
+    [],
+    "fields taken away from the list",
+    "limits.pattern-ingester-tokenizable-json-fields-delete",
+  ),
+  metric_aggregation_enabled: field.toggle(
+    false,
+    "keep the volume of each service as a stream",
+    "limits.aggregation-enabled",
+  ),
+  pattern_persistence_enabled: field.toggle(
+    false,
+    "keep patterns as a stream",
+    "limits.pattern-persistence-enabled",
+  ),
+  pattern_persistence_granularity: field.duration(
+    "0s",
+    "resolution of kept patterns; 0: that of their chunks",
+    "limits.pattern-persistence-granularity",
+  ),
+  pattern_rate_threshold: field.float(
+    1,
+    "lines a second from which a pattern is kept",
+    "limits.pattern-rate-threshold",
+  ),
+};
+
+const objectStore = {
+  s3_sse_type: field.text("", "server side encryption of the tenant's objects"),
+  s3_sse_kms_key_id: field.text("", "its key"),
+  s3_sse_kms_encryption_context: field.text("", "its context"),
+};
+
+const overrides = {
+  per_tenant_override_config: field.text(
+    "",
+    "older name of runtime_config.file",
+    "limits.per-user-override-config",
+  ),
+  per_tenant_override_period: field.duration(
+    "10s",
+    "older name of runtime_config.period",
+    "limits.per-user-override-period",
+  ),
+};
+
+/** The limits of what is kept and of what works on it. */
+export const storeLimits = {
+  ...retention,
+  ...sharding,
+  ...ruler,
+  ...patterns,
+  ...objectStore,
+  ...overrides,
+};

@@ -1,0 +1,140 @@
+import { describe, expect, it } from "@jest/globals";
+import { defaultsOf } from "../config/print.js";
+import { readSchema } from "../config/schema.js";
+import { createLogger } from "../log.js";
+import { Metrics } from "../metrics.js";
+import { type Limits, limitsConfig } from "./limits.js";
+import { TenantLimits } from "./tenant-limits.js";
+
+const limits = defaultsOf(readSchema(limitsConfig)) as Limits;
+const gauge = "loki_runtime_config_last_reload_successful";
+
+function setUp(texts: Record<string, string>) {
+  const lines: string[] = [];
+  const metrics = new Metrics();
+  const pauses: (() => void)[] = [];
+  const tenantLimits = new TenantLimits({
+    limits: { ...limits, max_query_series: 77 },
+    files: Object.keys(texts),
+    periodMs: 10_000,
+    notes: {
+      unused: [],
+      retired: [{ path: "limits_config.unordered_writes", reason: "removed" }],
+      retiredFlags: {},
+    },
+    log: createLogger({ target: { write: (line) => void lines.push(line) } }),
+    metrics,
+    read: async (file) => texts[file] as string,
+    sleep: (_, signal) =>
+      new Promise((resolve, reject) => {
+        pauses.push(resolve);
+        signal?.addEventListener("abort", () => reject(signal.reason));
+      }),
+  });
+  /** Lets the watcher look once and waits until it pauses again. */
+  const look = async (): Promise<void> => {
+    const before = pauses.length;
+    pauses.at(-1)?.();
+    while (pauses.length === before) await new Promise((resolve) => setImmediate(resolve));
+  };
+  return { tenantLimits, lines, metrics, texts, look };
+}
+
+describe("TenantLimits", () => {
+  it("overlays an entry on limits_config, section by section, replacing lists", async () => {
+    const { tenantLimits } = setUp({
+      "o.yaml": `
+overrides:
+  a:
+    ingestion_rate_mb: 8
+    shard_streams: {desired_rate: 2MB}
+    log_level_fields: [lvl]
+    retention_stream:
+      - {selector: '{app="x"}', priority: 1, period: 48h}
+  123:
+    query_timeout: 1w
+  empty:
+`,
+    });
+    await tenantLimits.service.start();
+    const a = tenantLimits.of("a");
+    expect(a).toMatchObject({
+      ingestion_rate_mb: 8,
+      ingestion_burst_size_mb: 6,
+      max_query_series: 77,
+      log_level_fields: ["lvl"],
+      retention_stream: [{ selector: '{app="x"}', priority: 1, period: 48 * 3_600_000 }],
+    });
+    expect(a.shard_streams).toMatchObject({ enabled: true, desired_rate: 2 * 2 ** 20 });
+    expect(tenantLimits.of("123").query_timeout).toBe(7 * 86_400_000);
+    expect(tenantLimits.of("other").ingestion_rate_mb).toBe(4);
+    expect(tenantLimits.of("other")).toBe(tenantLimits.of("else"));
+    expect(tenantLimits.tenants()).toEqual(["a", "123", "empty"]);
+    await tenantLimits.service.stop();
+  });
+
+  it("merges files from left to right, key by key", async () => {
+    const { tenantLimits } = setUp({
+      "1.yaml": "overrides: {a: {ingestion_rate_mb: 1, max_query_series: 1}}",
+      "2.yaml": "overrides: {a: {ingestion_rate_mb: 2}, b: {}}",
+    });
+    await tenantLimits.load();
+    expect(tenantLimits.of("a")).toMatchObject({ ingestion_rate_mb: 2, max_query_series: 1 });
+  });
+
+  const bad: [string, string, string][] = [
+    ["a bad value", "overrides: {a: {query_timeout: 5x}}", 'unknown unit "x" in duration "5x"'],
+    ["an unknown section", "override: {}", 'o.yaml:1:1: unknown key "override"'],
+    ["broken YAML", "overrides: {a: [", "o.yaml:1:"],
+    ["a list of tenants", "overrides: [a]", "overrides must be a map of tenants"],
+    ["a tenant without limits", "overrides: {a: 5}", "a must be a map of limits"],
+  ];
+  it.each(bad)("does not start with %s", async (_, text, message) => {
+    const { tenantLimits } = setUp({ "o.yaml": text });
+    await expect(tenantLimits.service.start()).rejects.toThrow(message);
+    expect(tenantLimits.service.state).toBe("Failed");
+  });
+
+  it("keeps the old limits when a reload finds a bad file, and takes the next good one", async () => {
+    const { tenantLimits, metrics, lines, texts, look } = setUp({
+      "o.yaml": "overrides: {a: {max_query_series: 1}, b: {max_query_series: 2}}",
+    });
+    await tenantLimits.service.start();
+    const a = tenantLimits.of("a");
+    texts["o.yaml"] = "overrides: {a: {max_query_series: none}}";
+    await look();
+    expect(tenantLimits.of("a")).toBe(a);
+    expect((await metrics.read()).text).toContain(`${gauge} 0`);
+    expect(lines.at(-1)).toContain("is not a number");
+    texts["o.yaml"] = "overrides: {a: {max_query_series: 1}, b: {max_query_series: 3}}";
+    await look();
+    expect(tenantLimits.of("a")).toBe(a);
+    expect(tenantLimits.of("b").max_query_series).toBe(3);
+    expect((await metrics.read()).text).toContain(`${gauge} 1`);
+    await tenantLimits.service.stop();
+    expect(tenantLimits.service.state).toBe("Terminated");
+  });
+
+  it("warns of keys that do nothing, and starts", async () => {
+    const { tenantLimits, lines } = setUp({
+      "o.yaml": `
+overrides: {a: {ingestion_rate: 1, unordered_writes: true}}
+configs: {a: {log_push_request: true}}`,
+    });
+    await tenantLimits.service.start();
+    const warnings = lines.map((line) => JSON.parse(line).warning);
+    expect(warnings).toEqual([
+      'o.yaml:2:17: unknown key "ingestion_rate" in limits_config; did you mean "ingestion_rate_mb"?',
+      "o.yaml:2:36: limits_config.unordered_writes: removed",
+      "o.yaml:3:1: configs: not used by this version",
+    ]);
+    await tenantLimits.service.stop();
+  });
+
+  it("needs no file", async () => {
+    const { tenantLimits } = setUp({});
+    await tenantLimits.service.start();
+    expect(tenantLimits.of("a").max_query_series).toBe(77);
+    await tenantLimits.service.stop();
+  });
+});

@@ -1,0 +1,161 @@
+import { isDeepStrictEqual } from "node:util";
+import { invalidArgument } from "@skald/model";
+import { isMap, type YAMLMap } from "yaml";
+import type { KeyNotes } from "../config/key-notes.js";
+import {
+  buildSection,
+  type LeafNode,
+  leavesOf,
+  readSchema,
+  type SectionNode,
+} from "../config/schema.js";
+import { openYaml, type YamlReader } from "../config/yaml-reader.js";
+import type { Logger } from "../log.js";
+import type { Metrics } from "../metrics.js";
+import { repeat } from "../repeat.js";
+import { Service } from "../service.js";
+import type { Sleep } from "../sleep.js";
+import { type Limits, limitsConfig } from "./limits.js";
+import { readLocation } from "./read-location.js";
+
+/** Where limits come from. */
+export interface TenantLimitsOptions {
+  /** `limits_config`: what holds for tenants without overrides. */
+  readonly limits: Limits;
+  /** Files or http(s) addresses with overrides; later ones win key by key. */
+  readonly files: readonly string[];
+  /** Pause between two looks at the files. */
+  readonly periodMs: number;
+  readonly notes: KeyNotes;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly read?: (location: string, signal?: AbortSignal) => Promise<string>;
+  readonly sleep?: Sleep;
+}
+
+/**
+ * The limits of each tenant: `limits_config` overlaid by the tenant's entry in the overrides files, which are read again
+ * every period. A bad file is fatal at the start; later it is refused as a whole, and the limits stay as they were.
+ */
+export class TenantLimits {
+  /** Reads the files at its start and watches them while it runs. */
+  readonly service: Service;
+  readonly #options: TenantLimitsOptions;
+  #overrides: ReadonlyMap<string, Limits> = new Map();
+  #texts: readonly string[] = [];
+
+  constructor(options: TenantLimitsOptions) {
+    this.#options = options;
+    const { files, log, metrics, periodMs, sleep } = options;
+    const healthy = metrics.gauge(
+      "runtime_config_last_reload_successful",
+      "Whether the last look at the overrides files found them good.",
+    );
+    const load = async (signal?: AbortSignal): Promise<void> => {
+      try {
+        await this.load(signal);
+        healthy.set(1);
+      } catch (error) {
+        healthy.set(0);
+        throw error;
+      }
+    };
+    const onError = (error: unknown): void =>
+      log.error("kept the old limits, because the overrides are bad", { error });
+    const watch = (signal: AbortSignal): Promise<void> =>
+      repeat(() => load(signal), { pauseMs: periodMs, signal, onError, ...(sleep && { sleep }) });
+    const name = "runtime-config";
+    this.service = new Service(files.length === 0 ? { name } : { name, start: load, run: watch });
+  }
+
+  /** The same object until something changed for the tenant. */
+  of(tenant: string): Limits {
+    return this.#overrides.get(tenant) ?? this.#options.limits;
+  }
+
+  /** Tenants with an entry of their own. */
+  tenants(): string[] {
+    return [...this.#overrides.keys()];
+  }
+
+  /** Reads the files and, when they are good, replaces the limits; throws what is wrong with them. */
+  async load(signal?: AbortSignal): Promise<void> {
+    const read = this.#options.read ?? readLocation;
+    const texts = await Promise.all(this.#options.files.map((file) => read(file, signal)));
+    if (isDeepStrictEqual(texts, this.#texts)) return;
+    const given = readOverrides(texts, this.#options);
+    const next = new Map<string, Limits>();
+    for (const [tenant, values] of given) {
+      const limits = overlay(this.#options.limits, values);
+      const before = this.#overrides.get(tenant);
+      next.set(tenant, isDeepStrictEqual(before, limits) && before ? before : limits);
+    }
+    this.#overrides = next;
+    this.#texts = texts;
+  }
+}
+
+const limitsNode = readSchema(limitsConfig, "limits_config");
+const limitPaths = [...leavesOf(limitsNode)].map((leaf) => leaf.path);
+
+/** Values by path, of each tenant. */
+type Given = Map<string, Map<string, unknown>>;
+
+function readOverrides(texts: readonly string[], options: TenantLimitsOptions): Given {
+  const given: Given = new Map();
+  const problems: string[] = [];
+  for (const [index, text] of texts.entries()) {
+    const reader = openYaml(text, {
+      file: options.files[index] as string,
+      notes: options.notes,
+      unknownKeys: "warning",
+      knownPaths: limitPaths,
+    });
+    if (reader.root !== undefined) readRoot(reader, reader.root, given);
+    problems.push(...reader.problems);
+    for (const warning of reader.warnings) options.log.warn("overrides", { warning });
+  }
+  if (problems.length > 0) throw invalidArgument(problems.join("; "));
+  return given;
+}
+
+function readRoot(reader: YamlReader, root: YAMLMap, given: Given): void {
+  for (const { key, keyNode, value } of reader.entries(root)) {
+    const place = reader.place(keyNode);
+    if (key === "configs" || key === "multi_kv_config")
+      reader.warnings.push(`${place}: ${key}: not used by this version`);
+    else if (key !== "overrides") reader.problems.push(`${place}: unknown key "${key}"`);
+    else if (isMap(value)) readTenants(reader, value, given);
+    else if (value !== null) reader.problems.push(`${place}: overrides must be a map of tenants`);
+  }
+}
+
+function readTenants(reader: YamlReader, overrides: YAMLMap, given: Given): void {
+  for (const { key: tenant, keyNode, value } of reader.entries(overrides)) {
+    const values = given.get(tenant) ?? new Map<string, unknown>();
+    given.set(tenant, values);
+    if (isMap(value))
+      reader.readSection(value, limitsNode, ({ path }, read) => void values.set(path, read));
+    else if (value !== null)
+      reader.problems.push(`${reader.place(keyNode)}: ${tenant} must be a map of limits`);
+  }
+}
+
+function overlay(limits: Limits, values: ReadonlyMap<string, unknown>): Limits {
+  const base = flatten(limitsNode, limits);
+  const read = ({ path }: LeafNode): unknown =>
+    values.has(path) ? values.get(path) : base.get(path);
+  return buildSection(limitsNode, read) as Limits;
+}
+
+function flatten(
+  section: SectionNode,
+  values: Readonly<Record<string, unknown>>,
+  into = new Map<string, unknown>(),
+): Map<string, unknown> {
+  for (const [key, child] of section.children) {
+    if (child.kind === "leaf") into.set(child.path, values[key]);
+    else flatten(child, values[key] as Record<string, unknown>, into);
+  }
+  return into;
+}
