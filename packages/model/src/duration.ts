@@ -49,7 +49,9 @@ export function parseGoDuration(text: string): bigint | undefined {
   )) {
     const scale = goUnits[unit] as number;
     total += BigInt(whole === "" ? 0 : whole) * BigInt(scale);
-    if (fraction !== "") total += BigInt(Math.trunc(Number(`0.${fraction}`) * scale));
+    // Digits first and one factor, as Go does: 0.1 * 1e9 would miss whole nanoseconds.
+    const digits = fraction.slice(0, 18);
+    if (digits !== "") total += BigInt(Math.trunc(Number(digits) * (scale / 10 ** digits.length)));
   }
   return total > maxInt64 ? undefined : sign * total;
 }
