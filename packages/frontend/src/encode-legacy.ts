@@ -6,7 +6,7 @@ import { encodeStats } from "./encode-stats.js";
 /** The body of the legacy query endpoint: streams with label texts, entries with RFC 3339 times. */
 export function encodeLegacyStreams(result: LogResult, stats: QueryStats): string {
   const streams = new Map<string, { ts: string; line: string }[]>();
-  const keys = result.labels.map((row: RowLabels) => formatLabels(row.all));
+  const keys = result.labels.map((row: RowLabels) => formatLabels(row.labels));
   const decoder = new TextDecoder();
   const { bytes, offsets } = result.lines;
   for (let row = 0; row < result.rowCount; row++) {

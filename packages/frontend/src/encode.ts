@@ -64,7 +64,9 @@ function encodeVector(result: VectorResult): string {
 
 /** Rows grouped into streams; streams sorted by label text, rows in the order of the result. */
 function encodeStreams(result: LogResult, options: EncodeOptions): string {
-  const keys = result.labels.map((row) => formatLabels(options.categorize ? row.stream : row.all));
+  const keys = result.labels.map((row) =>
+    formatLabels(options.categorize ? row.categories.stream : row.labels),
+  );
   const extras = options.categorize ? result.labels.map(categories) : [];
   const streams = new Map<string, { labels: Labels; values: string[] }>();
   const decoder = new TextDecoder();
@@ -75,7 +77,10 @@ function encodeStreams(result: LogResult, options: EncodeOptions): string {
     let stream = streams.get(key);
     if (stream === undefined) {
       const labels = result.labels[set] as RowLabels;
-      stream = { labels: options.categorize ? labels.stream : labels.all, values: [] };
+      stream = {
+        labels: options.categorize ? labels.categories.stream : labels.labels,
+        values: [],
+      };
       streams.set(key, stream);
     }
     const line = text(decoder.decode(bytes.subarray(offsets[row], offsets[row + 1])));
@@ -89,11 +94,12 @@ function encodeStreams(result: LogResult, options: EncodeOptions): string {
   return `[${sorted.join(",")}]`;
 }
 
-function categories(row: RowLabels): string {
+function categories({ categories: { structuredMetadata, parsed } }: RowLabels): string {
   const parts: string[] = [];
-  if (row.metadata.names.length > 0)
-    parts.push(`"structuredMetadata":${encodeLabels(row.metadata)}`);
-  if (row.parsed.names.length > 0) parts.push(`"parsed":${encodeLabels(row.parsed)}`);
+  if (structuredMetadata.names.length > 0) {
+    parts.push(`"structuredMetadata":${encodeLabels(structuredMetadata)}`);
+  }
+  if (parsed.names.length > 0) parts.push(`"parsed":${encodeLabels(parsed)}`);
   return `{${parts.join(",")}}`;
 }
 
