@@ -1,0 +1,191 @@
+import { crc32 } from "node:zlib";
+import { minCompressBytes, zstd } from "../codec.js";
+import { ByteWriter } from "./byte-writer.js";
+import { codec, encoding, pageType } from "./format.js";
+import { ThriftWriter } from "./thrift.js";
+
+/** One data page before it is compressed. */
+export interface PageInput {
+  readonly rowCount: number;
+  /** Values and nulls; more than the rows in a repeated column. */
+  readonly valueCount: number;
+  readonly nullCount: number;
+  /** Encoded levels; empty where the column has none. */
+  readonly repetition: Uint8Array;
+  readonly definition: Uint8Array;
+  readonly encoding: number;
+  readonly body: Uint8Array;
+}
+
+/** Where a page lies and what it holds: as the own index keeps it. */
+export interface PagePlace {
+  readonly headerBytes: number;
+  readonly levelBytes: number;
+  /** Body as stored, and decompressed; equal when it is not compressed. */
+  readonly storedBytes: number;
+  readonly rawBytes: number;
+  /** Values that are not null. */
+  readonly valueCount: number;
+  readonly nullCount: number;
+  readonly rowCount: number;
+  /** Of the levels and the stored body. */
+  readonly crc: number;
+}
+
+/**
+ * The pages of one column within a row group, encoded and in memory until the group is written. Data pages are V2 and
+ * all have a checksum. The dictionary, if any, is set last and stands first.
+ */
+export class ColumnChunk {
+  readonly pages: PagePlace[] = [];
+  readonly dataEncoding: number;
+  readonly #level: number;
+  readonly #data = new ByteWriter(4096);
+  readonly #dictionary = new ByteWriter(64);
+  #rawBytes = 0;
+  #compressed = false;
+  #dictionaryRaw: { bytes: Uint8Array; count: number; sorted: boolean } | undefined;
+
+  /** Level 0 means that no data page is compressed. */
+  constructor(options: { readonly dataEncoding: number; readonly level: number }) {
+    this.dataEncoding = options.dataEncoding;
+    this.#level = options.level;
+  }
+
+  addPage(input: PageInput): void {
+    const { body } = input;
+    const stored = this.#compress(body);
+    const levelBytes = input.repetition.byteLength + input.definition.byteLength;
+    const crc = crc32(stored, crc32(input.definition, crc32(input.repetition)));
+    const headerAt = this.#data.length;
+    writeDataPageHeader(this.#data, input, {
+      crc,
+      storedBytes: stored.byteLength,
+      compressed: stored !== body,
+    });
+    const headerBytes = this.#data.length - headerAt;
+    this.#data.append(input.repetition);
+    this.#data.append(input.definition);
+    this.#data.append(stored);
+    this.#rawBytes += headerBytes + levelBytes + body.byteLength;
+    this.pages.push({
+      headerBytes,
+      levelBytes,
+      storedBytes: stored.byteLength,
+      rawBytes: body.byteLength,
+      valueCount: input.valueCount - input.nullCount,
+      nullCount: input.nullCount,
+      rowCount: input.rowCount,
+      crc,
+    });
+  }
+
+  /** Sets the values that the codes of the data pages stand for. */
+  setDictionary(values: readonly Uint8Array[], sorted: boolean): void {
+    const plain = new ByteWriter(256);
+    for (const value of values) {
+      plain.u32(value.byteLength);
+      plain.append(value);
+    }
+    this.#dictionaryRaw = { bytes: plain.view(), count: values.length, sorted };
+  }
+
+  /** Ends the chunk: its bytes in file order, valid until `clear`, and what the footer says of it. */
+  seal(): SealedChunk {
+    const dictionary = this.#dictionaryRaw;
+    if (dictionary !== undefined) this.#sealDictionary(dictionary);
+    return {
+      parts: [this.#dictionary.view(), this.#data.view()],
+      dictionaryBytes: this.#dictionary.length,
+      storedBytes: this.#dictionary.length + this.#data.length,
+      rawBytes: this.#rawBytes,
+      codec: this.#compressed ? codec.zstd : codec.uncompressed,
+      dataEncoding: this.dataEncoding,
+      pages: this.pages.slice(),
+    };
+  }
+
+  /** Forgets the pages and keeps the memory, for the next row group. */
+  clear(): void {
+    this.pages.length = 0;
+    this.#data.clear();
+    this.#dictionary.clear();
+    this.#rawBytes = 0;
+    this.#compressed = false;
+    this.#dictionaryRaw = undefined;
+  }
+
+  #compress(body: Uint8Array): Uint8Array {
+    if (this.#level === 0 || body.byteLength < minCompressBytes) return body;
+    const stored = zstd.compress(body, this.#level);
+    if (stored.byteLength >= body.byteLength) return body;
+    this.#compressed = true;
+    return stored;
+  }
+
+  #sealDictionary(dictionary: { bytes: Uint8Array; count: number; sorted: boolean }): void {
+    const { bytes } = dictionary;
+    // A dictionary page cannot say that it is not compressed, so it is as soon as the chunk has a codec.
+    if (bytes.byteLength > compressDictionaryBytes) this.#compressed = true;
+    const stored = this.#compressed ? zstd.compress(bytes, Math.max(this.#level, 1)) : bytes;
+    writeDictionaryPageHeader(this.#dictionary, dictionary, stored);
+    this.#rawBytes += this.#dictionary.length + bytes.byteLength;
+    this.#dictionary.append(stored);
+  }
+}
+
+/** A dictionary above this size is compressed, and with it the chunk. */
+const compressDictionaryBytes = 2048;
+
+export interface SealedChunk {
+  readonly parts: readonly Uint8Array[];
+  /** Bytes of the dictionary page with its header; 0 without one. */
+  readonly dictionaryBytes: number;
+  /** Bytes of all pages with their headers, stored and decompressed. */
+  readonly storedBytes: number;
+  readonly rawBytes: number;
+  readonly codec: number;
+  readonly dataEncoding: number;
+  readonly pages: readonly PagePlace[];
+}
+
+function writeDataPageHeader(
+  out: ByteWriter,
+  input: PageInput,
+  stored: { crc: number; storedBytes: number; compressed: boolean },
+): void {
+  const thrift = new ThriftWriter(out);
+  const levelBytes = input.repetition.byteLength + input.definition.byteLength;
+  thrift.i32(1, pageType.dataV2);
+  thrift.i32(2, levelBytes + input.body.byteLength);
+  thrift.i32(3, levelBytes + stored.storedBytes);
+  thrift.i32(4, stored.crc | 0);
+  thrift.struct(8, () => {
+    thrift.i32(1, input.valueCount);
+    thrift.i32(2, input.nullCount);
+    thrift.i32(3, input.rowCount);
+    thrift.i32(4, input.encoding);
+    thrift.i32(5, input.definition.byteLength);
+    thrift.i32(6, input.repetition.byteLength);
+    thrift.bool(7, stored.compressed);
+  });
+  thrift.end();
+}
+
+function writeDictionaryPageHeader(
+  out: ByteWriter,
+  dictionary: { bytes: Uint8Array; count: number; sorted: boolean },
+  stored: Uint8Array,
+): void {
+  const thrift = new ThriftWriter(out);
+  thrift.i32(1, pageType.dictionary);
+  thrift.i32(2, dictionary.bytes.byteLength);
+  thrift.i32(3, stored.byteLength);
+  thrift.i32(4, crc32(stored) | 0);
+  thrift.struct(7, () => {
+    thrift.i32(1, dictionary.count);
+    thrift.i32(2, encoding.plain);
+    thrift.bool(3, dictionary.sorted);
+  });
+  thrift.end();
+}

@@ -1,0 +1,65 @@
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+
+/**
+ * A file that appears under its name only when it is complete and on disk: written beside it as `<path>.tmp`, synced,
+ * renamed, and the directory synced. Blocks the thread; meant for workers.
+ */
+export class SegmentOutput {
+  readonly path: string;
+  readonly #temporaryPath: string;
+  #fd: number | undefined;
+  #sizeBytes = 0;
+
+  constructor(path: string) {
+    this.path = path;
+    this.#temporaryPath = `${path}.tmp`;
+    this.#fd = openSync(this.#temporaryPath, "w");
+  }
+
+  /** Bytes written so far: the place of the next write. */
+  get sizeBytes(): number {
+    return this.#sizeBytes;
+  }
+
+  write(bytes: Uint8Array): void {
+    const fd = this.#openFd();
+    let done = 0;
+    while (done < bytes.byteLength) done += writeSync(fd, bytes, done, bytes.byteLength - done);
+    this.#sizeBytes += bytes.byteLength;
+  }
+
+  finish(): void {
+    const fd = this.#openFd();
+    fsyncSync(fd);
+    closeSync(fd);
+    this.#fd = undefined;
+    renameSync(this.#temporaryPath, this.path);
+    syncDirectory(dirname(this.path));
+  }
+
+  /** Gives up and removes what was written. */
+  abort(): void {
+    if (this.#fd === undefined) return;
+    closeSync(this.#fd);
+    this.#fd = undefined;
+    rmSync(this.#temporaryPath, { force: true });
+  }
+
+  #openFd(): number {
+    if (this.#fd === undefined) throw new Error(`segment ${this.path} is closed already`);
+    return this.#fd;
+  }
+}
+
+/** Makes renames and removals in a directory last. */
+export function syncDirectory(path: string): void {
+  // Windows cannot open a directory, and its renames need no help.
+  if (process.platform === "win32") return;
+  const fd = openSync(path, "r");
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
