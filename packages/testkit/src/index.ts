@@ -1,1 +1,3 @@
+export * from "./batch.js";
+export * from "./push-body.js";
 export * from "./script.js";

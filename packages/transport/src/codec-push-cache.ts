@@ -33,7 +33,7 @@ export class ByteCache<T> {
   /** Remembers a value; the key is copied. A key longer than an eighth of the bound is not kept. */
   set(owner: object, bytes: Uint8Array, start: number, length: number, value: T): void {
     if (length > this.#maxKeyBytes / 8) return;
-    const key = bytes.slice(start, start + length);
+    const key = new Uint8Array(bytes.subarray(start, start + length));
     this.#insert(hashBytes(bytes, start, length), { owner, key, value });
   }
 
