@@ -1,3 +1,9 @@
+export * from "./blocks/backoff.js";
+export * from "./blocks/cache.js";
+export * from "./blocks/grpc-client.js";
+export * from "./blocks/lifecycler.js";
+export * from "./blocks/ring.js";
+export * from "./blocks/tls.js";
 export * from "./bounded-queue.js";
 export * from "./buildinfo.js";
 export * as field from "./config/field.js";

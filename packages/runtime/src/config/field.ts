@@ -21,6 +21,12 @@ import {
  */
 export type Field<T> = z.ZodType<T>;
 
+/** Keys that belong together. */
+export type Section<S extends z.core.$ZodLooseShape> = z.ZodObject<S>;
+
+/** The object that a section becomes. */
+export type Values<S extends z.ZodType> = z.infer<S>;
+
 /** What the engine knows of a schema beside its zod type. */
 export interface FieldNote {
   /** How the value is written: all but the last four are one scalar in YAML, or the text of a flag. */
@@ -56,8 +62,8 @@ export function helpOf(schema: object): string {
   return sectionHelp.get(schema) ?? "";
 }
 
-/** Keys that belong together. */
-export function section<S extends z.core.$ZodLooseShape>(help: string, shape: S): z.ZodObject<S> {
+/** Declares keys that belong together. */
+export function section<S extends z.core.$ZodLooseShape>(help: string, shape: S): Section<S> {
   const schema = z.object(shape);
   sectionHelp.set(schema, help);
   return schema;
@@ -162,6 +168,22 @@ export function list(value: readonly string[], help: string, flag?: string): Fie
 export function data<T>(schema: z.ZodType<T>, value: T, type: string, help: string): Field<T> {
   const note = { ...scalar(type, help, undefined), kind: "data" as const, defaultValue: value };
   return declare(schema, note);
+}
+
+/** A stream selector with a priority, as policies list them. */
+export interface PriorityStream {
+  readonly selector: string;
+  readonly priority: number;
+}
+
+const streamsByPolicy = z.record(
+  z.string(),
+  z.array(z.object({ selector: z.string(), priority: z.number().default(0) })),
+);
+
+/** Policy -> selectors of its streams. */
+export function priorityStreams(help: string): Field<Record<string, PriorityStream[]>> {
+  return data(streamsByPolicy, {}, "map of lists", help);
 }
 
 /** A YAML list of sections of one kind. */

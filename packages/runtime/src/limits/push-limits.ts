@@ -39,11 +39,6 @@ const levelNames = [
 
 const namesByPolicy = z.record(z.string(), z.array(z.string()));
 
-const streamsByPolicy = z.record(
-  z.string(),
-  z.array(z.object({ selector: z.string(), priority: z.number().optional() })),
-);
-
 const timesByPolicy = z.record(
   z.string(),
   z.string().transform((text, context) => {
@@ -211,12 +206,7 @@ const labelRules = {
     "map of lists",
     "labels that the streams of a policy must have",
   ),
-  policy_stream_mapping: field.data(
-    streamsByPolicy,
-    {},
-    "map of lists",
-    "policy -> selectors of its streams, with priority",
-  ),
+  policy_stream_mapping: field.priorityStreams("policy -> selectors of its streams"),
 };
 
 const blocking = {

@@ -1,0 +1,163 @@
+import { cacheBlock, field, grpcClientBlock, tlsClientBlock } from "@skald/runtime";
+
+/** `frontend`: how queries are received. */
+export const frontendConfig = field.section(
+  "Receives queries, splits them, and puts the answers together.",
+  {
+    log_queries_longer_than: field.duration(
+      "0s",
+      "log queries that take longer; 0: none",
+      "frontend.log-queries-longer-than",
+    ),
+    log_query_request_headers: field.list(
+      [],
+      "headers that are logged with a query",
+      "frontend.log-query-request-headers",
+    ),
+    max_body_size: field.size("10MB", "largest body of a request", "frontend.max-body-size"),
+    query_stats_enabled: field.toggle(
+      false,
+      "log the statistics of each query",
+      "frontend.query-stats-enabled",
+    ),
+    max_outstanding_per_tenant: field.integer(
+      2048,
+      "parts of queries of a tenant that may wait; more are answered with 429",
+      "querier.max-outstanding-requests-per-tenant",
+      { min: 1 },
+    ),
+    querier_forget_delay: field.duration(
+      "0s",
+      "time after which a lost querier is forgotten",
+      "query-frontend.querier-forget-delay",
+    ),
+    scheduler_address: field.text("", "the query schedulers", "frontend.scheduler-address"),
+    scheduler_dns_lookup_period: field.duration(
+      "10s",
+      "pause between look-ups of the address",
+      "frontend.scheduler-dns-lookup-period",
+    ),
+    scheduler_worker_concurrency: field.integer(
+      5,
+      "queries that are handed to a scheduler at a time",
+      "frontend.scheduler-worker-concurrency",
+    ),
+    grpc_client_config: grpcClientBlock("frontend.grpc-client-config"),
+    graceful_shutdown_timeout: field.duration(
+      "5m",
+      "time that running queries get at shutdown",
+      "frontend.graceful-shutdown-timeout",
+    ),
+    instance_interface_names: field.list(
+      [],
+      "network interfaces of which one gives the address; empty: private ones",
+      "frontend.instance-interface-names",
+    ),
+    instance_enable_ipv6: field.toggle(
+      false,
+      "allow an IPv6 address",
+      "frontend.instance-enable-ipv6",
+    ),
+    instance_addr: field.text("", "address told to schedulers", "frontend.instance-addr"),
+    encoding: field.choice(
+      "protobuf",
+      ["protobuf", "json"],
+      "how answers travel between services",
+      "frontend.encoding",
+    ),
+    compress_responses: field.toggle(
+      true,
+      "compress answers when the client allows it",
+      "querier.compress-http-responses",
+    ),
+    downstream_url: field.text(
+      "",
+      "pass all queries on to this address",
+      "frontend.downstream-url",
+    ),
+    tail_proxy_url: field.text("", "pass tails on to this querier", "frontend.tail-proxy-url"),
+    tail_tls_config: tlsClientBlock("frontend.tail-tls-config"),
+    support_parquet_encoding: field.toggle(
+      false,
+      "answer in Parquet when the client asks for it",
+      "frontend.support-parquet-encoding",
+    ),
+  },
+);
+
+const resultsCache = (prefix: string, compression: string) =>
+  field.section("A cache of results.", {
+    cache: cacheBlock(prefix),
+    compression: field.choice("", ["", "snappy"], "compression of its values", compression),
+  });
+
+/** `query_range`: how queries are split, cached and tried again. */
+export const queryRangeConfig = field.section("How queries are split, cached and tried again.", {
+  align_queries_with_step: field.toggle(
+    false,
+    "move start and end down to a multiple of the step",
+    "querier.align-querier-with-step",
+  ),
+  results_cache: resultsCache("frontend", "frontend.compression"),
+  cache_results: field.toggle(
+    false,
+    "cache results of metric queries, and of log queries without lines",
+    "querier.cache-results",
+  ),
+  max_retries: field.integer(
+    5,
+    "how often a part of a query is tried again",
+    "querier.max-retries-per-request",
+  ),
+  parallelise_shardable_queries: field.toggle(
+    true,
+    "split queries by streams",
+    "querier.parallelise-shardable-queries",
+  ),
+  shard_aggregations: field.list(
+    [],
+    "further aggregations to split: quantile_over_time, last_over_time, first_over_time, approx_topk",
+    "querier.shard-aggregations",
+  ),
+  cache_index_stats_results: field.toggle(
+    true,
+    "cache index statistics",
+    "querier.cache-index-stats-results",
+  ),
+  index_stats_results_cache: resultsCache(
+    "frontend.index-stats-results-cache",
+    "frontend.index-stats-results-cache.compression",
+  ),
+  cache_volume_results: field.toggle(true, "cache volumes", "querier.cache-volume-results"),
+  volume_results_cache: resultsCache(
+    "frontend.volume-results-cache",
+    "frontend.volume-results-cache.compression",
+  ),
+  cache_instant_metric_results: field.toggle(
+    false,
+    "cache results of instant metric queries",
+    "querier.cache-instant-metric-results",
+  ),
+  instant_metric_results_cache: resultsCache(
+    "frontend.instant-metric-results-cache",
+    "frontend.instant-metric-results-cache.compression",
+  ),
+  instant_metric_query_split_align: field.toggle(
+    false,
+    "split instant metric queries at multiples of the interval",
+    "querier.instant-metric-query-split-align",
+  ),
+  cache_series_results: field.toggle(true, "cache series", "querier.cache-series-results"),
+  series_results_cache: resultsCache(
+    "frontend.series-results-cache",
+    "frontend.series-results-cache.compression",
+  ),
+  cache_label_results: field.toggle(true, "cache labels", "querier.cache-label-results"),
+  label_results_cache: resultsCache(
+    "frontend.label-results-cache",
+    "frontend.label-results-cache.compression",
+  ),
+});
+
+export type FrontendConfig = Readonly<field.Values<typeof frontendConfig>>;
+export type QueryRangeConfig = Readonly<field.Values<typeof queryRangeConfig>>;

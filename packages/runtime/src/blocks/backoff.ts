@@ -1,0 +1,13 @@
+import * as field from "../config/field.js";
+
+/** How something is tried again. */
+export function backoffBlock(
+  flags: { min: string; max: string; retries: string },
+  defaults: { min: string; max: string; retries: number },
+) {
+  return field.section("How it is tried again.", {
+    min_period: field.duration(defaults.min, "first pause", flags.min),
+    max_period: field.duration(defaults.max, "longest pause", flags.max),
+    max_retries: field.integer(defaults.retries, "tries; 0: for ever", flags.retries),
+  });
+}
