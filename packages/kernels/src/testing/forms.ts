@@ -1,5 +1,8 @@
 import type { Kernels } from "../kernels.js";
-import { twin } from "../twin/twin.js";
+import { loadKernels } from "../load.js";
 
 /** Both forms of the kernels by name, for `describe.each`. */
-export const forms: readonly (readonly [string, Kernels])[] = [["twin", twin]];
+export const forms: readonly (readonly [string, Kernels])[] = [
+  ["twin", loadKernels("twin")],
+  ["wasm", loadKernels("wasm")],
+];

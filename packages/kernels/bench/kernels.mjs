@@ -1,0 +1,99 @@
+// One table: MB/s (1e6 bytes of raw lines) of each kernel, twin against compiled. Usage: node bench/kernels.mjs [name]
+import { loadKernels } from "../dist/load.js";
+import { selectAll } from "../dist/selection.js";
+import { columnOf, jsonBody, limits, logLines, protobufBody } from "./data.mjs";
+
+const wanted = process.argv[2] ?? "";
+const lines = logLines(4000);
+const column = columnOf(lines);
+const raw = column.bytes.length;
+const { message, block } = protobufBody(lines);
+const small = protobufBody(lines.slice(0, 40));
+const json = jsonBody(lines);
+const plainJson = jsonBody(logLines(4000, 1, "nginx").map((line) => line.replaceAll('"', "'")));
+const fields = [
+  "level",
+  "LEVEL",
+  "Level",
+  "log.level",
+  "severity",
+  "SEVERITY",
+  "Severity",
+  "SeverityText",
+  "lvl",
+];
+const options = { fields, jsonMaxDepth: 2 };
+const out = new Uint8Array(column.rows);
+const high = new Uint32Array(column.rows);
+const low = new Uint32Array(column.rows);
+const everything = selectAll(column.rows);
+const selection = { rows: new Uint32Array(column.rows), count: 0 };
+
+function search(needle, flags) {
+  const text = Buffer.from(needle);
+  return (kernels) => {
+    selection.rows.set(everything.rows);
+    selection.count = column.rows;
+    kernels.selectContains(column.bytes, column.offsets, column.rows, text, selection, flags);
+  };
+}
+
+function levels(kind) {
+  const part = kind === undefined ? column : columnOf(logLines(2000, 3, kind));
+  return [
+    part.bytes.length,
+    (kernels) =>
+      kernels.detectLevels(part.bytes, part.lineStart, part.lineLength, part.rows, out, options),
+  ];
+}
+
+const exact = { ignoreCase: false, negate: false };
+const cases = {
+  "snappy decode": [message.length, (k) => k.decodeSnappy(block, 1 << 30)],
+  "protobuf push, 1 MB": [raw, (k) => k.decodeSnappyProtobufPush(block, limits)],
+  "protobuf push, 10 KB": [
+    small.message.length,
+    (k) => k.decodeSnappyProtobufPush(small.block, limits),
+  ],
+  "json push, mixed": [raw, (k) => k.scanJsonPush(json, limits)],
+  "json push, few escapes": [plainJson.length, (k) => k.scanJsonPush(plainJson, limits)],
+  "levels, mixed": levels(),
+  "levels, json": levels("json"),
+  "levels, logfmt": levels("logfmt"),
+  "levels, nginx": levels("nginx"),
+  "levels, java": levels("java"),
+  "search, absent": [raw, search("no such needle", exact)],
+  "search, 1 in 6 rows": [raw, search("level=error", exact)],
+  "search, most rows": [raw, search("03:04", exact)],
+  "search, one byte": [raw, search("~", exact)],
+  "search, no case": [raw, search("No Such Needle", { ...exact, ignoreCase: true })],
+  "hash rows": [raw, (k) => k.hashRows(column.bytes, column.offsets, column.rows, high, low)],
+};
+
+const forms = [loadKernels("twin"), loadKernels("wasm")];
+console.log(
+  `${"kernel".padEnd(26)}${"twin MB/s".padStart(12)}${"wasm MB/s".padStart(12)}${"ratio".padStart(8)}`,
+);
+for (const [name, [bytes, run]] of Object.entries(cases)) {
+  if (!name.includes(wanted)) continue;
+  const [plain, compiled] = forms.map((kernels) => bytes / 1e6 / secondsPerRun(() => run(kernels)));
+  const row = [plain.toFixed(0), compiled.toFixed(0)].map((cell) => cell.padStart(12));
+  console.log(`${name.padEnd(26)}${row.join("")}${(compiled / plain).toFixed(1).padStart(8)}`);
+}
+
+/** The median of seven rounds of about 40 ms each, after a warm-up. */
+function secondsPerRun(run) {
+  const until = performance.now() + 80;
+  let runs = 0;
+  while (performance.now() < until || runs < 3) {
+    run();
+    runs++;
+  }
+  const perRound = Math.max(1, Math.ceil(runs / 2));
+  const rounds = Array.from({ length: 7 }, () => {
+    const start = performance.now();
+    for (let i = 0; i < perRound; i++) run();
+    return (performance.now() - start) / 1000 / perRound;
+  });
+  return rounds.sort((a, b) => a - b)[3];
+}

@@ -1,0 +1,59 @@
+/** The part of WebAssembly that is used here; the type libraries of Node have none. */
+export interface WebAssemblyApi {
+  Module: new (bytes: Uint8Array) => object;
+  Instance: new (module: object, imports: object) => { readonly exports: unknown };
+  validate(bytes: Uint8Array): boolean;
+}
+
+/** Undefined where the runtime has no WebAssembly. */
+export const webAssembly = (globalThis as { WebAssembly?: WebAssemblyApi }).WebAssembly;
+
+/** A linear memory; its buffer is another one after it has grown. */
+export interface LinearMemory {
+  readonly buffer: ArrayBuffer;
+  grow(pages: number): number;
+}
+
+/** What assembly/index.ts exports: addresses and sizes in bytes, nothing is checked beyond what is said there. */
+export interface KernelExports {
+  readonly memory: LinearMemory;
+  dataEnd(): number;
+  snappyDecode(source: number, length: number, target: number, size: number): number;
+  scanProtobufPush(bytes: number, length: number, control: number): number;
+  scanJsonPush(bytes: number, length: number, control: number): number;
+  detectLevels(
+    bytes: number,
+    size: number,
+    lineStart: number,
+    lineLength: number,
+    rows: number,
+    out: number,
+    fields: number,
+    depth: number,
+  ): void;
+  selectContains(
+    bytes: number,
+    low: number,
+    size: number,
+    offsets: number,
+    rows: number,
+    needle: number,
+    length: number,
+    folds: number,
+    firstRare: number,
+    secondRare: number,
+    scratch: number,
+    selection: number,
+    count: number,
+    ignoreCase: number,
+    negate: number,
+  ): number;
+  hashRows(
+    bytes: number,
+    size: number,
+    offsets: number,
+    rows: number,
+    high: number,
+    low: number,
+  ): void;
+}

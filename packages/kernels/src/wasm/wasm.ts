@@ -1,0 +1,21 @@
+import type { Kernels } from "../kernels.js";
+import type { KernelMemory } from "../memory.js";
+import { indexOfBytes } from "../twin/search.js";
+import { hashRows } from "./hash.js";
+import { detectLevels } from "./levels.js";
+import { decodeSnappy, decodeSnappyProtobufPush, scanJsonPush } from "./push.js";
+import { selectContains } from "./search.js";
+
+/** The compiled kernels over one memory. `indexOfBytes` stays what it is: the copy would cost more than the search. */
+export function wasmKernels(memory: KernelMemory): Kernels {
+  return {
+    form: "wasm",
+    decodeSnappy: (...input) => decodeSnappy(memory, ...input),
+    decodeSnappyProtobufPush: (...input) => decodeSnappyProtobufPush(memory, ...input),
+    scanJsonPush: (...input) => scanJsonPush(memory, ...input),
+    detectLevels: (...input) => detectLevels(memory, ...input),
+    selectContains: (...input) => selectContains(memory, ...input),
+    indexOfBytes,
+    hashRows: (...input) => hashRows(memory, ...input),
+  };
+}
