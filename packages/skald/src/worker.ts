@@ -1,0 +1,41 @@
+import type { RawPush } from "@skald/kernels";
+import type { HeadBlockRef } from "@skald/model";
+import { type JobResult, serveJobs } from "@skald/runtime";
+import { openHeadBlock, type SealInput, scanJobs, sealSegment } from "@skald/storage";
+import { decodePush, type PushBody } from "@skald/transport";
+
+/** A head to seal, with its blocks by reference to shared memory. */
+export interface SealJob extends Omit<SealInput, "heads"> {
+  readonly heads: readonly {
+    readonly blocks: readonly HeadBlockRef[];
+    readonly streamTexts: readonly string[];
+  }[];
+}
+
+export interface DecodeJob {
+  readonly input: PushBody;
+  readonly maxBytes: number;
+}
+
+serveJobs({
+  ...scanJobs(),
+  seal: (job: SealJob): JobResult => {
+    const heads = job.heads.map(({ blocks, streamTexts }) => ({
+      blocks: blocks.map(openHeadBlock),
+      streamTexts,
+    }));
+    return { value: sealSegment({ ...job, heads }) };
+  },
+  decode_push: ({ input, maxBytes }: DecodeJob): JobResult => {
+    const push = decodePush(input, maxBytes);
+    return { value: push, transfer: buffersOf(push) };
+  },
+});
+
+/** The columns of a push, to be moved instead of copied; views of one buffer name it once. */
+function buffersOf(push: RawPush): ArrayBuffer[] {
+  const buffers = Object.values(push).flatMap((column) =>
+    ArrayBuffer.isView(column) ? [column.buffer] : [],
+  );
+  return [...new Set(buffers)].filter((buffer) => buffer instanceof ArrayBuffer);
+}
