@@ -4,6 +4,7 @@ export { type HeadBlockCapacity, headBlockBytes } from "./head-block-layout.js";
 export type { ScanOutcome, ScanTask } from "./scan.js";
 export { scanJobs } from "./scan-jobs.js";
 export { ScanPool } from "./scan-pool.js";
+export { type SealedSegment, type SealHead, type SealInput, sealSegment } from "./seal.js";
 export * from "./segment.js";
 export { type OpenedSegmentFile, openSegmentFile } from "./segment-file.js";
 export type { SortedBlock } from "./segment-layout.js";
