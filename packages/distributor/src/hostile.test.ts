@@ -1,0 +1,113 @@
+import { describe, expect, it } from "@jest/globals";
+import { makePushBody, snappyLiterals } from "@skald/testkit";
+import { decodePush } from "@skald/transport";
+import { jsonPush, makeHarness, testNowNs } from "./testing/harness.js";
+
+const protobuf = { contentType: "application/x-protobuf" };
+
+describe("hostile pushes", () => {
+  it("of a million streams is refused before labels are looked at", async () => {
+    const { push, ingester } = makeHarness();
+    const streams = Buffer.alloc(2_000_000);
+    for (let i = 0; i < streams.length; i += 2) streams[i] = 0x0a;
+    expect(await push(snappyLiterals(streams), protobuf)).toEqual({
+      status: 413,
+      text: expect.stringMatching(/^push has more than 131072 streams/),
+    });
+    expect(ingester.pushes).toEqual([]);
+  });
+
+  it("of a hundred thousand new streams lets other work go first", async () => {
+    const { push, stored } = makeHarness();
+    const streams = Array.from({ length: 100_000 }, (_, i) => ({
+      labels: `{s="${i}"}`,
+      rows: [{ ns: testNowNs, line: "x" }],
+    }));
+    let turns = 0;
+    let isDone = false;
+    const count = () => {
+      turns++;
+      if (!isDone) setImmediate(count);
+    };
+    setImmediate(count);
+    const answer = await push(makePushBody(streams), protobuf);
+    isDone = true;
+    expect(answer).toEqual({ status: 204 });
+    expect(stored()).toHaveLength(100_000);
+    expect(turns).toBeGreaterThan(3);
+  });
+
+  it("with labels of a megabyte get a short answer", async () => {
+    const { push } = makeHarness();
+    const value = "v".repeat(1_000_000);
+    const answer = await push(jsonPush({ app: value, [`n${value}`]: "x" }, [[0, "x"]]));
+    expect(answer.status).toBe(400);
+    expect(answer.text).toMatch(/label value too long/);
+    expect(answer.text!.length).toBeLessThan(10_000);
+    expect((await push(jsonPush({ [`-${value}`]: "x" }, [[0, "x"]]))).text!.length).toBeLessThan(
+      10_000,
+    );
+  });
+
+  it("with a metadata name each are refused", async () => {
+    const { push, ingester } = makeHarness();
+    const rows = Array.from({ length: 70_000 }, (_, i) => [0, "x", { [`n${i}`]: "v" }] as const);
+    expect(await push(jsonPush({ app: "a" }, rows))).toEqual({
+      status: 413,
+      text: expect.stringMatching(/^push has more than 65536 structured metadata names/),
+    });
+    expect(ingester.pushes).toEqual([]);
+  });
+
+  it("with names of the object prototype are labels like any other", async () => {
+    const { push, stored } = makeHarness();
+    const body =
+      '{"streams":[{"stream":{"__proto__":"a","constructor":"b"},"values":[["NOW","x",{"__proto__":"c"}]]}]}';
+    expect((await push(Buffer.from(body.replace("NOW", `${testNowNs}`)))).status).toBe(204);
+    expect(stored()[0]!.stream).toBe(
+      '{__proto__="a", constructor="b", service_name="unknown_service"}',
+    );
+  });
+
+  it("with a time beyond 64 bits are refused", async () => {
+    const { push } = makeHarness({ rejectOldSamples: false });
+    expect((await push(jsonPush({ app: "a" }, [["99999999999999999999", "x"]]))).status).toBe(400);
+    const far = makePushBody([
+      { labels: '{a="b"}', rows: [{ ns: 9_300_000_000n * 1_000_000_000n, line: "x" }] },
+    ]);
+    expect((await push(far, protobuf)).status).toBe(400);
+  });
+});
+
+describe("big pushes", () => {
+  it("are decoded by the worker, small ones here", async () => {
+    const sizes: number[] = [];
+    const { push, stored } = makeHarness(
+      {},
+      {
+        decodeInWorker: async (input, maxBytes) => {
+          sizes.push(input.body.length);
+          return decodePush(input, maxBytes);
+        },
+      },
+    );
+    const values = Array.from({ length: 30 }, () => [0, "x".repeat(100_000)] as const);
+    expect((await push(jsonPush({ app: "a" }, values))).status).toBe(204);
+    expect((await push(jsonPush({ app: "a" }, [[0, "x"]]))).status).toBe(204);
+    expect(sizes).toHaveLength(1);
+    expect(sizes[0]).toBeGreaterThan(2_900_000);
+    expect(stored()).toHaveLength(31);
+  });
+
+  it("that the worker refuses get its answer", async () => {
+    const { push, counter } = makeHarness(
+      {},
+      { decodeInWorker: async (input) => decodePush(input, 1000) },
+    );
+    const answer = await push(jsonPush({ app: "a" }, [[0, "x".repeat(2_200_000)]]));
+    expect(answer).toEqual({ status: 413, text: expect.stringMatching(/^request body too large/) });
+    expect(
+      await counter("loki_discarded_bytes_total", { reason: "request_body_too_large" }),
+    ).toBeGreaterThan(2_200_000);
+  });
+});

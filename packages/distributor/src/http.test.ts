@@ -1,0 +1,215 @@
+import { createServer, request as httpRequest, type IncomingMessage, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { createPushHandler } from "./http.js";
+import { InflightBytes } from "./inflight.js";
+import { type Harness, jsonPush, makeHarness } from "./testing/harness.js";
+
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+async function serve(options: {
+  harness: Harness;
+  maxReceivedBytes?: number;
+  inflight?: InflightBytes;
+  onFault?: (error: unknown) => void;
+}): Promise<string> {
+  const handle = createPushHandler({
+    distributor: options.harness.distributor,
+    maxReceivedBytes: options.maxReceivedBytes ?? 1000,
+    inflight: options.inflight ?? new InflightBytes(0),
+  });
+  const server = createServer((request, response) => {
+    const style = request.url?.startsWith("/api/prom") ? "legacy" : "v1";
+    handle(request, response, "t1", style).catch((error: unknown) => {
+      options.onFault?.(error);
+      response.destroy();
+    });
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/loki/api/v1/push`;
+}
+
+async function post(
+  url: string,
+  body: string | ReadableStream<Uint8Array>,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const chunked = typeof body === "object" ? { duplex: "half" as const } : {};
+  const response = await fetch(url, {
+    method: "POST",
+    body,
+    headers: { "content-type": "application/json", ...headers },
+    ...chunked,
+  });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+function streamOf(chunks: number, size: number): ReadableStream<Uint8Array> {
+  let left = chunks;
+  return new ReadableStream({
+    pull: (controller) => {
+      if (left-- > 0) controller.enqueue(new Uint8Array(size).fill(0x20));
+      else controller.close();
+    },
+  });
+}
+
+const one = JSON.stringify(jsonPush({ app: "a" }, [[0, "x"]]));
+
+describe("createPushHandler", () => {
+  it("answers 204 without a body, and hands the shard on", async () => {
+    const harness = makeHarness();
+    const url = await serve({ harness });
+    const answer = await post(url, one, { "X-Loki-Backfill-Shard": "3" });
+    expect([answer.status, answer.text]).toEqual([204, ""]);
+    expect(harness.stored()[0]?.stream).toContain('__backfill_shard__="3"');
+  });
+
+  it("writes errors as plain text that ends with a line feed", async () => {
+    const url = await serve({ harness: makeHarness() });
+    const answer = await post(url, '{"streams":[]}');
+    expect(answer.status).toBe(422);
+    expect(answer.text).toBe("error at least one valid stream is required for ingestion\n");
+    expect(answer.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+  });
+
+  it("says when to come back after 429", async () => {
+    const harness = makeHarness({ ingestionBurstSizeMb: 0 });
+    const answer = await post(await serve({ harness }), one);
+    expect([answer.status, answer.headers.get("retry-after")]).toEqual([429, "60"]);
+  });
+
+  it("takes the legacy form by its path", async () => {
+    const harness = makeHarness();
+    const url = (await serve({ harness })).replace("/loki/api/v1", "/api/prom");
+    const body =
+      '{"streams":[{"labels":"{a=\\"b\\"}","entries":[{"ts":"2026-11-20T10:00:00Z","line":"x"}]}]}';
+    expect((await post(url, body)).status).toBe(204);
+    expect(harness.stored()).toHaveLength(1);
+  });
+
+  it.each([
+    ["declared", () => " ".repeat(1001)],
+    ["undeclared", () => streamOf(20, 100)],
+  ])("refuses a body above the limit, %s", async (_, body) => {
+    const harness = makeHarness();
+    const answer = await post(await serve({ harness }), body());
+    expect([answer.status, answer.text]).toEqual([
+      413,
+      "request body too large: limit is 1000 bytes\n",
+    ]);
+    expect(harness.ingester.pushes).toEqual([]);
+  });
+
+  it("takes an undeclared body within the limit", async () => {
+    const chunks = new Blob([one]).stream() as ReadableStream<Uint8Array>;
+    expect((await post(await serve({ harness: makeHarness() }), chunks)).status).toBe(204);
+  });
+
+  it.each([
+    ["declared", () => one],
+    ["undeclared", () => streamOf(9, 100)],
+  ])(
+    "refuses what goes beyond the bytes in flight, %s, and books nothing for it",
+    async (_, body) => {
+      const inflight = new InflightBytes(50);
+      const url = await serve({ harness: makeHarness(), inflight });
+      const answer = await post(url, body());
+      expect([answer.status, answer.text]).toEqual([
+        503,
+        "The server cannot accept more requests at this time.\n",
+      ]);
+      expect(inflight.bytes).toBe(0);
+    },
+  );
+
+  it("holds the bytes of a push until it is answered", async () => {
+    const harness = makeHarness();
+    const inflight = new InflightBytes(one.length);
+    const url = await serve({ harness, inflight });
+    const released = deferred();
+    const arrived = deferred();
+    harness.ingester.push = async () => {
+      arrived.resolve();
+      await released.promise;
+      return { refusals: [] };
+    };
+    const first = post(url, one);
+    await arrived.promise;
+    expect(inflight.bytes).toBe(one.length);
+    expect((await post(url, one)).status).toBe(503);
+    released.resolve();
+    expect((await first).status).toBe(204);
+    expect((await post(url, one)).status).toBe(204);
+    expect(inflight.bytes).toBe(0);
+  });
+
+  it("frees what a client that left midway had booked", async () => {
+    const inflight = new InflightBytes(1000);
+    const url = await serve({ harness: makeHarness(), inflight });
+    const request = httpRequest(url, { method: "POST", headers: { "content-length": 500 } });
+    request.on("error", () => undefined);
+    request.write("{");
+    await until(() => inflight.bytes === 500);
+    request.destroy();
+    await until(() => inflight.bytes === 0);
+  });
+
+  it("leaves faults of the program to its caller", async () => {
+    const harness = makeHarness();
+    const faults: unknown[] = [];
+    const url = await serve({ harness, onFault: (error) => faults.push(error) });
+    harness.ingester.failure = new TypeError("bug");
+    await expect(post(url, one)).rejects.toThrow();
+    expect(faults).toEqual([harness.ingester.failure]);
+  });
+
+  it("serves further pushes on the connection of a refused one", async () => {
+    const url = await serve({ harness: makeHarness() });
+    for (const [body, status] of [
+      [one, 204],
+      ["[]", 400],
+      [one, 204],
+    ] as const) {
+      expect(await postRaw(url, body)).toBe(status);
+    }
+  });
+});
+
+function postRaw(url: string, body: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const headers = { "content-type": "application/json" };
+    const request = httpRequest(url, { method: "POST", headers }, (response: IncomingMessage) => {
+      response.resume();
+      response.once("end", () => resolve(response.statusCode ?? 0));
+    });
+    request.once("error", reject);
+    request.end(body);
+  });
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function deferred(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = () => {};
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
