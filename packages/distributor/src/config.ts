@@ -1,4 +1,4 @@
-import { field, ringBlock } from "@skald/runtime";
+import { field, ringBlock } from "@skald/runtime/config";
 
 /** Resource attributes that become labels of the stream unless a tenant's rules say else. */
 const indexLabelAttributes = [

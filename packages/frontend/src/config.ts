@@ -1,4 +1,4 @@
-import { cacheBlock, field, grpcClientBlock, tlsClientBlock } from "@skald/runtime";
+import { cacheBlock, field, grpcClientBlock, tlsClientBlock } from "@skald/runtime/config";
 
 /** `frontend`: how queries are received. */
 export const frontendConfig = field.section(

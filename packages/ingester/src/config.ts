@@ -1,4 +1,4 @@
-import { backoffBlock, field, grpcClientBlock, lifecyclerBlock } from "@skald/runtime";
+import { backoffBlock, field, grpcClientBlock, lifecyclerBlock } from "@skald/runtime/config";
 
 const wal = field.section("The write-ahead log.", {
   enabled: field.toggle(

@@ -1,4 +1,4 @@
-import { field, grpcClientBlock } from "@skald/runtime";
+import { field, grpcClientBlock } from "@skald/runtime/config";
 
 /** `querier`: how queries are answered. */
 export const querierConfig = field.section("Answers queries from ingesters and object store.", {

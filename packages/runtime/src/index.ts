@@ -1,23 +1,14 @@
-export * from "./blocks/backoff.js";
-export * from "./blocks/cache.js";
-export * from "./blocks/grpc-client.js";
-export * from "./blocks/lifecycler.js";
-export * from "./blocks/ring.js";
-export * from "./blocks/tls.js";
+// Light on purpose: worker threads import this face. The parts that need a library have faces of their own:
+// "@skald/runtime/log", "@skald/runtime/metrics" and "@skald/runtime/config".
 export * from "./bounded-queue.js";
 export * from "./buildinfo.js";
-export * as field from "./config/field.js";
-export * from "./config/key-notes.js";
-export * from "./config/load-settings.js";
-export * from "./config/print.js";
-export * from "./config/schema.js";
-export * from "./config/settings.js";
-export { formatDurationMs, formatSizeBytes } from "./config/value.js";
 export * from "./deadline.js";
-export * from "./limits/limits.js";
-export * from "./limits/tenant-limits.js";
-export * from "./log.js";
-export * from "./metrics.js";
+export type * from "./limits/limits.js";
+export type * from "./limits/tenant-limits.js";
+export type * from "./log.js";
+export * from "./log-level.js";
+export * from "./message.js";
+export type * from "./metrics.js";
 export * from "./repeat.js";
 export * from "./retry.js";
 export * from "./semaphore.js";

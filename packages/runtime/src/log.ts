@@ -1,6 +1,8 @@
 import { invalidArgument, SkaldError } from "@skald/model";
 import { destination, type Logger as PinoLogger, pino } from "pino";
+import { isLogLevel, type LogLevel, logLevels } from "./log-level.js";
 import { formatLogfmt } from "./logfmt.js";
+import { messageWithCauses } from "./message.js";
 
 /**
  * Writes facts as lines: `log.info("flushed chunk", { tenant, entries, bytes })`. The level is shared by a logger and
@@ -19,9 +21,6 @@ export interface Logger {
   /** Accepts the four names of levels; throws `invalid_argument` with the text of `POST /log_level` otherwise. */
   setLevel(level: string): void;
 }
-
-export const logLevels = ["debug", "info", "warn", "error"] as const;
-export type LogLevel = (typeof logLevels)[number];
 
 /** An Error in the field `error` becomes its message, code and causes; the stack only where it is a bug. */
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -103,11 +102,6 @@ function rankOf(level: LogLevel): number {
   return logLevels.indexOf(level);
 }
 
-/** Whether the text names a level. */
-export function isLogLevel(text: string): text is LogLevel {
-  return (logLevels as readonly string[]).includes(text);
-}
-
 /** Errors as text and bigints as numbers in text; everything else as it is. */
 function printable(fields: LogFields): Record<string, unknown> {
   const out: Record<string, unknown> = {};
@@ -124,15 +118,4 @@ function errorFields(key: string, error: Error): Record<string, unknown> {
   if (error instanceof SkaldError) out.code = error.code;
   else if (error.stack !== undefined) out.stack = error.stack;
   return out;
-}
-
-/** `read chunk x: connection refused`: the message and those of its causes, up to eight deep. */
-export function messageWithCauses(error: unknown): string {
-  const messages: string[] = [];
-  let current = error;
-  for (let depth = 0; depth < 8 && current !== undefined && current !== null; depth++) {
-    messages.push(current instanceof Error ? current.message : String(current));
-    current = current instanceof Error ? current.cause : undefined;
-  }
-  return messages.join(": ");
 }

@@ -170,6 +170,28 @@ export function data<T>(schema: z.ZodType<T>, value: T, type: string, help: stri
   return declare(schema, note);
 }
 
+const anyMap = z.record(z.string(), z.unknown());
+
+/** Keys that nothing is known of. */
+export function map(help: string): Field<Record<string, unknown>> {
+  return data(anyMap, {}, "map", help);
+}
+
+/** A list of such maps. */
+export function maps(help: string): Field<Record<string, unknown>[]> {
+  return data(z.array(anyMap), [], "list of maps", help);
+}
+
+/** Such maps by a name of the user's choice. */
+export function mapOfMaps(help: string): Field<Record<string, Record<string, unknown>>> {
+  return data(z.record(z.string(), anyMap), {}, "map of maps", help);
+}
+
+/** Texts by name. */
+export function textMap(help: string): Field<Record<string, string>> {
+  return data(z.record(z.string(), z.string()), {}, "map of texts", help);
+}
+
 /** A stream selector with a priority, as policies list them. */
 export interface PriorityStream {
   readonly selector: string;

@@ -1,4 +1,3 @@
-import { z } from "zod";
 import * as field from "../config/field.js";
 
 const streamRetention = field.section("How long some streams are kept.", {
@@ -62,12 +61,7 @@ const ruler = {
     "ruler.tenant-shard-size",
   ),
   ruler_remote_write_disabled: field.toggle(false, "send no samples of this tenant"),
-  ruler_remote_write_config: field.data(
-    z.record(z.string(), z.unknown()),
-    {},
-    "map of clients",
-    "remote write clients of this tenant",
-  ),
+  ruler_remote_write_config: field.mapOfMaps("remote write clients of this tenant"),
   ruler_remote_evaluation_timeout: field.duration("0s", "time limit of remote evaluation"),
   ruler_remote_evaluation_max_response_size: field.size("0B", "largest answer; 0: no limit"),
 };
