@@ -1,6 +1,10 @@
 export { type Exclusions, noExclusions } from "./duplicates.js";
+export { FsStore } from "./fs-store.js";
 export * from "./head-block.js";
 export { type HeadBlockCapacity, headBlockBytes } from "./head-block-layout.js";
+export * from "./keys.js";
+export { MemoryStore } from "./memory-store.js";
+export * from "./object-store.js";
 export type { ScanOutcome, ScanTask } from "./scan.js";
 export { scanJobs } from "./scan-jobs.js";
 export { ScanPool } from "./scan-pool.js";

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { internal, paddingBytes } from "@skald/model";
+import type { ObjectStore } from "./object-store.js";
 
 /** Bytes of a file or object by range. What it returns has padding behind the last byte and is not reused. */
 export type RangeReader = SyncRangeReader | AsyncRangeReader;
@@ -63,4 +64,21 @@ function readRange(fd: number, path: string, offset: number, length: number): Ui
     done += got;
   }
   return out.subarray(0, length);
+}
+
+/** Reads an object of a store by range. */
+export function objectRange(store: ObjectStore, key: string, sizeBytes: number): AsyncRangeReader {
+  return {
+    kind: "async",
+    name: key,
+    sizeBytes,
+    async read(offset, length, options) {
+      const bytes = await store.getRange(key, { offset, length }, options);
+      const behind = bytes.buffer.byteLength - bytes.byteOffset - bytes.byteLength;
+      if (behind >= paddingBytes) return bytes;
+      const padded = new Uint8Array(length + paddingBytes).subarray(0, length);
+      padded.set(bytes);
+      return padded;
+    },
+  };
 }

@@ -1,0 +1,64 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, it } from "@jest/globals";
+import { FsStore } from "./fs-store.js";
+import { describeObjectStore } from "./object-store.suite.js";
+
+const made: string[] = [];
+const makeDirectory = () => {
+  const directory = mkdtempSync(join(tmpdir(), "skald-fs-store-"));
+  made.push(directory);
+  return directory;
+};
+afterAll(() => {
+  for (const directory of made) rmSync(directory, { recursive: true });
+});
+const { signal } = new AbortController();
+
+describeObjectStore("fs store", async () => {
+  const directory = makeDirectory();
+  return { store: new FsStore(join(directory, "objects")), directory };
+});
+
+it("leaves no unfinished files and no empty directories", async () => {
+  const root = makeDirectory();
+  const store = new FsStore(root);
+  await store.put("a/b/c", Buffer.from("1"), { signal });
+  await store.put("a/b/c", Buffer.from("2"), { signal, ifAbsent: true });
+  await store.delete("a/b/c", { signal });
+  expect(readdirSync(root)).toEqual([".tmp"]);
+  expect(readdirSync(join(root, ".tmp"))).toEqual([]);
+});
+
+it("neither lists nor gives what a crash left unfinished", async () => {
+  const root = makeDirectory();
+  const store = new FsStore(root);
+  await store.put("a", Buffer.from("1"), { signal });
+  writeFileSync(join(root, ".tmp", "left"), "half");
+  const keys: string[] = [];
+  for await (const { key } of store.list("", { signal })) keys.push(key);
+  expect(keys).toEqual(["a"]);
+  await expect(store.get(".tmp/left", { signal })).rejects.toThrow("cannot exist");
+});
+
+it("keeps an object when the file it was made from is removed", async () => {
+  const directory = makeDirectory();
+  const store = new FsStore(join(directory, "objects"));
+  const path = join(directory, "file");
+  writeFileSync(path, "body");
+  await store.putFile("kept", path, { signal });
+  rmSync(path);
+  expect(Buffer.from(await store.get("kept", { signal })).toString()).toBe("body");
+  expect(existsSync(path)).toBe(false);
+});
+
+it("says that the directory cannot be used", async () => {
+  const directory = makeDirectory();
+  const path = join(directory, "file");
+  writeFileSync(path, "no directory");
+  const store = new FsStore(path);
+  await expect(store.put("a", Buffer.from("1"), { signal })).rejects.toMatchObject({
+    code: "unavailable",
+  });
+});

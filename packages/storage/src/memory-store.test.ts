@@ -1,0 +1,11 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll } from "@jest/globals";
+import { MemoryStore } from "./memory-store.js";
+import { describeObjectStore } from "./object-store.suite.js";
+
+const directory = mkdtempSync(join(tmpdir(), "skald-memory-store-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+describeObjectStore("memory store", async () => ({ store: new MemoryStore(), directory }));

@@ -1,0 +1,47 @@
+/**
+ * Objects by key: a directory, memory, or a bucket. Keys are made by keys.ts alone: parts joined by slashes. An
+ * object is either wholly there or not at all, and once a put resolves it lasts. Everything throws `not_found` for an
+ * absent key, `unavailable` when the store does not answer as it should, `cancelled` after an abort, and
+ * `invalid_argument` for what is no key.
+ */
+export interface ObjectStore {
+  /** Stores bytes, replacing what was there, unless `ifAbsent` is given. */
+  put(key: string, body: Uint8Array, options: PutOptions): Promise<PutOutcome>;
+  /** The same for a file of this machine, without holding it in memory. The file must not change afterwards. */
+  putFile(key: string, path: string, options: PutOptions): Promise<PutOutcome>;
+  get(key: string, options: CallOptions): Promise<Uint8Array>;
+  /** Exactly these bytes; throws `internal` when the object ends before. */
+  getRange(key: string, range: ObjectRange, options: CallOptions): Promise<Uint8Array>;
+  /** Objects whose keys begin with the prefix, in ascending order of their keys; only those behind `after`. */
+  list(prefix: string, options: ListOptions): AsyncIterable<ObjectInfo>;
+  /** Removes an object; one that is not there is no error. */
+  delete(key: string, options: CallOptions): Promise<void>;
+}
+
+export interface CallOptions {
+  readonly signal: AbortSignal;
+}
+
+export interface PutOptions extends CallOptions {
+  /** Leaves an object that is there already as it is; of several writers at once only one stores. */
+  readonly ifAbsent?: boolean;
+}
+
+export type PutOutcome = "stored" | "exists";
+
+export interface ListOptions extends CallOptions {
+  readonly after?: string;
+}
+
+/** The bytes `offset .. offset + length)` of an object. */
+export interface ObjectRange {
+  readonly offset: number;
+  readonly length: number;
+}
+
+export interface ObjectInfo {
+  readonly key: string;
+  readonly sizeBytes: number;
+  /** When it was stored, ms since the epoch. */
+  readonly modifiedMs: number;
+}
