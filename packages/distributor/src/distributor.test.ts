@@ -614,13 +614,16 @@ describe("the ingester", () => {
   });
 
   it("that fails gives its status, and other failures are not hidden", async () => {
-    const { push, ingester, counter } = makeHarness();
+    const failures: unknown[] = [];
+    const onFailure = (error: SkaldError, tenant: string) => failures.push([error, tenant]);
+    const { push, ingester, counter } = makeHarness({}, { onFailure });
     ingester.failure = new SkaldError(
       "internal",
       "at least 2 live replicas required, could only find 1",
     );
     expect(await push(one)).toEqual({ status: 500, text: ingester.failure.message });
     expect(await counter("loki_distributor_ingester_append_failures_total")).toBe(1);
+    expect(failures).toEqual([[ingester.failure, "t1"]]);
     ingester.failure = new TypeError("bug");
     await expect(push(one)).rejects.toThrow("bug");
   });

@@ -8,7 +8,7 @@ import {
   SkaldError,
 } from "@skald/model";
 import {
-  assembleBatch,
+  assembleBatchSteps,
   ByteCache,
   decodePush,
   type PushBody,
@@ -47,6 +47,8 @@ export interface DistributorOptions {
   readonly distributorCount?: () => number;
   /** Decodes elsewhere; used for bodies that would hold this thread too long. Rejects as `decodePush` throws. */
   readonly decodeInWorker?: (input: PushBody, maxBytes: number) => Promise<RawPush>;
+  /** Hears of failures that are not the client's (500), because the client alone would. */
+  readonly onFailure?: (error: SkaldError, tenant: string) => void;
   /** Value of the `ingester` label of the append counters; default `all`. */
   readonly ingesterName?: string;
 }
@@ -88,6 +90,9 @@ export class Distributor {
       const push = await this.#decode(tenant, body);
       return await this.#store({ tenant, body, push, backfillShard: request.backfillShard });
     } catch (error) {
+      if (error instanceof SkaldError && error.status === 500) {
+        this.#options.onFailure?.(error, tenant);
+      }
       return failedResponse(error);
     }
   }
@@ -181,18 +186,19 @@ export class Distributor {
   /** Finds levels, puts the batch together and hands it over; returns what ingesters refused of it. */
   async #append(input: AppendInput): Promise<readonly PushRefusal[]> {
     const { tenant, push, validated, streams, state } = input;
-    const names = resolveMetadataNames(push);
+    const names = await runInTurns(resolveMetadataNames(push));
     const { levels, foreign } = await runInTurns(
       discoverLevels({ push, streams, names, limits: state.limits }),
     );
     const isForeign = !foreign.isEmpty;
-    const batch = assembleBatch(isForeign ? foreign.applied() : push, {
+    const assembly = assembleBatchSteps(isForeign ? foreign.applied() : push, {
       streams: validated.streams,
       dropped: validated.dropped,
       levels: withoutDropped(levels, validated.dropped),
       ...(isForeign ? {} : { names }),
       ...(isForeign || input.isChanged ? {} : { source: input.body }),
     });
+    const batch = await runInTurns(assembly);
     const { metrics, ingester, ingesterName } = this.#options;
     const labels = { ingester: ingesterName ?? "all" };
     metrics.ingesterAppends.inc(labels);

@@ -8,13 +8,15 @@ export type BatchMetadata = Pick<
   "metaStart" | "metaName" | "metaValueStart" | "metaValueLength" | "metaNames"
 >;
 
+const rowsPerStep = 8192;
+
 /** The metadata columns of a batch: pairs of the rows that are left, under the names that are stored. */
-export function assembleMetadata(
+export function* assembleMetadata(
   raw: RawPush,
   names: MetadataNames,
   kept: Uint32Array | undefined,
   levels: Uint8Array,
-): BatchMetadata {
+): Generator<void, BatchMetadata> {
   if (raw.pairCount === 0) return noMetadata(levels.length);
   const columns = new PairColumns(raw, names);
   const metaStart = new Uint32Array(levels.length + 1);
@@ -22,6 +24,7 @@ export function assembleMetadata(
     const code = levels[row]!;
     columns.copyRow(kept === undefined ? row : kept[row]!, code !== 0 && code !== levelInMetadata);
     metaStart[row + 1] = columns.count;
+    if (row % rowsPerStep === rowsPerStep - 1) yield;
   }
   return { metaStart, ...columns.finish() };
 }

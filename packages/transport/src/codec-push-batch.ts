@@ -3,6 +3,7 @@ import { type Batch, type BatchStream, internal, type Labels } from "@skald/mode
 import type { PushBody } from "./codec-push.js";
 import { assembleMetadata } from "./codec-push-batch-metadata.js";
 import { type MetadataNames, resolveMetadataNames } from "./codec-push-metadata.js";
+import { runSteps } from "./codec-push-steps.js";
 
 /** A stream of a push that has rows left. */
 export interface AcceptedStream {
@@ -34,13 +35,23 @@ export interface BatchDecisions {
  * Throws internal when the decisions do not fit the push.
  */
 export function assembleBatch(raw: RawPush, decisions: BatchDecisions): Batch {
+  return runSteps(assembleBatchSteps(raw, decisions));
+}
+
+/** `assembleBatch` for threads that serve others: yields where other work may go first. */
+export function* assembleBatchSteps(
+  raw: RawPush,
+  decisions: BatchDecisions,
+): Generator<void, Batch> {
   const { dropped, levels, source } = decisions;
   const rowCount = raw.rowCount - dropped.length;
   if (levels.length !== rowCount) throw mismatch(`${levels.length} levels for ${rowCount} rows`);
   const streams = placeStreams(raw, decisions.streams, dropped);
   const keep = keptRows(raw.rowCount, dropped);
-  const names = decisions.names ?? resolveMetadataNames(raw);
+  const names = decisions.names ?? (yield* resolveMetadataNames(raw));
+  const metadata = yield* assembleMetadata(raw, names, keep, levels);
   const lineLength = pick(raw.lineLength, keep, raw.rowCount);
+  yield;
   return {
     rowCount,
     streams,
@@ -49,7 +60,7 @@ export function assembleBatch(raw: RawPush, decisions: BatchDecisions): Batch {
     bytes: raw.bytes,
     lineStart: pick(raw.lineStart, keep, raw.rowCount),
     lineLength,
-    ...assembleMetadata(raw, names, keep, levels),
+    ...metadata,
     levels,
     lineBytes: sum(lineLength),
     ...(source === undefined ? {} : { source: { ...source, dropped } }),

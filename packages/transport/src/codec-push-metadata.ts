@@ -19,35 +19,62 @@ export const maxMetadataNames = 64 * 1024;
 /**
  * Finds the distinct metadata names of a push and sanitises each once. Rows of a push mostly repeat the names of the row
  * before, so a pair is compared with its neighbour there before anything is hashed. Throws invalid_argument for a
- * name of which nothing would be left.
+ * name of which nothing would be left. Yields where other work may go first; `runSteps` runs it at once.
  */
-export function resolveMetadataNames(push: RawPush): MetadataNames {
+export function* resolveMetadataNames(push: RawPush): Generator<void, MetadataNames> {
   if (push.pairCount === 0) return noNames;
-  const { bytes, metaStart, metaNameStart, metaNameLength } = push;
-  const ofPair = new Uint32Array(push.pairCount);
-  const table = new NameTable(bytes);
-  let width = 0;
-  for (let row = 0; row < push.rowCount; row++) {
-    const start = metaStart[row]!;
-    const end = metaStart[row + 1]!;
-    for (let pair = start; pair < end; pair++) {
-      const at = metaNameStart[pair]!;
-      const length = metaNameLength[pair]!;
-      const guess = pair - width;
-      ofPair[pair] =
-        pair - start < width &&
-        metaNameLength[guess] === length &&
-        equalBytes(bytes, metaNameStart[guess]!, bytes, at, length)
-          ? ofPair[guess]!
-          : table.indexOf(at, length);
-    }
-    if (end > start) width = end - start;
+  const resolver = new NameResolver(push);
+  for (let row = 0; row < push.rowCount; row += rowsPerStep) {
+    resolver.readRows(row, Math.min(push.rowCount, row + rowsPerStep));
+    yield;
   }
-  return { ofPair, raw: table.raw, names: table.names };
+  return resolver.finish();
 }
 
+const rowsPerStep = 8192;
 const noNames: MetadataNames = { ofPair: new Uint32Array(0), raw: [], names: [] };
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
+
+class NameResolver {
+  readonly #push: RawPush;
+  readonly #ofPair: Uint32Array;
+  readonly #table: NameTable;
+  /** Pairs of the last row that had any. */
+  #width = 0;
+
+  constructor(push: RawPush) {
+    this.#push = push;
+    this.#ofPair = new Uint32Array(push.pairCount);
+    this.#table = new NameTable(push.bytes);
+  }
+
+  readRows(from: number, to: number): void {
+    const { bytes, metaStart, metaNameStart, metaNameLength } = this.#push;
+    const ofPair = this.#ofPair;
+    let width = this.#width;
+    for (let row = from; row < to; row++) {
+      const start = metaStart[row]!;
+      const end = metaStart[row + 1]!;
+      for (let pair = start; pair < end; pair++) {
+        const at = metaNameStart[pair]!;
+        const length = metaNameLength[pair]!;
+        const guess = pair - width;
+        ofPair[pair] =
+          pair - start < width &&
+          metaNameLength[guess] === length &&
+          equalBytes(bytes, metaNameStart[guess]!, bytes, at, length)
+            ? ofPair[guess]!
+            : this.#table.indexOf(at, length);
+      }
+      if (end > start) width = end - start;
+    }
+    this.#width = width;
+  }
+
+  finish(): MetadataNames {
+    return { ofPair: this.#ofPair, raw: this.#table.raw, names: this.#table.names };
+  }
+}
 
 /** Byte strings numbered in order of first appearance. */
 class NameTable {

@@ -1,11 +1,12 @@
 export * from "./body.js";
-export * from "./http.js";
-export * from "./http-server.js";
-export * from "./tenant.js";
 export * from "./codec-push.js";
 export * from "./codec-push-batch.js";
 export { ByteCache, equalBytes } from "./codec-push-cache.js";
 export * from "./codec-push-metadata.js";
 export * from "./codec-push-names.js";
+export { runSteps } from "./codec-push-steps.js";
+export * from "./http.js";
+export * from "./http-server.js";
 export * from "./push-labels.js";
 export type { LabelPairs } from "./push-labels-pairs.js";
+export * from "./tenant.js";
