@@ -1,12 +1,5 @@
 import type { RawPush } from "@skald/kernels";
-import {
-  type Clock,
-  formatRfc3339,
-  type Ingester,
-  invalidArgument,
-  type PushRefusal,
-  SkaldError,
-} from "@skald/model";
+import { formatRfc3339, invalidArgument, type PushRefusal, SkaldError } from "@skald/model";
 import {
   assembleBatchSteps,
   ByteCache,
@@ -15,10 +8,11 @@ import {
   resolveMetadataNames,
 } from "@skald/transport";
 import { incrementDuplicateTimestamps, truncateLines } from "./alter-rows.js";
-import { type PushStyle, parsePushHeaders } from "./content-type.js";
+import { parsePushHeaders } from "./content-type.js";
 import { discoverLevels } from "./discover-levels.js";
+import type { DistributorOptions, IncomingPush } from "./distributor-options.js";
+import { withoutDropped } from "./dropped-rows.js";
 import type { PushLimits } from "./limits.js";
-import type { DistributorMetrics } from "./metrics.js";
 import {
   failedResponse,
   type PushResponse,
@@ -34,34 +28,6 @@ import type { TenantState } from "./tenant-state.js";
 import { TenantStates } from "./tenant-states.js";
 import { runInTurns } from "./turns.js";
 import { type Validated, validate } from "./validate.js";
-
-export interface DistributorOptions {
-  /** The ingesters: the one of this process, or the ring of a cluster. */
-  readonly ingester: Pick<Ingester, "push">;
-  readonly limitsOf: (tenant: string) => PushLimits;
-  readonly metrics: DistributorMetrics;
-  readonly clock: Clock;
-  /** What a body may become in memory; above it 413. */
-  readonly maxDecompressedBytes: number;
-  /** Distributors that share a global rate; default 1. */
-  readonly distributorCount?: () => number;
-  /** Decodes elsewhere; used for bodies that would hold this thread too long. Rejects as `decodePush` throws. */
-  readonly decodeInWorker?: (input: PushBody, maxBytes: number) => Promise<RawPush>;
-  /** Hears of failures that are not the client's (500), because the client alone would. */
-  readonly onFailure?: (error: SkaldError, tenant: string) => void;
-  /** Value of the `ingester` label of the append counters; default `all`. */
-  readonly ingesterName?: string;
-}
-
-/** A push as it came over HTTP. */
-export interface IncomingPush {
-  readonly contentType: string | undefined;
-  readonly contentEncoding: string | undefined;
-  readonly style: PushStyle;
-  readonly body: Uint8Array;
-  /** Header `X-Loki-Backfill-Shard`: the rows may be old and get a stream of their own. */
-  readonly backfillShard?: string;
-}
 
 /** Bodies above these sizes are decoded in a worker: about 5 ms of this thread. */
 const inlineBytes = { identity: 2 * 1024 * 1024, gzip: 256 * 1024, deflate: 256 * 1024 } as const;
@@ -267,16 +233,4 @@ function blockedTextOf(tenant: string, limits: PushLimits, nowMs: number): strin
   if (blockIngestionUntilMs <= nowMs) return undefined;
   const until = formatRfc3339(BigInt(blockIngestionUntilMs) * 1_000_000n);
   return `ingestion blocked for user '${tenant}' until '${until}' with status code '${blockIngestionStatusCode}'`;
-}
-
-function withoutDropped(levels: Uint8Array, dropped: Uint32Array): Uint8Array {
-  if (dropped.length === 0) return levels;
-  const kept = new Uint8Array(levels.length - dropped.length);
-  let count = 0;
-  let cut = 0;
-  for (let row = 0; row < levels.length; row++) {
-    if (cut < dropped.length && dropped[cut] === row) cut++;
-    else kept[count++] = levels[row]!;
-  }
-  return kept;
 }

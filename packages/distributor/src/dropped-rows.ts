@@ -28,3 +28,16 @@ export class DroppedRows {
     this.#rows = longer;
   }
 }
+
+/** The values of a column of rows without those of the dropped ones. */
+export function withoutDropped(levels: Uint8Array, dropped: Uint32Array): Uint8Array {
+  if (dropped.length === 0) return levels;
+  const kept = new Uint8Array(levels.length - dropped.length);
+  let count = 0;
+  let cut = 0;
+  for (let row = 0; row < levels.length; row++) {
+    if (cut < dropped.length && dropped[cut] === row) cut++;
+    else kept[count++] = levels[row]!;
+  }
+  return kept;
+}

@@ -1,5 +1,6 @@
 export { type PushStyle, parsePushHeaders } from "./content-type.js";
-export { Distributor, type DistributorOptions, type IncomingPush } from "./distributor.js";
+export { Distributor } from "./distributor.js";
+export type { DistributorOptions, IncomingPush } from "./distributor-options.js";
 export { createPushHandler, type PushHandler, type PushHandlerOptions } from "./http.js";
 export { InflightBytes } from "./inflight.js";
 export { defaultPushLimits, type PushLimits } from "./limits.js";

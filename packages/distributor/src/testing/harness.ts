@@ -1,7 +1,8 @@
 import type { Batch, Clock, Ingester, PushRefusal, PushRequest } from "@skald/model";
 import { levelInMetadata, levelNames } from "@skald/model";
 import { Registry } from "prom-client";
-import { Distributor, type DistributorOptions, type IncomingPush } from "../distributor.js";
+import { Distributor } from "../distributor.js";
+import type { DistributorOptions, IncomingPush } from "../distributor-options.js";
 import { defaultPushLimits, type PushLimits } from "../limits.js";
 import { createDistributorMetrics } from "../metrics.js";
 import type { PushResponse } from "../push-response.js";

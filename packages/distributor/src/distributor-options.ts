@@ -1,0 +1,34 @@
+import type { RawPush } from "@skald/kernels";
+import type { Clock, Ingester, SkaldError } from "@skald/model";
+import type { PushBody } from "@skald/transport";
+import type { PushStyle } from "./content-type.js";
+import type { PushLimits } from "./limits.js";
+import type { DistributorMetrics } from "./metrics.js";
+
+export interface DistributorOptions {
+  /** The ingesters: the one of this process, or the ring of a cluster. */
+  readonly ingester: Pick<Ingester, "push">;
+  readonly limitsOf: (tenant: string) => PushLimits;
+  readonly metrics: DistributorMetrics;
+  readonly clock: Clock;
+  /** What a body may become in memory; above it 413. */
+  readonly maxDecompressedBytes: number;
+  /** Distributors that share a global rate; default 1. */
+  readonly distributorCount?: () => number;
+  /** Decodes elsewhere; used for bodies that would hold this thread too long. Rejects as `decodePush` throws. */
+  readonly decodeInWorker?: (input: PushBody, maxBytes: number) => Promise<RawPush>;
+  /** Hears of failures that are not the client's (500), because the client alone would. */
+  readonly onFailure?: (error: SkaldError, tenant: string) => void;
+  /** Value of the `ingester` label of the append counters; default `all`. */
+  readonly ingesterName?: string;
+}
+
+/** A push as it came over HTTP. */
+export interface IncomingPush {
+  readonly contentType: string | undefined;
+  readonly contentEncoding: string | undefined;
+  readonly style: PushStyle;
+  readonly body: Uint8Array;
+  /** Header `X-Loki-Backfill-Shard`: the rows may be old and get a stream of their own. */
+  readonly backfillShard?: string;
+}
