@@ -10,6 +10,11 @@ export { scanJobs } from "./scan-jobs.js";
 export { ScanPool } from "./scan-pool.js";
 export { type SealedSegment, type SealHead, type SealInput, sealSegment } from "./seal.js";
 export * from "./segment.js";
+export {
+  type CatalogRequest,
+  SegmentCatalog,
+  type SegmentCatalogOptions,
+} from "./segment-catalog.js";
 export { type OpenedSegmentFile, openSegmentFile } from "./segment-file.js";
 export type { SortedBlock } from "./segment-layout.js";
 export * from "./segment-range.js";

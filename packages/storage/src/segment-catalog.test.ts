@@ -1,0 +1,55 @@
+import { describe, expect, it } from "@jest/globals";
+import { segmentId, segmentKey } from "./keys.js";
+import { MemoryStore } from "./memory-store.js";
+import { SegmentCatalog } from "./segment-catalog.js";
+
+const { signal } = new AbortController();
+const hourNs = 3_600_000_000_000n;
+const dayNs = 24n * hourNs;
+const start = 20_000n * dayNs;
+
+describe("SegmentCatalog", () => {
+  async function catalogOf(spans: readonly (readonly [bigint, bigint])[]) {
+    const store = new MemoryStore();
+    let nowMs = 0;
+    for (const [i, [minNs, maxNs]] of spans.entries()) {
+      await store.put(segmentKey("t", segmentId({ minNs, maxNs }, `s${i}`)), new Uint8Array(3), {
+        signal,
+      });
+    }
+    const clock = { nowMs: () => nowMs };
+    const locate = (key: string) => ({ kind: "object" as const, key });
+    const catalog = new SegmentCatalog({ store, locate, clock });
+    return { store, catalog, pass: (ms: number) => (nowMs += ms) };
+  }
+
+  it.each([
+    ["all", start, start + 2n * dayNs, 3],
+    ["the first hour", start, start + hourNs - 1n, 1],
+    ["the next day", start + dayNs, start + 2n * dayNs, 1],
+    ["nothing between", start + 6n * hourNs, start + 7n * hourNs, 0],
+    ["a range of years", 0n, start * 2n, 3],
+  ])("prunes by time: %s", async (_name, fromNs, toNs, want) => {
+    const { catalog } = await catalogOf([
+      [start, start + hourNs],
+      [start + hourNs, start + 2n * hourNs],
+      [start + dayNs, start + dayNs + hourNs],
+    ]);
+    const found = await catalog.list({ tenant: "t", fromNs, toNs, signal });
+    expect(found).toHaveLength(want);
+    expect(await catalog.list({ tenant: "other", fromNs, toNs, signal })).toEqual([]);
+  });
+
+  it("lists again after a while", async () => {
+    const { store, catalog, pass } = await catalogOf([]);
+    const request = { tenant: "t", fromNs: start, toNs: start + hourNs, signal };
+    expect(await catalog.list(request)).toEqual([]);
+    const id = segmentId({ minNs: start, maxNs: start + 1n }, "late");
+    await store.put(segmentKey("t", id), new Uint8Array(5), { signal });
+    expect(await catalog.list(request)).toEqual([]);
+    pass(10_000);
+    expect(await catalog.list(request)).toMatchObject([
+      { id, sizeBytes: 5, minNs: start, maxNs: start + 1n },
+    ]);
+  });
+});
