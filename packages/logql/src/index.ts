@@ -1,6 +1,6 @@
-export type * from "./pipeline.js";
-export type * from "./log-scan.js";
-export type * from "./metric-scan.js";
+export * from "./pipeline.js";
+export * from "./log-scan.js";
+export * from "./metric-scan.js";
 export * from "./plan.js";
 export type * from "./result.js";
 export * from "./ast.js";
@@ -24,3 +24,16 @@ export {
 export { formatQuery } from "./format.js";
 export { printQuery } from "./print.js";
 export { printLabelFilter, printSelector, printStage } from "./print-stage.js";
+export { evaluate } from "./engine.js";
+export { groupLogRows, mergeLogPartials, type ResultStream } from "./log-scan-merge.js";
+export { mergeMetricPartials } from "./range.js";
+export { combineMetricPartials } from "./range-combine.js";
+export { formatSample } from "./result-format.js";
+export {
+  hasAllRows,
+  isInShard,
+  type SplitOptions,
+  splitLeaf,
+  splitLogPlan,
+} from "./split.js";
+export { joinMatrices, longestRangeNs, splitPoints } from "./split-points.js";

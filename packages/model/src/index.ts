@@ -10,6 +10,7 @@ export * from "./matcher.js";
 export * from "./quote.js";
 export * from "./regex.js";
 export type { Needles } from "./regex-needles.js";
+export { parseRegex, type RegexNode } from "./regex-syntax.js";
 export * from "./size.js";
 export * from "./stats.js";
 export * from "./stream-text.js";
