@@ -1,5 +1,4 @@
-import { compileRegex, type Matcher, matchesEmpty, SkaldError } from "@skald/model";
-import { RE2JS, RE2JSException } from "re2js";
+import { compileRegex, type Matcher, matchesEmpty, type Regex, SkaldError } from "@skald/model";
 import type { Expr, LabelFilter, RangeOp, VectorOp } from "./ast.js";
 
 /** True when a stream without any of the labels would satisfy every matcher, which includes `{}`. */
@@ -20,31 +19,34 @@ export const emptyCompatibleReason =
 /** Expressions of names joined by `|` are valid as they stand: no need to compile them. */
 const plainRegex = /^[\w /:|-]*$/;
 
-/** Why an RE2 expression is not valid, or undefined. */
+/** Why an RE2 expression that must match all of a text is not valid, or undefined. */
 export function regexError(pattern: string): string | undefined {
   if (plainRegex.test(pattern)) return undefined;
-  try {
-    compileRegex(pattern, { anchored: false });
-    return undefined;
-  } catch (error) {
-    if (error instanceof SkaldError) return error.message;
-    throw error;
-  }
+  const compiled = tryCompile(pattern, { anchored: true });
+  return typeof compiled === "string" ? compiled : undefined;
 }
 
 /** Why the expression of a `regexp` stage is refused: it needs at least one named group. */
 export function regexpStageError(pattern: string): string | undefined {
+  const compiled = tryCompile(pattern, { anchored: false });
+  if (typeof compiled === "string") return `invalid regexp parser: ${compiled}`;
+  const names = compiled.groupNames.filter(Boolean);
+  const bad = names.find((name) => !labelName.test(name));
+  if (bad !== undefined) return `invalid regexp parser: invalid extracted label name '${bad}'`;
+  if (names.length > 0) return undefined;
+  return "invalid regexp parser: at least one named capture must be supplied";
+}
+
+/** Longest reason; it repeats the expression, which may be as long as the query. */
+const reasonCharsMax = 300;
+
+function tryCompile(pattern: string, options: { anchored: boolean }): Regex | string {
   try {
-    const names = Object.keys(RE2JS.compile(pattern).namedGroups());
-    if (names.length === 0)
-      return "invalid regexp parser: at least one named capture must be supplied";
-    const bad = names.find((name) => !labelName.test(name));
-    return bad === undefined
-      ? undefined
-      : `invalid regexp parser: invalid extracted label name '${bad}'`;
+    return compileRegex(pattern, options);
   } catch (error) {
-    if (error instanceof RE2JSException) return `invalid regexp parser: ${error.message}`;
-    throw error;
+    if (!(error instanceof SkaldError)) throw error;
+    const { message } = error;
+    return message.length > reasonCharsMax ? `${message.slice(0, reasonCharsMax)}...` : message;
   }
 }
 
@@ -151,14 +153,22 @@ export function vectorAggregationError(
   return grouped && op === "approx_topk" ? `grouping not allowed for ${op} aggregation` : undefined;
 }
 
-/** True when a tree is at most so many nodes high, so that it can be walked by recursion. */
-export function isWithinHeight(expr: Expr, heightMax: number): boolean {
+/** True when a tree is low enough to be walked by recursion; filters may reach further down than expressions. */
+export function isWithinHeight(
+  expr: Expr,
+  levelsMax: { readonly expression: number; readonly filter: number },
+): boolean {
   let level: readonly Walkable[] = [expr];
   for (let height = 0; level.length > 0; height++) {
-    if (height > heightMax) return false;
+    if (height > levelsMax.filter) return false;
+    if (height > levelsMax.expression && !level.every(isFilter)) return false;
     level = level.flatMap(childrenOf);
   }
   return true;
+}
+
+function isFilter(node: Walkable): boolean {
+  return node.kind === "and" || node.kind === "or" || "name" in node || "matcher" in node;
 }
 
 type Walkable = Expr | LabelFilter;

@@ -71,9 +71,9 @@ class Formatter {
   }
 
   #labelReplace(expr: LabelReplace, level: number): string {
-    const rest = printReplaceArguments(expr).map((argument) => indent(level + 1) + argument);
-    const lines = [this.format(expr.inner, level + 1), ...rest].join(",\n");
-    return `${indent(level)}label_replace(\n${lines}\n${indent(level)})`;
+    const start = `${indent(level)}label_replace(\n${this.format(expr.inner, level + 1)}`;
+    const rest = printReplaceArguments(expr).map((text) => `,\n${indent(level + 1)}${text}`);
+    return `${start}${rest.join("")}\n${indent(level)})`;
   }
 
   #binary(expr: BinaryExpr, level: number): string {

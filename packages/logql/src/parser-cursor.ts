@@ -1,4 +1,5 @@
 import type { Matcher, SkaldError } from "@skald/model";
+import { regexCost } from "./check-regex.js";
 import { nearestWord, parseError } from "./errors.js";
 import { tokenize } from "./lexer.js";
 import { displayName, functionWords, keywords, type Token, type TokenType } from "./token.js";
@@ -11,6 +12,7 @@ export class Cursor {
   readonly #tokens: readonly Token[];
   #at = 0;
   #depth = 0;
+  #regexCost = 0;
 
   constructor(source: string) {
     this.source = source;
@@ -73,12 +75,23 @@ export class Cursor {
   }
 
   /** Counts a level of nesting until `leave`; throws when the query is nested too deeply to be walked. */
-  enter(): void {
-    if (++this.#depth > nestingMax) throw tooDeep(this.source, this.token);
+  enter(levelsMax = expressionLevelsMax): void {
+    if (++this.#depth > levelsMax) throw tooDeep(this.source, this.token);
   }
 
   leave(): void {
     this.#depth--;
+  }
+
+  /** Counts a regular expression of the query; throws before they cost too much to compile. */
+  countRegex(pattern: string, token: Token): void {
+    this.#regexCost += regexCost(pattern) + regexCostBase;
+    if (this.#regexCost <= regexCostMax) return;
+    throw this.invalid(
+      "error parsing regexp: expression too large; use fewer or shorter expressions, " +
+        "or smaller repetition counts",
+      token,
+    );
   }
 
   textOf(token: Token): string {
@@ -129,11 +142,19 @@ export class Cursor {
   }
 }
 
-/** Parentheses and function calls inside each other; deeper queries are refused before the stack runs out. */
-export const nestingMax = 500;
+/** Parentheses, calls and operators inside each other; deeper queries are refused before the stack runs out. */
+export const expressionLevelsMax = 500;
+
+/** The same with the label filters inside, whose chains grow longer: `id="1" or id="2" or ...`. */
+export const filterLevelsMax = 1500;
+
+/** All regular expressions of a query together, in instructions: more than the longest query without repetitions. */
+const regexCostMax = 150_000;
+const regexCostBase = 30;
 
 export function tooDeep(source: string, token: Token): SkaldError {
-  return parseError(`query nested deeper than ${nestingMax} levels; split it up`, {
+  const limits = `${expressionLevelsMax} levels, ${filterLevelsMax} with label filters`;
+  return parseError(`query nested too deeply, the limit is ${limits}; split it up`, {
     source,
     position: positionOf(token),
   });

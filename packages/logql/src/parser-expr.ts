@@ -157,6 +157,7 @@ function parseLabelReplace(cursor: Cursor): LabelReplace {
   });
   cursor.expect(")");
   cursor.leave();
+  cursor.countRegex(regex, token);
   const error = labelReplaceError(regex);
   if (error !== undefined) throw cursor.invalid(error, token);
   return { kind: "label_replace", inner, destination, replacement, source, regex };

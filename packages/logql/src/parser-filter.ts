@@ -1,7 +1,7 @@
 import type { Matcher } from "@skald/model";
 import type { CompareOp, LabelFilter } from "./ast.js";
 import { regexError } from "./check.js";
-import type { Cursor } from "./parser-cursor.js";
+import { type Cursor, filterLevelsMax } from "./parser-cursor.js";
 import type { Token } from "./token.js";
 
 type Joint = "and" | "or" | "comma";
@@ -55,7 +55,7 @@ function reduce(operands: LabelFilter[], joints: Joint[]): void {
 
 function parsePrimary(cursor: Cursor): LabelFilter {
   if (cursor.peek() === "(") {
-    cursor.enter();
+    cursor.enter(filterLevelsMax);
     cursor.advance();
     const inner = parseLabelFilter(cursor);
     cursor.close();
@@ -130,6 +130,7 @@ export function parseMatcherValue(cursor: Cursor, name: string): Matcher {
   const token = cursor.token;
   const value = cursor.expectText("STRING");
   if (op === "=~" || op === "!~") {
+    cursor.countRegex(value, token);
     const error = regexError(value);
     if (error !== undefined) throw cursor.invalid(error, token);
   }

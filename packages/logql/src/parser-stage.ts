@@ -70,9 +70,14 @@ function isComparison(cursor: Cursor): boolean {
 }
 
 function parseLineFilter(cursor: Cursor, op: LineFilterOp): LineFilterStage {
-  cursor.advance();
-  const alternatives = [parseLineFilterValue(cursor)];
-  while (cursor.skip("or")) alternatives.push(parseLineFilterValue(cursor));
+  const alternatives: LineFilterValue[] = [];
+  do {
+    cursor.advance();
+    const token = cursor.token;
+    const value = parseLineFilterValue(cursor);
+    if (op === "|~" || op === "!~") cursor.countRegex(value.value, token);
+    alternatives.push(value);
+  } while (cursor.peek() === "or");
   return { kind: "line_filter", op, alternatives };
 }
 
@@ -153,6 +158,7 @@ function parseExtractor(cursor: Cursor, kind: "regexp" | "pattern"): Stage {
   cursor.advance();
   const token = cursor.token;
   const pattern = cursor.expectText("STRING");
+  if (kind === "regexp") cursor.countRegex(pattern, token);
   const error = kind === "regexp" ? regexpStageError(pattern) : patternStageError(pattern);
   if (error !== undefined) throw cursor.invalid(error, token);
   return { kind, pattern };

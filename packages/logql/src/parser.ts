@@ -2,7 +2,7 @@ import { invalidArgument, type Matcher } from "@skald/model";
 import type { Expr } from "./ast.js";
 import { emptyCompatibleReason, isEmptyCompatible, isWithinHeight } from "./check.js";
 import { parseError } from "./errors.js";
-import { Cursor, nestingMax, tooDeep } from "./parser-cursor.js";
+import { Cursor, expressionLevelsMax, filterLevelsMax, tooDeep } from "./parser-cursor.js";
 import { parseExpr } from "./parser-expr.js";
 
 /** Longest query that is read, in bytes of UTF-8. */
@@ -42,8 +42,9 @@ function parse(text: string, isRefused: (matchers: readonly Matcher[]) => boolea
   for (const { matchers, token } of cursor.selectors) {
     if (isRefused(matchers)) throw cursor.invalid(emptyCompatibleReason, token);
   }
-  // A tree is at most as high as there are tokens.
-  if (cursor.token.start > nestingMax && !isWithinHeight(expr, nestingMax)) {
+  // A tree is at most as high as there are characters.
+  const levels = { expression: expressionLevelsMax, filter: filterLevelsMax };
+  if (text.length > levels.expression && !isWithinHeight(expr, levels)) {
     throw tooDeep(text, cursor.token);
   }
   return expr;

@@ -11,7 +11,10 @@ import type {
 import { formatPlain, formatShortest, formatSixDecimals } from "./print-number.js";
 import { printSelector, printStage, printUnwrap } from "./print-stage.js";
 
-/** Prints a query on one line; parsing the text gives the same tree. */
+/**
+ * Prints a query on one line; parsing the text gives the same tree. One tree has no text and must not be built: a
+ * drop or keep that ends in a bare name, then a line filter `!=` or `!~`, which reads as a matcher of that name.
+ */
 export function printQuery(expr: Expr): string {
   return printWith(expr, printQuery);
 }

@@ -12,6 +12,8 @@ export interface LinearRegex {
 
 const pathsMax = 64;
 const fixedMax = 256;
+/** Longer sequences are not worth a proof, which looks from each loop at all that follows. */
+const itemsMax = 256;
 
 /**
  * Proves that a backtracking engine needs time linear in the text, or gives up (undefined).
@@ -38,6 +40,7 @@ export function linearRegex(
 ): LinearRegex | undefined {
   const items: RegexNode[] = [];
   flatten(node, items);
+  if (items.length > itemsMax) return undefined;
   const startsAtZero = options.anchored || isAssert(items[0], "text-start");
   if (options.anchored) items.push({ kind: "assert", what: "text-end" });
   if (!isProved(items, startsAtZero)) return undefined;
