@@ -8,6 +8,7 @@ export * from "./blocks/tls.js";
 export * as field from "./config/field.js";
 export * from "./config/key-notes.js";
 export * from "./config/load-settings.js";
+export { nearest } from "./config/nearest.js";
 export * from "./config/print.js";
 export * from "./config/schema.js";
 export * from "./config/settings.js";

@@ -27,6 +27,8 @@ export interface RetiredKey {
   readonly path: string;
   /** What took its place, or why it went. */
   readonly reason: string;
+  /** A key below it that switches it on: there is no warning unless that is true. */
+  readonly switch?: string;
 }
 
 /** One warning per section and reason, which names the keys that were set to something else than their default. */
@@ -46,9 +48,9 @@ export function warnOfUnused(settings: Settings, rows: readonly UnusedKeys[]): s
   return [...groups].map(([head, keys]) => `${head}: ${keys.join(", ")}`);
 }
 
-/** The reason why a key that the schema does not know is accepted all the same. */
-export function retiredReason(path: string, rows: readonly RetiredKey[]): string | undefined {
-  return rows.find((row) => new RegExp(`^${toPattern(row.path)}$`).test(path))?.reason;
+/** The row of a key that the schema does not know and that is accepted all the same. */
+export function retiredRow(path: string, rows: readonly RetiredKey[]): RetiredKey | undefined {
+  return rows.find((row) => new RegExp(`^${toPattern(row.path)}$`).test(path));
 }
 
 /** Whether a key has no effect: for the page of docs. */

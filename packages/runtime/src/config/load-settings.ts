@@ -19,8 +19,14 @@ export interface SettingsPlan {
   readonly targets: string;
   /** Fills in what follows from the keys that were given; called before `check`. Returns warnings. */
   readonly derive: (settings: Settings) => readonly string[];
-  /** Looks at keys together; returns what makes the start impossible. */
-  readonly check: (settings: Settings, isBroken: (path: string) => boolean) => readonly string[];
+  /** Looks at keys together; values that could not be read are told to be broken. */
+  readonly check: (settings: Settings, isBroken: (path: string) => boolean) => CheckedSettings;
+}
+
+/** What makes a start impossible, and what is only worth a warning. */
+export interface CheckedSettings {
+  readonly problems: readonly string[];
+  readonly warnings: readonly string[];
 }
 
 export interface Surroundings {
@@ -93,8 +99,11 @@ export function loadSettings(
   if (file !== undefined) readFile(plan, settings, file, log);
   for (const [path, setting] of flags.settings) settings.give(path, setting);
   log.warnings.push(...warnOfUnused(settings, plan.notes.unused), ...plan.derive(settings));
-  if (file !== undefined && !log.isUnreadable)
-    log.problems.push(...plan.check(settings, (path) => log.broken.has(path)));
+  if (file !== undefined && !log.isUnreadable) {
+    const checked = plan.check(settings, (path) => log.broken.has(path));
+    log.problems.push(...checked.problems);
+    log.warnings.push(...checked.warnings);
+  }
   return conclude(plan, flags, settings, log);
 }
 

@@ -10,7 +10,7 @@ import {
   parseDocument,
   type YAMLMap,
 } from "yaml";
-import { type KeyNotes, retiredReason } from "./key-notes.js";
+import { type KeyNotes, retiredRow } from "./key-notes.js";
 import { nearest } from "./nearest.js";
 import { buildSection, type LeafNode, type SectionNode } from "./schema.js";
 
@@ -81,7 +81,7 @@ function readSection(context: Context, map: YAMLMap, section: SectionNode, sink:
   for (const { key, keyNode, value } of entriesOf(context, map)) {
     const child = section.children.get(key);
     if (child === undefined) {
-      reportUnknown(context, key, keyNode, section);
+      reportUnknown(context, { key, keyNode, value }, section);
     } else if (value === null) {
       // A key without a value keeps its default: sections are often left empty.
     } else if (child.kind === "leaf") {
@@ -162,20 +162,26 @@ function parseLeaf(
 
 function reportUnknown(
   context: Context,
-  key: string,
-  keyNode: Node | null,
+  { key, keyNode, value }: Entry,
   section: SectionNode,
 ): void {
   const path = section.path === "" ? key : `${section.path}.${key}`;
   const place = placeOf(context, keyNode);
-  const reason = retiredReason(path, context.notes.retired);
-  if (reason !== undefined) {
-    context.warnings.push(`${place}: ${path}: ${reason}`);
+  const row = retiredRow(path, context.notes.retired);
+  if (row !== undefined) {
+    const isOff = row.switch !== undefined && !isSwitchedOn(context, value, row.switch);
+    if (!isOff) context.warnings.push(`${place}: ${path}: ${row.reason}`);
     return;
   }
   const where = section.path === "" ? "at the top" : `in ${section.path}`;
   const message = `${place}: unknown key "${key}" ${where}${suggest(context, key, section)}`;
   (context.unknownKeys === "problem" ? context.problems : context.warnings).push(message);
+}
+
+function isSwitchedOn(context: Context, section: Node | null, key: string): boolean {
+  if (!isMap(section)) return false;
+  const entry = entriesOf(context, section).find((candidate) => candidate.key === key);
+  return isScalar(entry?.value) && entry.value.value === true;
 }
 
 function suggest(context: Context, key: string, section: SectionNode): string {

@@ -3,7 +3,7 @@ import * as field from "../config/field.js";
 const streamRetention = field.section("How long some streams are kept.", {
   selector: field.text("", "stream selector"),
   priority: field.integer(0, "of several rules that match, the highest wins"),
-  period: field.duration("0s", "how long entries are kept", undefined, { min: 24 * 3_600_000 }),
+  period: field.duration("0s", "how long entries are kept; 24h at least"),
 });
 
 const retention = {

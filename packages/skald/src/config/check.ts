@@ -1,0 +1,175 @@
+import {
+  type CheckedSettings,
+  formatDurationMs,
+  nearest,
+  type Settings,
+} from "@skald/runtime/config";
+import type { SchemaPeriod } from "./schema-config.js";
+import { targets } from "./targets.js";
+
+interface Findings {
+  readonly problems: string[];
+  readonly warnings: string[];
+}
+
+/** Looks at keys together; keys that could not be read are left out. */
+export function checkSettings(
+  settings: Settings,
+  isBroken: (path: string) => boolean,
+): CheckedSettings {
+  const findings: Findings = { problems: [], warnings: [] };
+  checkTargets(settings, findings);
+  checkQueriers(settings, findings);
+  checkCompactor(settings, findings);
+  checkRetention(settings, findings);
+  checkCommonStorage(settings, findings);
+  if (!isBroken("schema_config.configs")) checkSchema(settings, findings);
+  return findings;
+}
+
+function checkTargets(settings: Settings, { problems }: Findings): void {
+  const names = settings.get("target") as string[];
+  if (names.length === 0) problems.push("target is empty; -list-targets shows what it accepts");
+  for (const name of names) {
+    if (Object.hasOwn(targets, name)) continue;
+    const near = nearest(name, Object.keys(targets));
+    const hint = near === undefined ? "-list-targets shows all" : `did you mean ${near}?`;
+    problems.push(`unrecognised module name: ${name}; ${hint}`);
+  }
+}
+
+function checkQueriers(settings: Settings, { problems }: Findings): void {
+  if (settings.get("querier.query_store_only") && settings.get("querier.query_ingester_only"))
+    problems.push("querier.query_store_only and querier.query_ingester_only exclude each other");
+  const worker = ["frontend_worker.frontend_address", "frontend_worker.scheduler_address"];
+  if (worker.every((path) => settings.get(path) !== ""))
+    problems.push(`${worker.join(" and ")} exclude each other`);
+}
+
+function checkCompactor(settings: Settings, { problems }: Findings): void {
+  if (settings.get("compactor.working_directory") === "")
+    problems.push("compactor.working_directory is empty; set it or common.path_prefix");
+  const isRetained = settings.get("compactor.retention_enabled");
+  if (isRetained && settings.get("compactor.delete_request_store") === "")
+    problems.push("compactor.delete-request-store should be configured when retention is enabled");
+}
+
+const dayMs = 86_400_000;
+
+function checkRetention(settings: Settings, { problems }: Findings): void {
+  const rules = settings.get("limits_config.retention_stream") as { period: number }[];
+  for (const { period } of rules)
+    if (period < dayMs)
+      problems.push(
+        `limits_config.retention_stream: retention period must be >= 24h was ${formatDurationMs(period)}`,
+      );
+}
+
+function checkCommonStorage(settings: Settings, { problems }: Findings): void {
+  const children = settings.root.children.get("common");
+  const storage = children?.kind === "section" ? children.children.get("storage") : undefined;
+  if (storage?.kind !== "section") return;
+  const given = [...storage.children.keys()].filter(
+    (name) => name !== "hedging" && settings.isAnyGiven(`common.storage.${name}`),
+  );
+  if (given.length > 1)
+    problems.push(`common.storage has several stores, ${given.join(", ")}; keep one`);
+}
+
+const objectStores = [
+  "filesystem",
+  "s3",
+  "aws",
+  "gcs",
+  "azure",
+  "swift",
+  "cos",
+  "bos",
+  "alibabacloud",
+];
+
+function checkSchema(settings: Settings, findings: Findings): void {
+  const { problems, warnings } = findings;
+  const periods = settings.get("schema_config.configs") as SchemaPeriod[];
+  const last = periods.at(-1);
+  if (last === undefined) {
+    problems.push(
+      "schema_config.configs is empty; add {from: 2024-01-01, store: tsdb, object_store: filesystem, schema: v13, index: {prefix: index_, period: 24h}}",
+    );
+    return;
+  }
+  for (const [index, period] of periods.entries()) {
+    const name = `schema_config.configs[${index}]`;
+    checkPeriod(settings, period, name, findings);
+    const before = periods[index - 1];
+    if (before !== undefined && before.from >= period.from)
+      problems.push(`${name}: from ${period.from} must be later than ${before.from} before it`);
+    if (period !== last && period.store !== "tsdb")
+      warnings.push(`${name}: data of store ${period.store} is not read`);
+  }
+  if (last.store !== "tsdb")
+    problems.push(`schema_config: store ${last.store || '""'} of the last period must be tsdb`);
+  checkMetadata(settings, last, findings);
+  checkStore(settings, last, findings);
+}
+
+const indexStores = [
+  "tsdb",
+  "boltdb-shipper",
+  "boltdb",
+  "aws",
+  "bigtable",
+  "gcp",
+  "cassandra",
+  "grpc-store",
+];
+
+function checkPeriod(
+  settings: Settings,
+  period: SchemaPeriod,
+  name: string,
+  { problems }: Findings,
+): void {
+  const { from, store, object_store, schema, index } = period;
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(from) && !Number.isNaN(Date.parse(`${from}T00:00:00Z`));
+  if (!isDay) problems.push(`${name}: from "${from}" is not a day; write it like 2024-01-31`);
+  if (!indexStores.includes(store)) problems.push(`${name}: store "${store}" is unknown; use tsdb`);
+  if (!/^v(?:9|1[0-4])$/.test(schema))
+    problems.push(`${name}: schema "${schema}" is unknown; use v13`);
+  if (!isKnownStore(settings, object_store))
+    problems.push(`${name}: unrecognized \`object_store\` type \`${object_store}\``);
+  if (store === "tsdb" && index.period !== dayMs)
+    problems.push(
+      `${name}: index.period must be 24h for tsdb, not ${formatDurationMs(index.period)}`,
+    );
+}
+
+function isKnownStore(settings: Settings, name: string): boolean {
+  if (objectStores.includes(name)) return true;
+  for (const path of settings.leaves.keys()) {
+    if (!path.startsWith("storage_config.named_stores.")) continue;
+    if (Object.hasOwn(settings.get(path) as object, name)) return true;
+  }
+  return false;
+}
+
+function checkMetadata(settings: Settings, last: SchemaPeriod, { problems }: Findings): void {
+  if (settings.get("limits_config.allow_structured_metadata") !== true) return;
+  const version = /^v(\d+)$/.exec(last.schema)?.[1];
+  if (version !== undefined && Number(version) < 13)
+    problems.push(
+      `schema v13 is required to store Structured Metadata and use native OTLP ingestion, your schema version is ${last.schema}; set allow_structured_metadata: false in limits_config, or add a period with schema: v13`,
+    );
+}
+
+function checkStore(settings: Settings, last: SchemaPeriod, findings: Findings): void {
+  const directory = settings.get("storage_config.filesystem.directory") as string;
+  if (directory === "")
+    findings.problems.push(
+      "storage_config.filesystem.directory is empty; set it or common.path_prefix",
+    );
+  else if (isKnownStore(settings, last.object_store) && last.object_store !== "filesystem")
+    findings.warnings.push(
+      `schema_config: object store ${last.object_store} is not used by this version; data is kept in ${directory}`,
+    );
+}

@@ -1,0 +1,177 @@
+import type { Settings } from "@skald/runtime/config";
+
+/** Fills in the defaults that follow from `common` and from each other. Returns warnings. */
+export function deriveSettings(settings: Settings): string[] {
+  derivePaths(settings);
+  deriveRings(settings);
+  deriveAddresses(settings);
+  deriveStores(settings);
+  const addresses = [
+    "frontend.scheduler_address",
+    "frontend.downstream_url",
+    "frontend_worker.scheduler_address",
+    "frontend_worker.frontend_address",
+  ];
+  if (addresses.every((path) => settings.get(path) === ""))
+    settings.derive("query_scheduler.use_scheduler_ring", true);
+  return [...deriveReplication(settings), ...deriveOverrides(settings)];
+}
+
+const pathsBelowPrefix: Readonly<Record<string, string>> = {
+  "ingester.wal.dir": "wal",
+  "ruler.rule_path": "rules-temp",
+  "ruler.wal.dir": "ruler-wal",
+  "compactor.working_directory": "compactor",
+  "storage_config.tsdb_shipper.active_index_directory": "tsdb-shipper-active",
+  "storage_config.tsdb_shipper.cache_location": "tsdb-shipper-cache",
+};
+
+const tokenFiles: Readonly<Record<string, string>> = {
+  "ingester.lifecycler.tokens_file_path": "ingester.tokens",
+  "pattern_ingester.lifecycler.tokens_file_path": "pattern-ingester.tokens",
+  "compactor.compactor_ring.tokens_file_path": "compactor.tokens",
+  "query_scheduler.scheduler_ring.tokens_file_path": "scheduler.tokens",
+  "index_gateway.ring.tokens_file_path": "indexgateway.tokens",
+  "ruler.ring.tokens_file_path": "ruler.tokens",
+};
+
+const rings = [
+  "distributor.ring",
+  "query_scheduler.scheduler_ring",
+  "index_gateway.ring",
+  "compactor.compactor_ring",
+  "ruler.ring",
+];
+const lifecyclers = ["ingester.lifecycler", "pattern_ingester.lifecycler"];
+
+function derivePaths(settings: Settings): void {
+  const prefix = textOf(settings, "common.path_prefix").replace(/\/+$/, "");
+  if (prefix === "") return;
+  for (const [path, name] of Object.entries(pathsBelowPrefix))
+    settings.derive(path, `${prefix}/${name}`);
+  settings.derive("ingester.shutdown_marker_path", prefix);
+  if (settings.get("common.persist_tokens") !== true) return;
+  for (const [path, name] of Object.entries(tokenFiles)) settings.derive(path, `${prefix}/${name}`);
+}
+
+/** The settings of one ring become those of all: `common.ring`, else gossip, else the ring of the ingester. */
+function deriveRings(settings: Settings): void {
+  if (settings.isAnyGiven("common.ring")) {
+    for (const ring of rings) settings.deriveBlock("common.ring", ring);
+    for (const lifecycler of lifecyclers) deriveLifecycler(settings, "common.ring", lifecycler);
+    return;
+  }
+  if ((settings.get("memberlist.join_members") as string[]).length > 0) {
+    for (const ring of [...rings, ...lifecyclers.map((path) => `${path}.ring`)])
+      settings.derive(`${ring}.kvstore.store`, "memberlist");
+    return;
+  }
+  const own = "ingester.lifecycler.ring";
+  settings.deriveBlock(own, "pattern_ingester.lifecycler.ring");
+  for (const ring of rings) settings.deriveBlock(`${own}.kvstore`, `${ring}.kvstore`);
+}
+
+/** Keys of a ring that are called something else in a lifecycler. */
+function deriveLifecycler(settings: Settings, ring: string, lifecycler: string): void {
+  settings.deriveBlock(`${ring}.kvstore`, `${lifecycler}.ring.kvstore`);
+  const same = {
+    heartbeat_timeout: "ring.heartbeat_timeout",
+    zone_awareness_enabled: "ring.zone_awareness_enabled",
+    heartbeat_period: "heartbeat_period",
+    tokens_file_path: "tokens_file_path",
+    num_tokens: "num_tokens",
+    instance_id: "id",
+    instance_port: "port",
+    instance_addr: "address",
+    instance_interface_names: "interface_names",
+    instance_availability_zone: "availability_zone",
+    instance_enable_ipv6: "enable_inet6",
+  };
+  for (const [from, to] of Object.entries(same))
+    if (settings.isGiven(`${ring}.${from}`))
+      settings.derive(`${lifecycler}.${to}`, settings.get(`${ring}.${from}`));
+}
+
+function deriveAddresses(settings: Settings): void {
+  if (settings.isGiven("common.instance_addr")) {
+    const address = settings.get("common.instance_addr");
+    for (const ring of rings) settings.derive(`${ring}.instance_addr`, address);
+    for (const lifecycler of lifecyclers) settings.derive(`${lifecycler}.address`, address);
+    settings.derive("frontend.instance_addr", address);
+    settings.derive("memberlist.advertise_addr", address);
+  }
+  if (!settings.isGiven("common.instance_interface_names")) return;
+  const names = settings.get("common.instance_interface_names");
+  for (const ring of rings) settings.derive(`${ring}.instance_interface_names`, names);
+  for (const lifecycler of lifecyclers) settings.derive(`${lifecycler}.interface_names`, names);
+  settings.derive("frontend.instance_interface_names", names);
+}
+
+/** Stores of `common.storage`, and what they are called in `storage_config`. */
+const commonStores: Readonly<Record<string, string>> = {
+  s3: "aws",
+  gcs: "gcs",
+  azure: "azure",
+  alibabacloud: "alibabacloud",
+  bos: "bos",
+  swift: "swift",
+  cos: "cos",
+};
+
+function deriveStores(settings: Settings): void {
+  for (const [name, stored] of Object.entries(commonStores)) {
+    const from = `common.storage.${name}`;
+    if (!settings.isAnyGiven(from)) continue;
+    if (settings.leaves.has(from)) {
+      settings.derive(`storage_config.${stored}`, settings.get(from));
+      settings.derive(`ruler.storage.${name}`, settings.get(from));
+    }
+    settings.deriveBlock(from, `storage_config.${stored}`);
+    settings.deriveBlock(from, `ruler.storage.${name}`);
+    settings.derive("ruler.storage.type", name);
+  }
+  settings.deriveBlock("common.storage.hedging", "storage_config.hedging");
+  settings.deriveBlock("common.storage.object_store", "storage_config.object_store");
+  settings.deriveBlock("common.storage.object_store", "ruler_storage");
+  deriveDirectories(settings);
+}
+
+/** The directory of the data is one key for those who open it, however the file spelled it. */
+function deriveDirectories(settings: Settings): void {
+  const rules = textOf(settings, "common.storage.filesystem.rules_directory");
+  if (rules !== "") {
+    settings.derive("ruler.storage.type", "local");
+    settings.derive("ruler.storage.local.directory", rules);
+  }
+  const prefix = textOf(settings, "common.path_prefix").replace(/\/+$/, "");
+  const chunks = [
+    textOf(settings, "common.storage.filesystem.chunks_directory"),
+    textOf(settings, "storage_config.object_store.filesystem.dir"),
+    prefix === "" ? "" : `${prefix}/chunks`,
+  ].find((directory) => directory !== "");
+  if (chunks !== undefined) settings.derive("storage_config.filesystem.directory", chunks);
+}
+
+function deriveReplication(settings: Settings): string[] {
+  if (!settings.isGiven("common.replication_factor")) return [];
+  const factor = settings.get("common.replication_factor") as number;
+  settings.derive("ingester.lifecycler.ring.replication_factor", factor);
+  settings.derive("index_gateway.ring.replication_factor", factor);
+  return factor > 1 ? [`common.replication_factor: this version keeps 1 copy, not ${factor}`] : [];
+}
+
+function deriveOverrides(settings: Settings): string[] {
+  const old = "limits_config.per_tenant_override_config";
+  const file = textOf(settings, old);
+  if (file === "") return [];
+  settings.derive("runtime_config.file", [file]);
+  settings.derive(
+    "runtime_config.period",
+    settings.get("limits_config.per_tenant_override_period"),
+  );
+  return [`${old}: still honoured; its name is runtime_config.file now`];
+}
+
+function textOf(settings: Settings, path: string): string {
+  return settings.get(path) as string;
+}

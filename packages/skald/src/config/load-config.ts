@@ -1,0 +1,83 @@
+import { readFileSync } from "node:fs";
+import { buildInfo } from "@skald/runtime";
+import {
+  defaultsOf,
+  formatConfig,
+  loadSettings,
+  pickChanged,
+  readSchema,
+  type SettingsPlan,
+} from "@skald/runtime/config";
+import { checkSettings } from "./check.js";
+import { defaultYaml } from "./default-yaml.js";
+import { deriveSettings } from "./derive.js";
+import { keyNotes } from "./notes.js";
+import { type Config, rootConfig } from "./root.js";
+import { targets } from "./targets.js";
+
+/** A configuration to run with, or what to print instead: on stdout when the code is 0, else on stderr. */
+export type LoadedConfig =
+  | {
+      readonly config: Config;
+      readonly warnings: readonly string[];
+      /** What would hold if nothing were set. */
+      readonly defaults: Config;
+      /** Sections and keys of `config` that differ from `defaults`. */
+      readonly changed: Readonly<Record<string, unknown>>;
+      /** To be written on stderr before running; asked for by `-print-config-stderr`. */
+      readonly notice: string | undefined;
+    }
+  | { readonly exit: { readonly code: number; readonly text: string } };
+
+/** Which keys `configToYaml` prints. */
+export type ConfigMode = "full" | "diffs" | "defaults";
+
+const root = readSchema(rootConfig);
+
+/** The tree of all keys: for the page of docs. */
+export const configRoot = root;
+
+/** Reads the command line (without the program) and the file that it names; never throws for what a user wrote. */
+export function loadConfig(
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>> = process.env,
+  options: { readonly readFile?: (path: string) => string } = {},
+): LoadedConfig {
+  const readFile = options.readFile ?? ((path: string) => readFileSync(path, "utf8"));
+  const loaded = loadSettings(plan(), argv, { env, readFile });
+  if (loaded.kind === "exit") return { exit: { code: loaded.code, text: loaded.text } };
+  const defaults = defaultsOf(root);
+  return {
+    config: loaded.tree as Config,
+    warnings: loaded.warnings,
+    defaults: defaults as Config,
+    changed: pickChanged(root, loaded.tree, defaults),
+    notice: loaded.notice,
+  };
+}
+
+/** The YAML of `GET /config`, with secrets masked. */
+export function configToYaml(config: Config, options: { readonly mode: ConfigMode }): string {
+  if (options.mode === "full") return formatConfig(root, config);
+  const defaults = defaultsOf(root);
+  if (options.mode === "defaults") return formatConfig(root, defaults);
+  return formatConfig(root, pickChanged(root, config, defaults));
+}
+
+function plan(): SettingsPlan {
+  const { productVersion, version, revision, branch } = buildInfo();
+  const built = [branch && `branch: ${branch}`, revision && `revision: ${revision}`];
+  const origin = built.filter((part) => part !== "").join(", ");
+  return {
+    root,
+    notes: keyNotes,
+    defaultYaml,
+    usage: "Usage: skald [flags]",
+    version: `skald, version ${productVersion}${origin && ` (${origin})`}\n  API version ${version}`,
+    targets: Object.entries(targets)
+      .map(([name, help]) => `${name.padEnd(18)}${help}\n`)
+      .join(""),
+    derive: deriveSettings,
+    check: checkSettings,
+  };
+}

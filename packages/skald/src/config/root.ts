@@ -1,0 +1,106 @@
+import { distributorConfig } from "@skald/distributor/config";
+import { frontendConfig, queryRangeConfig } from "@skald/frontend/config";
+import { ingesterClientConfig, ingesterConfig } from "@skald/ingester/config";
+import { frontendWorkerConfig, querierConfig } from "@skald/querier/config";
+import { field, limitsConfig } from "@skald/runtime/config";
+import {
+  analyticsConfig,
+  indexGatewayConfig,
+  operationalConfig,
+  querySchedulerConfig,
+  runtimeConfig,
+  tracingConfig,
+} from "./backend.js";
+import { commonConfig } from "./common.js";
+import { compactorClientConfig, compactorConfig } from "./compactor.js";
+import { memberlistConfig } from "./memberlist.js";
+import { patternIngesterConfig } from "./pattern-ingester.js";
+import { rulerConfig, rulerStorageConfig } from "./ruler.js";
+import { schemaConfig } from "./schema-config.js";
+import { serverConfig } from "./server.js";
+import { chunkStoreConfig, storageConfig } from "./storage-config.js";
+
+/** Limits that a client may ask for about its own tenant. */
+const publishedLimits = [
+  "discover_log_levels",
+  "discover_service_name",
+  "log_level_fields",
+  "max_entries_limit_per_query",
+  "max_line_size_truncate",
+  "max_query_bytes_read",
+  "max_query_length",
+  "max_query_lookback",
+  "max_query_range",
+  "max_query_series",
+  "metric_aggregation_enabled",
+  "otlp_config",
+  "pattern_persistence_enabled",
+  "query_timeout",
+  "retention_period",
+  "retention_stream",
+  "volume_enabled",
+  "volume_max_series",
+];
+
+const top = {
+  target: field.list(
+    ["all"],
+    "services that this process runs; -list-targets shows them",
+    "target",
+  ),
+  auth_enabled: field.toggle(
+    true,
+    "expect the tenant in the header X-Scope-OrgID; false: no_auth_tenant is used",
+    "auth.enabled",
+  ),
+  no_auth_tenant: field.text("fake", "tenant when auth_enabled is false", "auth.no-auth-tenant"),
+  ballast_bytes: field.size(
+    "0B",
+    "memory kept to calm a garbage collector",
+    "config.ballast-bytes",
+  ),
+  shutdown_delay: field.duration(
+    "0s",
+    "time between being asked to end and not being ready any more",
+    "shutdown-delay",
+  ),
+  metrics_namespace: field.text("loki", "start of the names of metrics", "metrics-namespace"),
+  tenant_limits_allow_publish: field.list(
+    publishedLimits,
+    "limits that a client may ask for about its own tenant",
+    "limits.tenant-limits-allow-publish",
+  ),
+};
+
+/** The whole configuration. */
+export const rootConfig = field.section("", {
+  ...top,
+  server: serverConfig,
+  common: commonConfig,
+  distributor: distributorConfig,
+  ingester: ingesterConfig,
+  ingester_client: ingesterClientConfig,
+  pattern_ingester: patternIngesterConfig,
+  querier: querierConfig,
+  query_range: queryRangeConfig,
+  frontend: frontendConfig,
+  frontend_worker: frontendWorkerConfig,
+  query_scheduler: querySchedulerConfig,
+  index_gateway: indexGatewayConfig,
+  limits_config: limitsConfig,
+  runtime_config: runtimeConfig,
+  schema_config: schemaConfig,
+  storage_config: storageConfig,
+  chunk_store_config: chunkStoreConfig,
+  compactor: compactorConfig,
+  compactor_grpc_client: compactorClientConfig,
+  ruler: rulerConfig,
+  ruler_storage: rulerStorageConfig,
+  memberlist: memberlistConfig,
+  operational_config: operationalConfig,
+  analytics: analyticsConfig,
+  tracing: tracingConfig,
+});
+
+/** Values as they are used: durations and times in milliseconds, sizes in bytes; keys as in YAML. */
+export type Config = Readonly<field.Values<typeof rootConfig>>;

@@ -1,0 +1,182 @@
+import { field, tlsServerBlock } from "@skald/runtime/config";
+
+/** Longest time that can be written: "never". */
+const never = "2562047h47m16.854775807s";
+const port = { max: 65_535 };
+
+const listeners = {
+  http_listen_address: field.text("", "address for HTTP; empty: all", "server.http-listen-address"),
+  http_listen_port: field.integer(
+    3100,
+    "port for HTTP; 0: any free one",
+    "server.http-listen-port",
+    port,
+  ),
+  http_listen_conn_limit: field.integer(
+    0,
+    "connections at a time; 0: no limit",
+    "server.http-conn-limit",
+  ),
+  grpc_listen_address: field.text(
+    "",
+    "address for calls between services; empty: all",
+    "server.grpc-listen-address",
+  ),
+  grpc_listen_port: field.integer(
+    9095,
+    "port for calls between services",
+    "server.grpc-listen-port",
+    port,
+  ),
+  grpc_listen_conn_limit: field.integer(
+    0,
+    "connections at a time; 0: no limit",
+    "server.grpc-conn-limit",
+  ),
+  proxy_protocol_enabled: field.toggle(
+    false,
+    "expect the PROXY protocol",
+    "server.proxy-protocol-enabled",
+  ),
+  tls_cipher_suites: field.text("", "ciphers of TLS", "server.tls-cipher-suites"),
+  tls_min_version: field.text("", "oldest version of TLS", "server.tls-min-version"),
+  http_tls_config: tlsServerBlock("server.http"),
+  grpc_tls_config: tlsServerBlock("server.grpc"),
+  http_path_prefix: field.text("", "path before all routes", "server.path-prefix"),
+  register_instrumentation: field.toggle(true, "serve /metrics", "server.register-instrumentation"),
+};
+
+const times = {
+  graceful_shutdown_timeout: field.duration(
+    "30s",
+    "time that running requests get at shutdown",
+    "server.graceful-shutdown-timeout",
+  ),
+  http_server_read_timeout: field.duration(
+    "30s",
+    "time in which a request must have arrived; 0: no limit",
+    "server.http-read-timeout",
+  ),
+  http_server_read_header_timeout: field.duration(
+    "0s",
+    "the same for its headers; 0: as the request",
+    "server.http-read-header-timeout",
+  ),
+  http_server_write_timeout: field.duration(
+    "30s",
+    "time in which an answer must be written; must be more than query_timeout",
+    "server.http-write-timeout",
+  ),
+  http_server_idle_timeout: field.duration(
+    "2m",
+    "time after which idle connections are closed",
+    "server.http-idle-timeout",
+  ),
+};
+
+const grpc = {
+  grpc_server_max_recv_msg_size: field.size(
+    "4MB",
+    "largest call between services",
+    "server.grpc-max-recv-msg-size-bytes",
+  ),
+  grpc_server_max_send_msg_size: field.size(
+    "4MB",
+    "largest answer between services",
+    "server.grpc-max-send-msg-size-bytes",
+  ),
+  grpc_server_max_concurrent_streams: field.integer(
+    100,
+    "calls of a connection at a time; 0: no limit",
+    "server.grpc-max-concurrent-streams",
+  ),
+  grpc_server_max_connection_idle: field.duration(
+    never,
+    "time after which idle connections end",
+    "server.grpc.keepalive.max-connection-idle",
+  ),
+  grpc_server_max_connection_age: field.duration(
+    never,
+    "age at which connections end",
+    "server.grpc.keepalive.max-connection-age",
+  ),
+  grpc_server_max_connection_age_grace: field.duration(
+    never,
+    "time that their calls get then",
+    "server.grpc.keepalive.max-connection-age-grace",
+  ),
+  grpc_server_keepalive_time: field.duration(
+    "2h",
+    "pause between pings",
+    "server.grpc.keepalive.time",
+  ),
+  grpc_server_keepalive_timeout: field.duration(
+    "20s",
+    "time that an answer to a ping may take",
+    "server.grpc.keepalive.timeout",
+  ),
+  grpc_server_min_time_between_pings: field.duration(
+    "10s",
+    "pings that come faster end the connection",
+    "server.grpc.keepalive.min-time-between-pings",
+  ),
+  grpc_server_ping_without_stream_allowed: field.toggle(
+    true,
+    "allow pings while no call runs",
+    "server.grpc.keepalive.ping-without-stream-allowed",
+  ),
+};
+
+const logging = {
+  log_format: field.choice("logfmt", ["logfmt", "json"], "form of log lines", "log.format"),
+  log_level: field.choice(
+    "info",
+    ["debug", "info", "warn", "error"],
+    "lowest level that is logged",
+    "log.level",
+  ),
+  log_source_ips_enabled: field.toggle(
+    false,
+    "log the address of the client behind proxies",
+    "server.log-source-ips-enabled",
+  ),
+  log_source_ips_header: field.text(
+    "",
+    "header that holds it; empty: the usual ones",
+    "server.log-source-ips-header",
+  ),
+  log_source_ips_regex: field.text(
+    "",
+    "expression whose first group is the address",
+    "server.log-source-ips-regex",
+  ),
+  log_request_headers: field.toggle(
+    false,
+    "log the headers of requests",
+    "server.log-request-headers",
+  ),
+  log_request_at_info_level_enabled: field.toggle(
+    false,
+    "log requests at level info instead of debug",
+    "server.log-request-at-info-level-enabled",
+  ),
+  log_request_exclude_headers_list: field.list(
+    [],
+    "headers that are not logged",
+    "server.log-request-headers-exclude-list",
+  ),
+};
+
+/** `server`: what the process listens on, and how it logs. */
+export const serverConfig = field.section("What the process listens on, and how it logs.", {
+  ...listeners,
+  ...times,
+  ...grpc,
+  ...logging,
+  worker_threads: field.integer(
+    0,
+    "threads that decode, compress and scan; 0: one per core",
+    "server.worker-threads",
+    { max: 1024 },
+  ),
+});
