@@ -1,6 +1,6 @@
 import type { Batch, Clock, Ingester, PushRefusal, PushRequest } from "@skald/model";
 import { levelInMetadata, levelNames } from "@skald/model";
-import { Registry } from "prom-client";
+import { Metrics } from "@skald/runtime/metrics";
 import { Distributor } from "../distributor.js";
 import type { DistributorOptions, IncomingPush } from "../distributor-options.js";
 import { defaultPushLimits, type PushLimits } from "../limits.js";
@@ -21,7 +21,6 @@ export interface FakeIngester extends Pick<Ingester, "push"> {
 export interface Harness {
   readonly distributor: Distributor;
   readonly ingester: FakeIngester;
-  readonly registry: Registry;
   readonly clock: { ms: number } & Clock;
   limits: PushLimits;
   /** Pushes JSON of the v1 form unless told otherwise. */
@@ -45,12 +44,12 @@ export function makeHarness(
 ): Harness {
   const clock = { ms: testNowMs, nowMs: () => clock.ms };
   const ingester = makeIngester();
-  const registry = new Registry();
+  const metrics = new Metrics();
   const harness = { limits: { ...defaultPushLimits, ...limits } };
   const distributor = new Distributor({
     ingester,
     limitsOf: () => harness.limits,
-    metrics: createDistributorMetrics(registry, "loki"),
+    metrics: createDistributorMetrics(metrics),
     clock,
     maxDecompressedBytes: 64 * 1024 * 1024,
     ...options,
@@ -58,7 +57,6 @@ export function makeHarness(
   return Object.assign(harness, {
     distributor,
     ingester,
-    registry,
     clock,
     push: (body: unknown, request: Partial<IncomingPush> = {}) =>
       distributor.push("t1", {
@@ -69,7 +67,7 @@ export function makeHarness(
         ...request,
       }),
     stored: () => ingester.pushes.flatMap((push) => rowsOf(push.batch)),
-    counter: (name: string, labels: Record<string, string> = {}) => sumOf(registry, name, labels),
+    counter: (name: string, labels: Record<string, string> = {}) => sumOf(metrics, name, labels),
   });
 }
 
@@ -131,16 +129,14 @@ export function rowsOf(batch: Batch): StoredRow[] {
 }
 
 async function sumOf(
-  registry: Registry,
+  metrics: Metrics,
   name: string,
   labels: Record<string, string>,
 ): Promise<number> {
-  const metric = await registry.getSingleMetric(name)!.get();
-  return metric.values
-    .filter((value) =>
-      Object.entries(labels).every(
-        ([key, want]) => (value.labels as Record<string, unknown>)[key] === want,
-      ),
-    )
-    .reduce((sum, value) => sum + value.value, 0);
+  const { text } = await metrics.read();
+  const wanted = Object.entries(labels).map(([key, value]) => `${key}="${value}"`);
+  return text
+    .split("\n")
+    .filter((line) => line.startsWith(`${name}{`) && wanted.every((pair) => line.includes(pair)))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
 }
