@@ -38,7 +38,11 @@ export function serveJobs(handlers: Readonly<Record<string, JobHandler>>): void 
       } catch (error) {
         reply = { id, error: describe(error) };
       }
-      port.postMessage(reply, [...transfer]);
+      try {
+      port.postMessage(reply, [...new Set(transfer)]);
+    } catch (error) {
+      port.postMessage({ id, error: describe(error) });
+    }
     },
   );
 }

@@ -22,8 +22,6 @@ export interface StatusDeps {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly services: () => readonly NamedState[];
-  /** The text of `GET /ready` while the process must not get traffic; undefined when it may. */
-  readonly notReady: () => string | undefined;
   /** Configuration as YAML. */
   readonly configYaml: (mode: ConfigMode) => string;
 }
@@ -37,7 +35,7 @@ export function statusRoutes(deps: StatusDeps): Route[] {
     handler,
   });
   const ready = () => {
-    const reason = deps.notReady() ?? describeNotRunning(deps.services());
+    const reason = describeNotRunning(deps.services());
     return reason === undefined ? textResponse(200, "ready\n") : textResponse(503, reason);
   };
   const logLevel = () => jsonResponse(200, { message: `Current log level is ${log.level()}` });

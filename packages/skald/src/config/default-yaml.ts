@@ -4,6 +4,9 @@
  */
 export const defaultYaml = `auth_enabled: false
 
+server:
+  log_format: json
+
 common:
   path_prefix: ./data
   replication_factor: 1

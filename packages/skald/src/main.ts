@@ -1,0 +1,56 @@
+import { buildInfo, messageWithCauses } from "@skald/runtime";
+import { createLogger } from "@skald/runtime/log";
+import { loadConfig } from "./config/load-config.js";
+import { buildProcess } from "./modules.js";
+
+/** Exit code of a process that ended because a part of it failed. */
+const failed = 1;
+
+const loaded = loadConfig(process.argv.slice(2));
+if ("exit" in loaded) {
+  const { code, text } = loaded.exit;
+  (code === 0 ? process.stdout : process.stderr).write(text);
+  process.exit(code);
+}
+const { config, warnings, notice } = loaded;
+if (notice !== undefined) process.stderr.write(notice);
+const build = buildInfo();
+const log = createLogger({
+  level: config.server.log_level,
+  format: config.server.log_format,
+  target: "stderr",
+});
+for (const warning of warnings) log.warn(warning);
+log.info("starting skald", {
+  version: build.productVersion,
+  target: config.target,
+  node: process.versions.node,
+});
+
+const running = buildProcess({ config, log, build });
+let stopping: Promise<void> | undefined;
+const stop = (reason: string, code: number) => {
+  if (stopping !== undefined) return;
+  log.info("stopping", { reason });
+  stopping = running.stop().then(() => {
+    log.info("stopped");
+    process.exit(code);
+  });
+};
+process.on("SIGTERM", () => stop("SIGTERM", 0));
+process.on("SIGINT", () => stop("SIGINT", 0));
+// The channel of a parent such as `npm start`: when it is gone, so are we.
+process.on("disconnect", () => stop("the parent is gone", 0));
+process.on("unhandledRejection", (error) => log.error("unhandled rejection", { error }));
+
+try {
+  const port = await running.start();
+  log.info("listening", { port });
+  void running.firstFailure().then(({ name, error }) => {
+    log.error("a service failed", { service: name, error });
+    stop(`service ${name} failed`, failed);
+  });
+} catch (error) {
+  log.error(`could not start: ${messageWithCauses(error)}`, { error });
+  process.exit(failed);
+}

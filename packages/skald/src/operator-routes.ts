@@ -1,0 +1,16 @@
+import type { Ingester } from "@skald/model";
+import type { Route } from "@skald/transport";
+
+/** What an operator may ask of an ingester. */
+export function operatorRoutes(ingester: Pick<Ingester, "flush">): Route[] {
+  return [
+    {
+      methods: ["GET", "POST"],
+      path: "/flush",
+      handler: async () => {
+        await ingester.flush();
+        return { status: 204 };
+      },
+    },
+  ];
+}
