@@ -118,7 +118,7 @@ describe("HeadBlock", () => {
   it("forgets rows that were not published", () => {
     const head = filled();
     head.publish(2);
-    head.rollback();
+    head.truncate(2);
     expect([head.rowCount, head.runCount, head.lineBytes]).toEqual([2, 1, 5]);
     head.append(batch, 3, 4, 9);
     const block = openHeadBlock(published(head));

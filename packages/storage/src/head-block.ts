@@ -35,7 +35,6 @@ export class HeadBlock {
   #runs = 0;
   #publishedRows = 0;
   #publishedRuns = 0;
-  #viewed = false;
 
   /** Takes `memory` when it is given (at least `headBlockBytes(capacity)` long), else makes its own. */
   constructor(baseNs: bigint, capacity: HeadBlockCapacity, memory?: SharedArrayBuffer) {
@@ -70,11 +69,7 @@ export class HeadBlock {
     return this.#columns;
   }
 
-  /** True once a view was given away: the memory may be read for as long as the process lives. */
-  get viewed(): boolean {
-    return this.#viewed;
-  }
-
+  /** Name of a metadata pair, by the index that `columns.pairName` has. */
   metaName(index: number): string {
     return this.#metaNames[index] as string;
   }
@@ -124,21 +119,20 @@ export class HeadBlock {
     }
   }
 
-  /** Forgets the rows that are not published: their write to the log failed. */
-  rollback(): void {
-    this.#rows = this.#publishedRows;
-    this.#runs = this.#publishedRuns;
+  /** Forgets the rows behind `rowCount`: they did not get into the log. They must not be published yet. */
+  truncate(rowCount: number): void {
+    const { timestamps, runStart, runMin, runMax } = this.#columns;
+    this.#rows = rowCount;
+    while (this.#runs > 0 && runStart[this.#runs - 1]! >= rowCount) this.#runs--;
     const last = this.#runs - 1;
     if (last < 0) return;
-    const { timestamps, runStart, runMin, runMax } = this.#columns;
-    const bounds = boundsOf(timestamps, runStart[last]!, this.#rows);
+    const bounds = boundsOf(timestamps, runStart[last]!, rowCount);
     runMin[last] = bounds.min;
     runMax[last] = bounds.max;
   }
 
   /** The published rows, for any thread. */
   view(): HeadBlockRef {
-    this.#viewed = true;
     return {
       memory: this.memory,
       rowCount: this.#publishedRows,

@@ -1,0 +1,167 @@
+import type { HeadBlockRef } from "@skald/model";
+import { type Logger, retry, type Sleep } from "@skald/runtime";
+import type { SealedSegment, SealInput } from "@skald/storage";
+import type { Head } from "./head.js";
+
+/** A head to be written as a segment; survives a structured clone, so that a worker can do it. */
+export interface SealJob extends Omit<SealInput, "heads"> {
+  readonly heads: readonly {
+    readonly blocks: readonly HeadBlockRef[];
+    /** By stream number; empty for numbers that the head does not have. */
+    readonly streamTexts: readonly string[];
+  }[];
+}
+
+/** Writes a segment; the file is complete and synced when it resolves. */
+export type Seal = (job: SealJob) => Promise<SealedSegment>;
+
+/** Why a head was frozen, as the `reason` of the flush metrics. */
+export type FlushReason = "full" | "idle" | "max_age" | "forced" | "memory" | "wal";
+
+export interface SealerOptions {
+  readonly seal: Seal;
+  readonly concurrency: number;
+  readonly maxFrozenBytes: number;
+  readonly backoff: { readonly minMs: number; readonly maxMs: number };
+  readonly pathOf: (head: Head) => Promise<string>;
+  readonly streamTextsOf: (head: Head) => string[];
+  /** Called at once when the segment is there: from now on it stands for the head. */
+  readonly onSealed: (
+    head: Head,
+    segment: SealedSegment,
+    path: string,
+    reason: FlushReason,
+  ) => void;
+  /** Called for a head whose rows were all taken back: there is nothing to seal. */
+  readonly onEmpty: (head: Head) => void;
+  readonly onFailed: () => void;
+  readonly log: Logger;
+  readonly sleep?: Sleep;
+}
+
+/**
+ * Turns frozen heads into segments, a few at a time, oldest first. A seal that fails is tried again for ever: the head
+ * stays in memory and its rows in the log. While too much is frozen, pushes wait in `room`.
+ */
+export class Sealer {
+  readonly #options: SealerOptions;
+  readonly #waiting: Frozen[] = [];
+  readonly #tasks = new Map<Head, Promise<void>>();
+  readonly #abort = new AbortController();
+  #running = 0;
+  #frozenBytes = 0;
+  #roomWaiters: (() => void)[] = [];
+
+  constructor(options: SealerOptions) {
+    this.#options = options;
+  }
+
+  /** Heads that are frozen and no segments yet. */
+  get length(): number {
+    return this.#tasks.size;
+  }
+
+  /** Memory of frozen heads. */
+  get frozenBytes(): number {
+    return this.#frozenBytes;
+  }
+
+  get hasRoom(): boolean {
+    return this.#frozenBytes < this.#options.maxFrozenBytes;
+  }
+
+  /** Takes a head that gets no more rows; the promise resolves when it is a segment. */
+  freeze(head: Head, reason: FlushReason): Promise<void> {
+    this.#frozenBytes += head.memoryBytes;
+    const task = new Promise<void>((resolve, reject) => {
+      this.#waiting.push({ head, reason, bytes: head.memoryBytes, resolve, reject });
+    });
+    // Whoever asked may not wait; a failure here is only ever the end of the process.
+    task.catch(() => undefined);
+    this.#tasks.set(head, task);
+    this.kick();
+    return task;
+  }
+
+  /** The promise that `freeze` gave for a head; undefined when it is a segment by now. */
+  taskOf(head: Head): Promise<void> | undefined {
+    return this.#tasks.get(head);
+  }
+
+  /** Resolves when pushes may go on. Check again: others may have been faster. */
+  room(): Promise<void> {
+    if (this.hasRoom) return Promise.resolve();
+    return new Promise((resolve) => this.#roomWaiters.push(resolve));
+  }
+
+  /** Starts what can start: a head whose last pushes are not in the log yet has to wait for them. */
+  kick(): void {
+    while (this.#running < this.#options.concurrency) {
+      const at = this.#waiting.findIndex(({ head }) => head.pendingPushes === 0);
+      if (at < 0) return;
+      const [frozen] = this.#waiting.splice(at, 1);
+      this.#running++;
+      void this.#run(frozen as Frozen);
+    }
+  }
+
+  /** Ends retries and lets waiting pushes go. Heads that are not sealed stay in the log. */
+  async close(): Promise<void> {
+    this.#abort.abort();
+    for (const { reject } of this.#waiting.splice(0)) reject(new Error("the ingester was stopped"));
+    this.#letIn();
+    await Promise.allSettled(this.#tasks.values());
+  }
+
+  async #run({ head, reason, bytes, resolve, reject }: Frozen): Promise<void> {
+    const { backoff, log, sleep, onFailed } = this.#options;
+    try {
+      if (head.rowCount === 0) this.#options.onEmpty(head);
+      else {
+        await retry(() => this.#seal(head, reason), {
+          maxRetries: Number.POSITIVE_INFINITY,
+          minBackoffMs: backoff.minMs,
+          maxBackoffMs: backoff.maxMs,
+          signal: this.#abort.signal,
+          ...(sleep === undefined ? {} : { sleep }),
+          onRetry: (error, attempt) => {
+            onFailed();
+            const { tenant, id } = head;
+            log.error("sealing a head failed; trying again", { tenant, head: id, attempt, error });
+          },
+        });
+      }
+      resolve();
+    } catch (error) {
+      reject(error);
+    } finally {
+      this.#running--;
+      this.#frozenBytes -= bytes;
+      this.#tasks.delete(head);
+      this.#letIn();
+      this.kick();
+    }
+  }
+
+  async #seal(head: Head, reason: FlushReason): Promise<void> {
+    const { seal, pathOf, streamTextsOf, onSealed } = this.#options;
+    const path = await pathOf(head);
+    const blocks = head.blocks.map((block) => block.view());
+    const heads = [{ blocks, streamTexts: streamTextsOf(head) }];
+    const segment = await seal({ tenant: head.tenant, id: head.id, path, heads });
+    onSealed(head, segment, path, reason);
+  }
+
+  #letIn(): void {
+    if (!this.hasRoom && !this.#abort.signal.aborted) return;
+    for (const resolve of this.#roomWaiters.splice(0)) resolve();
+  }
+}
+
+interface Frozen {
+  readonly head: Head;
+  readonly reason: FlushReason;
+  readonly bytes: number;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}

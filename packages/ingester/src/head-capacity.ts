@@ -1,0 +1,47 @@
+import type { Batch } from "@skald/model";
+import type { HeadBlockCapacity } from "@skald/storage";
+
+/** Line bytes of the first block of a head, and of a block of a busy one. */
+export const minBlockLineBytes = 16 * 1024;
+export const maxBlockLineBytes = 1024 * 1024;
+/** Rows of one block at most, for lines that are short or empty. */
+const maxBlockRows = 65_536;
+/** Room beyond the proportions of the batch, because the next one differs a little. */
+const slack = 1.25;
+
+/**
+ * Capacity of a block for `lineBytes` of lines in the proportions of a batch: rows, runs and metadata per byte of
+ * line. Always has room for the row at `rowFrom`.
+ */
+export function capacityFor(batch: Batch, rowFrom: number, lineBytes: number): HeadBlockCapacity {
+  const perRow = (total: number) => total / batch.rowCount;
+  const meanLine = Math.max(1, perRow(batch.lineBytes));
+  const rows = Math.min(maxBlockRows, Math.ceil((slack * lineBytes) / meanLine) + 16);
+  const runs = Math.min(rows, Math.ceil(slack * rows * perRow(batch.streams.length)) + 16);
+  const first = sizeOfRow(batch, rowFrom);
+  const pairs = Math.ceil(slack * rows * perRow(batch.metaName.length));
+  const valueBytes = Math.ceil(slack * rows * perRow(sum(batch.metaValueLength)));
+  return {
+    rows,
+    runs,
+    pairs: Math.max(pairs, first.pairs),
+    lineBytes: Math.max(lineBytes, first.lineBytes),
+    valueBytes: Math.max(valueBytes, first.valueBytes),
+  };
+}
+
+function sizeOfRow(batch: Batch, row: number) {
+  const from = batch.metaStart[row]!;
+  const to = batch.metaStart[row + 1]!;
+  return {
+    pairs: to - from,
+    lineBytes: batch.lineLength[row]!,
+    valueBytes: sum(batch.metaValueLength.subarray(from, to)),
+  };
+}
+
+function sum(values: Uint32Array): number {
+  let total = 0;
+  for (let i = 0; i < values.length; i++) total += values[i]!;
+  return total;
+}

@@ -1,0 +1,53 @@
+/**
+ * Shared memory of heads that are sealed, for the next ones: the pages are there already, which saves the kernel's
+ * clearing of a gigabyte per gigabyte pushed, and shared memory is freed late because the garbage collector does not
+ * see its size. Only memory that nobody can read any more may come back.
+ */
+export class HeadMemory {
+  readonly #maxBytes: number;
+  readonly #free: SharedArrayBuffer[] = [];
+  #freeBytes = 0;
+  #usedBytes = 0;
+
+  constructor(options: { readonly maxBytes: number }) {
+    this.#maxBytes = options.maxBytes;
+  }
+
+  /** Taken and not given back. */
+  get usedBytes(): number {
+    return this.#usedBytes;
+  }
+
+  /** Kept for the next heads. */
+  get freeBytes(): number {
+    return this.#freeBytes;
+  }
+
+  /** Memory of at least this size, not cleared. */
+  take(sizeBytes: number): SharedArrayBuffer {
+    const wanted = roundUp(sizeBytes);
+    const at = this.#free.findIndex(
+      (memory) => memory.byteLength >= wanted && memory.byteLength <= 2 * wanted,
+    );
+    const memory = this.#free[at] ?? new SharedArrayBuffer(wanted);
+    this.#usedBytes += memory.byteLength;
+    if (at < 0) return memory;
+    this.#free.splice(at, 1);
+    this.#freeBytes -= memory.byteLength;
+    return memory;
+  }
+
+  /** Takes memory back: to be used again, or only to be counted as gone, because a query may still read it. */
+  give(memory: SharedArrayBuffer, reuse: boolean): void {
+    this.#usedBytes -= memory.byteLength;
+    if (!reuse || this.#freeBytes + memory.byteLength > this.#maxBytes) return;
+    this.#free.push(memory);
+    this.#freeBytes += memory.byteLength;
+  }
+}
+
+/** Steps of 1/8 of the size, so that blocks of like batches fit into each other's memory. */
+function roundUp(sizeBytes: number): number {
+  const step = Math.max(4096, 2 ** Math.floor(Math.log2(sizeBytes)) / 8);
+  return Math.ceil(sizeBytes / step) * step;
+}

@@ -1,0 +1,183 @@
+import { type Batch, dayNs, type HeadBlockRef } from "@skald/model";
+import { HeadBlock, headBlockBytes } from "@skald/storage";
+import { capacityFor, maxBlockLineBytes, minBlockLineBytes } from "./head-capacity.js";
+import type { StreamHashes } from "./head-duplicates.js";
+import type { HeadMemory } from "./head-memory.js";
+import { RunChains } from "./run-chains.js";
+
+/** Where a head ends: blocks, and rows of the last one. */
+export interface HeadMark {
+  readonly blocks: number;
+  readonly rows: number;
+}
+
+/**
+ * The rows of one tenant and UTC day that are not in a segment yet, as a list of head blocks. Grows until it is
+ * frozen; from then on it waits to be sealed, under the same id.
+ */
+export class Head {
+  /** Also the id of its segment. Replay changes it when it must seal before the last row is read. */
+  id: string;
+  readonly tenant: string;
+  /** Days since the epoch. */
+  readonly day: number;
+  readonly baseNs: bigint;
+  readonly createdMs: number;
+  lastAppendMs: number;
+  /** Log files with the first and the last row. */
+  firstFile = Number.POSITIVE_INFINITY;
+  lastFile = 0;
+  /** Pushes whose rows are appended and not in the log yet. */
+  pendingPushes = 0;
+  /** Set once a query got a view: the memory may be read for long. */
+  viewed = false;
+  readonly #memory: HeadMemory;
+  readonly #blocks: HeadBlock[] = [];
+  readonly chains = new RunChains(this.#blocks);
+  /** Streams whose rows are hashed, because duplicates among them are costly to find otherwise. */
+  readonly hashed = new Map<number, StreamHashes>();
+  #fullRows = 0;
+  #fullLineBytes = 0;
+  #memoryBytes = 0;
+  #nextLineBytes = minBlockLineBytes;
+
+  constructor(init: HeadInit) {
+    this.id = init.id;
+    this.tenant = init.tenant;
+    this.day = init.day;
+    this.baseNs = BigInt(init.day) * dayNs;
+    this.createdMs = init.nowMs;
+    this.lastAppendMs = init.nowMs;
+    this.#memory = init.memory;
+  }
+
+  /** Bytes of the lines, published or not. */
+  get lineBytes(): number {
+    return this.#fullLineBytes + (this.#last()?.lineBytes ?? 0);
+  }
+
+  get rowCount(): number {
+    return this.#fullRows + (this.#last()?.rowCount ?? 0);
+  }
+
+  /** Shared memory held. */
+  get memoryBytes(): number {
+    return this.#memoryBytes;
+  }
+
+  get blocks(): readonly HeadBlock[] {
+    return this.#blocks;
+  }
+
+  /** Copies rows of one stream and of this day behind the others; they are not visible yet. */
+  append(batch: Batch, rowFrom: number, rowTo: number, stream: number): void {
+    let row = rowFrom;
+    while (row < rowTo) {
+      const block = this.#last();
+      const taken = block?.append(batch, row, rowTo, stream) ?? 0;
+      if (block === undefined || taken === 0) {
+        this.#addBlock(batch, row);
+        continue;
+      }
+      this.chains.add(stream);
+      row += taken;
+    }
+  }
+
+  mark(): HeadMark {
+    return { blocks: this.#blocks.length, rows: this.#last()?.rowCount ?? 0 };
+  }
+
+  /** Makes everything up to a mark visible. Marks are published in the order they were taken. */
+  publish(mark: HeadMark): void {
+    for (let i = mark.blocks - 2; i >= 0; i--) {
+      const block = this.#blocks[i] as HeadBlock;
+      if (block.publishedRows === block.rowCount) break;
+      block.publish(block.rowCount);
+    }
+    this.#blocks[mark.blocks - 1]?.publish(mark.rows);
+  }
+
+  /** Takes back what was appended since a mark. */
+  truncate(mark: HeadMark): void {
+    for (const block of this.#blocks.splice(mark.blocks)) this.#memory.give(block.memory, true);
+    this.#last()?.truncate(mark.rows);
+    this.#memoryBytes = 0;
+    this.#fullRows = 0;
+    this.#fullLineBytes = 0;
+    for (const [i, block] of this.#blocks.entries()) {
+      this.#memoryBytes += block.memory.byteLength;
+      if (i === mark.blocks - 1) break;
+      this.#fullRows += block.rowCount;
+      this.#fullLineBytes += block.lineBytes;
+    }
+    this.chains.rebuild();
+    this.hashed.clear();
+  }
+
+  /** The published rows of blocks that have some in the range, both ends inclusive, ns since the start of the day. */
+  view(fromTime: number, toTime: number): HeadBlockRef[] {
+    const refs: HeadBlockRef[] = [];
+    for (const block of this.#blocks) {
+      if (block.publishedRows === 0 || !overlaps(block, fromTime, toTime)) continue;
+      refs.push(block.view());
+    }
+    return refs;
+  }
+
+  /** Gives the memory back; it is used again unless a query may still read it. The head is empty after it. */
+  release(): void {
+    for (const block of this.#blocks) this.#memory.give(block.memory, !this.viewed);
+    this.#blocks.length = 0;
+    this.#fullRows = 0;
+    this.#fullLineBytes = 0;
+    this.#memoryBytes = 0;
+  }
+
+  /** Earliest and latest time, ns since the start of the day. */
+  bounds(): { minTime: number; maxTime: number } {
+    let minTime = Number.POSITIVE_INFINITY;
+    let maxTime = Number.NEGATIVE_INFINITY;
+    for (const block of this.#blocks) {
+      const { runMin, runMax } = block.columns;
+      for (let run = 0; run < block.runCount; run++) {
+        minTime = Math.min(minTime, runMin[run]!);
+        maxTime = Math.max(maxTime, runMax[run]!);
+      }
+    }
+    return { minTime, maxTime };
+  }
+
+  #last(): HeadBlock | undefined {
+    return this.#blocks[this.#blocks.length - 1];
+  }
+
+  #addBlock(batch: Batch, row: number): void {
+    const last = this.#last();
+    this.#fullRows += last?.rowCount ?? 0;
+    this.#fullLineBytes += last?.lineBytes ?? 0;
+    const wanted = Math.max(this.#nextLineBytes, Math.min(batch.lineBytes, maxBlockLineBytes));
+    this.#nextLineBytes = Math.min(2 * wanted, maxBlockLineBytes);
+    const capacity = capacityFor(batch, row, wanted);
+    const memory = this.#memory.take(headBlockBytes(capacity));
+    this.#memoryBytes += memory.byteLength;
+    this.#blocks.push(new HeadBlock(this.baseNs, capacity, memory));
+  }
+}
+
+export interface HeadInit {
+  readonly id: string;
+  readonly tenant: string;
+  readonly day: number;
+  readonly nowMs: number;
+  readonly memory: HeadMemory;
+}
+
+/** Runs are few beside rows, so their bounds are looked through. */
+function overlaps(block: HeadBlock, fromTime: number, toTime: number): boolean {
+  const { runMin, runMax } = block.columns;
+  for (let run = 0; run < block.runCount; run++) {
+    if (runMin[run]! <= toTime && runMax[run]! >= fromTime) return true;
+  }
+  return false;
+}

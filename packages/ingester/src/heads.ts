@@ -1,0 +1,201 @@
+import type { Clock } from "@skald/model";
+import type { WalPosition } from "@skald/storage";
+import type { FlushReason, Sealer } from "./flush.js";
+import { Head } from "./head.js";
+import { HeadMemory } from "./head-memory.js";
+import type { IngesterMetrics } from "./metrics.js";
+import type { IngesterOptions } from "./options.js";
+import type { PushLog } from "./push-log.js";
+import { partId } from "./sealed-heads.js";
+import { Tenant } from "./tenant.js";
+
+export interface HeadsContext {
+  readonly options: IngesterOptions;
+  readonly clock: Clock;
+  readonly metrics: () => IngesterMetrics;
+  readonly sealer: () => Sealer;
+}
+
+/** Memory of sealed heads that is kept for the next ones. */
+const maxFreeBytes = 64 * 1024 * 1024;
+/** A head whose memory is this many times its target of line bytes is full too: its lines are tiny. */
+const memoryPerTarget = 4;
+
+/** The tenants and their heads: makes heads, and decides when they are frozen. */
+export class Heads {
+  readonly memory = new HeadMemory({ maxBytes: maxFreeBytes });
+  readonly #context: HeadsContext;
+  readonly #tenants = new Map<string, Tenant>();
+  readonly #idPrefix: string;
+  #nextId = 0;
+
+  constructor(context: HeadsContext) {
+    this.#context = context;
+    const instance = context.options.instanceId.replace(/[^A-Za-z0-9.-]/g, "-");
+    this.#idPrefix = `${instance}-${context.clock.nowMs().toString(36)}`;
+  }
+
+  find(tenant: string): Tenant | undefined {
+    return this.#tenants.get(tenant);
+  }
+
+  tenants(): Iterable<Tenant> {
+    return this.#tenants.values();
+  }
+
+  tenantOf(name: string): Tenant {
+    const known = this.#tenants.get(name);
+    if (known !== undefined) return known;
+    const tenant = new Tenant(name, {
+      createHead: (owner, day) => this.create(owner, day),
+      outOfOrderWindowNs: this.#context.options.outOfOrderWindowMs * 1e6,
+    });
+    this.#tenants.set(name, tenant);
+    return tenant;
+  }
+
+  /** Heads that are not sealed. */
+  get count(): number {
+    let count = 0;
+    for (const tenant of this.tenants()) count += tenant.heads.size + tenant.frozen.size;
+    return count;
+  }
+
+  create(tenant: Tenant, day: number, id = this.#drawId()): Head {
+    this.#context.metrics().chunksCreated.inc();
+    const nowMs = this.#context.clock.nowMs();
+    return new Head({ id, tenant: tenant.name, day, nowMs, memory: this.memory });
+  }
+
+  /** Ends a head: the next rows of its day begin another one. */
+  freeze(tenant: Tenant, head: Head, reason: FlushReason): Promise<void> {
+    tenant.heads.delete(head.day);
+    tenant.frozen.add(head);
+    return this.#context.sealer().freeze(head, reason);
+  }
+
+  /** The segment of a head is there: the head goes in the same turn. */
+  replace(head: Head): void {
+    this.#tenants.get(head.tenant)?.frozen.delete(head);
+    head.release();
+  }
+
+  /** Canonical texts of the streams of a head, by number; empty for numbers that it does not have. */
+  streamTexts(head: Head): string[] {
+    const { streams } = this.tenantOf(head.tenant);
+    const texts: string[] = [];
+    for (let stream = 0; stream < streams.limit; stream++) {
+      if (head.chains.has(stream)) {
+        while (texts.length < stream) texts.push("");
+        texts.push(streams.text(stream));
+      }
+    }
+    return texts;
+  }
+
+  /** Freezes heads that have grown enough, and the largest while all together take too much memory. */
+  freezeFull(tenant: Tenant, grown: Iterable<Head>): void {
+    const { headTargetBytes, maxHeadBytes } = this.#context.options;
+    for (const head of grown) {
+      const isFull =
+        head.lineBytes >= headTargetBytes || head.memoryBytes >= memoryPerTarget * headTargetBytes;
+      if (isFull && tenant.heads.get(head.day) === head) void this.freeze(tenant, head, "full");
+    }
+    if (this.memory.usedBytes > maxHeadBytes) this.#freezeLargest();
+  }
+
+  /** Freezes heads that are old or idle, as long as sealing keeps up. */
+  freezeOld(): void {
+    const { chunkIdlePeriodMs, maxChunkAgeMs, maxFrozenBytes } = this.#context.options;
+    const nowMs = this.#context.clock.nowMs();
+    for (const { tenant, head } of this.#active()) {
+      if (this.#context.sealer().frozenBytes > maxFrozenBytes / 2) return;
+      if (nowMs - head.createdMs >= maxChunkAgeMs) void this.freeze(tenant, head, "max_age");
+      else if (nowMs - head.lastAppendMs >= chunkIdlePeriodMs)
+        void this.freeze(tenant, head, "idle");
+    }
+  }
+
+  /** Freezes heads that keep too much of the log from being cut. */
+  freezePinning(log: PushLog): void {
+    const { maxPinnedBytes } = this.#context.options.wal;
+    for (const { tenant, head } of this.#active()) {
+      if (log.bytesSince(head.firstFile) > maxPinnedBytes) void this.freeze(tenant, head, "wal");
+    }
+  }
+
+  /** While replaying: seals the largest head before its last row is read, under an id that says how far it goes. */
+  freezePart(position: WalPosition): Head | undefined {
+    const largest = this.#largest();
+    if (largest === undefined) return undefined;
+    const { tenant, head } = largest;
+    head.id = partId(head.id, position);
+    void this.freeze(tenant, head, "memory");
+    return head;
+  }
+
+  /** Freezes every head with rows, of a tenant or of all; resolves when they are segments. */
+  async seal(tenant?: string): Promise<void> {
+    const sealer = this.#context.sealer();
+    const tasks: Promise<void>[] = [];
+    for (const owner of [...this.#tenants.values()]) {
+      if (tenant !== undefined && owner.name !== tenant) continue;
+      for (const head of owner.frozen) tasks.push(sealer.taskOf(head) ?? Promise.resolve());
+      for (const head of [...owner.heads.values()]) {
+        await sealer.room();
+        if (owner.heads.get(head.day) === head) tasks.push(this.freeze(owner, head, "forced"));
+        else tasks.push(sealer.taskOf(head) ?? Promise.resolve());
+      }
+    }
+    await Promise.all(tasks);
+  }
+
+  /** The oldest log file with rows that are in no segment. */
+  firstWalFile(): number {
+    let first = Number.POSITIVE_INFINITY;
+    for (const tenant of this.tenants()) {
+      for (const head of tenant.unsealed()) first = Math.min(first, head.firstFile);
+    }
+    return first;
+  }
+
+  /** Forgets streams that were not pushed to for long, and tenants without anything. */
+  removeIdle(): void {
+    const { chunkIdlePeriodMs } = this.#context.options;
+    const metrics = this.#context.metrics();
+    const beforeMs = this.#context.clock.nowMs() - chunkIdlePeriodMs;
+    for (const tenant of [...this.tenants()]) {
+      const heads = [...tenant.unsealed()];
+      const isHeld = (stream: number) => heads.some((head) => head.chains.has(stream));
+      const removed = tenant.streams.removeIdle(beforeMs, isHeld);
+      if (removed > 0) {
+        metrics.streamsRemoved.inc({ tenant: tenant.name }, removed);
+        metrics.memoryStreams.set({ tenant: tenant.name }, tenant.streams.size);
+      }
+      if (tenant.streams.size === 0 && heads.length === 0) this.#tenants.delete(tenant.name);
+    }
+  }
+
+  *#active(): Generator<{ tenant: Tenant; head: Head }> {
+    for (const tenant of this.tenants()) {
+      for (const head of [...tenant.heads.values()]) yield { tenant, head };
+    }
+  }
+
+  #largest(): { tenant: Tenant; head: Head } | undefined {
+    let largest: { tenant: Tenant; head: Head } | undefined;
+    for (const one of this.#active()) {
+      if (one.head.memoryBytes > (largest?.head.memoryBytes ?? 0)) largest = one;
+    }
+    return largest;
+  }
+
+  #freezeLargest(): void {
+    const largest = this.#largest();
+    if (largest !== undefined) void this.freeze(largest.tenant, largest.head, "memory");
+  }
+
+  #drawId(): string {
+    return `${this.#idPrefix}-${(this.#nextId++).toString(36)}`;
+  }
+}

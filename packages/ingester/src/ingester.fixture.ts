@@ -1,0 +1,197 @@
+import { copyFile, mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Block, Matcher, SegmentRef, SelectRequest } from "@skald/model";
+import type { Sleep } from "@skald/runtime";
+import { silentLogger } from "@skald/runtime/log";
+import { Metrics } from "@skald/runtime/metrics";
+import { openHeadBlock, openSegmentFile, sealSegment, type WalDisk } from "@skald/storage";
+import type { Seal, SealJob } from "./flush.js";
+import { Ingester } from "./ingester.js";
+import { defaultIngesterOptions, type IngesterLimits, type IngesterOptions } from "./options.js";
+import type { SegmentStore } from "./upload.js";
+
+/** Settings that a test changes; the nested ones one by one. */
+export interface Changes extends Partial<Omit<IngesterOptions, "wal" | "upload">> {
+  readonly wal?: Partial<IngesterOptions["wal"]>;
+  readonly upload?: Partial<IngesterOptions["upload"]>;
+}
+
+/** A clock that stands still until it is moved. */
+export class TestClock {
+  ms = 1_760_000_000_000;
+
+  nowMs(): number {
+    return this.ms;
+  }
+}
+
+/** An object store that can be down. */
+export class TestStore implements SegmentStore {
+  readonly objects = new Map<string, { ref: SegmentRef; path: string }>();
+  readonly #dir: string;
+  isDown = false;
+  puts = 0;
+
+  constructor(dir: string) {
+    this.#dir = dir;
+  }
+
+  async put(ref: SegmentRef, path: string): Promise<void> {
+    if (this.isDown) throw new Error("the store is down");
+    this.puts++;
+    const copy = join(this.#dir, `${ref.id}.object`);
+    await copyFile(path, copy);
+    const location = { kind: "file", path: copy } as const;
+    this.objects.set(ref.id, { ref: { ...ref, location }, path: copy });
+  }
+
+  has(ref: SegmentRef): Promise<boolean> {
+    if (this.isDown) return Promise.reject(new Error("the store is down"));
+    return Promise.resolve(this.objects.has(ref.id));
+  }
+}
+
+export interface Setup {
+  readonly dir: string;
+  readonly clock: TestClock;
+  readonly store: TestStore;
+  readonly metrics: Metrics;
+  readonly ingester: Ingester;
+}
+
+export interface SetupOptions {
+  readonly dir?: string;
+  readonly clock?: TestClock;
+  readonly store?: TestStore;
+  readonly seal?: Seal;
+  readonly disk?: WalDisk;
+  readonly sleep?: Sleep;
+  readonly limits?: Partial<IngesterLimits>;
+  readonly changes?: Changes;
+}
+
+export const newDir = () => mkdtemp(join(tmpdir(), "skald-ingester-"));
+
+/** An ingester over a directory, not started yet. */
+export async function setUp(options: SetupOptions = {}): Promise<Setup> {
+  const dir = options.dir ?? (await newDir());
+  const clock = options.clock ?? new TestClock();
+  const store = options.store ?? new TestStore(dir);
+  const metrics = new Metrics();
+  const defaults = defaultIngesterOptions;
+  const changes = options.changes ?? {};
+  const wal = { ...defaults.wal, dir: join(dir, "wal"), diskFullThreshold: 0, ...changes.wal };
+  const upload = { ...defaults.upload, ...changes.upload };
+  const ingester = new Ingester({
+    options: { ...defaults, instanceId: "i", dataDir: dir, ...changes, wal, upload },
+    limitsOf: () => ({
+      maxStreams: 0,
+      streamRateBytes: 1e12,
+      streamBurstBytes: 1e12,
+      ...options.limits,
+    }),
+    seal: options.seal ?? sealHere,
+    store,
+    log: silentLogger(),
+    metrics,
+    clock,
+    sleep: options.sleep ?? untilAborted,
+    ...(options.disk === undefined ? {} : { disk: options.disk }),
+  });
+  return { dir, clock, store, metrics, ingester };
+}
+
+/** Background work happens only when a test asks for it. */
+const untilAborted: Sleep = (_, signal) =>
+  new Promise((_resolve, reject) => {
+    signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+
+/** Seals on this thread. */
+export const sealHere: Seal = (job: SealJob) => {
+  const heads = job.heads.map(({ blocks, streamTexts }) => ({
+    blocks: blocks.map(openHeadBlock),
+    streamTexts,
+  }));
+  return Promise.resolve(sealSegment({ ...job, heads }));
+};
+
+/** A row as text: `{a="1"} 5000000001 line k=v`. */
+export type RowText = string;
+
+export const everything: Omit<SelectRequest, "tenant"> = {
+  matchers: [],
+  fromNs: -(1n << 62n),
+  toNs: 1n << 62n,
+};
+
+/** All rows that a query would see, by stream, time and arrival, from heads and segments. */
+export async function readRows(
+  ingester: Ingester,
+  tenant: string,
+  request: Partial<SelectRequest> = {},
+): Promise<RowText[]> {
+  const { sources } = await ingester.select({ ...everything, ...request, tenant });
+  const rows: { text: string; ns: bigint; row: RowText }[] = [];
+  for (const source of sources) {
+    if (source.kind === "head") {
+      const texts = new Map(Array.from(source.streams, (n, i) => [n, source.texts[i] as string]));
+      for (const ref of source.blocks) readBlock(openHeadBlock(ref), (n) => texts.get(n), rows);
+    } else readSegment(source, rows);
+  }
+  rows.sort((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : Number(a.ns - b.ns)));
+  return rows.map(({ row }) => row);
+}
+
+/** All rows of a segment's file. */
+export function readSegmentRows(ref: SegmentRef): RowText[] {
+  const rows: { text: string; ns: bigint; row: RowText }[] = [];
+  readSegment(ref, rows);
+  return rows.map(({ row }) => row);
+}
+
+function readSegment(ref: SegmentRef, rows: { text: string; ns: bigint; row: RowText }[]): void {
+  const { segment, close } = openSegmentFile(ref);
+  for (let i = 0; i < segment.blockCount; i++) {
+    readBlock(segment.block(i), (stream) => segment.text(stream), rows);
+  }
+  close();
+}
+
+function readBlock(
+  block: Block,
+  textOf: (stream: number) => string | undefined,
+  rows: { text: string; ns: bigint; row: RowText }[],
+): void {
+  const { runs } = block;
+  const { bytes, offsets } = block.lines();
+  const times = block.timestamps();
+  for (let run = 0; run < runs.count; run++) {
+    const text = textOf(runs.stream[run] as number);
+    if (text === undefined) continue;
+    for (let row = runs.rowStart[run] as number; row < (runs.rowStart[run + 1] as number); row++) {
+      const ns = block.baseNs + BigInt(times[row] as number);
+      const line = Buffer.from(bytes.slice(offsets[row], offsets[row + 1])).toString();
+      rows.push({ text, ns, row: `${text} ${ns} ${line}${metadataText(block, row)}` });
+    }
+  }
+}
+
+function metadataText(block: Block, row: number): string {
+  const parts = [...block.metadataNames()].sort().map((name) => {
+    const column = block.metadata(name);
+    if (column === undefined) return "";
+    if (column.kind === "dictionary") {
+      const value = column.dictionary[column.codes[row] as number] as string;
+      return value === "" ? "" : ` ${name}=${value}`;
+    }
+    const value = column.bytes.slice(column.offsets[row], column.offsets[row + 1]);
+    return value.length === 0 ? "" : ` ${name}=${Buffer.from(value).toString()}`;
+  });
+  return parts.join("");
+}
+
+export function equals(name: string, value: string): Matcher {
+  return { name, op: "=", value };
+}

@@ -1,0 +1,396 @@
+import {
+  type Batch,
+  type Clock,
+  type Ingester as IngesterContract,
+  type PushOutcome,
+  type PushRequest,
+  parseStreamText,
+  type Selection,
+  type SelectRequest,
+  SkaldError,
+  systemClock,
+  unavailable,
+} from "@skald/model";
+import { type Logger, type Metrics, repeat, type Sleep } from "@skald/runtime";
+import { Wal, type WalDamage, type WalDisk } from "@skald/storage";
+import { type Seal, Sealer } from "./flush.js";
+import { Heads } from "./heads.js";
+import { LocalSegments } from "./local-segments.js";
+import { createIngesterMetrics, type IngesterMetrics, observeSealed } from "./metrics.js";
+import type { IngesterLimits, IngesterOptions } from "./options.js";
+import { noLog, type PushLog } from "./push-log.js";
+import { recordsOf } from "./push-record.js";
+import { type ReplaySummary, replayLog } from "./replay.js";
+import { SealedHeads } from "./sealed-heads.js";
+import { selectSources } from "./selection.js";
+import type { TenantAppend } from "./tenant.js";
+import { type SegmentStore, Uploader } from "./upload.js";
+
+export interface IngesterDependencies {
+  readonly options: IngesterOptions;
+  readonly limitsOf: (tenant: string) => IngesterLimits;
+  readonly seal: Seal;
+  readonly store: SegmentStore;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly clock?: Clock;
+  readonly sleep?: Sleep;
+  readonly disk?: WalDisk;
+}
+
+/** `starting` while the log is replayed: neither pushes nor queries are taken. */
+export type IngesterState = "new" | "starting" | "running" | "stopping" | "stopped";
+
+/** How often a full disk is looked at. */
+const diskCheckPeriodMs = 5000;
+
+/**
+ * Holds new rows until they are in the object store. A push is checked, appended to heads in memory and to the
+ * write-ahead log, and visible once the log has it. Heads are sealed into segments on the local disk by workers, and
+ * segments are uploaded; a head's rows leave the log only when its segment is synced.
+ */
+export class Ingester implements IngesterContract {
+  readonly #deps: IngesterDependencies;
+  readonly #options: IngesterOptions;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #metrics: IngesterMetrics;
+  readonly #segments: LocalSegments;
+  readonly #heads: Heads;
+  readonly #sealer: Sealer;
+  readonly #uploader: Uploader;
+  readonly #abort = new AbortController();
+  /** Pushes that the log has not written yet, oldest first. */
+  readonly #pending: TenantAppend[] = [];
+  #wal: PushLog = noLog;
+  #walFile = 0;
+  #state: IngesterState = "new";
+  #started: Promise<void> = Promise.resolve();
+  #loops: Promise<unknown> = Promise.resolve();
+  #cutting: Promise<void> = Promise.resolve();
+  #cutPlanned = false;
+
+  constructor(deps: IngesterDependencies) {
+    const { options, log } = deps;
+    this.#deps = deps;
+    this.#options = options;
+    this.#clock = deps.clock ?? systemClock;
+    this.#log = log;
+    this.#segments = new LocalSegments({ dataDir: options.dataDir, log });
+    this.#heads = new Heads({
+      options,
+      clock: this.#clock,
+      metrics: () => this.#metrics,
+      sealer: () => this.#sealer,
+    });
+    this.#sealer = this.#createSealer();
+    this.#uploader = this.#createUploader();
+    this.#metrics = createIngesterMetrics(deps.metrics, {
+      chunks: () => this.#heads.count,
+      flushQueue: () => this.#sealer.length,
+      headBytes: () => this.#heads.memory.usedBytes,
+      localSegments: () => this.#segments.all().length,
+      walBytes: () => this.#wal.stats().bytes,
+      walQueuedBytes: () => this.#wal.stats().queuedBytes,
+    });
+  }
+
+  get state(): IngesterState {
+    return this.#state;
+  }
+
+  /** Finds local segments, replays the log, and takes pushes from then on. Rejects when it is stopped meanwhile. */
+  start(): Promise<void> {
+    this.#started = this.#start();
+    return this.#started;
+  }
+
+  async #start(): Promise<void> {
+    this.#state = "starting";
+    const nowMs = this.#clock.nowMs();
+    const { corrupt } = await this.#segments.open(nowMs);
+    this.#metrics.corruptSegments.inc(corrupt);
+    if (this.#options.wal.enabled) await this.#startLog();
+    this.#state = "running";
+    this.#planCut();
+    const { sleep } = this.#deps;
+    const loop = (pauseMs: number, task: () => Promise<void> | void) =>
+      repeat(task, {
+        pauseMs,
+        signal: this.#abort.signal,
+        onError: (error) => this.#log.error("background work of the ingester failed", { error }),
+        ...(sleep === undefined ? {} : { sleep }),
+      });
+    this.#loops = Promise.all([
+      loop(this.#options.flushCheckPeriodMs, () => this.sweep()),
+      loop(diskCheckPeriodMs, () => this.#wal.checkDisk()),
+    ]);
+  }
+
+  /** Takes no more pushes, seals and uploads everything if asked to, and closes the log. */
+  async stop(options: { flush?: boolean } = {}): Promise<void> {
+    this.#abort.abort();
+    await this.#started.catch(() => undefined);
+    if (this.#state === "stopping" || this.#state === "stopped") return;
+    const wasRunning = this.#state === "running";
+    this.#state = "stopping";
+    await this.#loops;
+    if (wasRunning && (options.flush ?? this.#options.flushOnShutdown)) {
+      try {
+        await this.flush();
+      } catch (error) {
+        this.#log.error("flushing at the end failed; the rest stays on the local disk", { error });
+      }
+    }
+    await this.#sealer.close();
+    await this.#uploader.close();
+    await this.#cutting;
+    await this.#wal.close();
+    this.#state = "stopped";
+  }
+
+  async push({ tenant, batch }: PushRequest): Promise<PushOutcome> {
+    this.#assertPushable();
+    const release = await this.#waitForRoom(batch);
+    try {
+      this.#assertPushable();
+      const push = this.#append(tenant, batch);
+      if (push.ranges.length > 0) await this.#write(push, batch);
+      return { refusals: push.refusals };
+    } finally {
+      release();
+    }
+  }
+
+  select(request: SelectRequest): Promise<Selection> {
+    if (this.#state !== "running" && this.#state !== "stopping") {
+      return Promise.reject(unavailable(`the ingester is ${this.#state}; try again`));
+    }
+    try {
+      const tenant = this.#heads.find(request.tenant);
+      return Promise.resolve({ sources: selectSources(request, tenant, this.#segments) });
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** Seals every head and uploads every local segment, of one tenant or of all. */
+  async flush(tenant?: string): Promise<void> {
+    await this.#heads.seal(tenant);
+    await this.#uploader.flush(tenant);
+  }
+
+  /** Does what is due by time: seals old heads, uploads old segments, drops what nobody needs. */
+  async sweep(): Promise<void> {
+    this.#heads.freezeOld();
+    this.#heads.freezePinning(this.#wal);
+    this.#heads.removeIdle();
+    this.#uploader.sweep();
+    this.#planCut();
+    await this.#cutting;
+    await this.#uploader.dropOld(this.#wal.firstFile);
+  }
+
+  #assertPushable(): void {
+    if (this.#state !== "running") {
+      throw unavailable(`the ingester is ${this.#state} and takes no pushes; try again`);
+    }
+    const { refusal } = this.#wal;
+    if (refusal === undefined) return;
+    this.#metrics.walDiskFull.inc();
+    throw new SkaldError(refusal.code, refusal.message, { cause: refusal });
+  }
+
+  /** Waits while sealing or the log lags behind. */
+  async #waitForRoom(batch: Batch): Promise<() => void> {
+    const bytes = (batch.source?.body.byteLength ?? batch.bytes.byteLength) + batch.rowCount;
+    for (;;) {
+      if (!this.#sealer.hasRoom) await this.#sealer.room();
+      const release = await this.#wal.reserve(bytes);
+      if (this.#sealer.hasRoom || this.#state !== "running") return release;
+      release();
+    }
+  }
+
+  #append(name: string, batch: Batch): TenantAppend {
+    const tenant = this.#heads.tenantOf(name);
+    const streamsBefore = tenant.streams.size;
+    const push = tenant.append(batch, this.#deps.limitsOf(name), this.#clock.nowMs());
+    const created = tenant.streams.size - streamsBefore;
+    if (created > 0) {
+      this.#metrics.streamsCreated.inc({ tenant: name }, created);
+      this.#metrics.memoryStreams.set({ tenant: name }, tenant.streams.size);
+    }
+    if (push.duplicates > 0) this.#metrics.duplicates.inc(push.duplicates);
+    return push;
+  }
+
+  /** Logs what was appended; publishes it when the log has it. */
+  #write(push: TenantAppend, batch: Batch): Promise<void> {
+    const file = this.#wal.nextFile();
+    this.#pending.push(push);
+    const nowMs = this.#clock.nowMs();
+    for (const { head } of push.heads) {
+      head.pendingPushes++;
+      head.lastAppendMs = nowMs;
+      head.firstFile = Math.min(head.firstFile, file);
+      head.lastFile = file;
+    }
+    const records = recordsOf(push, batch, file);
+    const { written } = this.#wal.append(records, () => this.#publish(push));
+    this.#metrics.walRecords.inc();
+    this.#metrics.walBytes.inc(batch.source?.body.byteLength ?? batch.lineBytes);
+    this.#heads.freezeFull(
+      push.tenant,
+      push.heads.map(({ head }) => head),
+    );
+    if (file !== this.#walFile) this.#heads.freezePinning(this.#wal);
+    this.#walFile = file;
+    return written;
+  }
+
+  #publish(push: TenantAppend): void {
+    this.#pending.shift();
+    for (const { head, after } of push.heads) {
+      head.publish(after);
+      head.pendingPushes--;
+    }
+    this.#sealer.kick();
+  }
+
+  /** The log has lost all pushes that it had not written: takes their rows back, the last push first. */
+  #undoPending(): void {
+    for (const push of this.#pending.splice(0).reverse()) {
+      push.tenant.undo(push);
+      for (const { head } of push.heads) head.pendingPushes--;
+    }
+    this.#sealer.kick();
+  }
+
+  async #startLog(): Promise<void> {
+    const { sleep, disk } = this.#deps;
+    const settings = this.#options.wal;
+    await this.#replay();
+    const wal = await Wal.open({
+      ...settings,
+      onError: (error) => {
+        this.#metrics.walFailures.inc();
+        this.#log.error("the write-ahead log failed", { error });
+      },
+      ...(sleep === undefined ? {} : { sleep }),
+      ...(disk === undefined ? {} : { disk }),
+    });
+    wal.onAbort(() => this.#undoPending());
+    this.#wal = wal;
+    await wal.checkDisk();
+  }
+
+  async #replay(): Promise<void> {
+    const startMs = this.#clock.nowMs();
+    this.#metrics.replayActive.set(1);
+    const { disk } = this.#deps;
+    const heads = this.#heads;
+    const sealed = new SealedHeads(this.#segments);
+    const burstOf = (tenant: string) => this.#deps.limitsOf(tenant).streamBurstBytes;
+    const summary = await replayLog({
+      dir: this.#options.wal.dir,
+      ...(disk === undefined ? {} : { disk }),
+      sealed,
+      tenantOf: (name) => heads.tenantOf(name),
+      addStream: (tenant, text) =>
+        tenant.streams.add(text, parseStreamText(text), startMs, burstOf(tenant.name)),
+      createHead: (tenant, day, id) => heads.create(tenant, day, id),
+      freeze: (tenant, head) => void heads.freeze(tenant, head, "full"),
+      afterPush: async (position) => {
+        this.#abort.signal.throwIfAborted();
+        if (heads.memory.usedBytes > this.#options.wal.replayMemoryCeilingBytes) {
+          const part = heads.freezePart(position);
+          if (part !== undefined) await this.#sealer.taskOf(part);
+        }
+        await this.#sealer.room();
+      },
+      onDamage: (damage) => this.#reportDamage(damage),
+    });
+    this.#metrics.replayActive.set(0);
+    this.#reportReplay(summary, (this.#clock.nowMs() - startMs) / 1000);
+  }
+
+  #reportReplay(summary: ReplaySummary, seconds: number): void {
+    const metrics = this.#metrics;
+    metrics.replaySeconds.set(seconds);
+    metrics.recoveredEntries.inc(summary.entries);
+    metrics.recoveredStreams.inc(summary.streams);
+    metrics.recoveredBytes.inc(summary.bytes);
+    for (const tenant of this.#heads.tenants()) {
+      metrics.memoryStreams.set({ tenant: tenant.name }, tenant.streams.size);
+    }
+    if (summary.files > 0) this.#log.info("replayed the write-ahead log", { ...summary, seconds });
+  }
+
+  #reportDamage(damage: WalDamage): void {
+    this.#metrics.walCorruptions.inc({ type: damage.kind });
+    const fields = { ...damage };
+    if (damage.kind === "torn") {
+      this.#log.warn("cut an unfinished record off the write-ahead log", fields);
+    } else this.#log.error("the write-ahead log is damaged; part of it is left out", fields);
+  }
+
+  #createSealer(): Sealer {
+    const { seal, sleep } = this.#deps;
+    const { sealConcurrency, maxFrozenBytes, backoff, headTargetBytes } = this.#options;
+    return new Sealer({
+      seal: async (job) => {
+        const sealed = await seal(job);
+        await this.#segments.syncDir(job.path);
+        return sealed;
+      },
+      concurrency: sealConcurrency,
+      maxFrozenBytes,
+      backoff,
+      pathOf: (head) => this.#segments.pathOf(head),
+      streamTextsOf: (head) => this.#heads.streamTexts(head),
+      onSealed: (head, sealed, path, reason) => {
+        const nowMs = this.#clock.nowMs();
+        const measures = { reason, targetBytes: headTargetBytes, nowMs };
+        observeSealed(this.#metrics, head, sealed, measures);
+        this.#segments.add(head, sealed, path, nowMs);
+        this.#heads.replace(head);
+        this.#planCut();
+      },
+      onEmpty: (head) => this.#heads.replace(head),
+      onFailed: () => this.#metrics.flushFailures.inc(),
+      log: this.#log,
+      ...(sleep === undefined ? {} : { sleep }),
+    });
+  }
+
+  #createUploader(): Uploader {
+    return new Uploader({
+      store: this.#deps.store,
+      segments: this.#segments,
+      settings: this.#options.upload,
+      backoff: this.#options.backoff,
+      onStored: ({ ref }) => {
+        this.#metrics.chunksStored.inc({ tenant: ref.tenant });
+        this.#metrics.storedBytes.inc({ tenant: ref.tenant }, ref.sizeBytes);
+      },
+      onFailed: () => this.#metrics.flushFailures.inc(),
+      log: this.#log,
+      clock: this.#clock,
+    });
+  }
+
+  /** Cuts the log behind the oldest unsealed row, one cut at a time. */
+  #planCut(): void {
+    if (this.#cutPlanned || this.#state === "starting") return;
+    this.#cutPlanned = true;
+    this.#cutting = this.#cutting.then(async () => {
+      this.#cutPlanned = false;
+      try {
+        await this.#wal.cut(this.#heads.firstWalFile());
+      } catch (error) {
+        this.#log.error("cutting the write-ahead log failed", { error });
+      }
+    });
+  }
+}

@@ -1,0 +1,167 @@
+import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { basename, dirname, join, relative, sep } from "node:path";
+import { type SegmentRef, SkaldError } from "@skald/model";
+import type { Logger } from "@skald/runtime";
+import { nodeWalDisk, openSegmentFile, type SealedSegment } from "@skald/storage";
+import type { Head } from "./head.js";
+
+/** A sealed file on this machine. */
+export interface LocalSegment {
+  readonly ref: SegmentRef;
+  readonly path: string;
+  readonly sealedMs: number;
+  /** Last log file with rows of it; the local copy outlives that, so that replay knows what is sealed. */
+  lastWalFile: number;
+  /** When the store had it; undefined before that. */
+  uploadedMs: number | undefined;
+}
+
+/**
+ * The segments on the local disk: `<dir>/<tenant>/<id>.parquet`, and beside each that the store has an empty
+ * `<id>.uploaded`, so that no restart uploads again what the compactor has merged and deleted since.
+ */
+export class LocalSegments {
+  readonly #dir: string;
+  readonly #quarantineDir: string;
+  readonly #log: Logger;
+  readonly #byTenant = new Map<string, Map<string, LocalSegment>>();
+
+  constructor(options: { dataDir: string; log: Logger }) {
+    this.#dir = join(options.dataDir, "segments");
+    this.#quarantineDir = join(options.dataDir, "quarantine");
+    this.#log = options.log;
+  }
+
+  /** Finds the files of earlier processes; moves corrupt ones into quarantine and returns how many those were. */
+  async open(nowMs: number): Promise<{ corrupt: number }> {
+    await mkdir(this.#dir, { recursive: true });
+    const entries = await readdir(this.#dir, { recursive: true, withFileTypes: true });
+    const files = entries.filter((entry) => entry.isFile());
+    const paths = new Set(files.map((entry) => join(entry.parentPath, entry.name)));
+    let corrupt = 0;
+    for (const path of [...paths].sort()) {
+      if (path.endsWith(uploadedSuffix)) continue;
+      if (!path.endsWith(segmentSuffix)) await rm(path, { force: true });
+      else if (!(await this.#adopt(path, paths, nowMs))) corrupt++;
+    }
+    return { corrupt };
+  }
+
+  /** Where the segment of a head goes; its directory is there. */
+  async pathOf(head: Pick<Head, "tenant" | "id">): Promise<string> {
+    const path = join(this.#dir, tenantDir(head.tenant), `${head.id}${segmentSuffix}`);
+    await mkdir(dirname(path), { recursive: true });
+    return path;
+  }
+
+  add(head: Head, sealed: SealedSegment, path: string, nowMs: number): LocalSegment {
+    return this.#add({
+      ref: refOf(head.tenant, head.id, path, sealed),
+      path,
+      sealedMs: nowMs,
+      lastWalFile: head.lastFile,
+      uploadedMs: undefined,
+    });
+  }
+
+  get(tenant: string, id: string): LocalSegment | undefined {
+    return this.#byTenant.get(tenant)?.get(id);
+  }
+
+  all(): LocalSegment[] {
+    return [...this.#byTenant.values()].flatMap((segments) => [...segments.values()]);
+  }
+
+  of(tenant: string): LocalSegment[] {
+    return [...(this.#byTenant.get(tenant)?.values() ?? [])];
+  }
+
+  /** Segments with rows in a range, both ends inclusive, ns since the epoch. */
+  select(tenant: string, fromNs: bigint, toNs: bigint): SegmentRef[] {
+    return this.of(tenant)
+      .map(({ ref }) => ref)
+      .filter((ref) => ref.minNs <= toNs && ref.maxNs >= fromNs);
+  }
+
+  /** Remembers, also for later processes, that the store has the segment. */
+  async markUploaded(segment: LocalSegment, nowMs: number): Promise<void> {
+    await writeFile(markerOf(segment.path), "");
+    segment.uploadedMs = nowMs;
+  }
+
+  /** Deletes a local copy. */
+  async drop(segment: LocalSegment): Promise<void> {
+    const { tenant, id } = segment.ref;
+    const segments = this.#byTenant.get(tenant);
+    segments?.delete(id);
+    if (segments?.size === 0) this.#byTenant.delete(tenant);
+    await rm(segment.path, { force: true });
+    await rm(markerOf(segment.path), { force: true });
+  }
+
+  /** Makes the creation of a segment's file survive a power cut. */
+  async syncDir(path: string): Promise<void> {
+    await nodeWalDisk.syncDir(dirname(path));
+    await nodeWalDisk.syncDir(this.#dir);
+  }
+
+  async #adopt(path: string, paths: ReadonlySet<string>, nowMs: number): Promise<boolean> {
+    const id = basename(path, segmentSuffix);
+    const tenant = tenantOf(relative(this.#dir, dirname(path)));
+    try {
+      const location = { kind: "file", path } as const;
+      const { segment, close } = openSegmentFile({ id, tenant, location });
+      close();
+      const uploaded = paths.has(markerOf(path));
+      this.#add({
+        ref: refOf(tenant, id, path, segment),
+        path,
+        sealedMs: (await stat(path)).mtimeMs,
+        lastWalFile: 0,
+        uploadedMs: uploaded ? nowMs : undefined,
+      });
+      return true;
+    } catch (error) {
+      if (!(error instanceof SkaldError)) throw error;
+      const aside = join(this.#quarantineDir, relative(this.#dir, path));
+      await mkdir(dirname(aside), { recursive: true });
+      await rename(path, aside);
+      this.#log.error("a local segment is corrupt; set aside", { tenant, path: aside, error });
+      return false;
+    }
+  }
+
+  #add(segment: LocalSegment): LocalSegment {
+    const { tenant, id } = segment.ref;
+    const segments = this.#byTenant.get(tenant) ?? new Map<string, LocalSegment>();
+    this.#byTenant.set(tenant, segments.set(id, segment));
+    return segment;
+  }
+}
+
+const segmentSuffix = ".parquet";
+const uploadedSuffix = ".uploaded";
+
+function markerOf(path: string): string {
+  return path.slice(0, -segmentSuffix.length) + uploadedSuffix;
+}
+
+function refOf(
+  tenant: string,
+  id: string,
+  path: string,
+  { minNs, maxNs, sizeBytes }: Pick<SealedSegment, "minNs" | "maxNs" | "sizeBytes">,
+): SegmentRef {
+  const location = { kind: "file", path } as const;
+  return { kind: "segment", id, tenant, minNs, maxNs, location, sizeBytes };
+}
+
+/** Long names are cut into several directories, because file systems take 255 bytes for each. */
+function tenantDir(tenant: string): string {
+  const escaped = encodeURIComponent(tenant).replaceAll(".", "%2E");
+  return (escaped.match(/.{1,200}/g) as string[]).join(sep);
+}
+
+function tenantOf(dir: string): string {
+  return decodeURIComponent(dir.split(sep).join(""));
+}

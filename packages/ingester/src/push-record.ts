@@ -1,0 +1,74 @@
+import type { Batch, BatchSource } from "@skald/model";
+import type { WalHead, WalRecord } from "@skald/storage";
+import type { TenantAppend } from "./tenant.js";
+
+/**
+ * The log records of a push: the names of streams that the file does not know yet, then the body as received with what
+ * was decided about it, or the taken rows in columns where there is no body.
+ */
+export function recordsOf(push: TenantAppend, batch: Batch, walFile: number): WalRecord[] {
+  const records = namesFor(push, walFile);
+  const tenant = push.tenant.name;
+  const heads: WalHead[] = push.heads.map(({ head }) => ({ day: head.day, id: head.id }));
+  if (batch.source === undefined) {
+    records.push({ kind: "push_columns", tenant, heads, ranges: push.ranges, batch });
+    return records;
+  }
+  records.push({
+    kind: "push_body",
+    tenant,
+    heads,
+    ordinals: Uint32Array.from(push.ordinals),
+    streams: Uint32Array.from(push.streams),
+    levels: levelsLeft(batch, push.dropped),
+    source: { ...batch.source, dropped: droppedOfPush(batch, batch.source, push.dropped) },
+  });
+  return records;
+}
+
+function namesFor({ tenant, streams }: TenantAppend, walFile: number): WalRecord[] {
+  const table = tenant.streams;
+  const unknown = streams.filter((stream) => {
+    const known = table.walFile[stream] === walFile;
+    table.walFile[stream] = walFile;
+    return !known;
+  });
+  if (unknown.length === 0) return [];
+  const texts = unknown.map((stream) => table.text(stream));
+  return [{ kind: "streams", tenant: tenant.name, numbers: unknown, texts }];
+}
+
+function levelsLeft(batch: Batch, dropped: readonly number[]): Uint8Array {
+  const levels = batch.levels.subarray(0, batch.rowCount);
+  if (dropped.length === 0) return levels;
+  const left = new Uint8Array(batch.rowCount - dropped.length);
+  let cut = 0;
+  for (let row = 0, at = 0; row < batch.rowCount; row++) {
+    if (dropped[cut] === row) cut++;
+    else left[at++] = levels[row]!;
+  }
+  return left;
+}
+
+/** Row ordinals of the push that are not taken: those missing in the batch, and the dropped rows of the batch. */
+function droppedOfPush(batch: Batch, source: BatchSource, dropped: readonly number[]): Uint32Array {
+  if (dropped.length === 0) return source.dropped;
+  const merged = new Uint32Array(source.dropped.length + dropped.length);
+  let at = 0;
+  let missing = 0;
+  let cut = 0;
+  for (let row = 0, ordinal = 0; row < batch.rowCount; ordinal++) {
+    if (source.dropped[missing] === ordinal) {
+      missing++;
+      merged[at++] = ordinal;
+      continue;
+    }
+    if (dropped[cut] === row) {
+      cut++;
+      merged[at++] = ordinal;
+    }
+    row++;
+  }
+  merged.set(source.dropped.subarray(missing), at);
+  return merged;
+}

@@ -1,0 +1,202 @@
+import type { Batch, BatchStream } from "@skald/model";
+import {
+  type BatchRange,
+  type PushBodyRecord,
+  type PushColumnsRecord,
+  replayWal,
+  type StreamsRecord,
+  type WalDamage,
+  type WalDisk,
+  type WalPosition,
+  type WalRecord,
+} from "@skald/storage";
+import { assembleBatch, decodePush } from "@skald/transport";
+import { timeOf } from "./admission.js";
+import type { Head } from "./head.js";
+import type { SealedHeads } from "./sealed-heads.js";
+import type { Tenant } from "./tenant.js";
+
+export interface ReplayContext {
+  readonly dir: string;
+  readonly disk?: WalDisk;
+  /** Heads that are segments already, whole or up to a place of the log. */
+  readonly sealed: SealedHeads;
+  readonly tenantOf: (name: string) => Tenant;
+  readonly addStream: (tenant: Tenant, text: string) => number;
+  readonly createHead: (tenant: Tenant, day: number, id: string) => Head;
+  /** Takes a head that has got its last row. */
+  readonly freeze: (tenant: Tenant, head: Head) => void;
+  /** Called after each push; may wait until memory is free again. */
+  readonly afterPush: (position: WalPosition) => Promise<void>;
+  readonly onDamage: (damage: WalDamage) => void;
+}
+
+export interface ReplaySummary {
+  files: number;
+  records: number;
+  bytes: number;
+  entries: number;
+  streams: number;
+}
+
+/**
+ * Puts the rows of the log that are in no segment back into heads, under the ids that they had. Nothing is decided
+ * again: the log says which rows were taken. Streams get new numbers.
+ */
+export async function replayLog(context: ReplayContext): Promise<ReplaySummary> {
+  const replay = new Replay(context);
+  const total = await replayWal({
+    dir: context.dir,
+    ...(context.disk === undefined ? {} : { disk: context.disk }),
+    onRecord: (record, position) => replay.apply(record, position),
+    onDamage: context.onDamage,
+  });
+  return { ...total, entries: replay.entries, streams: replay.streams };
+}
+
+class Replay {
+  entries = 0;
+  streams = 0;
+  readonly #context: ReplayContext;
+  /** By tenant: number in the log file -> number in the stream table. */
+  readonly #numbers = new Map<string, Map<number, number>>();
+
+  constructor(context: ReplayContext) {
+    this.#context = context;
+  }
+
+  async apply(record: WalRecord, position: WalPosition): Promise<void> {
+    if (record.kind === "streams") return this.#name(record);
+    const isOpen = record.heads.map(({ id }) => {
+      return !this.#context.sealed.covers(record.tenant, id, position);
+    });
+    if (!isOpen.includes(true)) return;
+    const decoded = this.#decode(record, position);
+    if (decoded === undefined) return;
+    const tenant = this.#context.tenantOf(record.tenant);
+    for (const range of decoded.ranges) {
+      forEachDay(decoded.batch, range, (day, rowFrom, rowTo) => {
+        const at = record.heads.findIndex((head) => head.day === day);
+        if (at < 0 || isOpen[at] === false) return;
+        const head = this.#headFor(tenant, day, record.heads[at]!.id);
+        this.#restore(tenant, head, decoded.batch, { ...range, rowFrom, rowTo }, position);
+      });
+    }
+    await this.#context.afterPush(position);
+  }
+
+  #name({ tenant: name, numbers, texts }: StreamsRecord): void {
+    const tenant = this.#context.tenantOf(name);
+    const known = this.#numbers.get(name) ?? new Map<number, number>();
+    this.#numbers.set(name, known);
+    for (const [i, number] of numbers.entries()) {
+      const text = texts[i] as string;
+      let stream = tenant.streams.find(text);
+      if (stream === undefined) {
+        stream = this.#context.addStream(tenant, text);
+        this.streams++;
+      }
+      known.set(number, stream);
+    }
+  }
+
+  #restore(
+    tenant: Tenant,
+    head: Head,
+    batch: Batch,
+    range: BatchRange,
+    position: WalPosition,
+  ): void {
+    tenant.restore(batch, range, head);
+    head.firstFile = Math.min(head.firstFile, position.file);
+    head.lastFile = position.file;
+    this.entries += range.rowTo - range.rowFrom;
+    tenant.streams.noteNewest(range.stream, head.day, newestOf(batch, range, head.day));
+  }
+
+  /** The head of an id; another head of the day has got its last row by then. */
+  #headFor(tenant: Tenant, day: number, id: string): Head {
+    const known = tenant.heads.get(day);
+    if (known?.id === id) return known;
+    if (known !== undefined) this.#context.freeze(tenant, known);
+    const head = this.#context.createHead(tenant, day, id);
+    tenant.heads.set(day, head);
+    return head;
+  }
+
+  #decode(
+    record: PushBodyRecord | PushColumnsRecord,
+    position: WalPosition,
+  ): { batch: Batch; ranges: BatchRange[] } | undefined {
+    try {
+      const numbers = this.#numbers.get(record.tenant) ?? new Map<number, number>();
+      if (record.kind === "push_body") return this.#decodeBody(record, numbers);
+      const ranges = record.ranges.map((range) => {
+        return { ...range, stream: numberOf(numbers, range.stream) };
+      });
+      return { batch: record.batch, ranges };
+    } catch (error) {
+      const path = `${this.#context.dir}: file ${position.file}`;
+      const lostBytes = record.kind === "push_body" ? record.source.body.byteLength : 0;
+      this.#context.onDamage({
+        kind: "unreadable",
+        path,
+        offset: position.offset,
+        lostBytes,
+        error,
+      });
+      return undefined;
+    }
+  }
+
+  #decodeBody(record: PushBodyRecord, numbers: ReadonlyMap<number, number>) {
+    const { source, levels } = record;
+    const table = this.#context.tenantOf(record.tenant).streams;
+    const mapped = Array.from(record.streams, (number) => numberOf(numbers, number));
+    const streams = mapped.map((stream, i) => ({
+      ordinal: record.ordinals[i] as number,
+      labels: table.labels(stream),
+      text: table.text(stream),
+    }));
+    const raw = decodePush(source);
+    const batch = assembleBatch(raw, { streams, dropped: source.dropped, levels });
+    const ranges = batch.streams.map(({ rowStart, rowEnd }: BatchStream, i) => {
+      return { stream: mapped[i] as number, rowFrom: rowStart, rowTo: rowEnd };
+    });
+    return { batch, ranges };
+  }
+}
+
+function numberOf(numbers: ReadonlyMap<number, number>, number: number): number {
+  const stream = numbers.get(number);
+  if (stream === undefined) throw new Error(`the log file does not name stream ${number}`);
+  return stream;
+}
+
+/** Calls for each piece of the range that lies in one UTC day. */
+function forEachDay(
+  batch: Batch,
+  { rowFrom, rowTo }: BatchRange,
+  visit: (day: number, rowFrom: number, rowTo: number) => void,
+): void {
+  let from = rowFrom;
+  while (from < rowTo) {
+    const { day } = timeOf(batch, from);
+    const end = (day + 1) * 86_400;
+    let to = from + 1;
+    while (to < rowTo && batch.seconds[to]! < end && batch.seconds[to]! >= end - 86_400) to++;
+    visit(day, from, to);
+    from = to;
+  }
+}
+
+/** Newest time of rows of one day, ns since its start. */
+function newestOf(batch: Batch, { rowFrom, rowTo }: BatchRange, day: number): number {
+  const dayStart = day * 86_400;
+  let newest = 0;
+  for (let row = rowFrom; row < rowTo; row++) {
+    const time = (batch.seconds[row]! - dayStart) * 1e9 + batch.nanos[row]!;
+    if (time > newest) newest = time;
+  }
+  return newest;
+}

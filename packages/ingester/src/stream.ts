@@ -1,0 +1,121 @@
+import { type Labels, labelValue, type Matcher } from "@skald/model";
+import { Postings, remembered } from "./postings.js";
+
+/**
+ * The streams of one tenant that were pushed to lately, by number. What changes per push lives in typed arrays by
+ * stream number, so that a million streams are a few arrays and not a million objects. A number is free again once its
+ * stream is removed.
+ */
+export class StreamTable {
+  readonly postings = new Postings();
+  readonly #byText = new Map<string, number>();
+  readonly #texts: (string | undefined)[] = [];
+  readonly #labels: (Labels | undefined)[] = [];
+  readonly #free: number[] = [];
+  /** Newest time of each stream: UTC day (ns of the day in `newestTime`); `noDay` before its first row. */
+  newestDay = new Int32Array(0);
+  newestTime = new Float64Array(0);
+  /** Log file that has named the stream last. */
+  walFile = new Float64Array(0);
+  /** When the stream was pushed to last, ms since the epoch. */
+  seenMs = new Float64Array(0);
+  /** Rate limit: bytes that may still be pushed at `tokensMs`. */
+  tokens = new Float64Array(0);
+  tokensMs = new Float64Array(0);
+
+  get size(): number {
+    return this.#byText.size;
+  }
+
+  /** One more than the largest number in use. */
+  get limit(): number {
+    return this.#texts.length;
+  }
+
+  find(text: string): number | undefined {
+    return this.#byText.get(text);
+  }
+
+  text(stream: number): string {
+    return this.#texts[stream] as string;
+  }
+
+  labels(stream: number): Labels {
+    return this.#labels[stream] as Labels;
+  }
+
+  has(stream: number): boolean {
+    return this.#texts[stream] !== undefined;
+  }
+
+  /** Adds a stream that is not there yet and returns its number. */
+  add(text: string, labels: Labels, nowMs: number, burstBytes: number): number {
+    const stream = this.#free.pop() ?? this.#texts.length;
+    this.#byText.set(text, stream);
+    this.#texts[stream] = text;
+    this.#labels[stream] = labels;
+    if (stream >= this.newestDay.length) this.#grow();
+    this.newestDay[stream] = noDay;
+    this.newestTime[stream] = 0;
+    this.walFile[stream] = 0;
+    this.seenMs[stream] = nowMs;
+    this.tokens[stream] = burstBytes;
+    this.tokensMs[stream] = nowMs;
+    this.postings.add(stream, labels);
+    return stream;
+  }
+
+  /** Moves the newest time of a stream on; an older one changes nothing. */
+  noteNewest(stream: number, day: number, time: number): void {
+    const knownDay = this.newestDay[stream]!;
+    if (day < knownDay || (day === knownDay && time <= this.newestTime[stream]!)) return;
+    this.newestDay[stream] = day;
+    this.newestTime[stream] = time;
+  }
+
+  /** Numbers of all streams that satisfy the matchers, by a look at each. */
+  matchAll(matchers: readonly Matcher[]): number[] {
+    const tests = matchers.map((matcher) => ({ name: matcher.name, test: remembered(matcher) }));
+    const matched: number[] = [];
+    for (const stream of this.#byText.values()) {
+      const labels = this.labels(stream);
+      if (tests.every(({ name, test }) => test(labelValue(labels, name)))) matched.push(stream);
+    }
+    return matched;
+  }
+
+  /** Forgets the streams that were not pushed to since a time and that no head holds; returns how many. */
+  removeIdle(beforeMs: number, isHeld: (stream: number) => boolean): number {
+    const removed = new Set<number>();
+    for (const [text, stream] of this.#byText) {
+      if (this.seenMs[stream]! >= beforeMs || isHeld(stream)) continue;
+      removed.add(stream);
+      this.#byText.delete(text);
+    }
+    this.postings.remove(removed, (stream) => this.labels(stream));
+    for (const stream of removed) {
+      this.#texts[stream] = undefined;
+      this.#labels[stream] = undefined;
+      this.#free.push(stream);
+    }
+    return removed.size;
+  }
+
+  #grow(): void {
+    const room = Math.max(16, 2 * this.newestDay.length);
+    this.newestDay = grown(this.newestDay, new Int32Array(room));
+    this.newestTime = grown(this.newestTime, new Float64Array(room));
+    this.walFile = grown(this.walFile, new Float64Array(room));
+    this.seenMs = grown(this.seenMs, new Float64Array(room));
+    this.tokens = grown(this.tokens, new Float64Array(room));
+    this.tokensMs = grown(this.tokensMs, new Float64Array(room));
+  }
+}
+
+/** Day of a stream without rows. */
+export const noDay = -(2 ** 31);
+
+function grown<T extends Int32Array | Float64Array>(from: T, to: T): T {
+  to.set(from);
+  return to;
+}

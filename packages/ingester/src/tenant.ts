@@ -1,0 +1,228 @@
+import type { Batch, BatchStream, Matcher, PushRefusal } from "@skald/model";
+import type { BatchRange } from "@skald/storage";
+import { type Admission, admitRows } from "./admission.js";
+import type { Head, HeadMark } from "./head.js";
+import type { IngesterLimits } from "./options.js";
+import { rowBytes, streamLimited, streamRateLimited, tooFarBehind } from "./refusal.js";
+import { StreamTable } from "./stream.js";
+
+export interface TenantContext {
+  /** Makes the head of a day. */
+  readonly createHead: (tenant: Tenant, day: number) => Head;
+  readonly outOfOrderWindowNs: number;
+}
+
+/** What one push did to the heads of its tenant: to be logged, then published, or undone. */
+export interface TenantAppend {
+  readonly tenant: Tenant;
+  /** Rows that were taken, in order. */
+  readonly ranges: BatchRange[];
+  /** Streams with rows taken: position in the push, and number. */
+  readonly ordinals: number[];
+  readonly streams: number[];
+  /** Rows of the batch that were not taken, ascending: refused ones and duplicates. */
+  readonly dropped: number[];
+  readonly refusals: PushRefusal[];
+  readonly heads: HeadGrowth[];
+  /** Newest times before the push, as (stream, day, time). */
+  readonly newestBefore: number[];
+  duplicates: number;
+}
+
+/** A head that a push appended to, and where it ended before and after. */
+export interface HeadGrowth {
+  readonly head: Head;
+  readonly before: HeadMark;
+  after: HeadMark;
+}
+
+/** Refusals of a push that are told one by one; further ones are added to the last of their kind. */
+const maxRefusals = 10;
+
+/** What is held for one tenant: its streams, and the head of each day that takes rows. */
+export class Tenant {
+  readonly name: string;
+  readonly streams = new StreamTable();
+  /** By day, the head that takes rows now. */
+  readonly heads = new Map<number, Head>();
+  /** Heads that take no more rows and are not segments yet, oldest first. */
+  readonly frozen = new Set<Head>();
+  readonly #context: TenantContext;
+
+  constructor(name: string, context: TenantContext) {
+    this.name = name;
+    this.#context = context;
+  }
+
+  /** Appends what the limits allow of a batch to the heads; nothing of it is visible yet. */
+  append(batch: Batch, limits: IngesterLimits, nowMs: number): TenantAppend {
+    const push: TenantAppend = {
+      tenant: this,
+      ranges: [],
+      ordinals: [],
+      streams: [],
+      dropped: [],
+      refusals: [],
+      heads: [],
+      newestBefore: [],
+      duplicates: 0,
+    };
+    try {
+      for (const stream of batch.streams) {
+        if (stream.rowEnd > stream.rowStart) this.#appendStream(push, batch, stream, limits, nowMs);
+      }
+    } catch (error) {
+      this.undo(push);
+      throw error;
+    }
+    for (const growth of push.heads) growth.after = growth.head.mark();
+    return push;
+  }
+
+  /** Takes back what `append` did. Of several, the last one is to be undone first. */
+  undo(push: TenantAppend): void {
+    for (const { head, before } of push.heads) head.truncate(before);
+    const { newestBefore } = push;
+    for (let i = newestBefore.length - 3; i >= 0; i -= 3) {
+      const stream = newestBefore[i] as number;
+      this.streams.newestDay[stream] = newestBefore[i + 1] as number;
+      this.streams.newestTime[stream] = newestBefore[i + 2] as number;
+    }
+  }
+
+  /** Puts rows into a head as they were logged, without any check, and makes them visible. */
+  restore(batch: Batch, range: BatchRange, head: Head): void {
+    head.append(batch, range.rowFrom, range.rowTo, range.stream);
+    head.publish(head.mark());
+  }
+
+  /** The head that takes rows of a day, made when there is none. */
+  headFor(day: number): Head {
+    const known = this.heads.get(day);
+    if (known !== undefined) return known;
+    const head = this.#context.createHead(this, day);
+    this.heads.set(day, head);
+    return head;
+  }
+
+  /** All heads with rows that are in no segment yet. */
+  *unsealed(): Generator<Head> {
+    yield* this.frozen;
+    yield* this.heads.values();
+  }
+
+  /** Numbers of the streams that satisfy the matchers. */
+  matchStreams(matchers: readonly Matcher[]): number[] {
+    const { streams } = this;
+    const matched = streams.postings.match(matchers, (stream) => streams.labels(stream));
+    return matched ?? streams.matchAll(matchers);
+  }
+
+  #appendStream(
+    push: TenantAppend,
+    batch: Batch,
+    stream: BatchStream,
+    limits: IngesterLimits,
+    nowMs: number,
+  ): void {
+    const bytes = bytesOfStream(batch, stream);
+    const number = this.#numberOf(stream, limits, nowMs);
+    if (number === undefined) {
+      const maxStreams = limits.maxStreams;
+      refuse(push, stream, streamLimited(this.name, stream, { bytes, maxStreams }));
+      return;
+    }
+    this.streams.seenMs[number] = nowMs;
+    if (!this.#takeTokens(number, bytes, limits, nowMs)) {
+      const limitBytes = limits.streamRateBytes;
+      const refusal = streamRateLimited(this.name, batch, stream, { bytes, limitBytes });
+      refuse(push, stream, refusal);
+      return;
+    }
+    const { newestDay, newestTime } = this.streams;
+    push.newestBefore.push(number, newestDay[number]!, newestTime[number]!);
+    const admission = admitRows(
+      {
+        streams: this.streams,
+        windowNs: this.#context.outOfOrderWindowNs,
+        headOf: (day) => this.heads.get(day),
+      },
+      batch,
+      stream,
+      number,
+    );
+    this.#take(push, batch, stream, number, admission);
+  }
+
+  #take(
+    push: TenantAppend,
+    batch: Batch,
+    stream: BatchStream,
+    number: number,
+    admission: Admission,
+  ): void {
+    const { ranges, dropped, behind } = admission;
+    for (const row of dropped) push.dropped.push(row);
+    push.duplicates += dropped.length - behind.length;
+    if (behind.length > 0) {
+      addRefusal(push, tooFarBehind(this.name, batch, stream, behind));
+    }
+    if (ranges.length === 0) return;
+    push.ordinals.push(stream.ordinal);
+    push.streams.push(number);
+    for (const { day, rowFrom, rowTo } of ranges) {
+      const head = this.headFor(day);
+      if (!push.heads.some((growth) => growth.head === head)) {
+        const before = head.mark();
+        push.heads.push({ head, before, after: before });
+      }
+      head.append(batch, rowFrom, rowTo, number);
+      push.ranges.push({ stream: number, rowFrom, rowTo });
+    }
+  }
+
+  /** undefined when the stream is new and one too many. */
+  #numberOf(stream: BatchStream, limits: IngesterLimits, nowMs: number): number | undefined {
+    const known = this.streams.find(stream.text);
+    if (known !== undefined) return known;
+    if (limits.maxStreams > 0 && this.streams.size >= limits.maxStreams) return undefined;
+    return this.streams.add(stream.text, stream.labels, nowMs, limits.streamBurstBytes);
+  }
+
+  /** A token bucket per stream; a push that does not fit takes nothing. */
+  #takeTokens(stream: number, bytes: number, limits: IngesterLimits, nowMs: number): boolean {
+    const { tokens, tokensMs } = this.streams;
+    const earned = ((nowMs - tokensMs[stream]!) / 1000) * limits.streamRateBytes;
+    const available = Math.min(limits.streamBurstBytes, tokens[stream]! + Math.max(0, earned));
+    tokensMs[stream] = nowMs;
+    tokens[stream] = bytes <= available ? available - bytes : available;
+    return bytes <= available;
+  }
+}
+
+function refuse(push: TenantAppend, stream: BatchStream, refusal: PushRefusal): void {
+  for (let row = stream.rowStart; row < stream.rowEnd; row++) push.dropped.push(row);
+  addRefusal(push, refusal);
+}
+
+function addRefusal(push: TenantAppend, refusal: PushRefusal): void {
+  const { refusals } = push;
+  const same = refusals.findLastIndex(({ reason }) => reason === refusal.reason);
+  if (refusals.length < maxRefusals || same < 0) {
+    refusals.push(refusal);
+    return;
+  }
+  const last = refusals[same] as PushRefusal;
+  const entries = last.entries + refusal.entries;
+  refusals[same] = { ...last, entries, bytes: last.bytes + refusal.bytes };
+}
+
+function bytesOfStream(batch: Batch, { rowStart, rowEnd }: BatchStream): number {
+  let bytes = 0;
+  if (batch.metaStart[rowStart] === batch.metaStart[rowEnd]) {
+    for (let row = rowStart; row < rowEnd; row++) bytes += batch.lineLength[row]!;
+    return bytes;
+  }
+  for (let row = rowStart; row < rowEnd; row++) bytes += rowBytes(batch, row);
+  return bytes;
+}

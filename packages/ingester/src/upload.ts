@@ -1,0 +1,149 @@
+import { type Clock, type SegmentRef, unavailable } from "@skald/model";
+import type { Logger } from "@skald/runtime";
+import type { LocalSegment, LocalSegments } from "./local-segments.js";
+import type { UploadSettings } from "./options.js";
+
+/** Where segments end up: an object store, seen as the ingester needs it. */
+export interface SegmentStore {
+  /** Stores the file under the key of the segment. May be called again for what is there already. */
+  put(ref: SegmentRef, path: string, options: { readonly signal: AbortSignal }): Promise<void>;
+  /** Whether the store lists the segment with the size it has here. */
+  has(ref: SegmentRef, options: { readonly signal: AbortSignal }): Promise<boolean>;
+}
+
+export interface UploaderOptions {
+  readonly store: SegmentStore;
+  readonly segments: LocalSegments;
+  readonly settings: UploadSettings;
+  readonly backoff: { readonly minMs: number; readonly maxMs: number };
+  readonly onStored: (segment: LocalSegment) => void;
+  readonly onFailed: () => void;
+  readonly log: Logger;
+  readonly clock: Clock;
+}
+
+/**
+ * Uploads local segments: old ones, the oldest ones when they take too much disk, all when told to. A failed upload is tried
+ * again for ever, later and later; the local copy stays until the store lists it and all queries that know
+ * only the local copy have ended.
+ */
+export class Uploader {
+  readonly #options: UploaderOptions;
+  readonly #abort = new AbortController();
+  readonly #running = new Map<LocalSegment, Promise<void>>();
+  readonly #failures = new Map<LocalSegment, { count: number; retryMs: number }>();
+
+  constructor(options: UploaderOptions) {
+    this.#options = options;
+  }
+
+  /** Uploads in flight. */
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** Starts the uploads that are due. */
+  sweep(): void {
+    const { settings, clock } = this.#options;
+    const nowMs = clock.nowMs();
+    const waiting = this.#waiting();
+    let bytes = waiting.reduce((sum, { ref }) => sum + ref.sizeBytes, 0);
+    for (const segment of waiting) {
+      const tooMuch = bytes > settings.maxLocalBytes;
+      bytes -= segment.ref.sizeBytes;
+      if (!tooMuch && nowMs - segment.sealedMs < settings.afterMs) continue;
+      if (this.#running.size >= settings.concurrency) return;
+      if (this.#running.has(segment) || nowMs < this.#retryMs(segment)) continue;
+      void this.#start(segment);
+    }
+  }
+
+  /** Uploads all segments of a tenant, or of all. Rejects with `unavailable` when the store does not take them now. */
+  async flush(tenant?: string): Promise<void> {
+    let failure: unknown;
+    const queue = this.#waiting().filter(
+      ({ ref }) => tenant === undefined || ref.tenant === tenant,
+    );
+    const total = queue.length;
+    const next = async (): Promise<void> => {
+      for (let segment = queue.shift(); segment !== undefined; segment = queue.shift()) {
+        await (this.#running.get(segment) ?? this.#start(segment));
+        failure ??= segment.uploadedMs === undefined ? this.#lastError : undefined;
+        if (failure !== undefined) return;
+      }
+    };
+    await Promise.all(Array.from({ length: this.#options.settings.concurrency }, next));
+    if (failure === undefined) return;
+    throw unavailable(
+      `the object store does not take segments; ${total} are kept on the local disk and tried again`,
+      { cause: failure },
+    );
+  }
+
+  /** Deletes local copies that nobody needs: uploaded long enough ago, and not known to any log file that is left. */
+  async dropOld(firstWalFile: number): Promise<void> {
+    const { segments, settings, clock } = this.#options;
+    const before = clock.nowMs() - settings.retainMs;
+    for (const segment of segments.all()) {
+      const { uploadedMs, lastWalFile } = segment;
+      if (uploadedMs === undefined || uploadedMs > before || lastWalFile >= firstWalFile) continue;
+      await segments.drop(segment);
+    }
+  }
+
+  /** Ends running uploads; what is not uploaded stays on the local disk. */
+  async close(): Promise<void> {
+    this.#abort.abort();
+    await Promise.all(this.#running.values());
+  }
+
+  #lastError: unknown;
+
+  #waiting(): LocalSegment[] {
+    const waiting = this.#options.segments.all().filter((one) => one.uploadedMs === undefined);
+    return waiting.sort((a, b) => a.sealedMs - b.sealedMs);
+  }
+
+  /** Never rejects: a failure is counted and tried again by a later sweep. */
+  #start(segment: LocalSegment): Promise<void> {
+    const task = this.#upload(segment)
+      .then(
+        () => this.#failures.delete(segment),
+        (error: unknown) => this.#fail(segment, error),
+      )
+      .then(() => {
+        this.#running.delete(segment);
+      });
+    this.#running.set(segment, task);
+    return task;
+  }
+
+  async #upload(segment: LocalSegment): Promise<void> {
+    const { store, settings, segments, clock, onStored } = this.#options;
+    const signal = AbortSignal.any([this.#abort.signal, AbortSignal.timeout(settings.timeoutMs)]);
+    if (!(await store.has(segment.ref, { signal }))) {
+      await store.put(segment.ref, segment.path, { signal });
+      if (!(await store.has(segment.ref, { signal }))) {
+        throw unavailable(`segment ${segment.ref.id} was stored but is not listed`);
+      }
+    }
+    await segments.markUploaded(segment, clock.nowMs());
+    onStored(segment);
+  }
+
+  #fail(segment: LocalSegment, error: unknown): void {
+    const { backoff, clock, log, onFailed } = this.#options;
+    if (this.#abort.signal.aborted) return;
+    const count = (this.#failures.get(segment)?.count ?? 0) + 1;
+    const pauseMs = Math.min(backoff.maxMs, backoff.minMs * 2 ** (count - 1));
+    this.#failures.set(segment, { count, retryMs: clock.nowMs() + pauseMs });
+    this.#lastError = error;
+    onFailed();
+    const { tenant, id } = segment.ref;
+    log.warn("uploading a segment failed; trying again", { tenant, segment: id, pauseMs, error });
+  }
+
+  #retryMs(segment: LocalSegment): number {
+    return this.#failures.get(segment)?.retryMs ?? 0;
+  }
+}
