@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { buildSection, type LeafNode, leavesOf, type SectionNode } from "./schema.js";
 
 /** A value that somebody gave, and where. */
@@ -36,6 +37,15 @@ export class Settings {
   isAnyGiven(path: string): boolean {
     for (const given of this.#given.keys())
       if (given === path || given.startsWith(`${path}.`)) return true;
+    return false;
+  }
+
+  /** Whether the user set any key at or below the path to something else than its default. */
+  isAnyChanged(path: string): boolean {
+    for (const [given, { value }] of this.#given) {
+      if (given !== path && !given.startsWith(`${path}.`)) continue;
+      if (!isDeepStrictEqual(value, this.#leaf(given).note.defaultValue)) return true;
+    }
     return false;
   }
 

@@ -70,7 +70,7 @@ function checkCommonStorage(settings: Settings, { problems }: Findings): void {
   const storage = children?.kind === "section" ? children.children.get("storage") : undefined;
   if (storage?.kind !== "section") return;
   const given = [...storage.children.keys()].filter(
-    (name) => name !== "hedging" && settings.isAnyGiven(`common.storage.${name}`),
+    (name) => name !== "hedging" && settings.isAnyChanged(`common.storage.${name}`),
   );
   if (given.length > 1)
     problems.push(`common.storage has several stores, ${given.join(", ")}; keep one`);

@@ -121,7 +121,7 @@ const commonStores: Readonly<Record<string, string>> = {
 function deriveStores(settings: Settings): void {
   for (const [name, stored] of Object.entries(commonStores)) {
     const from = `common.storage.${name}`;
-    if (!settings.isAnyGiven(from)) continue;
+    if (!settings.isAnyChanged(from)) continue;
     if (settings.leaves.has(from)) {
       settings.derive(`storage_config.${stored}`, settings.get(from));
       settings.derive(`ruler.storage.${name}`, settings.get(from));
