@@ -6,6 +6,7 @@ import {
   paddingBytes,
 } from "@skald/model";
 import type { SealHead } from "./seal.js";
+import { maxMetadataColumns } from "./segment-names.js";
 
 /** The columns of one block to seal, all materialised. */
 export interface SealBlock {
@@ -139,34 +140,42 @@ function asBytes(column: MetadataColumn): BytesColumn {
   if (column.kind === "bytes") return column;
   const { codes } = column;
   const values = column.dictionary.map((text) => Buffer.from(text, "utf8"));
+  const lengths = Uint32Array.from(values, (value) => value.byteLength);
+  const starts = new Uint32Array(values.length);
+  for (let v = 1; v < values.length; v++) {
+    starts[v] = (starts[v - 1] as number) + (lengths[v - 1] as number);
+  }
+  const all = new Uint8Array(Buffer.concat(values));
   const offsets = new Uint32Array(codes.length + 1);
   let total = 0;
   for (let row = 0; row < codes.length; row++) {
-    total += (values[codes[row] as number] as Buffer).byteLength;
+    total += lengths[codes[row] as number] as number;
     offsets[row + 1] = total;
   }
   const bytes = new Uint8Array(total + paddingBytes);
+  let at = 0;
   for (let row = 0; row < codes.length; row++) {
-    const value = values[codes[row] as number] as Buffer;
-    const at = offsets[row] as number;
-    for (let i = 0; i < value.byteLength; i++) bytes[at + i] = value[i] as number;
+    const code = codes[row] as number;
+    const from = starts[code] as number;
+    const to = from + (lengths[code] as number);
+    for (let i = from; i < to; i++) bytes[at++] = all[i] as number;
   }
   return { bytes, offsets };
 }
 
+/** Counting values is only worth it where not all names can have a column. */
 function metadataNames(blocks: readonly SealBlock[]): string[] {
-  const rows = new Map<string, number>();
+  const names = [...new Set(blocks.flatMap(({ metadata }) => [...metadata.keys()]))].sort();
+  if (names.length <= maxMetadataColumns) return names;
+  const rows = new Map(names.map((name) => [name, 0]));
   for (const { metadata } of blocks) {
     for (const [name, column] of metadata) {
-      rows.set(name, (rows.get(name) ?? 0) + countValues(column));
+      rows.set(name, (rows.get(name) as number) + countValues(column));
     }
   }
-  const preference = (name: string) =>
-    name === detectedLevelName ? Number.POSITIVE_INFINITY : (rows.get(name) as number);
-  return [...rows.keys()]
-    .filter((name) => (rows.get(name) as number) > 0)
-    .sort()
-    .sort((a, b) => (preference(a) === preference(b) ? 0 : preference(b) - preference(a)));
+  rows.set(detectedLevelName, Number.POSITIVE_INFINITY);
+  const rowsOf = (name: string) => rows.get(name) as number;
+  return names.filter((name) => rowsOf(name) > 0).sort((a, b) => rowsOf(b) - rowsOf(a));
 }
 
 function countValues({ offsets }: BytesColumn): number {

@@ -89,9 +89,16 @@ function unpack(
     for (let i = from; i < to; i++) {
       const place = at + (bit >>> 3);
       const shift = bit & 7;
-      const word = view.getUint32(place, true) / 2 ** shift;
-      const upper = view.getUint32(place + 4, true) * 2 ** (32 - shift);
-      length += least + ((Math.floor(word) + upper) % 2 ** width);
+      const low = view.getUint32(place, true) >>> shift;
+      const upperBits = width + shift - 32;
+      let delta = low;
+      if (upperBits > 0) {
+        const upper = view.getUint32(place + 4, true) & ((1 << upperBits) - 1);
+        delta += upper * 2 ** (32 - shift);
+      } else if (upperBits < 0) {
+        delta &= (1 << width) - 1;
+      }
+      length += least + delta;
       negative = Math.min(negative, length);
       offset += length;
       offsets[i + 1] = offset;

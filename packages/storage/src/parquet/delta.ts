@@ -242,17 +242,19 @@ function unpack(
     const shift = bit & 7;
     const low = view.getUint32(place, true) >>> shift;
     const upperBits = width + shift - 32;
-    let delta = low;
-    if (upperBits < 0) delta = low & ((1 << width) - 1);
-    if (upperBits > 0) {
-      const upper = view.getUint32(place + 4, true) & (2 ** upperBits - 1);
-      delta += upper * (scales[shift] as number);
-    }
-    value += least + delta;
-    values[i] = value;
     bit += width;
+    if (upperBits > 0) {
+      const upper = view.getUint32(place + 4, true) & (masks[upperBits] as number);
+      value += least + (low + upper * (scales[shift] as number));
+    } else {
+      value += least + (upperBits === 0 ? low : low & (masks[width] as number));
+    }
+    values[i] = value;
   }
 }
+
+/** 2^bits - 1, up to 31 bits */
+const masks = Int32Array.from({ length: 32 }, (_, bits) => 2 ** bits - 1);
 
 /** 2^(32 - shift) */
 const scales = Float64Array.from({ length: 8 }, (_, shift) => 2 ** (32 - shift));
