@@ -1,4 +1,5 @@
 // One table: MB/s (1e6 bytes of raw lines) of each kernel, twin against compiled. Usage: node bench/kernels.mjs [name]
+import { fieldColumns } from "../dist/field-columns.js";
 import { loadKernels } from "../dist/load.js";
 import { selectAll } from "../dist/selection.js";
 import { columnOf, jsonBody, limits, logLines, protobufBody } from "./data.mjs";
@@ -47,6 +48,21 @@ function levels(kind) {
   ];
 }
 
+/** MB/s and, for the budget of queries, ns a line: those of `kind` with these wanted fields. */
+function fieldScan(kind, names, options) {
+  const part = columnOf(logLines(2000, 3, kind));
+  const found = fieldColumns(names.length, part.rows);
+  const all = selectAll(part.rows);
+  const scan = kind === "json" ? "scanJsonFields" : "scanLogfmtFields";
+  return [
+    part.bytes.length,
+    (kernels) => kernels[scan](part.bytes, part.offsets, all, names, found, options),
+    part.rows,
+  ];
+}
+
+const jsonNames = ["status", "latency_ms"];
+const plainLogfmt = { strict: false, keepEmpty: false, lastWins: false };
 const exact = { ignoreCase: false, negate: false };
 const cases = {
   "snappy decode": [message.length, (k) => k.decodeSnappy(block, 1 << 30)],
@@ -67,18 +83,26 @@ const cases = {
   "search, most rows": [raw, search("03:04", exact)],
   "search, one byte": [raw, search("~", exact)],
   "search, no case": [raw, search("No Such Needle", { ...exact, ignoreCase: true })],
+  "json, 1 early field": fieldScan("json", ["level"], { complete: false }),
+  "json, 2 fields": fieldScan("json", jsonNames, { complete: false }),
+  "json, 2 fields, complete": fieldScan("json", jsonNames, { complete: true }),
+  "json, 1 nested field": fieldScan("json", ["user_region"], { complete: false }),
+  "logfmt, 1 early field": fieldScan("logfmt", ["level"], plainLogfmt),
+  "logfmt, 2 fields": fieldScan("logfmt", ["status", "duration"], plainLogfmt),
+  "logfmt, absent field": fieldScan("logfmt", ["absent"], plainLogfmt),
   "hash rows": [raw, (k) => k.hashRows(column.bytes, column.offsets, column.rows, high, low)],
 };
 
 const forms = [loadKernels("twin"), loadKernels("wasm")];
-console.log(
-  `${"kernel".padEnd(26)}${"twin MB/s".padStart(12)}${"wasm MB/s".padStart(12)}${"ratio".padStart(8)}`,
-);
-for (const [name, [bytes, run]] of Object.entries(cases)) {
+const heads = ["twin MB/s", "wasm MB/s", "ratio", "wasm ns/line"];
+console.log("kernel".padEnd(26) + heads.map((head) => head.padStart(13)).join(""));
+for (const [name, [bytes, run, rows]] of Object.entries(cases)) {
   if (!name.includes(wanted)) continue;
-  const [plain, compiled] = forms.map((kernels) => bytes / 1e6 / secondsPerRun(() => run(kernels)));
-  const row = [plain.toFixed(0), compiled.toFixed(0)].map((cell) => cell.padStart(12));
-  console.log(`${name.padEnd(26)}${row.join("")}${(compiled / plain).toFixed(1).padStart(8)}`);
+  const [plain, compiled] = forms.map((kernels) => secondsPerRun(() => run(kernels)));
+  const perLine = rows === undefined ? "" : ((compiled * 1e9) / rows).toFixed(0);
+  const cells = [bytes / 1e6 / plain, bytes / 1e6 / compiled].map((speed) => speed.toFixed(0));
+  const row = [...cells, (plain / compiled).toFixed(1), perLine].map((cell) => cell.padStart(13));
+  console.log(name.padEnd(26) + row.join(""));
 }
 
 /** The median of seven rounds of about 40 ms each, after a warm-up. */

@@ -1,6 +1,14 @@
 import { loadKernels } from "./load.js";
 
 export { crc32 } from "./crc32.js";
+export {
+  type FieldColumns,
+  fieldColumns,
+  fieldKind,
+  fieldStatus,
+  type JsonFieldOptions,
+  type LogfmtFieldOptions,
+} from "./field-columns.js";
 export { KernelError, type KernelErrorCode } from "./kernel-error.js";
 export type { Kernels } from "./kernels.js";
 export { scanLegacyJsonPush } from "./legacy-json-push.js";
@@ -21,5 +29,7 @@ export const {
   detectLevels,
   selectContains,
   indexOfBytes,
+  scanJsonFields,
+  scanLogfmtFields,
   hashRows,
 } = kernels;

@@ -1,3 +1,4 @@
+import type { FieldColumns, JsonFieldOptions, LogfmtFieldOptions } from "./field-columns.js";
 import type { LevelOptions } from "./level-names.js";
 import type { RawPush, RawPushLimits } from "./raw-push.js";
 import type { ContainsOptions, Selection } from "./selection.js";
@@ -31,6 +32,24 @@ export interface Kernels {
   ): void;
 
   indexOfBytes(bytes: Uint8Array, needle: Uint8Array, from?: number): number;
+
+  scanJsonFields(
+    bytes: Uint8Array,
+    offsets: Uint32Array,
+    selection: Selection,
+    names: readonly string[],
+    out: FieldColumns,
+    options: JsonFieldOptions,
+  ): void;
+
+  scanLogfmtFields(
+    bytes: Uint8Array,
+    offsets: Uint32Array,
+    selection: Selection,
+    names: readonly string[],
+    out: FieldColumns,
+    options: LogfmtFieldOptions,
+  ): void;
 
   hashRows(
     bytes: Uint8Array,

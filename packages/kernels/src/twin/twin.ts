@@ -1,7 +1,9 @@
 import type { Kernels } from "../kernels.js";
 import { hashRows } from "./hash.js";
+import { scanJsonFields } from "./json-fields.js";
 import { scanJsonPush } from "./json-push.js";
 import { detectLevels } from "./levels.js";
+import { scanLogfmtFields } from "./logfmt-fields.js";
 import { decodeSnappyProtobufPush } from "./protobuf-push.js";
 import { indexOfBytes, selectContains } from "./search.js";
 import { decodeSnappy } from "./snappy.js";
@@ -15,5 +17,7 @@ export const twin: Kernels = {
   detectLevels,
   selectContains,
   indexOfBytes,
+  scanJsonFields,
+  scanLogfmtFields,
   hashRows,
 };

@@ -1,3 +1,5 @@
+import type { FieldScanInput } from "./fields.js";
+
 /** The part of WebAssembly that is used here; the type libraries of Node have none. */
 export interface WebAssemblyApi {
   Module: new (bytes: Uint8Array) => object;
@@ -48,6 +50,10 @@ export interface KernelExports {
     ignoreCase: number,
     negate: number,
   ): number;
+  scanJsonFields(...input: [...FieldScanInput, complete: number]): void;
+  scanLogfmtFields(
+    ...input: [...FieldScanInput, strict: number, keepEmpty: number, lastWins: number]
+  ): void;
   hashRows(
     bytes: number,
     size: number,

@@ -1,6 +1,7 @@
 import type { Kernels } from "../kernels.js";
 import type { KernelMemory } from "../memory.js";
 import { indexOfBytes } from "../twin/search.js";
+import { scanJsonFields, scanLogfmtFields } from "./fields.js";
 import { hashRows } from "./hash.js";
 import { detectLevels } from "./levels.js";
 import { decodeSnappy, decodeSnappyProtobufPush, scanJsonPush } from "./push.js";
@@ -16,6 +17,8 @@ export function wasmKernels(memory: KernelMemory): Kernels {
     detectLevels: (...input) => detectLevels(memory, ...input),
     selectContains: (...input) => selectContains(memory, ...input),
     indexOfBytes,
+    scanJsonFields: (...input) => scanJsonFields(memory, ...input),
+    scanLogfmtFields: (...input) => scanLogfmtFields(memory, ...input),
     hashRows: (...input) => hashRows(memory, ...input),
   };
 }

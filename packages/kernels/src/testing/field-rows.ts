@@ -1,0 +1,62 @@
+import { type FieldColumns, fieldColumns, fieldKind } from "../field-columns.js";
+import type { Kernels } from "../kernels.js";
+import { type Selection, selectAll } from "../selection.js";
+
+/** What a scan found in a row: its status, and per found name the kind and the raw text. */
+export interface FieldRow {
+  readonly status: number;
+  readonly fields: Readonly<Record<string, readonly [kind: number, text: string]>>;
+}
+
+type Scan = (
+  bytes: Uint8Array,
+  offsets: Uint32Array,
+  selection: Selection,
+  names: readonly string[],
+  out: FieldColumns,
+) => void;
+
+/** Runs a scan over lines of latin1 text, which stand one behind the other. */
+export function scanRows(
+  scan: Scan,
+  lines: readonly string[],
+  names: readonly string[],
+): FieldRow[] {
+  const bytes = Buffer.from(lines.join(""), "latin1");
+  const offsets = new Uint32Array(lines.length + 1);
+  for (let i = 0; i < lines.length; i++) offsets[i + 1] = offsets[i]! + lines[i]!.length;
+  const out = fieldColumns(names.length, lines.length + 1);
+  out.kind.fill(99);
+  scan(bytes, offsets, selectAll(lines.length), names, out);
+  return lines.map((_, row) => ({
+    status: out.status[row]!,
+    fields: Object.fromEntries(
+      names.flatMap((name, field) => {
+        const slot = field * out.capacity + row;
+        const start = out.start[slot]!;
+        const text = bytes.toString("latin1", start, start + out.length[slot]!);
+        const kind = out.kind[slot]!;
+        return kind === fieldKind.absent ? [] : [[name, [kind, text]]];
+      }),
+    ),
+  }));
+}
+
+export function jsonRows(
+  kernels: Kernels,
+  lines: readonly string[],
+  names: readonly string[],
+  complete: boolean,
+): FieldRow[] {
+  return scanRows((...input) => kernels.scanJsonFields(...input, { complete }), lines, names);
+}
+
+export function logfmtRows(
+  kernels: Kernels,
+  lines: readonly string[],
+  names: readonly string[],
+  options: Partial<Parameters<Kernels["scanLogfmtFields"]>[5]> = {},
+): FieldRow[] {
+  const all = { strict: false, keepEmpty: false, lastWins: false, ...options };
+  return scanRows((...input) => kernels.scanLogfmtFields(...input, all), lines, names);
+}

@@ -1,0 +1,223 @@
+import {
+  type FieldColumns,
+  fieldKind,
+  fieldStatus,
+  type JsonFieldOptions,
+  maxFieldDepth,
+} from "../field-columns.js";
+import type { Selection } from "../selection.js";
+import { FieldNames, isOddKey, labelNameOf, matchesName } from "./field-names.js";
+
+/**
+ * Finds the fields with these label names in lines that are JSON objects: strings, numbers and booleans, also of
+ * objects within, whose names are joined by `_`; of equal names the first such value. What was found before the text
+ * turns out to be malformed stays.
+ */
+export function scanJsonFields(
+  bytes: Uint8Array,
+  offsets: Uint32Array,
+  selection: Selection,
+  names: readonly string[],
+  out: FieldColumns,
+  options: JsonFieldOptions,
+): void {
+  const scan = new JsonFieldScan(bytes, new FieldNames(names, out), options.complete);
+  for (let i = 0; i < selection.count; i++) {
+    const row = selection.rows[i]!;
+    const end = Math.min(offsets[row + 1]!, bytes.length);
+    out.status[i] = scan.readRow(i, Math.min(offsets[row]!, end), end);
+  }
+}
+
+/** Leaves a line early, because nothing more is wanted of it. */
+const enough = -1;
+
+class JsonFieldScan {
+  readonly #bytes: Uint8Array;
+  readonly #fields: FieldNames;
+  readonly #complete: boolean;
+  #depth = 0;
+  /** Where the value read last begins and ends, without the quotes of a string; and where the cursor goes on. */
+  #start = 0;
+  #end = 0;
+  #next = 0;
+  #escaped = false;
+
+  constructor(bytes: Uint8Array, fields: FieldNames, complete: boolean) {
+    this.#bytes = bytes;
+    this.#fields = fields;
+    this.#complete = complete;
+  }
+
+  readRow(row: number, start: number, end: number): number {
+    this.#fields.startRow(row);
+    this.#depth = 0;
+    const all = this.#fields.names.map((_, field) => field);
+    const status = this.#readObject(start, end, [], all);
+    if (status === fieldStatus.unsure) this.#fields.clear();
+    return status === enough ? fieldStatus.ok : status;
+  }
+
+  /** `prefix`: the name of the object and an underscore; `live`: the fields whose names begin so. */
+  #readObject(
+    start: number,
+    end: number,
+    prefix: readonly number[],
+    live: readonly number[],
+  ): number {
+    const bytes = this.#bytes;
+    if (++this.#depth > maxFieldDepth) return fieldStatus.unsure;
+    let at = this.#skipBlanks(start, end);
+    if (at >= end || bytes[at] !== 0x7b) return fieldStatus.openObject;
+    at = this.#skipBlanks(at + 1, end);
+    if (at >= end) return fieldStatus.malformed;
+    while (bytes[at] !== 0x7d) {
+      if (bytes[at] !== 0x22) return fieldStatus.openObject;
+      const key = at + 1;
+      const keyEnd = this.#stringEnd(key, end);
+      if (keyEnd < 0) return fieldStatus.malformed;
+      if (live.length > 0 ? isOddKey(bytes, key, keyEnd) : this.#escaped) return fieldStatus.unsure;
+      at = this.#skipBlanks(keyEnd + 1, end);
+      if (at >= end || bytes[at] !== 0x3a) return fieldStatus.malformed;
+      at = this.#skipBlanks(at + 1, end);
+      const status = this.#readMember(key, keyEnd, at, end, prefix, live);
+      if (status !== fieldStatus.ok) return status;
+      at = this.#skipBlanks(this.#next, end);
+      if (at >= end) return fieldStatus.openArray;
+      if (bytes[at] === 0x7d) break;
+      if (bytes[at] !== 0x2c) return fieldStatus.openObject;
+      at = this.#skipBlanks(at + 1, end);
+      if (at >= end) return fieldStatus.openArray;
+    }
+    this.#depth--;
+    return fieldStatus.ok;
+  }
+
+  /** Reads the value at `at` and notes it where it is wanted; `#next` is behind it then. */
+  #readMember(
+    key: number,
+    keyEnd: number,
+    at: number,
+    end: number,
+    prefix: readonly number[],
+    live: readonly number[],
+  ): number {
+    const byte = at < end ? this.#bytes[at]! : -1;
+    if (byte === -1) return fieldStatus.malformed;
+    if (byte === 0x7b) return this.#readInner(key, keyEnd, at, end, prefix, live);
+    if (byte === 0x5b) {
+      this.#next = this.#blockEnd(at, end, 0x5b, 0x5d);
+      return this.#next < 0 ? fieldStatus.openArray : fieldStatus.ok;
+    }
+    const kind = byte === 0x22 ? this.#readString(at, end) : this.#readWord(at, end);
+    if (kind < 0) return byte === 0x22 ? fieldStatus.openString : fieldStatus.unknownValue;
+    if (kind === fieldKind.absent) return fieldStatus.ok;
+    const name = labelNameOf(this.#bytes, key, keyEnd, prefix);
+    for (const field of live) {
+      if (name.length === 0 || this.#fields.has(field)) continue;
+      if (!matchesName(this.#fields.names[field]!, name, false)) continue;
+      this.#fields.set(field, kind, this.#start, this.#end);
+    }
+    const all = this.#fields.found === this.#fields.names.length;
+    return all && !this.#complete ? enough : fieldStatus.ok;
+  }
+
+  /** An object is read only once its end is found; then what is in it counts even where the line breaks off later. */
+  #readInner(
+    key: number,
+    keyEnd: number,
+    at: number,
+    end: number,
+    prefix: readonly number[],
+    live: readonly number[],
+  ): number {
+    const close = this.#blockEnd(at, end, 0x7b, 0x7d);
+    if (close < 0) return fieldStatus.openObject;
+    const name = labelNameOf(this.#bytes, key, keyEnd, prefix);
+    const inner =
+      name.length === 0
+        ? live
+        : live.filter((field) => matchesName(this.#fields.names[field]!, name, true));
+    this.#next = close;
+    if (inner.length === 0 && !this.#complete) return fieldStatus.ok;
+    const below = name.length === 0 ? [] : [...name, 0x5f];
+    const status = this.#readObject(at, close, below, inner);
+    this.#next = close;
+    return status;
+  }
+
+  #readString(at: number, end: number): number {
+    const close = this.#stringEnd(at + 1, end);
+    this.#start = at + 1;
+    this.#end = close;
+    this.#next = close + 1;
+    if (close < 0) return -1;
+    return this.#escaped ? fieldKind.escaped : fieldKind.text;
+  }
+
+  /** A number, true, false or null, which is absent; -1 for anything else. */
+  #readWord(from: number, end: number): number {
+    const bytes = this.#bytes;
+    let at = from;
+    while (at < end && !isWordEnd(bytes[at]!)) at++;
+    this.#start = from;
+    this.#end = at;
+    this.#next = at;
+    if (this.#isWord(from, at, "null")) return fieldKind.absent;
+    if (this.#isWord(from, at, "true") || this.#isWord(from, at, "false")) return fieldKind.boolean;
+    const first = bytes[from]!;
+    return at > from && (first === 0x2d || (first >= 0x30 && first <= 0x39))
+      ? fieldKind.number
+      : -1;
+  }
+
+  #isWord(from: number, to: number, word: string): boolean {
+    if (to - from !== word.length) return false;
+    for (let i = 0; i < word.length; i++) {
+      if (this.#bytes[from + i] !== word.charCodeAt(i)) return false;
+    }
+    return true;
+  }
+
+  /** Behind the bracket that closes the one at `from`, counting only these two kinds outside of strings; -1 without. */
+  #blockEnd(from: number, end: number, open: number, close: number): number {
+    let level = 0;
+    for (let at = from; at < end; at++) {
+      const byte = this.#bytes[at]!;
+      if (byte === 0x22) {
+        at = this.#stringEnd(at + 1, end);
+        if (at < 0) return -1;
+      } else if (byte === open) level++;
+      else if (byte === close && --level === 0) return at + 1;
+    }
+    return -1;
+  }
+
+  /** Position of the closing quote, -1 without one; notes whether there were escapes. */
+  #stringEnd(from: number, end: number): number {
+    this.#escaped = false;
+    for (let at = from; at < end; at++) {
+      const byte = this.#bytes[at]!;
+      if (byte === 0x22) return at;
+      if (byte !== 0x5c) continue;
+      this.#escaped = true;
+      at++;
+    }
+    return -1;
+  }
+
+  #skipBlanks(from: number, end: number): number {
+    let at = from;
+    while (at < end && isBlank(this.#bytes[at]!)) at++;
+    return at;
+  }
+}
+
+function isBlank(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+/** Ends of a number or word: blanks, comma and the closing brackets. */
+function isWordEnd(byte: number): boolean {
+  return isBlank(byte) || byte === 0x2c || byte === 0x7d || byte === 0x5d;
+}

@@ -1,0 +1,146 @@
+import {
+  type FieldColumns,
+  fieldKind,
+  fieldStatus,
+  type LogfmtFieldOptions,
+} from "../field-columns.js";
+import type { Selection } from "../selection.js";
+import { FieldNames, labelNameOf, matchesName } from "./field-names.js";
+
+/**
+ * Finds the fields with these label names in logfmt lines (`k=v k2="quoted v" flag`). Of a broken pair the rest of
+ * the word is passed over; a quoted value is broken when it is not closed or an escape in it is wrong.
+ */
+export function scanLogfmtFields(
+  bytes: Uint8Array,
+  offsets: Uint32Array,
+  selection: Selection,
+  names: readonly string[],
+  out: FieldColumns,
+  options: LogfmtFieldOptions,
+): void {
+  const scan = new LogfmtFieldScan(bytes, new FieldNames(names, out), options);
+  for (let i = 0; i < selection.count; i++) {
+    const row = selection.rows[i]!;
+    const end = Math.min(offsets[row + 1]!, bytes.length);
+    out.status[i] = scan.readRow(i, Math.min(offsets[row]!, end), end);
+  }
+}
+
+class LogfmtFieldScan {
+  readonly #bytes: Uint8Array;
+  readonly #fields: FieldNames;
+  readonly #options: LogfmtFieldOptions;
+  readonly #leavesEarly: boolean;
+  #at = 0;
+  #end = 0;
+
+  constructor(bytes: Uint8Array, fields: FieldNames, options: LogfmtFieldOptions) {
+    this.#bytes = bytes;
+    this.#fields = fields;
+    this.#options = options;
+    this.#leavesEarly = !options.strict && !options.lastWins;
+  }
+
+  readRow(row: number, start: number, end: number): number {
+    this.#fields.startRow(row);
+    this.#at = start;
+    this.#end = end;
+    const status = this.#readPairs();
+    if (status === fieldStatus.unsure) this.#fields.clear();
+    return status;
+  }
+
+  #readPairs(): number {
+    const bytes = this.#bytes;
+    for (;;) {
+      while (this.#at < this.#end && bytes[this.#at]! <= 0x20) this.#at++;
+      if (this.#at >= this.#end) return fieldStatus.ok;
+      const key = this.#at;
+      const keyEnd = this.#wordEnd(key);
+      for (let at = key; at < keyEnd; at++) if (bytes[at]! >= 0x80) return fieldStatus.unsure;
+      const stop = keyEnd < this.#end ? bytes[keyEnd]! : 0;
+      let sound = true;
+      if (stop === 0x22 || (stop === 0x3d && keyEnd === key)) {
+        this.#at = keyEnd;
+        sound = false;
+      } else if (stop === 0x3d) {
+        sound = this.#readValue(key, keyEnd);
+      } else {
+        this.#at = keyEnd;
+        this.#note(key, keyEnd, fieldKind.text, keyEnd, keyEnd);
+      }
+      if (!sound && this.#options.strict) return fieldStatus.brokenPair;
+      if (!sound) while (this.#at < this.#end && bytes[this.#at]! > 0x20) this.#at++;
+      const all = this.#fields.found === this.#fields.names.length;
+      if (all && this.#leavesEarly) return fieldStatus.ok;
+    }
+  }
+
+  /** Reads the value behind the equals sign at `keyEnd`; false when it is broken, with the cursor where it breaks. */
+  #readValue(key: number, keyEnd: number): boolean {
+    const start = keyEnd + 1;
+    if (start >= this.#end || this.#bytes[start] !== 0x22) {
+      this.#at = this.#wordEnd(start);
+      const stop = this.#at < this.#end ? this.#bytes[this.#at]! : 0;
+      if (stop === 0x3d || stop === 0x22) return false;
+      this.#note(key, keyEnd, fieldKind.text, start, this.#at);
+      return true;
+    }
+    let escaped = false;
+    let at = start + 1;
+    while (at < this.#end && this.#bytes[at] !== 0x22) {
+      if (this.#bytes[at] === 0x5c) {
+        escaped = true;
+        at++;
+      }
+      at++;
+    }
+    this.#at = Math.min(at + 1, this.#end);
+    if (at >= this.#end || (escaped && !this.#areEscapesSound(start + 1, at))) return false;
+    this.#note(key, keyEnd, escaped ? fieldKind.escaped : fieldKind.text, start + 1, at);
+    return true;
+  }
+
+  #note(key: number, keyEnd: number, kind: number, start: number, end: number): void {
+    if (end === start && !this.#options.keepEmpty) return;
+    const name = labelNameOf(this.#bytes, key, keyEnd, []);
+    for (const [field, wanted] of this.#fields.names.entries()) {
+      if (!matchesName(wanted, name, false)) continue;
+      if (this.#options.lastWins || !this.#fields.has(field))
+        this.#fields.set(field, kind, start, end);
+    }
+  }
+
+  /** True when every escape is known and, as there are escapes, no control character stands between them. */
+  #areEscapesSound(start: number, end: number): boolean {
+    const bytes = this.#bytes;
+    for (let at = start; at < end; at++) {
+      if (bytes[at]! < 0x20) return false;
+      if (bytes[at] !== 0x5c) continue;
+      at++;
+      if (bytes[at] !== 0x75) {
+        if (!knownEscapes.has(bytes[at]!)) return false;
+        continue;
+      }
+      if (end - at <= 4) return false;
+      for (const last = at + 4; at < last; at++) if (!isHex(bytes[at + 1]!)) return false;
+    }
+    return true;
+  }
+
+  /** End of a word: a blank, a control character, an equals sign or a quote. */
+  #wordEnd(from: number): number {
+    const bytes = this.#bytes;
+    let at = from;
+    while (at < this.#end && bytes[at]! > 0x20 && bytes[at] !== 0x3d && bytes[at] !== 0x22) at++;
+    return at;
+  }
+}
+
+const knownEscapes = new Set(new TextEncoder().encode("\"\\/'bfnrt"));
+
+function isHex(byte: number): boolean {
+  const lower = byte | 0x20;
+  return (byte >= 0x30 && byte <= 0x39) || (lower >= 0x61 && lower <= 0x66);
+}
