@@ -27,7 +27,7 @@ export function checkSettings(
   return findings;
 }
 
-function checkTargets(settings: Settings, { problems }: Findings): void {
+function checkTargets(settings: Settings, { problems, warnings }: Findings): void {
   const names = settings.get("target") as string[];
   if (names.length === 0) problems.push("target is empty; -list-targets shows what it accepts");
   for (const name of names) {
@@ -36,6 +36,11 @@ function checkTargets(settings: Settings, { problems }: Findings): void {
     const hint = near === undefined ? "-list-targets shows all" : `did you mean ${near}?`;
     problems.push(`unrecognised module name: ${name}; ${hint}`);
   }
+  const parts = names.filter((name) => name !== "all" && Object.hasOwn(targets, name));
+  if (parts.length > 0)
+    warnings.push(
+      `target: this version runs everything in one process, not only ${parts.join(", ")}`,
+    );
 }
 
 function checkQueriers(settings: Settings, { problems }: Findings): void {

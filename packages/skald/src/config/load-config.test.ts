@@ -316,6 +316,12 @@ describe("checks", () => {
     expect(text(load(yaml))).toContain("from 2024-01-01 must be later than 2024-01-01 before it");
   });
 
+  it("warn of a target that is a part", () => {
+    expect(run(load(minimal, "-target=read,write")).warnings).toEqual([
+      "target: this version runs everything in one process, not only read, write",
+    ]);
+  });
+
   it("do not follow from a key that cannot be read", () => {
     expect(text(load("common: {path_prefix: /d}\nschema_config: {configs: 5}"))).toBe(
       'CONFIG ERROR: c.yaml:2:26: schema_config.configs: must be a list, not "5"\n',
