@@ -2,12 +2,21 @@ import type { BytesColumn, RunTable } from "@skald/model";
 import type { LabelColumn } from "./postings.js";
 import type { MapRows } from "./segment-map.js";
 
+const noPairs: Omit<MapRows, "rowCount"> = {
+  pairStart: new Uint32Array(0),
+  names: new Uint32Array(0),
+  valueLengths: new Uint32Array(0),
+  values: new Uint8Array(0),
+  used: [],
+};
+
 /** The pairs of a block for `metadata_more`: what the given names, by their numbers, have in each row. */
 export function metadataPairs(
   names: readonly string[],
   metadata: ReadonlyMap<string, BytesColumn>,
   rowCount: number,
 ): MapRows {
+  if (names.length === 0) return { ...noPairs, rowCount };
   const present: { name: number; column: BytesColumn }[] = [];
   const pairStart = new Uint32Array(rowCount + 1);
   for (let name = 0; name < names.length; name++) {
