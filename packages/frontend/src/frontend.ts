@@ -1,21 +1,25 @@
 import {
+  compilePipeline,
   defaultQueryLimits,
   type Expr,
   formatQuery,
-  type LogExpr,
   type LogResult,
+  type Plan,
   parseQuery,
+  parseSelector,
   planQuery,
   type QueryParams,
   type QueryResult,
 } from "@skald/logql";
 import {
   type Clock,
+  floorDiv,
   invalidArgument,
   type Labels,
   labelValue,
   type Matcher,
   nowNs,
+  nsPerSecond,
   parseStreamText,
   type QueryStats,
   SkaldError,
@@ -67,7 +71,7 @@ export class Frontend {
     signal: AbortSignal,
   ): Promise<Answer> {
     const expr = parseQuery(params.query);
-    return this.#run(tenants, expr, params, signal);
+    return this.#run(tenants, expr, expr.kind === "log" ? params : endOfSecond(params), signal);
   }
 
   /** Only metric queries; a log query is refused. */
@@ -124,9 +128,7 @@ export class Frontend {
     range: TimeRange,
     signal: AbortSignal,
   ): Promise<Record<string, string>[]> {
-    const groups = [...new Set(matches)];
-    const selectors = groups.flatMap((match) => selectorsOf(match, groups.length === 1));
-    const streams = await this.#streams(tenants, selectors, range, signal);
+    const streams = await this.#streams(tenants, seriesSelectors(matches), range, signal);
     return streams.map(({ tenant, labels }) => {
       const object: Record<string, string> = tenants.length > 1 ? { [tenantLabel]: tenant } : {};
       labels.names.forEach((name, i) => {
@@ -153,6 +155,7 @@ export class Frontend {
       ...defaultQueryLimits,
       maxSeries: limits.maxSeries === 0 ? Number.MAX_SAFE_INTEGER : limits.maxSeries,
     });
+    checkStages(plan);
     return this.#withTimeout(limits, signal, (bounded) =>
       this.#backend.query({ tenants, plan }, bounded),
     );
@@ -207,13 +210,40 @@ function clampLookback(params: QueryParams, limits: QueryTenantLimits, now: bigi
   return { ...params, startNs: oldest, endNs: params.endNs < oldest ? oldest : params.endNs };
 }
 
-/** The selector of a `query` or `match[]` parameter; none means everything, and `{}` does where it stands alone. */
-function selectorsOf(query: string, alone = true): Matcher[][] {
-  const text = query.trim();
-  if (text === "" || (alone && /^\{\s*\}$/.test(text))) return [];
-  if (/^\{\s*\}$/.test(text)) throw invalidArgument("0 matchers in group: {}");
-  const expr = parseQuery(text);
-  if (expr.kind !== "log" || expr.stages.length > 0)
-    throw invalidArgument("only label matchers are supported");
-  return [[...(expr as LogExpr).matchers]];
+/** The selector of a `query` parameter; none means everything. */
+function selectorsOf(query: string): Matcher[][] {
+  return query.trim() === "" ? [] : [parseSelector(query)];
+}
+
+/** The selectors of `match[]`; `{}` means everything, but only where it stands alone. */
+function seriesSelectors(matches: readonly string[]): Matcher[][] {
+  const groups = [...new Set(matches)];
+  if (groups.length === 1) {
+    const matchers = parseSelector(groups[0] as string, { emptyCompatible: "bare" });
+    return matchers.length === 0 ? [] : [matchers];
+  }
+  const empty = groups.find((match) => /^\s*\{\s*\}\s*$/.test(match));
+  if (empty !== undefined) throw invalidArgument("0 matchers in group: {}");
+  return groups.map((match) => parseSelector(match));
+}
+
+/** Builds the stages of every part of a plan once, because what they refuse must not depend on the data. */
+function checkStages(plan: Plan): void {
+  if (plan.kind === "log") {
+    compilePipeline({ stages: plan.log.stages, output: { kind: "log" } });
+    return;
+  }
+  for (const { stages, unwrap } of plan.leaves) {
+    compilePipeline({
+      stages,
+      ...(unwrap === undefined ? {} : { unwrap }),
+      output: { kind: "metric" },
+    });
+  }
+}
+
+/** The end of a graph may lie within a second, where a clock put it: its last point is at the end of that second. */
+function endOfSecond(params: RangeParams): RangeParams {
+  const seconds = -floorDiv(-params.endNs, nsPerSecond);
+  return { ...params, endNs: seconds * nsPerSecond };
 }

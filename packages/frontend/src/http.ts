@@ -10,11 +10,14 @@ import {
 } from "@skald/transport";
 import { encodeQueryResult, text } from "./encode.js";
 import { encodeLegacyStreams } from "./encode-legacy.js";
-import type { Frontend, TimeRange } from "./frontend.js";
+import { encodeParquet, parquetType } from "./encode-parquet.js";
+import type { Answer, Frontend, TimeRange } from "./frontend.js";
 import { parseBounds, parseInstantParams, parseRangeParams } from "./params.js";
 
 export interface QueryRouteOptions extends TenantOptions {
   readonly multiTenantQueries: boolean;
+  /** Answer in Parquet to who accepts only that; else the header is not looked at. */
+  readonly parquetAnswers: boolean;
 }
 
 const readMethods = ["GET", "POST"];
@@ -33,20 +36,22 @@ export function queryRoutes(frontend: Frontend, options: QueryRouteOptions): Rou
     checkedBounds(request.params, frontend.nowNs(), sinceNs);
   const param = (request: HttpRequest, name: string) => request.params.get(name) ?? "";
 
+  const answer = (request: HttpRequest, { result, stats }: Answer): HttpResponse => {
+    if (options.parquetAnswers && request.headers.accept === parquetType) {
+      return { status: 200, headers: { "content-type": parquetType }, body: encodeParquet(result) };
+    }
+    const categorize = wantsCategories(request);
+    return jsonTextResponse(200, encodeQueryResult(result, stats, { categorize }));
+  };
   const queryRange = async (request: HttpRequest): Promise<HttpResponse> => {
     const tenants = tenantsOf(request);
     const params = parseRangeParams(request.params, frontend.nowNs());
-    const { result, stats } = await frontend.queryRange(tenants, params, request.signal);
-    return jsonTextResponse(
-      200,
-      encodeQueryResult(result, stats, { categorize: wantsCategories(request) }),
-    );
+    return answer(request, await frontend.queryRange(tenants, params, request.signal));
   };
   const query = async (request: HttpRequest): Promise<HttpResponse> => {
     const tenants = tenantsOf(request);
     const params = parseInstantParams(request.params, frontend.nowNs());
-    const { result, stats } = await frontend.queryInstant(tenants, params, request.signal);
-    return jsonTextResponse(200, encodeQueryResult(result, stats, { categorize: false }));
+    return answer(request, await frontend.queryInstant(tenants, params, request.signal));
   };
   const labels = async (request: HttpRequest): Promise<HttpResponse> => {
     const span = range(request, labelsSinceNs);

@@ -116,6 +116,7 @@ export function buildProcess({ config, log, build }: ProcessDeps): RunningProces
       ...queryRoutes(frontend, {
         ...tenancy,
         multiTenantQueries: config.querier.multi_tenant_queries_enabled,
+        parquetAnswers: config.frontend.support_parquet_encoding,
       }),
     ],
     rawRoutes: pushRoutes(config, distributor, tenancy),
