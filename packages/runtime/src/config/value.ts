@@ -3,6 +3,7 @@ import {
   formatPrometheusDuration,
   formatRfc3339,
   formatSize,
+  nsPerMs,
   parseGoDuration,
   parsePrometheusDuration,
   parseRfc3339,
@@ -45,10 +46,12 @@ export function parseNumber(text: string): Parsed<number> {
   return Number.isFinite(value) ? { value } : { problem: `"${text}" is not a number` };
 }
 
-/** Milliseconds of `1h30m`, `1.5s`, `7d` or `0`. */
+/** Milliseconds of `1h30m`, `1.5s`, `7d` or `0`; `-1`, where a range allows it, means without limit. */
 export function parseDurationMs(text: string): Parsed<number> {
+  if (text === "-1") return { value: -1 };
   const ns = parseGoDuration(text) ?? parsePrometheusDuration(text);
-  if (ns !== undefined) return { value: Number(ns) / 1e6 };
+  // In two parts: a double does not hold the nanoseconds of more than 104 days.
+  if (ns !== undefined) return { value: Number(ns / nsPerMs) + Number(ns % nsPerMs) / 1e6 };
   const hint = "; write it like 30s, 1h30m or 7d";
   if (/^[+-]?[\d.]+$/.test(text)) return { problem: `missing unit in duration "${text}"${hint}` };
   const units = text.match(/[a-zA-Zµμ]+/g) ?? [];
@@ -69,7 +72,7 @@ export function parseSizeBytes(text: string): Parsed<number> {
 export function parseTimeMs(text: string): Parsed<number> {
   if (text === "" || text === "0") return { value: 0 };
   const ns = parseRfc3339(text);
-  if (ns !== undefined) return { value: Number(ns / 1_000_000n) };
+  if (ns !== undefined) return { value: Number(ns / nsPerMs) };
   return { problem: `"${text}" is not a time; write it like 2026-01-31T12:00:00Z` };
 }
 
@@ -83,10 +86,11 @@ export function splitList(text: string): string[] {
 
 /** The shortest common form: `1h30m`, `7d`, `100ms`. */
 export function formatDurationMs(ms: number): string {
-  const ns = BigInt(Math.round(Math.abs(ms) * 1e6));
-  const bounded = ns > maxInt64 ? maxInt64 : ns;
-  const short = bounded % 1_000_000n === 0n && bounded < longestShortNs;
-  const text = short ? formatPrometheusDuration(bounded) : formatGoDuration(bounded);
+  const whole = Math.trunc(Math.abs(ms));
+  const exact = BigInt(whole) * nsPerMs + BigInt(Math.round((Math.abs(ms) - whole) * 1e6));
+  const ns = BigInt(whole) >= maxInt64 / nsPerMs ? maxInt64 : exact;
+  const short = ns % nsPerMs === 0n && ns < longestShortNs;
+  const text = short ? formatPrometheusDuration(ns) : formatGoDuration(ns);
   return ms < 0 ? `-${text}` : text;
 }
 
@@ -97,7 +101,7 @@ export function formatSizeBytes(bytes: number): string | number {
 }
 
 export function formatTimeMs(ms: number): string | number {
-  return ms === 0 ? 0 : formatRfc3339(BigInt(ms) * 1_000_000n);
+  return ms === 0 ? 0 : formatRfc3339(BigInt(ms) * nsPerMs);
 }
 
 const maxInt64 = 9_223_372_036_854_775_807n;

@@ -132,8 +132,9 @@ configs: {a: {log_push_request: true}}`,
   });
 
   it("needs no file", async () => {
-    const { tenantLimits } = setUp({});
+    const { tenantLimits, metrics } = setUp({});
     await tenantLimits.service.start();
+    expect((await metrics.read()).text).toContain(`${gauge} 1`);
     expect(tenantLimits.of("a").max_query_series).toBe(77);
     await tenantLimits.service.stop();
   });

@@ -51,6 +51,7 @@ export class TenantLimits {
       "runtime_config_last_reload_successful",
       "Whether the last look at the overrides files found them good.",
     );
+    if (files.length === 0) healthy.set(1);
     const load = async (signal?: AbortSignal): Promise<void> => {
       try {
         await this.load(signal);
