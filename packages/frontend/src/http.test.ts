@@ -1,0 +1,349 @@
+import { describe, expect, it } from "@jest/globals";
+import type { LogResult, Plan, QueryResult } from "@skald/logql";
+import { emptyReadStats, labelsFromObject, type QueryStats, SkaldError } from "@skald/model";
+import type { HttpRequest, HttpResponse } from "@skald/transport";
+import { parquetReadObjects } from "hyparquet";
+import type { QueryBackend } from "./backend.js";
+import { Frontend } from "./frontend.js";
+import { queryRoutes } from "./http.js";
+import type { QueryTenantLimits } from "./limits.js";
+
+const limits: QueryTenantLimits = {
+  maxEntriesPerQuery: 5000,
+  maxSeries: 500,
+  maxLengthNs: 2_595_600_000_000_000n,
+  maxLookbackNs: 0n,
+  maxRangeNs: 0n,
+  maxMatchersPerQuery: 1000,
+  timeoutMs: 1000,
+  requiredLabels: [],
+  minLabels: 0,
+};
+const stats: QueryStats = {
+  ingester: { ...emptyReadStats(), headBytes: 10, headLines: 1 },
+  store: { ...emptyReadStats(), decompressedBytes: 20, decompressedLines: 2 },
+  ingestersReached: 1,
+  streams: 1,
+  execSeconds: 0.5,
+  queueSeconds: 0,
+  entriesReturned: 1,
+  splits: 1,
+  shards: 1,
+};
+
+const app = labelsFromObject({ app: "a" });
+const none = labelsFromObject({});
+const metadata = labelsFromObject({ trace: "1" });
+const line = new TextEncoder().encode('<b> "x"');
+const logs: LogResult = {
+  kind: "streams",
+  rowCount: 1,
+  timestamps: BigInt64Array.of(1_795_000_000_000_000_001n),
+  labelSet: Uint32Array.of(0),
+  lines: { bytes: line, offsets: Uint32Array.of(0, line.length) },
+  labels: [
+    {
+      labels: labelsFromObject({ app: "a", trace: "1" }),
+      categories: { stream: app, structuredMetadata: metadata, parsed: none },
+    },
+  ],
+  warnings: [],
+};
+const points = { startNs: 1_795_000_000_000_000_000n, stepNs: 500_000_000n, count: 3 };
+const matrix: QueryResult = {
+  kind: "matrix",
+  points,
+  series: [{ labels: app, at: Uint32Array.of(0, 1), values: Float64Array.of(1, Number.NaN) }],
+  warnings: [],
+};
+const vector: QueryResult = {
+  kind: "vector",
+  atNs: points.startNs,
+  samples: [{ labels: app, value: 1e21 }],
+  warnings: [],
+};
+
+function makeApi(result: QueryResult | LogResult, changed: Partial<QueryTenantLimits> = {}) {
+  const plans: Plan[] = [];
+  const asked: unknown[] = [];
+  const backend: QueryBackend = {
+    query: async ({ plan }) => {
+      plans.push(plan);
+      return { result, stats };
+    },
+    streams: async (request) => {
+      asked.push(request);
+      return request.tenants.map((tenant) => ({
+        tenant,
+        texts: ['{app="a", env="x"}', '{app="b"}'],
+      }));
+    },
+  };
+  const frontend = new Frontend({
+    backend,
+    limitsOf: () => ({ ...limits, ...changed }),
+    clock: { nowMs: () => 1_795_000_000_000 },
+  });
+  const routes = queryRoutes(frontend, {
+    authEnabled: true,
+    noAuthTenant: "fake",
+    multiTenantQueries: true,
+    parquetAnswers: true,
+  });
+  const call = async (
+    path: string,
+    params: Record<string, string> | [string, string][],
+    headers: Record<string, string> = {},
+  ) => {
+    const route = routes.find((candidate) => match(candidate.path, path) !== undefined);
+    if (route === undefined) throw new Error(`no route for ${path}`);
+    const request: HttpRequest = {
+      method: "GET",
+      path,
+      variables: match(route.path, path) ?? {},
+      headers: { "x-scope-orgid": "t", ...headers },
+      params: new URLSearchParams(params),
+      body: new Uint8Array(0),
+      signal: new AbortController().signal,
+    };
+    return route.handler(request);
+  };
+  return { call, plans, asked };
+}
+
+function match(pattern: string, path: string): Record<string, string> | undefined {
+  const names = [...pattern.matchAll(/:(\w+)/g)].map((found) => found[1] as string);
+  const found = new RegExp(`^${pattern.replace(/:\w+/g, "([^/]+)")}$`).exec(path);
+  return found === null
+    ? undefined
+    : Object.fromEntries(names.map((name, i) => [name, found[i + 1] as string]));
+}
+
+const bodyOf = (response: HttpResponse) => JSON.parse(String(response.body));
+const error = (status: number, text: string) =>
+  expect.objectContaining({ status, message: expect.stringContaining(text) });
+
+describe("query_range", () => {
+  it("answers rows with all labels merged, and the reference's escapes", async () => {
+    const { call } = makeApi(logs);
+    const response = await call("/service/api/v1/query_range", { query: '{app="a"}' });
+    expect(bodyOf(response).data).toMatchObject({
+      resultType: "streams",
+      result: [{ stream: { app: "a", trace: "1" }, values: [["1795000000000000001", '<b> "x"']] }],
+      stats: {
+        summary: { totalBytesProcessed: 30, totalLinesProcessed: 3, linesProcessedPerSecond: 6 },
+      },
+    });
+    expect(String(response.body)).toContain("\\u003cb\\u003e");
+  });
+
+  it("keeps labels apart when asked to", async () => {
+    const { call } = makeApi(logs);
+    const headers = { "x-loki-response-encoding-flags": "other,categorize-labels" };
+    const { data } = bodyOf(
+      await call("/loki/api/v1/query_range", { query: '{app="a"}' }, headers),
+    );
+    expect(data.encodingFlags).toEqual(["categorize-labels"]);
+    expect(data.result).toEqual([
+      {
+        stream: { app: "a" },
+        values: [["1795000000000000001", '<b> "x"', { structuredMetadata: { trace: "1" } }]],
+      },
+    ]);
+  });
+
+  it("writes samples as seconds and text", async () => {
+    const { call } = makeApi(matrix);
+    const { data } = bodyOf(
+      await call("/loki/api/v1/query_range", { query: 'rate({app="a"}[1m])' }),
+    );
+    expect(data.result).toEqual([
+      {
+        metric: { app: "a" },
+        values: [
+          [1_795_000_000, "1"],
+          [1_795_000_000.5, "NaN"],
+        ],
+      },
+    ]);
+  });
+
+  it("answers in Parquet to who accepts only that", async () => {
+    const { call } = makeApi(logs);
+    const response = await call(
+      "/loki/api/v1/query_range",
+      { query: '{app="a"}' },
+      { accept: "application/vnd.apache.parquet" },
+    );
+    expect(response.headers).toEqual({ "content-type": "application/vnd.apache.parquet" });
+    const file = (response.body as Uint8Array).slice().buffer;
+    expect(await parquetReadObjects({ file })).toEqual([
+      { timestamp: new Date(1_795_000_000_000), labels: { app: "a", trace: "1" }, line: '<b> "x"' },
+    ]);
+  });
+
+  it.each([
+    [
+      { query: '{app="a"}', limit: "5001" },
+      {},
+      "max entries limit per query exceeded, limit > max_entries_limit_per_query (5001 > 5000)",
+    ],
+    [
+      { query: '{app="a"}', start: "0" },
+      {},
+      "the query time range exceeds the limit (query length: ",
+    ],
+    [
+      { query: 'rate({app="a"}[2h])' },
+      { maxRangeNs: 3_600_000_000_000n },
+      "[interval] value exceeds limit: [2h] > [1h]",
+    ],
+    [
+      { query: '{app="a"}' },
+      { requiredLabels: ["env"] },
+      "stream selector is missing required matchers [env], labels present in the query were [app]",
+    ],
+    [
+      { query: '{app="a"}' },
+      { minLabels: 2 },
+      "stream selector has less label matchers than required",
+    ],
+    [
+      { query: '{app="a", b="c"}' },
+      { maxMatchersPerQuery: 1 },
+      "max streams matchers per query exceeded, matchers-count > limit (2 > 1)",
+    ],
+    [{ query: '{app="a"} |~ "["' }, {}, "parse error"],
+  ])("refuses %j with %j", async (params, changed, text) => {
+    const { call } = makeApi(logs, changed);
+    await expect(
+      call("/loki/api/v1/query_range", params as Record<string, string>),
+    ).rejects.toEqual(error(400, text));
+  });
+
+  it("ends a graph with the second that its end lies in", async () => {
+    const { call, plans } = makeApi(matrix);
+    const params = {
+      query: 'rate({app="a"}[1m])',
+      start: "1794999940",
+      end: "1794999999.5",
+      step: "60",
+    };
+    await call("/loki/api/v1/query_range", params);
+    expect(plans[0]).toMatchObject({ points: { count: 2 } });
+  });
+
+  it("gives up after the time limit", async () => {
+    const hanging: QueryBackend = {
+      query: (_request, signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener("abort", () => reject(new SkaldError("cancelled", "stopped")));
+        }),
+      streams: async () => [],
+    };
+    const frontend = new Frontend({
+      backend: hanging,
+      limitsOf: () => ({ ...limits, timeoutMs: 1 }),
+      clock: { nowMs: () => 0 },
+    });
+    const params = {
+      query: '{app="a"}',
+      startNs: 0n,
+      endNs: 1n,
+      stepNs: 1n,
+      intervalNs: 0n,
+      limit: 1,
+      direction: "forward" as const,
+    };
+    await expect(frontend.queryRange(["t"], params, new AbortController().signal)).rejects.toEqual(
+      error(504, "request timed out"),
+    );
+  });
+});
+
+describe("query", () => {
+  it("writes numbers without an exponent", async () => {
+    const { call } = makeApi(vector);
+    const { data } = bodyOf(await call("/service/api/v1/query", { query: "vector(1)" }));
+    expect(data).toMatchObject({
+      resultType: "vector",
+      result: [{ metric: { app: "a" }, value: [1_795_000_000, "1000000000000000000000"] }],
+    });
+  });
+
+  it("refuses log queries", async () => {
+    const { call } = makeApi(logs);
+    await expect(call("/loki/api/v1/query", { query: '{app="a"}' })).rejects.toEqual(
+      error(400, "log queries are not supported as an instant query type"),
+    );
+  });
+});
+
+describe("labels, values and series", () => {
+  it.each([
+    ["/service/api/v1/labels", ["app", "env"]],
+    ["/loki/api/v1/label", ["app", "env"]],
+    ["/api/prom/label", ["app", "env"]],
+    ["/service/api/v1/label/app/values", ["a", "b"]],
+    ["/api/legacy/label/env/values", ["x"]],
+    ["/loki/api/v1/label/nope/values", []],
+  ])("%s", async (path, data) => {
+    const { call } = makeApi(logs);
+    expect(bodyOf(await call(path, {}))).toEqual({ status: "success", data });
+  });
+
+  it("adds the tenant to streams of several tenants", async () => {
+    const { call } = makeApi(logs);
+    const headers = { "x-scope-orgid": "t2|t1" };
+    expect(bodyOf(await call("/loki/api/v1/labels", {}, headers)).data).toEqual([
+      "__tenant_id__",
+      "app",
+      "env",
+    ]);
+    expect(bodyOf(await call("/loki/api/v1/label/__tenant_id__/values", {}, headers)).data).toEqual(
+      ["t1", "t2"],
+    );
+    expect(
+      bodyOf(await call("/loki/api/v1/series", { "match[]": '{app="b"}' }, headers)).data,
+    ).toContainEqual({
+      __tenant_id__: "t1",
+      app: "b",
+    });
+  });
+
+  it("needs a selector for series, and takes `{}` only alone", async () => {
+    const { call, asked } = makeApi(logs);
+    await expect(call("/loki/api/v1/series", {})).rejects.toEqual(error(400, "match[]"));
+    await expect(
+      call("/loki/api/v1/series", [
+        ["match[]", "{}"],
+        ["match[]", '{a="b"}'],
+      ]),
+    ).rejects.toEqual(error(400, "0 matchers in group: {}"));
+    await call("/loki/api/v1/series", { match: "{}" });
+    expect(asked).toMatchObject([{ selectors: [] }]);
+  });
+
+  it.each(['{app="a"} |= "x"', 'rate({a="b"}[1m])'])("takes only matchers: %s", async (query) => {
+    const { call } = makeApi(logs);
+    await expect(call("/loki/api/v1/labels", { query })).rejects.toEqual(
+      error(400, "only label matchers are supported"),
+    );
+  });
+});
+
+describe("format_query", () => {
+  it("answers the pretty form or what is wrong", async () => {
+    const { call } = makeApi(logs);
+    expect(bodyOf(await call("/loki/api/v1/format_query", { query: '{a=   "b"}|="x"' }))).toEqual({
+      status: "success",
+      data: '{a="b"} |= "x"',
+    });
+    const bad = await call("/service/api/v1/format_query", { query: "{" });
+    expect(bad.status).toBe(400);
+    expect(bodyOf(bad)).toMatchObject({
+      status: "invalid-query",
+      error: expect.stringContaining("parse error"),
+    });
+  });
+});
