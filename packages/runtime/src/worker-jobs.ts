@@ -39,10 +39,12 @@ export function serveJobs(handlers: Readonly<Record<string, JobHandler>>): void 
         reply = { id, error: describe(error) };
       }
       try {
-      port.postMessage(reply, [...new Set(transfer)]);
-    } catch (error) {
-      port.postMessage({ id, error: describe(error) });
-    }
+        // A buffer moves once; empty ones are shared constants, cheaper to copy than to lose.
+        const moved = new Set(transfer.filter((buffer) => buffer.byteLength > 0));
+        port.postMessage(reply, [...moved]);
+      } catch (error) {
+        port.postMessage({ id, error: describe(error) });
+      }
     },
   );
 }
