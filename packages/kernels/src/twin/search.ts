@@ -17,15 +17,15 @@ export function selectContains(
   const wanted = options.ignoreCase ? foldCase(needle, 0, needle.length) : needle;
   const haystack =
     options.ignoreCase && count > 0 ? foldSelected(bytes, offsets, selection) : bytes;
-  const text = Buffer.from(haystack.buffer, haystack.byteOffset, haystack.byteLength);
+  const find = finderOf(haystack);
   let kept = 0;
   let hit = -1;
   for (let i = 0; i < count; i++) {
     const row = selected[i]!;
     if (row >= rows) continue;
-    const end = Math.min(offsets[row + 1]!, text.length);
+    const end = Math.min(offsets[row + 1]!, haystack.length);
     const start = Math.min(offsets[row]!, end);
-    if (hit < start && needle.length > 0) hit = nextHit(text, wanted, start);
+    if (hit < start && needle.length > 0) hit = find(wanted, start);
     // A hit that begins in the row may reach over its end; the next one is looked for at the next row then.
     const found = needle.length === 0 || hit + wanted.length <= end;
     if (found !== options.negate) selected[kept++] = row;
@@ -35,15 +35,34 @@ export function selectContains(
 
 /** Position of the needle at or after `from`, -1 when there is none; an empty needle is found at once. */
 export function indexOfBytes(bytes: Uint8Array, needle: Uint8Array, from = 0): number {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).indexOf(needle, from);
+  if (needle.length === 0) return Math.min(from, bytes.length);
+  const hit = finderOf(bytes)(needle, from);
+  return hit === nowhere ? -1 : hit;
 }
 
-/** Positions behind any text. */
+/** A position behind any text. */
 const nowhere = Number.MAX_SAFE_INTEGER;
 
-function nextHit(text: Buffer, needle: Uint8Array, from: number): number {
-  const hit = text.indexOf(needle, from);
-  return hit < 0 ? nowhere : hit;
+/** Finds needles in the bytes, by Node's Buffer or, in a browser, by hand. */
+function finderOf(bytes: Uint8Array): (needle: Uint8Array, from: number) => number {
+  if (typeof Buffer === "undefined") return (needle, from) => findPlain(bytes, needle, from);
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return (needle, from) => {
+    const hit = text.indexOf(needle, from);
+    return hit < 0 ? nowhere : hit;
+  };
+}
+
+/** The same as Buffer.indexOf for a needle that is not empty; `nowhere` when it is not found. */
+export function findPlain(bytes: Uint8Array, needle: Uint8Array, from: number): number {
+  const last = bytes.length - needle.length;
+  let hit = bytes.indexOf(needle[0]!, from);
+  for (; hit >= 0 && hit <= last; hit = bytes.indexOf(needle[0]!, hit + 1)) {
+    let i = 1;
+    while (i < needle.length && bytes[hit + i] === needle[i]) i++;
+    if (i === needle.length) return hit;
+  }
+  return nowhere;
 }
 
 /** A copy of the bytes in which those of the selected rows are folded. */

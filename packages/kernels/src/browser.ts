@@ -1,0 +1,37 @@
+/**
+ * The face of the package where there is no Node: the twins under the same names. What a browser does with it is to
+ * read lines and names of levels, so nothing is compiled there.
+ */
+import { twin } from "./twin/twin.js";
+
+export { crc32ByTable as crc32 } from "./crc32-table.js";
+export {
+  type FieldColumns,
+  fieldColumns,
+  fieldKind,
+  fieldStatus,
+  type JsonFieldOptions,
+  type LogfmtFieldOptions,
+} from "./field-columns.js";
+export { KernelError, type KernelErrorCode } from "./kernel-error.js";
+export type { Kernels } from "./kernels.js";
+export { scanLegacyJsonPush } from "./legacy-json-push.js";
+export { type LevelOptions, levelCode, normaliseLevel } from "./level-names.js";
+export { noTimestampSeconds } from "./push-time.js";
+export type { RawPush, RawPushLimits } from "./raw-push.js";
+export { type ContainsOptions, type Selection, selectAll } from "./selection.js";
+
+/** Which form of the kernels this thread runs. */
+export const kernelForm = twin.form;
+
+export const {
+  decodeSnappy,
+  decodeSnappyProtobufPush,
+  scanJsonPush,
+  detectLevels,
+  selectContains,
+  indexOfBytes,
+  scanJsonFields,
+  scanLogfmtFields,
+  hashRows,
+} = twin;
