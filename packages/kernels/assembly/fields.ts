@@ -13,6 +13,8 @@ let row: usize = 0;
 /** One bit per wanted name: all of them, and those found in the row. */
 export let allFields: u32 = 0;
 export let found: u32 = 0;
+/** Bit n says that a name is n bytes long; bit 31 stands for all longer ones. */
+let nameLengths: u32 = 0;
 
 export const ABSENT: u32 = 0;
 export const TEXT: u32 = 1;
@@ -47,6 +49,17 @@ export function openFields(
   const count = load<u32>(names);
   allFields = <u32>((<u64>1 << count) - 1);
   memory.fill(kinds, 0, stride * count);
+  nameLengths = 0;
+  for (let field: u32 = 0; field < count; field++) {
+    nameLengths |= 1 << min(load<u32>(names + (<usize>field << 3), 8), 31);
+  }
+}
+
+/** False when no wanted name is this long, or a byte longer: most keys need not be compared. */
+// @ts-ignore: decorator
+@inline
+export function isWantedLength(length: u32): bool {
+  return ((nameLengths >> min(length, 30)) & 3) != 0;
 }
 
 export function openRow(index: u32): void {
