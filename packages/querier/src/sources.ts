@@ -12,7 +12,7 @@ export interface PlannedSource {
   readonly exclusions: Exclusions;
 }
 
-/** Orders sources by arrival: segments by their ids, which ascend with time, then heads. */
+/** Orders sources by arrival, as far as it shows: segments by the time of their first row, then heads. */
 export function orderSources(
   ingester: readonly SourceRef[],
   store: readonly SourceRef[],
@@ -21,9 +21,14 @@ export function orderSources(
     ...ingester.map((ref) => ({ ref, side: "ingester" as const })),
     ...store.map((ref) => ({ ref, side: "store" as const })),
   ];
-  const rank = (ref: SourceRef) => `${ref.kind === "head" ? "h" : "a"}${ref.id}`;
-  planned.sort((a, b) => (rank(a.ref) < rank(b.ref) ? -1 : 1));
+  planned.sort((a, b) => compareArrival(a.ref, b.ref));
   return planned.map((source, sequence) => ({ ...source, sequence, exclusions: noExclusions }));
+}
+
+function compareArrival(a: SourceRef, b: SourceRef): number {
+  if (a.kind !== b.kind) return a.kind === "head" ? 1 : -1;
+  if (a.minNs !== b.minNs) return a.minNs < b.minNs ? -1 : 1;
+  return a.id < b.id ? -1 : 1;
 }
 
 /**

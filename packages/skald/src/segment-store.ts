@@ -1,16 +1,15 @@
 import type { SegmentStore } from "@skald/ingester";
-import type { SegmentRef } from "@skald/model";
+
 import { type ObjectStore, segmentKey } from "@skald/storage";
 
 /** The object store as the ingester uploads to it: by segment, under the keys of keys.ts. */
 export function segmentStore(store: ObjectStore): SegmentStore {
-  const keyOf = (ref: SegmentRef) => segmentKey(ref.tenant, ref.id);
   return {
     put: async (ref, path, options) => {
-      await store.putFile(keyOf(ref), path, { ...options, ifAbsent: true });
+      await store.putFile(segmentKey(ref), path, { ...options, ifAbsent: true });
     },
     has: async (ref, { signal }) => {
-      const key = keyOf(ref);
+      const key = segmentKey(ref);
       for await (const found of store.list(key, { signal })) {
         if (found.key === key) return found.sizeBytes === ref.sizeBytes;
       }

@@ -3,63 +3,46 @@ import { dayNs, floorDiv, invalidArgument } from "@skald/model";
 /**
  * Every key of the object store is made and parsed here.
  *
- *     tenant=<tenant>/date=2026-11-20/20261120-101500123456789-105959999999999-<unique>.parquet
+ *     tenant=<tenant>/date=2026-11-20/101500123456789-105959999999999-<id>.parquet
  *
- * The two directories are what DuckDB and others know as hive partitions. The id of a segment begins with its day and
- * the times of day of its first and last row, each as HHMMSS and nine digits of ns: ids sort by time, and a listing
- * alone tells which segments a query can skip.
+ * The two directories are what DuckDB and others know as hive partitions. The name begins with the times of day of the
+ * first and last row, each as HHMMSS and nine digits of ns: names sort by time, and a listing alone tells which
+ * segments a query can skip. The id is the one that the segment has on the ingester's disk.
  */
 export interface SegmentKey {
   readonly tenant: string;
+  /** Letters, digits, `_`, `-` and `.`, at most 200. */
   readonly id: string;
-  /** ns since the epoch, inclusive */
+  /** ns since the epoch, inclusive; both in one UTC day */
   readonly minNs: bigint;
   readonly maxNs: bigint;
 }
 
-/** Id of a segment; `unique` tells it from all others of the same times: letters, digits and `_`, at most 64. */
-export function segmentId(times: { minNs: bigint; maxNs: bigint }, unique: string): string {
-  if (!/^[A-Za-z0-9_]{1,64}$/.test(unique)) {
-    throw invalidArgument(`segment id part ${JSON.stringify(unique)} is not letters, digits and _`);
-  }
-  const { minNs, maxNs } = times;
+const idForm = /^[A-Za-z0-9_.-]{1,200}$/;
+
+export function segmentKey({ tenant, id, minNs, maxNs }: SegmentKey): string {
+  if (!idForm.test(id)) throw invalidArgument(`segment id ${JSON.stringify(id)} is not valid`);
   const day = floorDiv(minNs, dayNs);
   if (floorDiv(maxNs, dayNs) !== day || maxNs < minNs) {
     throw new Error(`a segment cannot reach from ${minNs} to ${maxNs}`);
   }
-  const date = dateOf(day).replaceAll("-", "");
-  return `${date}-${timeOfDay(minNs - day * dayNs)}-${timeOfDay(maxNs - day * dayNs)}-${unique}`;
-}
-
-/** The times in a segment id; undefined when it is none. */
-export function parseSegmentId(id: string): { minNs: bigint; maxNs: bigint } | undefined {
-  const match = /^(\d{4})(\d{2})(\d{2})-(\d{15})-(\d{15})-[A-Za-z0-9_]{1,64}$/.exec(id);
-  if (match === null) return undefined;
-  const [, year, month, day, min, max] = match;
-  const date = `${year}-${month}-${day}`;
-  const baseNs = parseDate(date);
-  const minTime = parseTimeOfDay(min as string);
-  const maxTime = parseTimeOfDay(max as string);
-  if (baseNs === undefined || minTime === undefined || maxTime === undefined) return undefined;
-  return minTime > maxTime ? undefined : { minNs: baseNs + minTime, maxNs: baseNs + maxTime };
-}
-
-export function segmentKey(tenant: string, id: string): string {
-  const times = parseSegmentId(id);
-  if (times === undefined) throw invalidArgument(`segment id ${JSON.stringify(id)} is not valid`);
-  return `${dayPrefix(tenant, times.minNs)}${id}.parquet`;
+  const times = `${timeOfDay(minNs - day * dayNs)}-${timeOfDay(maxNs - day * dayNs)}`;
+  return `${dayPrefix(tenant, minNs)}${times}-${id}.parquet`;
 }
 
 /** What a key says of its segment; undefined for any other object. */
 export function parseSegmentKey(key: string): SegmentKey | undefined {
-  const match = /^tenant=([^/]+)\/date=(\d{4}-\d{2}-\d{2})\/([^/]+)\.parquet$/.exec(key);
+  const match =
+    /^tenant=([^/]+)\/date=(\d{4}-\d{2}-\d{2})\/(\d{15})-(\d{15})-([^/]+)\.parquet$/.exec(key);
   if (match === null) return undefined;
-  const [, escaped = "", date = "", id = ""] = match;
+  const [, escaped = "", date = "", min = "", max = "", id = ""] = match;
   const tenant = unescapeTenant(escaped);
-  const times = parseSegmentId(id);
-  if (tenant === undefined || times === undefined) return undefined;
-  if (dateOf(floorDiv(times.minNs, dayNs)) !== date) return undefined;
-  return { tenant, id, ...times };
+  const baseNs = parseDate(date);
+  const minTime = parseTimeOfDay(min);
+  const maxTime = parseTimeOfDay(max);
+  if (tenant === undefined || baseNs === undefined || !idForm.test(id)) return undefined;
+  if (minTime === undefined || maxTime === undefined || minTime > maxTime) return undefined;
+  return { tenant, id, minNs: baseNs + minTime, maxNs: baseNs + maxTime };
 }
 
 /** Prefix of all keys of a tenant. */

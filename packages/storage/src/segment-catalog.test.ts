@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { segmentId, segmentKey } from "./keys.js";
+import { segmentKey } from "./keys.js";
 import { MemoryStore } from "./memory-store.js";
 import { SegmentCatalog } from "./segment-catalog.js";
 
@@ -13,7 +13,7 @@ describe("SegmentCatalog", () => {
     const store = new MemoryStore();
     let nowMs = 0;
     for (const [i, [minNs, maxNs]] of spans.entries()) {
-      await store.put(segmentKey("t", segmentId({ minNs, maxNs }, `s${i}`)), new Uint8Array(3), {
+      await store.put(segmentKey({ tenant: "t", id: `s${i}`, minNs, maxNs }), new Uint8Array(3), {
         signal,
       });
     }
@@ -44,12 +44,10 @@ describe("SegmentCatalog", () => {
     const { store, catalog, pass } = await catalogOf([]);
     const request = { tenant: "t", fromNs: start, toNs: start + hourNs, signal };
     expect(await catalog.list(request)).toEqual([]);
-    const id = segmentId({ minNs: start, maxNs: start + 1n }, "late");
-    await store.put(segmentKey("t", id), new Uint8Array(5), { signal });
+    const late = { tenant: "t", id: "late", minNs: start, maxNs: start + 1n };
+    await store.put(segmentKey(late), new Uint8Array(5), { signal });
     expect(await catalog.list(request)).toEqual([]);
     pass(10_000);
-    expect(await catalog.list(request)).toMatchObject([
-      { id, sizeBytes: 5, minNs: start, maxNs: start + 1n },
-    ]);
+    expect(await catalog.list(request)).toMatchObject([{ ...late, sizeBytes: 5 }]);
   });
 });
