@@ -11,7 +11,7 @@ const start = 20_000n * dayNs;
 describe("SegmentCatalog", () => {
   async function catalogOf(spans: readonly (readonly [bigint, bigint])[]) {
     const store = new MemoryStore();
-    let nowMs = 0;
+    let nowMs = 1_000_000;
     for (const [i, [minNs, maxNs]] of spans.entries()) {
       await store.put(segmentKey({ tenant: "t", id: `s${i}`, minNs, maxNs }), new Uint8Array(3), {
         signal,
