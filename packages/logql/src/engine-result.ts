@@ -1,5 +1,5 @@
 import { compareLabels } from "@skald/model";
-import { tooManySeries } from "./metric-scan-series.js";
+import { partialSeriesWarning, tooManySeries } from "./metric-scan-series.js";
 import type { MetricPlan, PlanNode } from "./plan.js";
 import type { MatrixSeries, QueryResult, SeriesMatrix, VectorSample } from "./result.js";
 
@@ -14,9 +14,7 @@ export function resultOfMatrix(plan: MetricPlan, matrix: SeriesMatrix): QueryRes
   if (order.length > limits.maxSeries) {
     if (limits.onTooManySeries === "fail") throw tooManySeries(limits.maxSeries);
     order.length = limits.maxSeries;
-    warnings.push(
-      `maximum number of series (${limits.maxSeries}) reached for a single query; returning partial results`,
-    );
+    warnings.push(partialSeriesWarning(limits.maxSeries));
   }
   if (instant) {
     const samples = order.map((s) => sampleOf(matrix, s));

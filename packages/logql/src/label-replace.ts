@@ -6,7 +6,6 @@ import {
   labelValue,
   makeLabels,
 } from "@skald/model";
-import { RE2JS } from "re2js";
 import type { LabelReplaceNode } from "./plan.js";
 import type { SeriesMatrix } from "./result.js";
 
@@ -19,24 +18,32 @@ export function replaceLabels(node: LabelReplaceNode, input: SeriesMatrix): Seri
   return mergeEqualSeries({ ...input, labels: input.labels.map(replace) });
 }
 
-export function compileLabelReplace(node: LabelReplaceNode): (labels: Labels) => Labels {
-  compileRegex(node.regex, { anchored: true });
-  const regex = RE2JS.compile(`^(?s:${node.regex})$`);
+function compileLabelReplace(node: LabelReplaceNode): (labels: Labels) => Labels {
+  const regex = compileRegex(node.regex, { anchored: true });
+  const names = ["", ...regex.groupNames];
   const parts = parseTemplate(node.replacement);
   const { destination, source } = node;
   return (labels) => {
-    const matcher = regex.matcher(labelValue(labels, source));
-    if (!matcher.find()) return labels;
-    const names = regex.namedGroups();
-    const groups = matcher.groupCount();
-    const value = parts.map((part) => {
-      if (part.kind === "text") return part.text;
-      const group = /^\d+$/.test(part.name) ? Number(part.name) : names[part.name];
-      return group === undefined || group > groups ? "" : (matcher.group(group) ?? "");
-    });
+    const text = labelValue(labels, source);
+    const match = regex.exec(text);
+    if (match === undefined) return labels;
+    const groups = [text, ...match.groups];
+    const value = parts.map((part) =>
+      part.kind === "text" ? part.text : groupText(part.name, groups, names),
+    );
     const pairs = labels.names.map((name, i) => [name, labels.values[i] as string] as const);
     return makeLabels([...pairs, [destination, value.join("")]]);
   };
+}
+
+/** The text of a group by number (0 is the whole match) or by name; empty when there is none. */
+function groupText(
+  name: string,
+  groups: readonly (string | undefined)[],
+  names: readonly string[],
+): string {
+  if (/^\d+$/.test(name)) return groups[Number(name)] ?? "";
+  return groups.find((text, i) => names[i] === name && text !== undefined) ?? "";
 }
 
 type TemplatePart =

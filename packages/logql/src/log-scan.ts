@@ -1,5 +1,7 @@
 import type { Block, BytesColumn } from "@skald/model";
+import { LogQueryScan } from "./log-scan-run.js";
 import type { ColumnNeeds, RunSelection, StreamLabels } from "./metric-scan.js";
+import type { LogPlan } from "./plan.js";
 import type { RowLabels } from "./result.js";
 
 /**
@@ -36,4 +38,9 @@ export interface LogPartial {
   readonly labels: readonly RowLabels[];
   /** True when rows worse than the last one were left out. */
   readonly truncated: boolean;
+}
+
+/** Starts a scan of a log query: compiles its pipeline. Throws invalid_argument when a stage cannot be built. */
+export function startLogScan(plan: LogPlan): LogScan {
+  return new LogQueryScan(plan);
 }

@@ -28,6 +28,11 @@ export function tooManySeries(limit: number): Error {
   );
 }
 
+/** The warning of an answer that holds only the first series. */
+export function partialSeriesWarning(limit: number): string {
+  return `maximum number of series (${limit}) reached for a single query; returning partial results`;
+}
+
 /** The labels that a grouping leaves; without a grouping all. */
 export function groupLabels(labels: Labels, grouping: Grouping | undefined): Labels {
   if (grouping === undefined) return labels;

@@ -1,5 +1,6 @@
 import type { Block, Labels } from "@skald/model";
-import type { LeafMode } from "./plan.js";
+import { LeafScan } from "./metric-scan-leaf.js";
+import type { LeafMode, LeafPlan } from "./plan.js";
 
 /**
  * Labels of the streams of one source by stream number. Its identity stands for the source: give the same function
@@ -52,7 +53,7 @@ export interface MetricScan {
    * given to `addBlock`. A run of which rows are excluded must not be offered.
    */
   addRun(streams: StreamLabels, block: BlockHeader, run: RunHeader): boolean;
-  /** Adds the selected rows that lie in the leaf's time range. */
+  /** Adds the selected rows that lie in a window and in the leaf's time range. The caller selects streams. */
   addBlock(block: Block, streams: StreamLabels, selection: RunSelection): void;
   /** What was accumulated; the scan cannot be used afterwards. */
   finish(): MetricPartial;
@@ -73,7 +74,7 @@ export interface MetricPartial {
   readonly count: Float64Array;
   /** bytes, sum, least, greatest, mean, or the value; empty in mode `count`. */
   readonly value: Float64Array;
-  /** Modes first, last and samples: ns since the leaf's `toNs`; moments: sum of squared differences from the mean. */
+  /** Modes first, last and samples: ns since `lastWindowEnd`; moments: sum of squared differences from the mean. */
   readonly extra: Float64Array;
 }
 
@@ -81,4 +82,9 @@ export interface MetricPartial {
 export function transferablesOf(partial: MetricPartial): ArrayBuffer[] {
   const columns = [partial.start, partial.bucket, partial.count, partial.value, partial.extra];
   return columns.map((column) => column.buffer as ArrayBuffer);
+}
+
+/** Starts a scan of one leaf: compiles its pipeline. Throws invalid_argument when a stage cannot be built. */
+export function startMetricScan(leaf: LeafPlan): MetricScan {
+  return new LeafScan(leaf);
 }

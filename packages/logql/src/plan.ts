@@ -50,12 +50,13 @@ export const defaultQueryLimits: QueryLimits = {
 /** How a query is answered: plain data that survives a structured clone. */
 export type Plan = LogPlan | MetricPlan;
 
-/** Rows in the range [fromNs, toNs). */
+/** Rows in the range [fromNs, toNs) of streams in the shard. */
 export interface LogPlan {
   readonly kind: "log";
   readonly log: LogExpr;
   readonly fromNs: bigint;
   readonly toNs: bigint;
+  readonly shard?: Shard;
   readonly limit: number;
   readonly direction: Direction;
   readonly intervalNs: bigint;
@@ -119,8 +120,9 @@ export type LeafMode =
   | "samples";
 
 /**
- * One range aggregation over log rows. At the point t its window is (t - offset - range, t - offset], so rows in
- * (fromNs, toNs] matter. `op` decides the result, `mode` what is kept of the rows.
+ * One range aggregation over log rows. At the point t its window is (t - offset - range, t - offset]. Rows in
+ * (fromNs, toNs] of streams in the shard are counted: all that are in a window, or a part of them (see split.ts).
+ * `op` decides the result, `mode` what is kept of the rows.
  */
 export interface LeafPlan {
   readonly id: number;
@@ -144,9 +146,21 @@ export interface LeafPlan {
   readonly fromNs: bigint;
   /** inclusive */
   readonly toNs: bigint;
+  readonly shard?: Shard;
   readonly points: Points;
   readonly maxSeries: number;
   readonly maxCells: number;
+}
+
+/** A part of all streams: those whose hash is `index` modulo `count`; see `isInShard`. */
+export interface Shard {
+  readonly index: number;
+  readonly count: number;
+}
+
+/** ns since the epoch; what the times of a MetricPartial are counted from. */
+export function lastWindowEnd({ points, offsetNs }: LeafPlan): bigint {
+  return points.startNs + points.stepNs * BigInt(points.count - 1) - offsetNs;
 }
 
 /** Plans a checked query. Throws invalid_argument for what no plan can answer. */

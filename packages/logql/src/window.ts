@@ -1,7 +1,12 @@
 import { floorDiv } from "@skald/model";
 
-/** The part of a leaf that decides its windows: points t, and windows (t - offset - range, t - offset]. */
+/**
+ * The part of a leaf that decides its windows: points t, and windows (t - offset - range, t - offset]. Only times in
+ * (fromNs, toNs] are in a bucket: a leaf that is scanned in parts has the same windows in each part.
+ */
 export interface WindowSpec {
+  readonly fromNs: bigint;
+  readonly toNs: bigint;
   readonly points: {
     readonly startNs: bigint;
     readonly stepNs: bigint;
@@ -13,27 +18,33 @@ export interface WindowSpec {
 
 /**
  * Time cut at the edges of all windows of a leaf into buckets, numbered upwards, so that every window is a run of
- * whole buckets.
+ * whole buckets. There are at most four buckets per point.
  *
- * Windows begin every step at L + k * step, where L is the begin of the first. Their ends lie `rest` = range mod step
- * behind such a begin. With rest 0 a bucket is one step long; else each step has two buckets: up to the end of a
- * window, and behind it.
+ * Long windows: the last begins before the first ends. A bucket lies between two begins, one between the last begin
+ * and the first end, and one between two ends; the window of point p has the buckets p .. points - 1 + p.
+ *
+ * Short windows: begins lie at L + k * step, where L is the begin of the first, and ends lie `rest` = range mod step
+ * behind a begin. With rest 0 a bucket is one step long; else a step has two buckets, cut at the end.
  */
 export class WindowGrid {
   readonly bucketCount: number;
-  /** Begin of the first window, ns since the epoch: exclusive. */
-  readonly #lowNs: bigint;
-  readonly #stepNs: bigint;
+  readonly #spec: WindowSpec;
+  readonly #isLong: boolean;
+  /** Begin and end of the first window, ns since the epoch. */
+  readonly #firstBegin: bigint;
+  readonly #firstEnd: bigint;
   readonly #rest: bigint;
   /** Whole steps in the range. */
   readonly #steps: number;
 
-  constructor({ points, rangeNs, offsetNs }: WindowSpec) {
-    const stepNs = points.count === 1 ? rangeNs : points.stepNs;
-    this.#stepNs = stepNs > 0n ? stepNs : 1n;
-    this.#lowNs = points.startNs - offsetNs - rangeNs;
-    this.#rest = rangeNs % this.#stepNs;
-    this.#steps = Number(rangeNs / this.#stepNs);
+  constructor(spec: WindowSpec) {
+    const { points, rangeNs, offsetNs } = spec;
+    this.#spec = spec;
+    this.#firstEnd = points.startNs - offsetNs;
+    this.#firstBegin = this.#firstEnd - rangeNs;
+    this.#isLong = rangeNs === 0n || rangeNs > points.stepNs * BigInt(points.count - 1);
+    this.#rest = this.#isLong ? 0n : rangeNs % points.stepNs;
+    this.#steps = this.#isLong ? 0 : Number(rangeNs / points.stepNs);
     this.bucketCount = rangeNs === 0n ? 0 : this.lastBucket(points.count - 1) + 1;
   }
 
@@ -41,45 +52,73 @@ export class WindowGrid {
     return this.#rest === 0n ? point : 2 * point;
   }
 
-  /** Inclusive; below the first when the range is 0. */
+  /** Inclusive. */
   lastBucket(point: number): number {
+    if (this.#isLong) return this.#spec.points.count - 1 + point;
     return this.#rest === 0n ? point + this.#steps - 1 : 2 * (point + this.#steps);
   }
 
   /** A cursor over the times of a block. */
   cursor(baseNs: bigint): BucketCursor {
-    return new BucketCursor(this.#placement(baseNs));
+    const from = Number(this.#spec.fromNs - baseNs);
+    const to = Number(this.#spec.toNs - baseNs);
+    const locate = this.#isLong ? this.#locateLong(baseNs) : this.#locateShort(baseNs);
+    return new BucketCursor({ locate, from, to, bucketCount: this.bucketCount });
   }
 
-  /** Distances are counted from the edge next to the base, which keeps them exact however long a step is. */
-  #placement(baseNs: bigint): Placement {
-    const distance = baseNs - this.#lowNs;
-    let period = floorDiv(distance, this.#stepNs);
-    let sinceEdge = distance - period * this.#stepNs;
-    if (sinceEdge * 2n > this.#stepNs) {
+  #locateLong(baseNs: bigint): Locate {
+    const { stepNs, count } = this.#spec.points;
+    const step = Number(stepNs);
+    const firstBegin = Number(this.#firstBegin - baseNs);
+    const lastBegin = Number(this.#firstBegin + stepNs * BigInt(count - 1) - baseNs);
+    const firstEnd = Number(this.#firstEnd - baseNs);
+    return (time, set) => {
+      if (time <= lastBegin) {
+        const steps = Math.ceil((time - firstBegin) / step) - 1;
+        set(steps, firstBegin + steps * step, firstBegin + (steps + 1) * step);
+      } else if (time <= firstEnd) {
+        set(count - 1, lastBegin, firstEnd);
+      } else {
+        const steps = Math.ceil((time - firstEnd) / step) - 1;
+        set(count + steps, firstEnd + steps * step, firstEnd + (steps + 1) * step);
+      }
+    };
+  }
+
+  /** Distances are counted from the begin next to the base, which keeps them exact however long a step is. */
+  #locateShort(baseNs: bigint): Locate {
+    const { stepNs } = this.#spec.points;
+    const distance = baseNs - this.#firstBegin;
+    let period = floorDiv(distance, stepNs);
+    let sinceEdge = distance - period * stepNs;
+    if (sinceEdge * 2n > stepNs) {
       period += 1n;
-      sinceEdge -= this.#stepNs;
+      sinceEdge -= stepNs;
     }
-    return {
-      period: Number(period),
-      sinceEdge: Number(sinceEdge),
-      step: Number(this.#stepNs),
-      rest: Number(this.#rest),
-      usesTail: this.#steps > 0,
-      bucketCount: this.bucketCount,
+    const step = Number(stepNs);
+    const first = Number(period);
+    const edge = -Number(sinceEdge);
+    const rest = Number(this.#rest);
+    const gap = this.#steps === 0;
+    return (time, set) => {
+      const steps = Math.ceil((time - edge) / step) - 1;
+      const begin = edge + steps * step;
+      const end = begin + rest;
+      if (rest === 0) set(first + steps, begin, begin + step);
+      else if (time <= end) set(2 * (first + steps), begin, end);
+      else set(gap ? -1 : 2 * (first + steps) + 1, end, begin + step);
     };
   }
 }
 
+/** Sets the bucket of a time and the borders (low, high] of the bucket; all times in ns since the base of a block. */
+type Locate = (time: number, set: (bucket: number, low: number, high: number) => void) => void;
+
 interface Placement {
-  /** Number of the step that begins at the edge. */
-  readonly period: number;
-  /** ns from the edge to the base of the block; negative when the edge is behind the base. */
-  readonly sinceEdge: number;
-  readonly step: number;
-  readonly rest: number;
-  /** False when windows do not touch: what lies between two is then in no bucket. */
-  readonly usesTail: boolean;
+  readonly locate: Locate;
+  /** Times outside (from, to] are in no bucket. */
+  readonly from: number;
+  readonly to: number;
   readonly bucketCount: number;
 }
 
@@ -98,27 +137,27 @@ export class BucketCursor {
 
   /** Moves to the bucket of a time given in ns since the base. */
   seek(time: number): void {
-    const { period, sinceEdge, step, rest, usesTail, bucketCount } = this.#placement;
-    const steps = Math.ceil((time + sinceEdge) / step) - 1;
-    this.low = steps * step - sinceEdge;
-    this.high = this.low + step;
-    let bucket = period + steps;
-    if (rest !== 0) {
-      const end = this.low + rest;
-      bucket *= 2;
-      if (time <= end) {
-        this.high = end;
-      } else {
-        this.low = end;
-        bucket = usesTail ? bucket + 1 : -1;
-      }
-    }
-    this.bucket = bucket >= 0 && bucket < bucketCount ? bucket : -1;
+    const { from, to, locate } = this.#placement;
+    if (time <= from) this.#set(-1, Number.NEGATIVE_INFINITY, from);
+    else if (time > to) this.#set(-1, to, Number.POSITIVE_INFINITY);
+    else locate(time, this.#setWithin);
   }
 
   /** Moves to the bucket of `first`; true when `last` shares it. */
   covers(first: number, last: number): boolean {
     this.seek(first);
     return last <= this.high;
+  }
+
+  readonly #setWithin = (bucket: number, low: number, high: number): void => {
+    const { from, to, bucketCount } = this.#placement;
+    const isKnown = bucket >= 0 && bucket < bucketCount;
+    this.#set(isKnown ? bucket : -1, Math.max(low, from), Math.min(high, to));
+  };
+
+  #set(bucket: number, low: number, high: number): void {
+    this.bucket = bucket;
+    this.low = low;
+    this.high = high;
   }
 }

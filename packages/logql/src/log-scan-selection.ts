@@ -1,0 +1,81 @@
+import type { Block } from "@skald/model";
+import type { RunSelection } from "./metric-scan.js";
+import { forEachSegment } from "./metric-scan-rows.js";
+import type { RowSelection } from "./pipeline.js";
+import type { LogPlan } from "./plan.js";
+
+/** Chooses the rows of a block that a log query has to look at. */
+export class LogSelection {
+  /** True when the last call left out rows because enough better ones are known. */
+  leftOut = false;
+  readonly #plan: LogPlan;
+  /** Given when every row survives the pipeline: more rows than this are never needed of a block. */
+  readonly #limit: number | undefined;
+  #rows = new Uint32Array(0);
+
+  constructor(plan: LogPlan, limit: number | undefined) {
+    this.#plan = plan;
+    this.#limit = limit;
+  }
+
+  /** `worst`: rows worse than this time (ns since the epoch) cannot change the answer. */
+  select(block: Block, selection: RunSelection, worst: bigint | undefined): RowSelection {
+    this.leftOut = false;
+    if (this.#rows.length < block.rowCount) this.#rows = new Uint32Array(block.rowCount);
+    const from = Number(this.#plan.fromNs - block.baseNs);
+    const to = Number(this.#plan.toNs - block.baseNs) - 1;
+    const count = this.#within(block, selection, from, to);
+    const bound = worst === undefined ? undefined : Number(worst - block.baseNs);
+    return { rows: this.#rows, count: this.#onlyBetter(block, count, bound) };
+  }
+
+  /** Collects the rows with from <= time <= to. */
+  #within(block: Block, selection: RunSelection, from: number, to: number): number {
+    const rows = this.#rows;
+    const { minTime, maxTime } = block.runs;
+    let count = 0;
+    forEachSegment(block, selection, (run, first, end) => {
+      if (maxTime[run]! < from || minTime[run]! > to) return;
+      if (minTime[run]! >= from && maxTime[run]! <= to) {
+        for (let row = first; row < end; row++) rows[count++] = row;
+        return;
+      }
+      const times = block.timestamps();
+      for (let row = first; row < end; row++) {
+        if (times[row]! >= from && times[row]! <= to) rows[count++] = row;
+      }
+    });
+    return count;
+  }
+
+  /** Drops rows worse than the bound, and of a pipeline that keeps every row those that others push out. */
+  #onlyBetter(block: Block, count: number, bound: number | undefined): number {
+    const backward = this.#plan.direction === "backward";
+    let limit = bound;
+    if (this.#limit !== undefined && count > this.#limit) {
+      const own = this.#timeOfRank(block, count, this.#limit);
+      if (limit === undefined) limit = own;
+      else limit = backward ? Math.max(limit, own) : Math.min(limit, own);
+    }
+    if (limit === undefined) return count;
+    const times = block.timestamps();
+    const rows = this.#rows;
+    let kept = 0;
+    for (let i = 0; i < count; i++) {
+      const row = rows[i] as number;
+      const time = times[row] as number;
+      if (backward ? time >= limit : time <= limit) rows[kept++] = row;
+    }
+    this.leftOut = kept < count;
+    return kept;
+  }
+
+  /** The time of the best row but `rank - 1`. */
+  #timeOfRank(block: Block, count: number, rank: number): number {
+    const all = block.timestamps();
+    const times = new Float64Array(count);
+    for (let i = 0; i < count; i++) times[i] = all[this.#rows[i] as number] as number;
+    times.sort();
+    return times[this.#plan.direction === "backward" ? count - rank : rank - 1] as number;
+  }
+}
