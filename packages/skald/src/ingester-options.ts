@@ -36,6 +36,7 @@ export function ingesterOptionsOf(config: Config, instanceId: string): IngesterO
     upload: {
       ...defaultIngesterOptions.upload,
       afterMs: ingester.chunk_idle_period,
+      concurrency: ingester.concurrent_flushes,
       timeoutMs: ingester.flush_op_timeout,
     },
   };

@@ -13,10 +13,6 @@ common:
   ring:
     kvstore:
       store: inmemory
-  storage:
-    filesystem:
-      chunks_directory: ./data/chunks
-      rules_directory: ./data/rules
 
 schema_config:
   configs:
@@ -27,6 +23,10 @@ schema_config:
       index:
         prefix: index_
         period: 24h
+
+ingester:
+  wal:
+    flush_on_shutdown: true
 
 limits_config:
   ingestion_rate_mb: 1024

@@ -66,7 +66,6 @@ const unused: readonly UnusedKeys[] = [
   {
     section: "ingester",
     keys: [
-      "concurrent_flushes",
       "chunk_block_size",
       "chunk_encoding",
       "sync_period",
@@ -117,7 +116,6 @@ const unused: readonly UnusedKeys[] = [
       "downstream_url",
       "tail_proxy_url",
       "tail_tls_config",
-      "support_parquet_encoding",
     ],
   },
   { section: "frontend_worker", reason: onlyOneProcess },
