@@ -4,8 +4,9 @@ import type { HeadBlockCapacity } from "@skald/storage";
 /** Line bytes of the first block of a head, and of a block of a busy one. */
 export const minBlockLineBytes = 16 * 1024;
 export const maxBlockLineBytes = 1024 * 1024;
-/** Rows of one block at most, for lines that are short or empty. */
+/** Rows of one block at most, also for lines that are short or empty; and per byte of line. */
 const maxBlockRows = 65_536;
+const minMeanLine = 32;
 /** Room beyond the proportions of the batch, because the next one differs a little. */
 const slack = 1.25;
 
@@ -15,7 +16,7 @@ const slack = 1.25;
  */
 export function capacityFor(batch: Batch, rowFrom: number, lineBytes: number): HeadBlockCapacity {
   const perRow = (total: number) => total / batch.rowCount;
-  const meanLine = Math.max(1, perRow(batch.lineBytes));
+  const meanLine = Math.max(minMeanLine, perRow(batch.lineBytes));
   const rows = Math.min(maxBlockRows, Math.ceil((slack * lineBytes) / meanLine) + 16);
   const runs = Math.min(rows, Math.ceil(slack * rows * perRow(batch.streams.length)) + 16);
   const first = sizeOfRow(batch, rowFrom);

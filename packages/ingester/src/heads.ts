@@ -1,7 +1,9 @@
+import { randomBytes } from "node:crypto";
 import type { Clock } from "@skald/model";
 import type { WalPosition } from "@skald/storage";
 import type { FlushReason, Sealer } from "./flush.js";
 import { Head } from "./head.js";
+import { maxBlockLineBytes } from "./head-capacity.js";
 import { HeadMemory } from "./head-memory.js";
 import type { IngesterMetrics } from "./metrics.js";
 import type { IngesterOptions } from "./options.js";
@@ -32,7 +34,8 @@ export class Heads {
   constructor(context: HeadsContext) {
     this.#context = context;
     const instance = context.options.instanceId.replace(/[^A-Za-z0-9.-]/g, "-");
-    this.#idPrefix = `${instance}-${context.clock.nowMs().toString(36)}`;
+    const start = context.clock.nowMs().toString(36);
+    this.#idPrefix = `${instance}-${start}-${randomBytes(4).toString("hex")}`;
   }
 
   find(tenant: string): Tenant | undefined {
@@ -96,9 +99,9 @@ export class Heads {
   /** Freezes heads that have grown enough, and the largest while all together take too much memory. */
   freezeFull(tenant: Tenant, grown: Iterable<Head>): void {
     const { headTargetBytes, maxHeadBytes } = this.#context.options;
+    const memoryTarget = memoryPerTarget * Math.max(headTargetBytes, maxBlockLineBytes);
     for (const head of grown) {
-      const isFull =
-        head.lineBytes >= headTargetBytes || head.memoryBytes >= memoryPerTarget * headTargetBytes;
+      const isFull = head.lineBytes >= headTargetBytes || head.memoryBytes >= memoryTarget;
       if (isFull && tenant.heads.get(head.day) === head) void this.freeze(tenant, head, "full");
     }
     if (this.memory.usedBytes > maxHeadBytes) this.#freezeLargest();

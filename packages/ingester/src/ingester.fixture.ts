@@ -1,6 +1,6 @@
-import { copyFile, mkdtemp } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import type { Block, Matcher, SegmentRef, SelectRequest } from "@skald/model";
 import type { Sleep } from "@skald/runtime";
 import { silentLogger } from "@skald/runtime/log";
@@ -29,18 +29,18 @@ export class TestClock {
 /** An object store that can be down. */
 export class TestStore implements SegmentStore {
   readonly objects = new Map<string, { ref: SegmentRef; path: string }>();
-  readonly #dir: string;
+  readonly dir: string;
   isDown = false;
   puts = 0;
 
   constructor(dir: string) {
-    this.#dir = dir;
+    this.dir = dir;
   }
 
   async put(ref: SegmentRef, path: string): Promise<void> {
     if (this.isDown) throw new Error("the store is down");
     this.puts++;
-    const copy = join(this.#dir, `${ref.id}.object`);
+    const copy = join(this.dir, `${ref.id}.object`);
     await copyFile(path, copy);
     const location = { kind: "file", path: copy } as const;
     this.objects.set(ref.id, { ref: { ...ref, location }, path: copy });
@@ -144,6 +144,34 @@ export async function readRows(
   return rows.map(({ row }) => row);
 }
 
+/** Rows of the ingester and of the segments that only the store has, sorted as texts. */
+export async function readUnion({ ingester, store }: Setup, tenant: string): Promise<RowText[]> {
+  const { sources } = await ingester.select({ ...everything, tenant });
+  const known = new Set(sources.map(({ id }) => id));
+  const stored = [...store.objects.values()].filter(({ ref }) => {
+    return ref.tenant === tenant && !known.has(ref.id);
+  });
+  const rows = await readRows(ingester, tenant);
+  return [...rows, ...stored.flatMap(({ ref }) => readSegmentRows(ref))].sort();
+}
+
+/** What is left when the process is killed now: the log is copied before the segments, as it is cut after them. */
+export async function copyFiles(setup: Setup, dir: string): Promise<void> {
+  for (const part of ["wal", "segments"]) {
+    const from = join(setup.dir, part);
+    await mkdir(join(dir, part), { recursive: true });
+    for (const entry of await readdir(from, { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile()) continue;
+      const path = join(entry.parentPath, entry.name);
+      const to = join(dir, part, relative(from, path));
+      await mkdir(dirname(to), { recursive: true });
+      await copyFile(path, to).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== "ENOENT") throw error;
+      });
+    }
+  }
+}
+
 /** All rows of a segment's file. */
 export function readSegmentRows(ref: SegmentRef): RowText[] {
   const rows: { text: string; ns: bigint; row: RowText }[] = [];
@@ -190,6 +218,15 @@ function metadataText(block: Block, row: number): string {
     return value.length === 0 ? "" : ` ${name}=${Buffer.from(value).toString()}`;
   });
   return parts.join("");
+}
+
+/** Gives the event loop turns until a condition holds. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (let turn = 0; turn < 20_000; turn++) {
+    if (await condition()) return;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  throw new Error("the condition did not come true");
 }
 
 export function equals(name: string, value: string): Matcher {

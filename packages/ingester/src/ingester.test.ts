@@ -1,6 +1,18 @@
+import { existsSync } from "node:fs";
+import { appendFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
+import { nodeWalDisk, type WalDisk } from "@skald/storage";
 import { makeBatch, type TestStream } from "@skald/testkit";
-import { equals, readRows, setUp } from "./ingester.fixture.js";
+import {
+  equals,
+  everything,
+  readRows,
+  readUnion,
+  sealHere,
+  setUp,
+  until,
+} from "./ingester.fixture.js";
 
 const second = 1_000_000_000n;
 const day = 20_400n * 86_400n * second;
@@ -56,4 +68,221 @@ describe("Ingester", () => {
     expect(store.puts).toBe(2);
     await again.ingester.stop();
   });
+});
+
+describe("a failing log", () => {
+  /** A disk whose writes fail while it is told to. */
+  function failing() {
+    const state = { code: "", used: 0.1 };
+    const disk: WalDisk = {
+      ...nodeWalDisk,
+      create: async (path) => {
+        const file = await nodeWalDisk.create(path);
+        return {
+          ...file,
+          writev: (parts) => {
+            if (state.code === "") return file.writev(parts);
+            return Promise.reject(Object.assign(new Error("failed"), { code: state.code }));
+          },
+        };
+      },
+      usedFraction: () => Promise.resolve(state.used),
+    };
+    return { disk, state };
+  }
+
+  it("refuses what it could not write, shows none of it, and goes on", async () => {
+    const { disk, state } = failing();
+    const setup = await setUp({ disk });
+    const { ingester } = setup;
+    await ingester.start();
+    await ingester.push(push(rows({ app: "a" }, [1n, "one"])));
+    state.code = "EIO";
+    const lost = [
+      ingester.push(push(rows({ app: "a" }, [2n, "two"], [7200n * second, "newest"]))),
+      ingester.push(
+        push(rows({ app: "b" }, [3n, "three"]), rows({ app: "a" }, [90_000n * second, "x"])),
+      ),
+    ];
+    for (const one of lost) await expect(one).rejects.toMatchObject({ status: 503 });
+    expect(await readRows(ingester, "t")).toHaveLength(1);
+    state.code = "";
+    const outcome = await ingester.push(push(rows({ app: "a" }, [2n, "two"], [1n, "one"])));
+    expect(outcome.refusals).toEqual([]);
+    const want = [`{app="a"} ${day + 1n} one`, `{app="a"} ${day + 2n} two`];
+    expect(await readRows(ingester, "t")).toEqual(want);
+    await ingester.flush();
+    expect(await readRows(ingester, "t")).toEqual(want);
+    await ingester.stop();
+    const again = await setUp({ dir: setup.dir, store: setup.store });
+    await again.ingester.start();
+    expect(await readRows(again.ingester, "t")).toEqual(want);
+    await again.ingester.stop();
+  });
+
+  it("refuses pushes while the disk is full, and serves queries", async () => {
+    const { disk, state } = failing();
+    const setup = await setUp({ disk, changes: { wal: { diskFullThreshold: 0.9 } } });
+    const { ingester } = setup;
+    await ingester.start();
+    await ingester.push(push(rows({ app: "a" }, [1n, "one"])));
+    state.code = "ENOSPC";
+    const refused = {
+      code: "unavailable",
+      status: 503,
+      message: expect.stringContaining("is full"),
+    };
+    await expect(ingester.push(push(rows({ app: "a" }, [2n, "two"])))).rejects.toMatchObject(
+      refused,
+    );
+    state.code = "";
+    await expect(ingester.push(push(rows({ app: "a" }, [2n, "two"])))).rejects.toMatchObject(
+      refused,
+    );
+    expect(await readRows(ingester, "t")).toHaveLength(1);
+    const { text } = await setup.metrics.read();
+    expect(text).toContain("loki_ingester_wal_disk_full_failures_total 1");
+    await ingester.stop();
+  });
+
+  it("refuses pushes from the start when the disk is too full", async () => {
+    const { disk, state } = failing();
+    state.used = 0.95;
+    const { ingester } = await setUp({ disk, changes: { wal: { diskFullThreshold: 0.9 } } });
+    await ingester.start();
+    await expect(ingester.push(push(rows({ app: "a" }, [1n, "one"])))).rejects.toThrow("95% full");
+    await ingester.stop();
+  });
+
+  it("can be switched off", async () => {
+    const setup = await setUp({ changes: { wal: { enabled: false } } });
+    await setup.ingester.start();
+    await setup.ingester.push(push(rows({ app: "a" }, [1n, "one"])));
+    expect(await readRows(setup.ingester, "t")).toHaveLength(1);
+    await setup.ingester.flush();
+    expect(setup.store.objects.size).toBe(1);
+    await setup.ingester.stop();
+    expect(existsSync(join(setup.dir, "wal"))).toBe(false);
+  });
+});
+
+describe("the life of an ingester", () => {
+  it("takes pushes and queries only while it runs", async () => {
+    const { ingester } = await setUp();
+    const request = push(rows({ app: "a" }, [1n, "one"]));
+    await expect(ingester.push(request)).rejects.toThrow("the ingester is new and takes no pushes");
+    await expect(readRows(ingester, "t")).rejects.toThrow("the ingester is new");
+    await ingester.start();
+    expect(ingester.state).toBe("running");
+    const last = ingester.push(request);
+    await ingester.stop();
+    await last;
+    expect(ingester.state).toBe("stopped");
+    await expect(ingester.push(request)).rejects.toThrow("is stopped and takes no pushes");
+    await ingester.stop();
+  });
+
+  it("uploads everything at the end when told to, and stops when the store is down", async () => {
+    const setup = await setUp({ changes: { flushOnShutdown: true } });
+    await setup.ingester.start();
+    await setup.ingester.push(push(rows({ app: "a" }, [1n, "one"])));
+    await setup.ingester.stop();
+    expect(setup.store.objects.size).toBe(1);
+    const again = await setUp({ dir: setup.dir, store: setup.store });
+    await again.ingester.start();
+    setup.store.isDown = true;
+    await again.ingester.push(push(rows({ app: "a" }, [2n, "two"])));
+    await again.ingester.stop({ flush: true });
+    expect(again.ingester.state).toBe("stopped");
+    const last = await setUp({ dir: setup.dir, store: setup.store });
+    await last.ingester.start();
+    expect(await readRows(last.ingester, "t")).toHaveLength(2);
+    await last.ingester.stop();
+  });
+
+  it("can be stopped while it replays, and replays again", async () => {
+    const first = await setUp();
+    await first.ingester.start();
+    for (let i = 0n; i < 20n; i++) await first.ingester.push(push(rows({ app: "a" }, [i, `${i}`])));
+    await first.ingester.stop();
+    const changes = { wal: { replayMemoryCeilingBytes: 1 } };
+    let seals = 0;
+    const second = await setUp({
+      dir: first.dir,
+      changes,
+      seal: (job) => {
+        if (++seals === 7) void second.ingester.stop();
+        return sealHere(job);
+      },
+    });
+    await expect(second.ingester.start()).rejects.toThrow("aborted");
+    await until(() => second.ingester.state === "stopped");
+    expect(seals).toBe(7);
+    const third = await setUp({ dir: first.dir });
+    await third.ingester.start();
+    expect(await readRows(third.ingester, "t")).toHaveLength(20);
+    const { sources } = await third.ingester.select({ ...everything, tenant: "t" });
+    expect(sources.filter(({ kind }) => kind === "segment")).toHaveLength(7);
+    expect(sources.filter(({ kind }) => kind === "head")).toHaveLength(1);
+    await third.ingester.stop();
+  });
+
+  it("counts what replay finds", async () => {
+    const first = await setUp();
+    await first.ingester.start();
+    await first.ingester.push(push(rows({ app: "a" }, [1n, "one"], [2n, "two"])));
+    await first.ingester.stop();
+    await appendFile(join(first.dir, "wal", "00000001.wal"), "torn");
+    const again = await setUp({ dir: first.dir });
+    await again.ingester.start();
+    const { text } = await again.metrics.read();
+    for (const line of [
+      'wal_corruptions_total{type="torn"} 1',
+      "wal_recovered_entries_total 2",
+      "wal_recovered_streams_total 1",
+      'memory_streams{tenant="t"} 1',
+      "memory_chunks 1",
+      "wal_replay_active 0",
+    ]) {
+      expect(text).toContain(`loki_ingester_${line}`);
+    }
+    await again.ingester.stop();
+  });
+});
+
+it("gives each query a prefix of what was pushed, while heads are sealed and uploaded", async () => {
+  const setup = await setUp({ changes: { headTargetBytes: 300, upload: { retainMs: 0 } } });
+  const { ingester } = setup;
+  await ingester.start();
+  const lines = 120;
+  let acknowledged = 0;
+  let isDone = false;
+  const pushing = (async () => {
+    for (let i = 0; i < lines; i++) {
+      await ingester.push(push(rows({ app: "a" }, [BigInt(i), `line ${i}`])));
+      acknowledged = i + 1;
+    }
+    isDone = true;
+  })();
+  const flushing = (async () => {
+    while (!isDone) {
+      await ingester.flush();
+      await ingester.sweep();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  })();
+  let checks = 0;
+  while (!isDone) {
+    const atLeast = acknowledged;
+    const got = (await readUnion(setup, "t")).map((row) => Number(row.split("line ")[1]));
+    got.sort((a, b) => a - b);
+    expect(got).toEqual(Array.from(got, (_, i) => i));
+    expect(got.length).toBeGreaterThanOrEqual(atLeast);
+    checks++;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await Promise.all([pushing, flushing]);
+  expect(checks).toBeGreaterThan(5);
+  expect(await readUnion(setup, "t")).toHaveLength(lines);
+  await ingester.stop();
 });

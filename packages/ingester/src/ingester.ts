@@ -144,7 +144,7 @@ export class Ingester implements IngesterContract {
     }
     await this.#sealer.close();
     await this.#uploader.close();
-    await this.#cutting;
+    await this.#cutAll();
     await this.#wal.close();
     this.#state = "stopped";
   }
@@ -186,8 +186,7 @@ export class Ingester implements IngesterContract {
     this.#heads.freezePinning(this.#wal);
     this.#heads.removeIdle();
     this.#uploader.sweep();
-    this.#planCut();
-    await this.#cutting;
+    await this.#cutAll();
     await this.#uploader.dropOld(this.#wal.firstFile);
   }
 
@@ -378,6 +377,13 @@ export class Ingester implements IngesterContract {
       log: this.#log,
       clock: this.#clock,
     });
+  }
+
+  /** Cuts what can be cut, down to nothing when every row is in a segment. */
+  async #cutAll(): Promise<void> {
+    if (this.#heads.firstWalFile() > this.#wal.nextFile()) this.#wal.rotate();
+    this.#planCut();
+    await this.#cutting;
   }
 
   /** Cuts the log behind the oldest unsealed row, one cut at a time. */

@@ -9,6 +9,7 @@ export type PushLog = Pick<
   | "reserve"
   | "nextFile"
   | "append"
+  | "rotate"
   | "cut"
   | "firstFile"
   | "bytesSince"
@@ -28,6 +29,7 @@ export const noLog: PushLog = {
     const position: WalPosition = { file: 1, offset: 0 };
     return { position, written: Promise.resolve() };
   },
+  rotate: () => undefined,
   cut: () => Promise.resolve(0),
   firstFile: Number.POSITIVE_INFINITY,
   bytesSince: () => 0,

@@ -161,6 +161,20 @@ describe("Wal", () => {
     await next.close();
   });
 
+  it("can be cut completely once it is rotated", async () => {
+    const dir = await newDir();
+    const { wal } = await openWal(dir);
+    await wal.append([push("a")], () => undefined).written;
+    wal.rotate();
+    wal.rotate();
+    expect(wal.nextFile()).toBe(2);
+    expect(await wal.cut(2)).toBe(1);
+    expect(await readdir(dir)).toEqual([]);
+    await wal.append([push("b")], () => undefined).written;
+    await wal.close();
+    expect(await readdir(dir)).toEqual(["00000002.wal"]);
+  });
+
   it.each([
     ["always", 2, 0],
     ["interval", 0, 1],

@@ -100,6 +100,11 @@ export class Wal {
     return this.#file;
   }
 
+  /** Begins a new file unless the current one is empty, so that all records so far can be cut. */
+  rotate(): void {
+    if (this.#offset > 0) this.#beginFile();
+  }
+
   /**
    * Appends records, all or none, to the file that `nextFile` just told. `onWritten` is called when they are
    * written, in the order of appends; the promise resolves after it. Rejects with `unavailable`.
@@ -129,6 +134,11 @@ export class Wal {
 
   /** Deletes the files before a number, except the current one; what they hold must be safe elsewhere. */
   async cut(before: number): Promise<number> {
+    const last = this.#open;
+    if (last !== undefined && last.number < this.#file && this.#pump === undefined) {
+      this.#open = undefined;
+      await this.#retire(last);
+    }
     const old = [...this.#sizes.keys()].filter((file) => file < before && file < this.#file);
     for (const file of old) {
       await this.#disk.remove(walPath(this.#options.dir, file));

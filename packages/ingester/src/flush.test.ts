@@ -1,0 +1,326 @@
+import { copyFile, readdir, rm, truncate, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { describe, expect, it } from "@jest/globals";
+import { openHeadBlock } from "@skald/storage";
+import { makeBatch } from "@skald/testkit";
+import type { Seal } from "./flush.js";
+import {
+  copyFiles,
+  everything,
+  newDir,
+  readRows,
+  readUnion,
+  type Setup,
+  type SetupOptions,
+  sealHere,
+  setUp,
+  until,
+} from "./ingester.fixture.js";
+
+const base = 20_400n * 86_400_000_000_000n;
+const minuteMs = 60_000;
+
+async function started(options: SetupOptions = {}): Promise<Setup> {
+  const setup = await setUp(options);
+  await setup.ingester.start();
+  return setup;
+}
+
+function pushLine(setup: Setup, ns: number, line = `line ${ns}`, tenant = "t") {
+  const rows = [{ ns: base + BigInt(ns), line }];
+  return setup.ingester.push({ tenant, batch: makeBatch([{ labels: { app: "a" }, rows }]) });
+}
+
+async function kinds({ ingester }: Setup, tenant = "t"): Promise<string[]> {
+  const { sources } = await ingester.select({ ...everything, tenant });
+  return sources.map(({ kind }) => kind).sort();
+}
+
+async function metric({ metrics }: Setup, name: string): Promise<number> {
+  const { text } = await metrics.read();
+  const values = text.split("\n").filter((line) => line.startsWith(`loki_ingester_${name}`));
+  return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+}
+
+/** A seal that waits until it is let go, or fails as often as told. */
+function heldSeal() {
+  const waiting: (() => void)[] = [];
+  const state = { held: true, failures: 0, calls: 0 };
+  const seal: Seal = async (job) => {
+    state.calls++;
+    if (state.failures > 0) {
+      state.failures--;
+      throw new Error("no space for a segment");
+    }
+    if (state.held) await new Promise<void>((resolve) => waiting.push(resolve));
+    return sealHere(job);
+  };
+  const letGo = () => {
+    state.held = false;
+    for (const resolve of waiting.splice(0)) resolve();
+  };
+  return { seal, state, letGo };
+}
+
+describe("sealing", () => {
+  it("seals a head that is full, under the id that queries know it by", async () => {
+    const { seal, letGo } = heldSeal();
+    const setup = await started({ seal, changes: { headTargetBytes: 20 } });
+    await pushLine(setup, 1, "x".repeat(20));
+    await pushLine(setup, 2, "next");
+    const before = await setup.ingester.select({ ...everything, tenant: "t" });
+    expect(before.sources.map(({ kind }) => kind)).toEqual(["head", "head"]);
+    letGo();
+    await until(async () => (await kinds(setup)).includes("segment"));
+    const after = await setup.ingester.select({ ...everything, tenant: "t" });
+    expect(after.sources.map(({ id }) => id).sort()).toEqual(
+      before.sources.map(({ id }) => id).sort(),
+    );
+    expect(await readRows(setup.ingester, "t")).toHaveLength(2);
+    expect(await metric(setup, 'chunks_flushed_total{reason="full"}')).toBe(1);
+    await setup.ingester.stop();
+  });
+
+  it.each([
+    ["idle", 31 * minuteMs, { chunkIdlePeriodMs: 30 * minuteMs }],
+    ["max_age", 61 * minuteMs, { maxChunkAgeMs: 60 * minuteMs, chunkIdlePeriodMs: 1e12 }],
+  ])("seals a head by time: %s", async (reason, laterMs, changes) => {
+    const setup = await started({ changes });
+    await pushLine(setup, 1);
+    await setup.ingester.sweep();
+    expect(await kinds(setup)).toEqual(["head"]);
+    setup.clock.ms += laterMs;
+    await setup.ingester.sweep();
+    await until(async () => (await kinds(setup)).includes("segment"));
+    expect(await metric(setup, `chunks_flushed_total{reason="${reason}"}`)).toBe(1);
+    expect(await metric(setup, "memory_streams")).toBe(1);
+    await setup.ingester.sweep();
+    expect(await metric(setup, "memory_streams")).toBe(reason === "idle" ? 0 : 1);
+    await setup.ingester.stop();
+  });
+
+  it("seals the largest head when all take too much memory", async () => {
+    const setup = await started({ changes: { maxHeadBytes: 100_000 } });
+    await pushLine(setup, 1, "small", "other");
+    await pushLine(setup, 1, "x".repeat(200_000));
+    await until(async () => (await kinds(setup)).includes("segment"));
+    expect(await kinds(setup, "other")).toEqual(["head"]);
+    expect(await metric(setup, 'chunks_flushed_total{reason="memory"}')).toBe(1);
+    await setup.ingester.stop();
+  });
+
+  it("seals the head of a quiet tenant that keeps much log", async () => {
+    const wal = { maxFileBytes: 1000, maxPinnedBytes: 5000 };
+    const setup = await started({ changes: { wal } });
+    await pushLine(setup, 1, "quiet", "quiet");
+    for (let i = 0; i < 60; i++) await pushLine(setup, i, "x".repeat(200));
+    await until(async () => (await kinds(setup, "quiet")).includes("segment"));
+    expect(await metric(setup, 'chunks_flushed_total{reason="wal"}')).toBeGreaterThan(0);
+    await setup.ingester.sweep();
+    expect(await metric(setup, "wal_disk_bytes")).toBeLessThan(9000);
+    await setup.ingester.stop();
+  });
+
+  it("makes pushes wait while too much is frozen", async () => {
+    const { seal, letGo } = heldSeal();
+    const setup = await started({ seal, changes: { headTargetBytes: 10, maxFrozenBytes: 1 } });
+    await pushLine(setup, 1, "0123456789");
+    let done = false;
+    const second = pushLine(setup, 2).then(() => {
+      done = true;
+    });
+    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+    expect(done).toBe(false);
+    expect(await readRows(setup.ingester, "t")).toHaveLength(1);
+    letGo();
+    await second;
+    expect(await readRows(setup.ingester, "t")).toHaveLength(2);
+    await setup.ingester.stop();
+  });
+
+  it("tries again until a segment is written, and loses nothing meanwhile", async () => {
+    const { seal, state, letGo } = heldSeal();
+    letGo();
+    state.failures = 5;
+    const sleep = () => new Promise<void>((resolve) => setImmediate(resolve));
+    const setup = await setUp({ seal, sleep, changes: { headTargetBytes: 10 } });
+    await setup.ingester.start();
+    await pushLine(setup, 1, "0123456789");
+    await until(async () => (await kinds(setup)).includes("segment"));
+    expect(state.calls).toBe(6);
+    expect(await metric(setup, "chunks_flush_failures_total")).toBe(5);
+    expect(await readRows(setup.ingester, "t")).toHaveLength(1);
+    await setup.ingester.stop();
+  });
+
+  it("leaves the memory of a head alone that a query has seen", async () => {
+    const setup = await started({ changes: { headTargetBytes: 100_000 } });
+    await pushLine(setup, 1, "seen");
+    const { sources } = await setup.ingester.select({ ...everything, tenant: "t" });
+    const head = sources[0];
+    if (head?.kind !== "head") throw new Error("not a head");
+    await setup.ingester.flush();
+    for (let i = 2; i < 20; i++) {
+      await pushLine(setup, i, "over");
+      await setup.ingester.flush();
+    }
+    const block = openHeadBlock(head.blocks[0]!);
+    expect(Buffer.from(block.lines().bytes.slice(0, 4)).toString()).toBe("seen");
+    await setup.ingester.stop();
+  });
+
+  it("uses the memory of other heads again", async () => {
+    const setup = await started();
+    for (let i = 0; i < 5; i++) {
+      await pushLine(setup, i);
+      await setup.ingester.flush();
+      expect(await metric(setup, "head_memory_bytes")).toBe(0);
+    }
+    expect(await readRows(setup.ingester, "t")).toHaveLength(5);
+    await setup.ingester.stop();
+  });
+});
+
+describe("uploading", () => {
+  it("uploads by age, and drops the local copy later", async () => {
+    const setup = await started({ changes: { upload: { afterMs: 1000, retainMs: 5000 } } });
+    const { ingester, clock, store } = setup;
+    await pushLine(setup, 1);
+    await ingester.flush("another tenant");
+    expect(store.objects.size).toBe(0);
+    clock.ms += 31 * minuteMs;
+    await ingester.sweep();
+    await until(async () => (await kinds(setup)).includes("segment"));
+    await ingester.sweep();
+    expect(store.objects.size).toBe(0);
+    clock.ms += 1000;
+    await ingester.sweep();
+    await until(() => store.objects.size === 1);
+    expect(await kinds(setup)).toEqual(["segment"]);
+    await until(async () => (await metric(setup, "chunks_stored_total")) === 1);
+    await pushLine(setup, 2);
+    clock.ms += 4999;
+    await ingester.sweep();
+    expect(await kinds(setup)).toEqual(["head", "segment"]);
+    clock.ms += 1;
+    await ingester.sweep();
+    expect(await kinds(setup)).toEqual(["head"]);
+    expect(await readUnion(setup, "t")).toHaveLength(2);
+    await ingester.stop();
+  });
+
+  it("uploads the oldest beyond the size for local segments", async () => {
+    const setup = await started({ changes: { upload: { maxLocalBytes: 1 } } });
+    await pushLine(setup, 1);
+    setup.clock.ms += 31 * minuteMs;
+    await setup.ingester.sweep();
+    await until(async () => (await kinds(setup)).includes("segment"));
+    await setup.ingester.sweep();
+    await until(() => setup.store.objects.size === 1);
+    await setup.ingester.stop();
+  });
+
+  it("tries again for ever, later and later", async () => {
+    const changes = { backoff: { minMs: 1000, maxMs: 3000 }, upload: { afterMs: 0 } };
+    const setup = await started({ changes });
+    const { ingester, clock, store } = setup;
+    store.isDown = true;
+    await pushLine(setup, 1);
+    await expect(ingester.flush()).rejects.toMatchObject({ code: "unavailable" });
+    for (const [pauseMs, failures] of [
+      [999, 1],
+      [1, 2],
+      [1999, 2],
+      [1, 3],
+      [3000, 4],
+    ] as const) {
+      clock.ms += pauseMs;
+      await ingester.sweep();
+      await until(async () => (await metric(setup, "chunks_flush_failures_total")) === failures);
+    }
+    expect(await readRows(ingester, "t")).toHaveLength(1);
+    store.isDown = false;
+    clock.ms += 3000;
+    await ingester.sweep();
+    await until(() => store.objects.size === 1);
+    await ingester.stop();
+  });
+
+  it("does not upload again what was merged and deleted in the store", async () => {
+    const setup = await started();
+    await pushLine(setup, 1);
+    await setup.ingester.flush();
+    await setup.ingester.stop();
+    setup.store.objects.clear();
+    const again = await started({ dir: setup.dir, store: setup.store });
+    await again.ingester.flush();
+    expect(setup.store.puts).toBe(1);
+    await again.ingester.stop();
+  });
+
+  it("finds what is in the store already", async () => {
+    const setup = await started();
+    await pushLine(setup, 1);
+    await setup.ingester.flush();
+    await setup.ingester.stop();
+    const [marker] = (await readdir(setup.dir, { recursive: true })).filter((name) =>
+      name.endsWith(".uploaded"),
+    );
+    await rm(join(setup.dir, marker as string));
+    const again = await started({ dir: setup.dir, store: setup.store });
+    await again.ingester.flush();
+    expect(setup.store.puts).toBe(1);
+    await again.ingester.stop();
+  });
+});
+
+describe("local segments", () => {
+  async function sealedFile() {
+    const setup = await started({ changes: { headTargetBytes: 1, wal: { maxFileBytes: 1 } } });
+    await pushLine(setup, 1, "kept", "täst/../.");
+    await until(async () => (await kinds(setup, "täst/../.")).includes("segment"));
+    const { sources } = await setup.ingester.select({ ...everything, tenant: "täst/../." });
+    const source = sources[0];
+    if (source?.kind !== "segment" || source.location.kind !== "file") throw new Error("no file");
+    return { setup, path: source.location.path };
+  }
+
+  it("are set aside when they are corrupt, and written again from the log", async () => {
+    const { setup, path } = await sealedFile();
+    const dir = await newDir();
+    await copyFiles(setup, dir);
+    await setup.ingester.stop();
+    await truncate(join(dir, relative(setup.dir, path)), 100);
+    const again = await started({ dir, store: setup.store });
+    expect(await metric(again, "corrupt_segments_total")).toBe(1);
+    expect(await kinds(again, "täst/../.")).toEqual(["head"]);
+    expect(await readRows(again.ingester, "täst/../.")).toHaveLength(1);
+    const aside = await readdir(join(dir, "quarantine"), { recursive: true });
+    expect(aside.filter((name) => name.endsWith(".parquet"))).toHaveLength(1);
+    await again.ingester.stop();
+  });
+
+  it("are not those of another tenant, and not unfinished files", async () => {
+    const { setup, path } = await sealedFile();
+    await setup.ingester.stop();
+    await copyFile(path, join(dirname(path), "..", "stray.parquet"));
+    await writeFile(`${path}.tmp`, "unfinished");
+    const again = await started({ dir: setup.dir, store: setup.store });
+    expect(await kinds(again, "täst/../.")).toEqual(["segment"]);
+    expect(await metric(again, "corrupt_segments_total")).toBe(1);
+    const files = await readdir(join(setup.dir, "segments"), { recursive: true });
+    expect(files.filter((name) => name.endsWith(".tmp"))).toEqual([]);
+    await again.ingester.stop();
+  });
+
+  it("take a tenant with a long name", async () => {
+    const tenant = "ä".repeat(150);
+    const setup = await started({ changes: { headTargetBytes: 1 } });
+    await pushLine(setup, 1, "long", tenant);
+    await until(async () => (await kinds(setup, tenant)).includes("segment"));
+    await setup.ingester.stop();
+    const again = await started({ dir: setup.dir, store: setup.store });
+    expect(await readRows(again.ingester, tenant)).toHaveLength(1);
+    await again.ingester.stop();
+  });
+});
