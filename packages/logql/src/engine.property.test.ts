@@ -228,7 +228,9 @@ function byPoint(result: QueryResult): Samples[] {
   }
   const points: Samples[] = Array.from({ length: result.points.count }, () => new Map());
   for (const { labels, at, values } of result.series) {
-    at.forEach((point, i) => points[point]!.set(formatLabels(labels), values[i]!));
+    at.forEach((point, i) => {
+      points[point]!.set(formatLabels(labels), values[i]!);
+    });
   }
   return points;
 }

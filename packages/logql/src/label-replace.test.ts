@@ -32,7 +32,11 @@ describe("label_replace", () => {
     ["no source", node("dst", "const", "", ""), '{app="e", dst="const", part="a"}'],
     ["a missing source", node("dst", "$1", "nosuch", "(.*)"), '{app="e", part="a"}'],
     ["a named group", node("dst", "$n", "part", "(?P<n>.+)"), '{app="e", dst="a", part="a"}'],
-    ["a group in braces", node("dst", "${1}1", "part", "(.+)"), '{app="e", dst="a1", part="a"}'],
+    [
+      "a group in braces",
+      node("dst", `$${"{1}"}1`, "part", "(.+)"),
+      '{app="e", dst="a1", part="a"}',
+    ],
     ["an unknown group", node("dst", "x$1y", "part", "(.+)"), '{app="e", dst="x", part="a"}'],
     ["the whole match", node("dst", "$0$0", "part", "."), '{app="e", dst="aa", part="a"}'],
     ["a dollar", node("dst", "$$1 $", "part", "."), '{app="e", dst="$1 $", part="a"}'],

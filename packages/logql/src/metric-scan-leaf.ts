@@ -88,15 +88,16 @@ export class LeafScan implements MetricScan {
   ): void {
     const { stream, minTime, maxTime } = block.runs;
     forEachSegment(block, selection, (run, from, to) => {
+      const isInOne = cursor.covers(minTime[run] as number, maxTime[run] as number);
+      if (isInOne && cursor.bucket < 0) return;
+      // A series must not appear before one of its rows is known to count.
+      let series = -1;
       const add = (bucket: number, first: number, end: number) => {
-        const series = this.#streams.find(streams, stream[run] as number);
+        if (series < 0) series = this.#streams.find(streams, stream[run] as number);
         this.#addStretch(block, this.#cells.find(series, bucket), first, end);
       };
-      if (!cursor.covers(minTime[run] as number, maxTime[run] as number)) {
-        forEachStretch(block.timestamps(), from, to, cursor, add);
-      } else if (cursor.bucket >= 0) {
-        add(cursor.bucket, from, to);
-      }
+      if (isInOne) add(cursor.bucket, from, to);
+      else forEachStretch(block.timestamps(), from, to, cursor, add);
     });
   }
 

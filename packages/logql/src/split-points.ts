@@ -77,7 +77,8 @@ export function longestRangeNs(expr: MetricExpr): bigint {
     case "binary": {
       const left = longestRangeNs(expr.left);
       const right = longestRangeNs(expr.right);
-      return left > right ? left : right;
+      if (left > right) return left;
+      return right;
     }
     case "literal":
     case "vector":
