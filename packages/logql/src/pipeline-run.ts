@@ -1,100 +1,226 @@
-import { type Block, type Labels, labelsToObject } from "@skald/model";
-import { labelsWithEmpty } from "./label-set.js";
-import type {
-  PipelineOptions,
-  PipelineRun,
-  RowBatch,
-  RowSelection,
-  Series,
-  SeriesTable,
-} from "./pipeline.js";
-import { bytesColumn } from "./testing/memory-block.js";
-import { type NaiveResult, runNaive } from "./testing/naive-pipeline.js";
+import type { Selection } from "@skald/kernels";
+import type { Block, BytesColumn, Labels } from "@skald/model";
+import { BlockMetadata } from "./label-set-metadata.js";
+import { LabelNames } from "./label-set-names.js";
+import { RowLabels, type StreamContext } from "./label-set-row.js";
+import { LineSource } from "./line-source.js";
+import type { PipelineRun, RowBatch, RowSelection } from "./pipeline.js";
+import type { CompiledPipeline } from "./pipeline-compile.js";
+import { LabelFront } from "./pipeline-label-front.js";
+import { LineFront } from "./pipeline-line-front.js";
+import { LineOutput } from "./pipeline-line-output.js";
+import { SeriesInterner } from "./pipeline-series.js";
+import type { RowStage, RowState } from "./stage/row-state.js";
+import type { RowValue } from "./stage/unwrap.js";
 
-/** Runs the stages row by row. */
-export function startRun(options: PipelineOptions): PipelineRun {
-  const series: Series[] = [];
-  const ids = new Map<string, number>();
-  const table: SeriesTable = {
-    get count() {
-      return series.length;
-    },
-    get: (id) => series[id] as Series,
-  };
-  const intern = (result: NaiveResult): number => {
-    const key = JSON.stringify([labelsWithEmpty(Object.entries(result.labels)), result.error]);
-    const known = ids.get(key);
-    if (known !== undefined) return known;
-    ids.set(key, series.length);
-    return series.push(seriesOf(options, result)) - 1;
-  };
-  return {
-    series: table,
-    process: (block, streamLabels, selection) =>
-      process(options, block, streamLabels, selection, intern),
-  };
-}
+/** Names that a run may learn before it forgets all but the series. */
+const namesMax = 200_000;
 
-function seriesOf({ output }: PipelineOptions, { labels, categories, error }: NaiveResult): Series {
-  const of = (object: Readonly<Record<string, string>>) => labelsWithEmpty(Object.entries(object));
-  return {
-    labels: of(labels),
-    ...(output.kind === "log"
-      ? {
-          categories: {
-            stream: of(categories.stream),
-            structuredMetadata: of(categories.structuredMetadata),
-            parsed: of(categories.parsed),
-          },
-        }
-      : {}),
-    ...(error === undefined ? {} : { error }),
-  };
-}
+/** One scan on one thread: narrows whole blocks first, then runs the other stages row by row. */
+export class BlockRun implements PipelineRun {
+  readonly series: SeriesInterner;
+  readonly #compiled: CompiledPipeline;
+  readonly #lineFront: LineFront;
+  readonly #lines: LineOutput;
+  readonly #nowNs = BigInt(Date.now()) * 1_000_000n;
+  #state!: RunState;
+  #selection: Selection = { rows: new Uint32Array(0), count: 0 };
+  #rows = new Uint32Array(0);
+  #ids = new Uint32Array(0);
+  #values = new Float64Array(0);
 
-function process(
-  options: PipelineOptions,
-  block: Block,
-  streamLabels: (stream: number) => Labels,
-  selection: RowSelection,
-  intern: (result: NaiveResult) => number,
-): RowBatch {
-  const decoder = new TextDecoder();
-  const rows: number[] = [];
-  const ids: number[] = [];
-  const values: number[] = [];
-  const texts: string[] = [];
-  const { bytes, offsets } = block.lines();
-  let run = 0;
-  for (let i = 0; i < selection.count; i++) {
-    const row = selection.rows[i] as number;
-    while (row >= (block.runs.rowStart[run + 1] as number)) run++;
-    const metadata: Record<string, string> = {};
-    for (const name of block.metadataNames()) {
-      const column = block.metadata(name);
-      if (column === undefined) continue;
-      metadata[name] =
-        column.kind === "dictionary"
-          ? (column.dictionary[column.codes[row] as number] as string)
-          : decoder.decode(column.bytes.subarray(column.offsets[row], column.offsets[row + 1]));
-    }
-    const result = runNaive(options, {
-      labels: labelsToObject(streamLabels(block.runs.stream[run] as number)),
-      metadata,
-      ts: block.baseNs + BigInt(block.timestamps()[row] as number),
-      line: decoder.decode(bytes.subarray(offsets[row], offsets[row + 1])),
-    });
-    if (result === undefined) continue;
-    rows.push(row);
-    ids.push(intern(result));
-    values.push(result.value);
-    texts.push(result.line);
+  constructor(compiled: CompiledPipeline) {
+    this.#compiled = compiled;
+    this.series = new SeriesInterner(compiled.options);
+    this.#lineFront = new LineFront(compiled.lineFilters);
+    this.#lines = new LineOutput();
+    this.#begin();
   }
-  return {
-    count: rows.length,
-    rows: Uint32Array.from(rows),
-    series: Uint32Array.from(ids),
-    ...(options.unwrap === undefined ? {} : { values: Float64Array.from(values) }),
-    lines: bytesColumn(texts),
-  };
+
+  process(
+    block: Block,
+    streamLabels: (stream: number) => Labels,
+    selection: RowSelection,
+  ): RowBatch {
+    if (this.#state.labels.names.count > namesMax) this.#begin();
+    const { lineFilters, labelFilters, changesLines, unwrap } = this.#compiled;
+    this.#reserve(selection);
+    const state = this.#state;
+    state.beginBlock(block, this.#compiled.metadata);
+    this.#lines.begin();
+    const chosen = this.#selection;
+    if (labelFilters.length > 0) state.front.apply(block, streamLabels, chosen);
+    if (lineFilters.length > 0 && chosen.count > 0) {
+      this.#lineFront.apply(block.lines(), block.rowCount, chosen);
+    }
+    const count = chosen.count === 0 ? 0 : this.#runRows(block, streamLabels, chosen);
+    return {
+      count,
+      rows: this.#rows,
+      series: this.#ids,
+      ...(unwrap === undefined ? {} : { values: this.#values }),
+      ...(changesLines ? { lines: this.#lines.finish() } : {}),
+    };
+  }
+
+  /** Runs the stages on the chosen rows, stream by stream; answers how many survive. */
+  #runRows(block: Block, streamLabels: (stream: number) => Labels, chosen: Selection): number {
+    const { labels } = this.#state;
+    const { tail, unwrap, usesLines } = this.#compiled;
+    const lines =
+      usesLines && (tail.length > 0 || unwrap !== undefined) ? block.lines() : undefined;
+    const { runs } = block;
+    const { rows } = chosen;
+    let count = 0;
+    let at = 0;
+    for (let run = 0; run < runs.count && at < chosen.count; run++) {
+      const runEnd = runs.rowStart[run + 1]!;
+      if (rows[at]! >= runEnd) continue;
+      const from = at;
+      while (at < chosen.count && rows[at]! < runEnd) at++;
+      const stream = labels.beginStream(streamLabels(runs.stream[run]!));
+      count =
+        tail.length === 0 && unwrap === undefined
+          ? this.#fill(stream, from, at, count)
+          : this.#runStages(lines, stream, from, at, count);
+    }
+    return count;
+  }
+
+  /** Rows that only need their series. */
+  #fill(stream: StreamContext, from: number, to: number, count: number): number {
+    const { labels } = this.#state;
+    const { rows } = this.#selection;
+    const constant = this.#constantSeries(stream);
+    if (constant >= 0) {
+      for (let i = from; i < to; i++) {
+        this.#rows[count] = rows[i]!;
+        this.#ids[count++] = constant;
+      }
+      return count;
+    }
+    const codes = this.#onlyDictionary();
+    const known = codes && new Int32Array(256).fill(-1);
+    for (let i = from; i < to; i++) {
+      const row = rows[i]!;
+      const code = codes === undefined ? -1 : codes[row]!;
+      let id = known === undefined ? -1 : known[code]!;
+      if (id < 0) {
+        labels.beginRow(row);
+        id = this.series.idOf(stream.id);
+        if (known !== undefined) known[code] = id;
+      }
+      this.#rows[count] = row;
+      this.#ids[count++] = id;
+    }
+    return count;
+  }
+
+  /** The series of all rows of the stream when no metadata is looked at, else -1. */
+  #constantSeries(stream: StreamContext): number {
+    const { labels } = this.#state;
+    const { metadata } = labels;
+    if (metadata !== undefined) {
+      const { groups } = this.series;
+      const isUsed = groups === undefined || groups.some((slot) => metadata.columnOf(slot));
+      if (metadata.hasErrors || (isUsed && metadata.columns.length > 0)) return -1;
+    }
+    if (stream.seriesId < 0) {
+      labels.beginRow(0);
+      stream.seriesId = this.series.idOf(stream.id);
+    }
+    return stream.seriesId;
+  }
+
+  /** The codes of the one metadata column that the series depend on, if it is a dictionary. */
+  #onlyDictionary(): Uint8Array | undefined {
+    const { metadata } = this.#state.labels;
+    if (metadata === undefined || metadata.hasErrors) return undefined;
+    const { groups } = this.series;
+    const used =
+      groups === undefined
+        ? metadata.columns
+        : groups.flatMap((slot) => metadata.columnOf(slot) ?? []);
+    const column = used.length === 1 ? used[0]?.column : undefined;
+    return column?.kind === "dictionary" ? column.codes : undefined;
+  }
+
+  #runStages(
+    lines: BytesColumn | undefined,
+    stream: StreamContext,
+    from: number,
+    to: number,
+    count: number,
+  ): number {
+    const { labels, line, stages, value } = this.#state;
+    const { changesLines } = this.#compiled;
+    const { rows } = this.#selection;
+    next: for (let i = from; i < to; i++) {
+      const row = rows[i]!;
+      labels.beginRow(row);
+      if (lines !== undefined) line.setRow(lines, row);
+      else line.clear();
+      for (let s = 0; s < stages.length; s++) if (!stages[s]!()) continue next;
+      if (value !== undefined) {
+        const number = value();
+        if (number === undefined) continue;
+        this.#values[count] = number;
+      }
+      this.#rows[count] = row;
+      this.#ids[count++] = this.series.idOf(stream.id);
+      if (changesLines) this.#lines.append(line);
+    }
+    return count;
+  }
+
+  #reserve({ rows, count }: RowSelection): void {
+    if (this.#rows.length < count) {
+      this.#rows = new Uint32Array(count);
+      this.#ids = new Uint32Array(count);
+      if (this.#compiled.unwrap !== undefined) this.#values = new Float64Array(count);
+      this.#selection = { rows: new Uint32Array(count), count: 0 };
+    }
+    this.#selection.rows.set(rows.subarray(0, count));
+    this.#selection.count = count;
+  }
+
+  #begin(): void {
+    this.#state = new RunState(this.#compiled, this.#nowNs);
+    this.series.bind(this.#state.labels);
+  }
+}
+
+/** The stages bound to the labels and the line of the current row. */
+class RunState implements RowState {
+  readonly labels = new RowLabels(new LabelNames());
+  readonly line = new LineSource();
+  readonly stages: readonly RowStage[];
+  readonly value: RowValue | undefined;
+  readonly front: LabelFront;
+  readonly #nowNs: bigint;
+  #block: Block | undefined;
+
+  constructor({ tail, unwrap, labelFilters }: CompiledPipeline, nowNs: bigint) {
+    this.#nowNs = nowNs;
+    this.stages = tail.map(({ prepare, context }) => prepare(this, context));
+    this.value = unwrap?.(this);
+    this.front = new LabelFront(labelFilters, this);
+  }
+
+  beginBlock(block: Block, metadata: CompiledPipeline["metadata"]): void {
+    this.#block = block;
+    const wanted = metadata === "all" ? true : [...metadata];
+    const columns = new BlockMetadata(block, wanted, this.labels);
+    const isEmpty = columns.columns.length === 0 && !columns.hasErrors;
+    this.labels.metadata = isEmpty ? undefined : columns;
+  }
+
+  timestampNs(): bigint {
+    const block = this.#block as Block;
+    return block.baseNs + BigInt(block.timestamps()[this.labels.row]!);
+  }
+
+  nowNs(): bigint {
+    return this.#nowNs;
+  }
 }

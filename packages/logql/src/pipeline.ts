@@ -1,13 +1,31 @@
 import type { Block, BytesColumn, Labels } from "@skald/model";
 import type { Grouping, Stage, Unwrap } from "./ast.js";
-import { startRun } from "./pipeline-run.js";
+import { compileStages } from "./pipeline-compile.js";
+import { BlockRun } from "./pipeline-run.js";
+import type { LineFilter } from "./stage/line-filter.js";
 
 /** Compiles stages. Throws invalid_argument for what can only be checked now, such as templates and regexes. */
 export function compilePipeline(options: PipelineOptions): Pipeline {
+  const compiled = compileStages(options);
+  const { metadata, usesLines, usesTimestamps } = compiled;
   return {
-    needs: { lines: true, timestamps: true, metadata: true },
-    start: () => startRun(options),
+    needs: {
+      lines: usesLines,
+      timestamps: usesTimestamps,
+      metadata: metadata === "all" ? true : [...metadata],
+    },
+    needles: needlesOf(compiled.lineFilters),
+    start: () => new BlockRun(compiled),
   };
+}
+
+function needlesOf(filters: readonly LineFilter[]): readonly NeedleClause[] {
+  return filters.flatMap(({ negated, tests }) => {
+    const needles = tests.map((test) => test.needles);
+    const isKnown = needles.every((known) => known !== undefined && !known.ignoreCase);
+    if (negated || !isKnown) return [];
+    return [{ anyOf: needles.flatMap((known) => known?.values ?? []) }];
+  });
 }
 
 /** What `compilePipeline` makes a pipeline from. */
@@ -29,7 +47,14 @@ export type PipelineOutput =
 export interface Pipeline {
   /** What a scan must read. Timestamps are needed only where a template asks for them. */
   readonly needs: PipelineNeeds;
+  /** Texts that a stored line must contain to survive: one of each clause. What a block filter can be asked. */
+  readonly needles: readonly NeedleClause[];
   start(): PipelineRun;
+}
+
+/** At least one of the texts (UTF-8, case counts) is in the line. */
+export interface NeedleClause {
+  readonly anyOf: readonly Uint8Array[];
 }
 
 export interface PipelineNeeds {

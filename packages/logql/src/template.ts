@@ -12,6 +12,8 @@ export interface Template {
   readonly labels: readonly string[] | "all";
   readonly usesLine: boolean;
   readonly usesTimestamp: boolean;
+  /** False for texts and single labels: then `run` never throws. */
+  readonly canFail: boolean;
   /** Throws TemplateRunError with Go's text when the row's values do not fit. */
   run(labels: GoMap, row: TemplateRow): string;
 }
@@ -31,11 +33,13 @@ export function compileTemplate(source: string, name: string): Template {
   }
   const uses = new Uses();
   uses.nodes(nodes);
+  const plain = simple(nodes);
   return {
     labels: uses.all ? "all" : [...uses.labels],
     usesLine: uses.functions.has("__line__"),
     usesTimestamp: uses.functions.has("__timestamp__"),
-    run: simple(nodes) ?? general(nodes, source, name),
+    canFail: plain === undefined,
+    run: plain ?? general(nodes, source, name),
   };
 }
 

@@ -1,0 +1,76 @@
+const hasBuffer = typeof Buffer !== "undefined";
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const encoder = new TextEncoder();
+
+let viewOf: Uint8Array | undefined;
+let view: Buffer | undefined;
+
+/** The text of a range of UTF-8 bytes, also in shared memory; broken bytes become U+FFFD. */
+export function readText(bytes: Uint8Array, start: number, end: number): string {
+  if (end - start <= 12) {
+    let text = "";
+    for (let i = start; i < end; i++) {
+      const byte = bytes[i]!;
+      if (byte >= 128) return decode(bytes, start, end);
+      text += String.fromCharCode(byte);
+    }
+    return text;
+  }
+  return decode(bytes, start, end);
+}
+
+function decode(bytes: Uint8Array, start: number, end: number): string {
+  if (!hasBuffer) return decoder.decode(bytes.slice(start, end));
+  if (viewOf !== bytes) {
+    viewOf = bytes;
+    view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+  return view!.toString("utf8", start, end);
+}
+
+export function encodeText(text: string): Uint8Array {
+  return encoder.encode(text);
+}
+
+/** True when the range holds just these bytes. */
+export function bytesEqual(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  other: Uint8Array,
+): boolean {
+  if (end - start !== other.length) return false;
+  for (let i = 0; i < other.length; i++) if (bytes[start + i] !== other[i]) return false;
+  return true;
+}
+
+/** Scratch memory that one row fills from the start; what was given out stays valid when it grows. */
+export class Arena {
+  bytes = new Uint8Array(4096);
+  used = 0;
+
+  /** Room for `count` more bytes behind `used`. */
+  reserve(count: number): void {
+    if (this.used + count <= this.bytes.length) return;
+    this.bytes = new Uint8Array(Math.max(this.bytes.length * 2, count));
+    this.used = 0;
+  }
+
+  /** Appends a text as UTF-8; it is at the returned start up to `used`. */
+  append(text: string): number {
+    this.reserve(text.length * 3);
+    const start = this.used;
+    const { bytes } = this;
+    let at = start;
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      if (code >= 128) {
+        at = start + encoder.encodeInto(text, bytes.subarray(start)).written;
+        break;
+      }
+      bytes[at++] = code;
+    }
+    this.used = at;
+    return start;
+  }
+}
