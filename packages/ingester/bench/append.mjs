@@ -1,14 +1,27 @@
-// Pushes 1 GB of decoded batches (1 MB each, 199 streams) as fast as the ingester takes them, with 8 pushes in flight:
-//   node packages/ingester/bench/append.mjs [MB] [seal: 1 | 0]
-// Prints CPU of the main thread and of the process, the rate, and the peak of resident memory.
+// Pushes decoded batches as fast as the ingester takes them, with 8 pushes in flight: 1 GB in batches of 1 MB and 199
+// streams, and 100 MB in batches of 10 KB and 10 streams; with sealing by two workers, and without any.
+//   node packages/ingester/bench/append.mjs [share of that, 1]
+// Prints CPU of the main thread and of the process, the rates, and the peak of resident memory.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
 
 const self = new URL(import.meta.url);
-if (isMainThread) await main(Number(process.argv[2] ?? 1000), process.argv[3] !== "0");
+const large = { megabytes: 1000, streamCount: 199, rowsPerStream: 19 };
+const small = { megabytes: 100, streamCount: 10, rowsPerStream: 4 };
+if (isMainThread) await main(Number(process.argv[2] ?? 1));
 else await serve();
+
+async function main(share) {
+  const figures = {};
+  figures["1 MB"] = await measure(large, { share, sealing: false });
+  figures["1 MB, sealed"] = await measure(large, { share, sealing: true });
+  figures["10 KB"] = await measure(small, { share, sealing: false });
+  figures["10 KB, sealed"] = await measure(small, { share, sealing: true });
+  console.table(figures);
+  process.exit(0);
+}
 
 async function serve() {
   const { openHeadBlock, sealSegment } = await import("@skald/storage");
@@ -18,7 +31,7 @@ async function serve() {
   });
 }
 
-async function main(megabytes, sealing) {
+async function measure(shape, { share, sealing }) {
   const { defaultIngesterOptions, Ingester } = await import("../dist/index.js");
   const { silentLogger } = await import("@skald/runtime/log");
   const { Metrics } = await import("@skald/runtime/metrics");
@@ -38,10 +51,10 @@ async function main(megabytes, sealing) {
     metrics: new Metrics(),
   });
   await ingester.start();
-  const make = batchMaker();
+  const make = batchMaker(shape);
   const batches = Array.from({ length: 12 }, () => make());
   const lineBytes = batches[0].lineBytes;
-  const count = Math.round((megabytes * 1e6) / lineBytes);
+  const count = Math.round((share * shape.megabytes * 1e6) / lineBytes);
   let next = 0;
   let peak = 0;
   const before = {
@@ -53,7 +66,7 @@ async function main(megabytes, sealing) {
     while (next < count) {
       const at = next++;
       await ingester.push({ tenant: "bench", batch: later(batches[at % batches.length], at) });
-      peak = Math.max(peak, process.memoryUsage.rss());
+      if (at % 50 === 0) peak = Math.max(peak, process.memoryUsage.rss());
     }
   };
   await Promise.all(Array.from({ length: 8 }, client));
@@ -62,24 +75,19 @@ async function main(megabytes, sealing) {
   const main = before.main === undefined ? undefined : process.threadCpuUsage(before.main);
   const gigabytes = (count * lineBytes) / 1e9;
   const seconds = (usage) => ((usage.user + usage.system) / 1e6 / gigabytes).toFixed(2);
-  console.table({
-    "MB/s": ((gigabytes * 1e6) / wallMs).toFixed(0),
-    "CPU s per GB, process": seconds(cpu),
-    "CPU s per GB, main thread": main === undefined ? "" : seconds(main),
-    "rows per batch": batches[0].rowCount,
-    "peak RSS, MiB": (peak / 1048576).toFixed(0),
-  });
   await ingester.stop();
-  const restart = performance.now();
   rmSync(dir, { recursive: true });
-  void restart;
-  process.exit(0);
+  return {
+    "MB/s": ((gigabytes * 1e6) / wallMs).toFixed(0),
+    "pushes/s": ((1000 * count) / wallMs).toFixed(0),
+    "CPU s/GB": seconds(cpu),
+    "CPU s/GB, main thread": main === undefined ? "" : seconds(main),
+    "peak RSS, MiB": (peak / 1048576).toFixed(0),
+  };
 }
 
-/** Batches of 199 streams whose rows ascend by 1 ms; later() moves them on in time. */
-function batchMaker() {
-  const streamCount = 199;
-  const rowsPerStream = 19;
+/** Batches whose streams ascend by 1 ms; later() moves them on in time. */
+function batchMaker({ streamCount, rowsPerStream }) {
   const lineLength = 270;
   const rowCount = streamCount * rowsPerStream;
   const step = lineLength + 14;

@@ -1,6 +1,7 @@
 import { copyFile, readdir, rm, truncate, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "@jest/globals";
+import type { Sleep } from "@skald/runtime";
 import { openHeadBlock } from "@skald/storage";
 import { makeBatch } from "@skald/testkit";
 import type { Seal } from "./flush.js";
@@ -134,6 +135,48 @@ describe("sealing", () => {
     expect(await readRows(setup.ingester, "t")).toHaveLength(1);
     letGo();
     await second;
+    expect(await readRows(setup.ingester, "t")).toHaveLength(2);
+    await setup.ingester.stop();
+  });
+
+  it("lets only so much wait", async () => {
+    const { seal, letGo } = heldSeal();
+    const changes = { headTargetBytes: 10, maxFrozenBytes: 1, maxWaitingBytes: 1000 };
+    const setup = await started({ seal, changes });
+    await pushLine(setup, 1, "0123456789");
+    const crowd = Promise.allSettled(Array.from({ length: 20 }, (_, i) => pushLine(setup, 10 + i)));
+    await expect(pushLine(setup, 9)).rejects.toMatchObject({
+      status: 429,
+      message: "too many pushes wait to be stored; slow down",
+    });
+    letGo();
+    const stored = (await crowd).filter(({ status }) => status === "fulfilled");
+    expect(stored.length).toBeGreaterThan(1);
+    expect(stored.length).toBeLessThan(19);
+    expect(await readRows(setup.ingester, "t")).toHaveLength(1 + stored.length);
+    await setup.ingester.stop();
+  });
+
+  it("lets no push wait for ever", async () => {
+    const { seal, letGo } = heldSeal();
+    let ring = (): void => undefined;
+    const sleep: Sleep = (ms, signal) =>
+      new Promise((resolve, reject) => {
+        if (ms === 20_000) ring = resolve;
+        signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+      });
+    const setup = await setUp({ seal, sleep, changes: { headTargetBytes: 10, maxFrozenBytes: 1 } });
+    await setup.ingester.start();
+    await pushLine(setup, 1, "0123456789");
+    const late = pushLine(setup, 2);
+    ring();
+    await expect(late).rejects.toMatchObject({
+      code: "rate_limited",
+      message: "the push has waited 20s to be stored; slow down",
+    });
+    letGo();
+    await until(async () => (await kinds(setup)).includes("segment"));
+    await pushLine(setup, 3);
     expect(await readRows(setup.ingester, "t")).toHaveLength(2);
     await setup.ingester.stop();
   });

@@ -88,10 +88,18 @@ export class Sealer {
     return this.#tasks.get(head);
   }
 
-  /** Resolves when pushes may go on. Check again: others may have been faster. */
-  room(): Promise<void> {
-    if (this.hasRoom) return Promise.resolve();
-    return new Promise((resolve) => this.#roomWaiters.push(resolve));
+  /** True once `close` was called: nobody is held back any more. */
+  get isClosed(): boolean {
+    return this.#abort.signal.aborted;
+  }
+
+  /** Resolves when pushes may go on. Check again: others may have been faster. Rejects with the signal's reason. */
+  room(signal?: AbortSignal): Promise<void> {
+    if (this.hasRoom || this.isClosed) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      this.#roomWaiters.push(resolve);
+      signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+    });
   }
 
   /** Starts what can start: a head whose last pushes are not in the log yet has to wait for them. */
@@ -153,7 +161,7 @@ export class Sealer {
   }
 
   #letIn(): void {
-    if (!this.hasRoom && !this.#abort.signal.aborted) return;
+    if (!this.hasRoom && !this.isClosed) return;
     for (const resolve of this.#roomWaiters.splice(0)) resolve();
   }
 }

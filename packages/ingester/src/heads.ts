@@ -33,7 +33,7 @@ export class Heads {
 
   constructor(context: HeadsContext) {
     this.#context = context;
-    const instance = context.options.instanceId.replace(/[^A-Za-z0-9.-]/g, "-");
+    const instance = context.options.instanceId.replace(/[^A-Za-z0-9.-]/g, "-").slice(0, 100);
     const start = context.clock.nowMs().toString(36);
     this.#idPrefix = `${instance}-${start}-${randomBytes(4).toString("hex")}`;
   }

@@ -1,6 +1,7 @@
-import { copyFile, mkdir, mkdtemp, readdir } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
+import { afterAll } from "@jest/globals";
 import type { Block, Matcher, SegmentRef, SelectRequest } from "@skald/model";
 import type { Sleep } from "@skald/runtime";
 import { silentLogger } from "@skald/runtime/log";
@@ -71,7 +72,18 @@ export interface SetupOptions {
   readonly changes?: Changes;
 }
 
-export const newDir = () => mkdtemp(join(tmpdir(), "skald-ingester-"));
+const dirs: string[] = [];
+
+/** A directory that goes when the tests of the file have ended. */
+export async function newDir(): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), "skald-ingester-"));
+  dirs.push(dir);
+  return dir;
+}
+
+afterAll(async () => {
+  for (const dir of dirs) await rm(dir, { recursive: true, force: true });
+});
 
 /** An ingester over a directory, not started yet. */
 export async function setUp(options: SetupOptions = {}): Promise<Setup> {

@@ -4,7 +4,6 @@ import {
   type Ingester as IngesterContract,
   type PushOutcome,
   type PushRequest,
-  parseStreamText,
   type Selection,
   type SelectRequest,
   SkaldError,
@@ -12,16 +11,16 @@ import {
   unavailable,
 } from "@skald/model";
 import { type Logger, type Metrics, repeat, type Sleep } from "@skald/runtime";
-import { Wal, type WalDamage, type WalDisk } from "@skald/storage";
+import { Wal, type WalDisk } from "@skald/storage";
 import { type Seal, Sealer } from "./flush.js";
 import { Heads } from "./heads.js";
 import { LocalSegments } from "./local-segments.js";
 import { createIngesterMetrics, type IngesterMetrics, observeSealed } from "./metrics.js";
 import type { IngesterLimits, IngesterOptions } from "./options.js";
 import { noLog, type PushLog } from "./push-log.js";
+import { PushQueue } from "./push-queue.js";
 import { recordsOf } from "./push-record.js";
-import { type ReplaySummary, replayLog } from "./replay.js";
-import { SealedHeads } from "./sealed-heads.js";
+import { recoverHeads } from "./recovery.js";
 import { selectSources } from "./selection.js";
 import type { TenantAppend } from "./tenant.js";
 import { type SegmentStore, Uploader } from "./upload.js";
@@ -41,6 +40,8 @@ export interface IngesterDependencies {
 /** `starting` while the log is replayed: neither pushes nor queries are taken. */
 export type IngesterState = "new" | "starting" | "running" | "stopping" | "stopped";
 
+/** Memory of a row of a batch beside its line. */
+const bytesPerRow = 40;
 /** How often a full disk is looked at. */
 const diskCheckPeriodMs = 5000;
 
@@ -59,6 +60,7 @@ export class Ingester implements IngesterContract {
   readonly #heads: Heads;
   readonly #sealer: Sealer;
   readonly #uploader: Uploader;
+  readonly #queue: PushQueue;
   readonly #abort = new AbortController();
   /** Pushes that the log has not written yet, oldest first. */
   readonly #pending: TenantAppend[] = [];
@@ -85,6 +87,13 @@ export class Ingester implements IngesterContract {
     });
     this.#sealer = this.#createSealer();
     this.#uploader = this.#createUploader();
+    this.#queue = new PushQueue({
+      sealer: this.#sealer,
+      log: () => this.#wal,
+      maxWaitingBytes: options.maxWaitingBytes,
+      maxWaitMs: options.maxPushWaitMs,
+      ...(deps.sleep === undefined ? {} : { sleep: deps.sleep }),
+    });
     this.#metrics = createIngesterMetrics(deps.metrics, {
       chunks: () => this.#heads.count,
       flushQueue: () => this.#sealer.length,
@@ -99,8 +108,9 @@ export class Ingester implements IngesterContract {
     return this.#state;
   }
 
-  /** Finds local segments, replays the log, and takes pushes from then on. Rejects when it is stopped meanwhile. */
-  start(): Promise<void> {
+  /** Finds local segments, replays the log, and takes pushes from then on. Rejects when it is stopped meanwhile, or the signal aborted. */
+  start(signal?: AbortSignal): Promise<void> {
+    signal?.addEventListener("abort", () => this.#abort.abort(), { once: true });
     this.#started = this.#start();
     return this.#started;
   }
@@ -151,7 +161,7 @@ export class Ingester implements IngesterContract {
 
   async push({ tenant, batch }: PushRequest): Promise<PushOutcome> {
     this.#assertPushable();
-    const release = await this.#waitForRoom(batch);
+    const release = await this.#enter(batch);
     try {
       this.#assertPushable();
       const push = this.#append(tenant, batch);
@@ -200,15 +210,11 @@ export class Ingester implements IngesterContract {
     throw new SkaldError(refusal.code, refusal.message, { cause: refusal });
   }
 
-  /** Waits while sealing or the log lags behind. */
-  async #waitForRoom(batch: Batch): Promise<() => void> {
-    const bytes = (batch.source?.body.byteLength ?? batch.bytes.byteLength) + batch.rowCount;
-    for (;;) {
-      if (!this.#sealer.hasRoom) await this.#sealer.room();
-      const release = await this.#wal.reserve(bytes);
-      if (this.#sealer.hasRoom || this.#state !== "running") return release;
-      release();
-    }
+  #enter(batch: Batch): Promise<() => void> {
+    const body = batch.source?.body.byteLength ?? 0;
+    const logBytes = (body > 0 ? body : batch.bytes.byteLength) + batch.rowCount;
+    const heldBytes = body + batch.bytes.byteLength + bytesPerRow * batch.rowCount;
+    return this.#queue.enter(logBytes, heldBytes);
   }
 
   #append(name: string, batch: Batch): TenantAppend {
@@ -269,7 +275,18 @@ export class Ingester implements IngesterContract {
   async #startLog(): Promise<void> {
     const { sleep, disk } = this.#deps;
     const settings = this.#options.wal;
-    await this.#replay();
+    await recoverHeads({
+      settings,
+      heads: this.#heads,
+      sealer: this.#sealer,
+      segments: this.#segments,
+      limitsOf: this.#deps.limitsOf,
+      metrics: this.#metrics,
+      log: this.#log,
+      clock: this.#clock,
+      signal: this.#abort.signal,
+      ...(disk === undefined ? {} : { disk }),
+    });
     const wal = await Wal.open({
       ...settings,
       onError: (error) => {
@@ -282,56 +299,6 @@ export class Ingester implements IngesterContract {
     wal.onAbort(() => this.#undoPending());
     this.#wal = wal;
     await wal.checkDisk();
-  }
-
-  async #replay(): Promise<void> {
-    const startMs = this.#clock.nowMs();
-    this.#metrics.replayActive.set(1);
-    const { disk } = this.#deps;
-    const heads = this.#heads;
-    const sealed = new SealedHeads(this.#segments);
-    const burstOf = (tenant: string) => this.#deps.limitsOf(tenant).streamBurstBytes;
-    const summary = await replayLog({
-      dir: this.#options.wal.dir,
-      ...(disk === undefined ? {} : { disk }),
-      sealed,
-      tenantOf: (name) => heads.tenantOf(name),
-      addStream: (tenant, text) =>
-        tenant.streams.add(text, parseStreamText(text), startMs, burstOf(tenant.name)),
-      createHead: (tenant, day, id) => heads.create(tenant, day, id),
-      freeze: (tenant, head) => void heads.freeze(tenant, head, "full"),
-      afterPush: async (position) => {
-        this.#abort.signal.throwIfAborted();
-        if (heads.memory.usedBytes > this.#options.wal.replayMemoryCeilingBytes) {
-          const part = heads.freezePart(position);
-          if (part !== undefined) await this.#sealer.taskOf(part);
-        }
-        await this.#sealer.room();
-      },
-      onDamage: (damage) => this.#reportDamage(damage),
-    });
-    this.#metrics.replayActive.set(0);
-    this.#reportReplay(summary, (this.#clock.nowMs() - startMs) / 1000);
-  }
-
-  #reportReplay(summary: ReplaySummary, seconds: number): void {
-    const metrics = this.#metrics;
-    metrics.replaySeconds.set(seconds);
-    metrics.recoveredEntries.inc(summary.entries);
-    metrics.recoveredStreams.inc(summary.streams);
-    metrics.recoveredBytes.inc(summary.bytes);
-    for (const tenant of this.#heads.tenants()) {
-      metrics.memoryStreams.set({ tenant: tenant.name }, tenant.streams.size);
-    }
-    if (summary.files > 0) this.#log.info("replayed the write-ahead log", { ...summary, seconds });
-  }
-
-  #reportDamage(damage: WalDamage): void {
-    this.#metrics.walCorruptions.inc({ type: damage.kind });
-    const fields = { ...damage };
-    if (damage.kind === "torn") {
-      this.#log.warn("cut an unfinished record off the write-ahead log", fields);
-    } else this.#log.error("the write-ahead log is damaged; part of it is left out", fields);
   }
 
   #createSealer(): Sealer {

@@ -11,6 +11,9 @@ export interface IngesterOptions {
   readonly maxHeadBytes: number;
   /** Memory of heads that wait to be sealed; pushes wait while it is more. */
   readonly maxFrozenBytes: number;
+  /** Pushes that wait for that or for the log: bytes of all, beyond which more are refused, and how long each may wait. */
+  readonly maxWaitingBytes: number;
+  readonly maxPushWaitMs: number;
   /** Seals at a time. */
   readonly sealConcurrency: number;
   /** A head without pushes for this long is sealed, a segment this old is uploaded, a stream is forgotten. */
@@ -83,6 +86,8 @@ export const defaultIngesterOptions: Omit<IngesterOptions, "instanceId" | "dataD
   headTargetBytes: 32 * MiB,
   maxHeadBytes: 384 * MiB,
   maxFrozenBytes: 160 * MiB,
+  maxWaitingBytes: 128 * MiB,
+  maxPushWaitMs: 20_000,
   sealConcurrency: 2,
   chunkIdlePeriodMs: 30 * minuteMs,
   maxChunkAgeMs: 120 * minuteMs,

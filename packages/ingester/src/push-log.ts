@@ -7,6 +7,7 @@ export type PushLog = Pick<
   | "onAbort"
   | "refusal"
   | "reserve"
+  | "tryReserve"
   | "nextFile"
   | "append"
   | "rotate"
@@ -23,6 +24,7 @@ export const noLog: PushLog = {
   onAbort: (_: (error: SkaldError) => void) => undefined,
   refusal: undefined,
   reserve: () => Promise.resolve(() => undefined),
+  tryReserve: () => () => undefined,
   nextFile: () => 1,
   append: (_, onWritten) => {
     onWritten();

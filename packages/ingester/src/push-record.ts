@@ -28,11 +28,12 @@ export function recordsOf(push: TenantAppend, batch: Batch, walFile: number): Wa
 
 function namesFor({ tenant, streams }: TenantAppend, walFile: number): WalRecord[] {
   const table = tenant.streams;
-  const unknown = streams.filter((stream) => {
-    const known = table.walFile[stream] === walFile;
+  const unknown: number[] = [];
+  for (const stream of streams) {
+    if (table.walFile[stream] === walFile) continue;
     table.walFile[stream] = walFile;
-    return !known;
-  });
+    unknown.push(stream);
+  }
   if (unknown.length === 0) return [];
   const texts = unknown.map((stream) => table.text(stream));
   return [{ kind: "streams", tenant: tenant.name, numbers: unknown, texts }];

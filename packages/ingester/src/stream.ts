@@ -84,10 +84,11 @@ export class StreamTable {
     return matched;
   }
 
-  /** Forgets the streams that were not pushed to since a time and that no head holds; returns how many. */
+  /** Forgets streams that were not pushed to since a time and that no head holds; returns how many. */
   removeIdle(beforeMs: number, isHeld: (stream: number) => boolean): number {
     const removed = new Set<number>();
     for (const [text, stream] of this.#byText) {
+      if (removed.size === maxRemovedAtOnce) break;
       if (this.seenMs[stream]! >= beforeMs || isHeld(stream)) continue;
       removed.add(stream);
       this.#byText.delete(text);
@@ -111,6 +112,9 @@ export class StreamTable {
     this.tokensMs = grown(this.tokensMs, new Float64Array(room));
   }
 }
+
+/** A removal of this many takes some 50 ms; more are left to the next call. */
+const maxRemovedAtOnce = 50_000;
 
 /** Day of a stream without rows. */
 export const noDay = -(2 ** 31);

@@ -1,7 +1,7 @@
-import { mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "@jest/globals";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import type { BatchSource } from "@skald/model";
 import { makeBatch } from "@skald/testkit";
 import { Wal, type WalOptions } from "./wal.js";
@@ -63,7 +63,17 @@ function bodies(records: readonly WalRecord[]): string[] {
   );
 }
 
-const newDir = () => mkdtemp(join(tmpdir(), "skald-wal-"));
+const dirs: string[] = [];
+
+async function newDir(): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), "skald-wal-"));
+  dirs.push(dir);
+  return dir;
+}
+
+afterAll(async () => {
+  for (const dir of dirs) await rm(dir, { recursive: true });
+});
 
 describe("Wal", () => {
   it("gives back each kind of record", async () => {

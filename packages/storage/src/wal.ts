@@ -90,8 +90,13 @@ export class Wal {
 
   /** Waits until there is room in the queue; call what it returns when the append is done. */
   reserve(sizeBytes: number, signal?: AbortSignal): Promise<() => void> {
-    const permits = Math.min(Math.max(1, sizeBytes), this.#options.maxQueuedBytes);
+    const permits = this.#permits(sizeBytes);
     return this.#room.acquire(signal === undefined ? { permits } : { permits, signal });
+  }
+
+  /** The same without waiting: undefined when there is no room, or others wait. */
+  tryReserve(sizeBytes: number): (() => void) | undefined {
+    return this.#room.tryAcquire(this.#permits(sizeBytes));
   }
 
   /** The file that the next append goes to: begun anew when the last one is full. */
@@ -187,6 +192,10 @@ export class Wal {
     if (this.#open !== undefined) await this.#retire(this.#open);
     this.#open = undefined;
     await Promise.all(this.#background);
+  }
+
+  #permits(sizeBytes: number): number {
+    return Math.min(Math.max(1, sizeBytes), this.#options.maxQueuedBytes);
   }
 
   #beginFile(): void {

@@ -1,0 +1,93 @@
+import { type Clock, parseStreamText } from "@skald/model";
+import type { Logger } from "@skald/runtime";
+import type { WalDamage, WalDisk, WalPosition } from "@skald/storage";
+import type { Sealer } from "./flush.js";
+import type { Heads } from "./heads.js";
+import type { LocalSegments } from "./local-segments.js";
+import type { IngesterMetrics } from "./metrics.js";
+import type { IngesterLimits, WalSettings } from "./options.js";
+import { type ReplaySummary, replayLog } from "./replay.js";
+import { SealedHeads } from "./sealed-heads.js";
+import type { Tenant } from "./tenant.js";
+
+export interface RecoveryContext {
+  readonly settings: WalSettings;
+  readonly heads: Heads;
+  readonly sealer: Sealer;
+  readonly segments: LocalSegments;
+  readonly limitsOf: (tenant: string) => IngesterLimits;
+  readonly metrics: IngesterMetrics;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly disk?: WalDisk;
+}
+
+/**
+ * Brings the heads back that an earlier process left in the log, and reports what was found. Memory stays below the
+ * ceiling: heads are sealed while the rest is still being read. Rejects when the signal is aborted.
+ */
+export async function recoverHeads(context: RecoveryContext): Promise<void> {
+  const { heads, clock, metrics, settings, disk } = context;
+  const startMs = clock.nowMs();
+  let turnMs = performance.now();
+  metrics.replayActive.set(1);
+  const summary = await replayLog({
+    dir: settings.dir,
+    ...(disk === undefined ? {} : { disk }),
+    sealed: new SealedHeads(context.segments),
+    tenantOf: (name) => heads.tenantOf(name),
+    addStream: (tenant, text) => addStream(context, tenant, text, startMs),
+    createHead: (tenant, day, id) => heads.create(tenant, day, id),
+    freeze: (tenant, head) => void heads.freeze(tenant, head, "full"),
+    afterPush: async (position) => {
+      await makeRoom(context, position);
+      if (performance.now() - turnMs < maxTurnMs) return;
+      await nextTurn();
+      turnMs = performance.now();
+    },
+    onDamage: (damage) => reportDamage(context, damage),
+  });
+  metrics.replayActive.set(0);
+  report(context, summary, (clock.nowMs() - startMs) / 1000);
+}
+
+/** How long replay may keep the event loop from answering `/ready` and signals. */
+const maxTurnMs = 10;
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+function addStream(context: RecoveryContext, tenant: Tenant, text: string, nowMs: number): number {
+  const { streamBurstBytes } = context.limitsOf(tenant.name);
+  return tenant.streams.add(text, parseStreamText(text), nowMs, streamBurstBytes);
+}
+
+async function makeRoom(context: RecoveryContext, position: WalPosition): Promise<void> {
+  const { heads, sealer, settings, signal } = context;
+  signal.throwIfAborted();
+  if (heads.memory.usedBytes > settings.replayMemoryCeilingBytes) {
+    const part = heads.freezePart(position);
+    if (part !== undefined) await sealer.taskOf(part);
+  }
+  await sealer.room(signal);
+}
+
+function reportDamage({ metrics, log }: RecoveryContext, damage: WalDamage): void {
+  metrics.walCorruptions.inc({ type: damage.kind });
+  const fields = { ...damage };
+  if (damage.kind === "torn") log.warn("cut an unfinished record off the log", fields);
+  else log.error("the write-ahead log is damaged; part of it is left out", fields);
+}
+
+function report({ metrics, heads, log }: RecoveryContext, summary: ReplaySummary, seconds: number) {
+  metrics.replaySeconds.set(seconds);
+  metrics.recoveredEntries.inc(summary.entries);
+  metrics.recoveredStreams.inc(summary.streams);
+  metrics.recoveredBytes.inc(summary.bytes);
+  for (const { name, streams } of heads.tenants()) {
+    metrics.memoryStreams.set({ tenant: name }, streams.size);
+  }
+  if (summary.files > 0) log.info("replayed the write-ahead log", { ...summary, seconds });
+}
