@@ -2,6 +2,7 @@ import type { VectorMatching } from "./ast.js";
 import { signature } from "./binary-join.js";
 import type { SetOp } from "./binary-op.js";
 import type { SeriesMatrix } from "./result.js";
+import { joinEqualSeries } from "./vector-join.js";
 
 /** and, or, unless: whole samples of either side, chosen by whether their signature exists on the other side. */
 export function combineSets(
@@ -12,12 +13,14 @@ export function combineSets(
 ): SeriesMatrix {
   if (op !== "or") return filterBy(left, right, matching, op === "and");
   const added = filterBy(right, left, matching, false);
-  return {
+  const both = {
     pointCount: left.pointCount,
     labels: [...left.labels, ...added.labels],
     values: [...left.values, ...added.values],
     present: [...left.present, ...added.present],
   };
+  // A sample is added only where the left side lacks its signature, so equal series share no point.
+  return joinEqualSeries(both, () => new Error("or added a sample that was there"));
 }
 
 /** The samples of a vector whose signature exists, or does not exist, in the other vector at the same point. */

@@ -222,6 +222,10 @@ function sampleMap(value: NaiveValue): Samples {
 }
 
 function byPoint(result: QueryResult): Samples[] {
+  if (result.kind === "matrix") {
+    const texts = result.series.map(({ labels }) => formatLabels(labels));
+    expect(new Set(texts).size).toBe(texts.length);
+  }
   if (result.kind === "scalar") return [new Map([["{}", result.value]])];
   if (result.kind === "vector") {
     return [new Map(result.samples.map(({ labels, value }) => [formatLabels(labels), value]))];

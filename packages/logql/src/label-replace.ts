@@ -8,6 +8,7 @@ import {
 } from "@skald/model";
 import type { LabelReplaceNode } from "./plan.js";
 import type { SeriesMatrix } from "./result.js";
+import { joinEqualSeries } from "./vector-join.js";
 
 /**
  * label_replace: sets a label of every series whose source label the regular expression matches as a whole. Throws
@@ -15,7 +16,11 @@ import type { SeriesMatrix } from "./result.js";
  */
 export function replaceLabels(node: LabelReplaceNode, input: SeriesMatrix): SeriesMatrix {
   const replace = compileLabelReplace(node);
-  return mergeEqualSeries({ ...input, labels: input.labels.map(replace) });
+  return joinEqualSeries({ ...input, labels: input.labels.map(replace) }, (labels) =>
+    invalidArgument(
+      `label_replace gives duplicate series ${formatLabels(labels)}; keep the replaced label sets distinct or aggregate first`,
+    ),
+  );
 }
 
 function compileLabelReplace(node: LabelReplaceNode): (labels: Labels) => Labels {
@@ -62,33 +67,4 @@ function parseTemplate(template: string): TemplatePart[] {
   }
   if (from < template.length) parts.push({ kind: "text", text: template.slice(from) });
   return parts;
-}
-
-/** Joins series that have become equal and never have samples together. */
-function mergeEqualSeries(input: SeriesMatrix): SeriesMatrix {
-  const rowOf = new Map<string, number>();
-  const labels: Labels[] = [];
-  const values: Float64Array[] = [];
-  const present: Uint8Array[] = [];
-  input.labels.forEach((set, s) => {
-    const text = formatLabels(set);
-    const row = rowOf.get(text);
-    if (row === undefined) {
-      rowOf.set(text, labels.push(set) - 1);
-      values.push((input.values[s] as Float64Array).slice());
-      present.push((input.present[s] as Uint8Array).slice());
-      return;
-    }
-    for (let p = 0; p < input.pointCount; p++) {
-      if (input.present[s]![p] === 0) continue;
-      if (present[row]![p] === 1) {
-        throw invalidArgument(
-          `label_replace gives duplicate series ${text}; keep the replaced label sets distinct or aggregate first`,
-        );
-      }
-      values[row]![p] = input.values[s]![p] as number;
-      present[row]![p] = 1;
-    }
-  });
-  return { pointCount: input.pointCount, labels, values, present };
 }
