@@ -85,7 +85,7 @@ export const defaultIngesterOptions: Omit<IngesterOptions, "instanceId" | "dataD
   },
   headTargetBytes: 32 * MiB,
   maxHeadBytes: 384 * MiB,
-  maxFrozenBytes: 160 * MiB,
+  maxFrozenBytes: 96 * MiB,
   maxWaitingBytes: 128 * MiB,
   maxPushWaitMs: 20_000,
   sealConcurrency: 2,
