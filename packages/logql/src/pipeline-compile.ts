@@ -1,8 +1,10 @@
 import { invalidArgument, SkaldError, unreachable } from "@skald/model";
 import type { LabelFilter, Stage } from "./ast.js";
 import { errorDetailsLabel, errorLabel } from "./label-set.js";
+import { encodeText } from "./line-source-text.js";
 import type { PipelineOptions } from "./pipeline.js";
 import { analyseDemand, filterNames, isParser } from "./pipeline-demand.js";
+import { impliedNeedles } from "./pipeline-implied.js";
 import { printStage } from "./print-stage.js";
 import { prepareDecolorize } from "./stage/decolorize.js";
 import { compileTargets, prepareDrop, prepareKeep } from "./stage/drop-keep.js";
@@ -30,6 +32,7 @@ export interface CompiledPipeline {
   readonly labelFilters: readonly FrontLabelFilter[];
   /** Line filters on the line as it is stored, wherever they stood. */
   readonly lineFilters: readonly LineFilter[];
+  readonly implied: readonly ImpliedNeedles[];
   readonly tail: readonly TailStage[];
   readonly unwrap: ReturnType<typeof prepareUnwrap> | undefined;
   readonly usesLines: boolean;
@@ -41,6 +44,15 @@ export interface CompiledPipeline {
 export interface FrontLabelFilter {
   readonly prepare: ReturnType<typeof compileLabelFilter>;
   readonly names: readonly string[];
+  /** The whole filter is an equality with this value, which is not empty. */
+  readonly equals?: Uint8Array;
+}
+
+/** Rows without any of the texts in the stored line cannot pass a later filter on the label. */
+export interface ImpliedNeedles {
+  /** The label must come from the line: neither the stream nor metadata may have it. */
+  readonly label: string;
+  readonly anyOf: readonly Uint8Array[];
 }
 
 export interface TailStage {
@@ -69,10 +81,7 @@ export function compileStages(options: PipelineOptions): CompiledPipeline {
       continue;
     }
     if (stage.kind === "label_filter" && !changesLabels && isPlainFilter(stage.filter)) {
-      labelFilters.push({
-        prepare: compileLabelFilter(stage.filter),
-        names: filterNames(stage.filter),
-      });
+      labelFilters.push(frontFilter(stage.filter));
       continue;
     }
     if (isParser(stage) && !isUseful(stage, demand)) continue;
@@ -89,6 +98,7 @@ export function compileStages(options: PipelineOptions): CompiledPipeline {
     options,
     labelFilters,
     lineFilters,
+    implied: impliedNeedles(stages),
     tail,
     unwrap,
     usesLines,
@@ -172,6 +182,13 @@ function named<T>(stage: Stage, prepare: () => T): T {
       cause: error,
     });
   }
+}
+
+function frontFilter(filter: LabelFilter): FrontLabelFilter {
+  const front = { prepare: compileLabelFilter(filter), names: filterNames(filter) };
+  const isEquality = filter.kind === "string" && filter.matcher.op === "=";
+  if (!isEquality || filter.matcher.value === "") return front;
+  return { ...front, equals: encodeText(filter.matcher.value) };
 }
 
 /** String comparisons only, and not of errors: such a filter sets nothing and may be asked before others. */

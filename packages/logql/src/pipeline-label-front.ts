@@ -1,8 +1,16 @@
-import type { Selection } from "@skald/kernels";
+import { type Selection, selectContains } from "@skald/kernels";
 import type { Block, Labels } from "@skald/model";
 import type { MetadataValues } from "./label-set-metadata.js";
 import type { FrontLabelFilter } from "./pipeline-compile.js";
 import type { RowStage, RowState } from "./stage/row-state.js";
+
+interface BoundFilter {
+  readonly test: RowStage;
+  readonly slots: readonly number[];
+  readonly equals: Uint8Array | undefined;
+}
+
+const plain = { ignoreCase: false, negate: false };
 
 /**
  * Label filters before any parser. What the labels of the stream decide is asked once per run, what one dictionary
@@ -10,13 +18,14 @@ import type { RowStage, RowState } from "./stage/row-state.js";
  */
 export class LabelFront {
   readonly #row: RowState;
-  readonly #filters: readonly { readonly test: RowStage; readonly slots: readonly number[] }[];
+  readonly #filters: readonly BoundFilter[];
 
   constructor(filters: readonly FrontLabelFilter[], row: RowState) {
     this.#row = row;
-    this.#filters = filters.map(({ prepare, names }) => ({
+    this.#filters = filters.map(({ prepare, names, equals }) => ({
       test: prepare(row),
       slots: names.map((name) => row.labels.names.slotOf(name)),
+      equals,
     }));
   }
 
@@ -42,8 +51,10 @@ export class LabelFront {
     const start = kept;
     rows.copyWithin(kept, from, to);
     let end = kept + to - from;
-    for (const { test, slots } of this.#filters) {
-      end = this.#narrow(rows, start, end, test, this.#columnsOf(slots));
+    for (const filter of this.#filters) {
+      const columns = this.#columnsOf(filter.slots);
+      end = this.#search(rows, start, end, filter, columns);
+      end = this.#narrow(rows, start, end, filter.test, columns);
     }
     return end;
   }
@@ -52,6 +63,24 @@ export class LabelFront {
     const { metadata } = this.#row.labels;
     if (metadata === undefined) return [];
     return [...new Set(slots.flatMap((slot) => metadata.columnOf(slot) ?? []))];
+  }
+
+  /** An equality on a column of bytes: the value is searched in the whole column first. */
+  #search(
+    rows: Uint32Array,
+    start: number,
+    end: number,
+    { equals }: BoundFilter,
+    columns: readonly MetadataValues[],
+  ): number {
+    const column = columns.length === 1 ? columns[0]?.column : undefined;
+    if (equals === undefined || column?.kind !== "bytes") return end;
+    const rowCount = column.offsets.length - 1;
+    // a search may run to the end of the column, so a short run is not worth it
+    if ((end - start) * 4 < rowCount) return end;
+    const selection = { rows: rows.subarray(start, end), count: end - start };
+    selectContains(column.bytes, column.offsets, rowCount, equals, selection, plain);
+    return start + selection.count;
   }
 
   #narrow(

@@ -31,6 +31,16 @@ export class LineFront {
     }
   }
 
+  /** Keeps the rows that contain one of the texts. */
+  containAny(
+    anyOf: readonly Uint8Array[],
+    lines: BytesColumn,
+    rowCount: number,
+    selection: Selection,
+  ): void {
+    this.#contain({ values: anyOf, ignoreCase: false, complete: true }, lines, rowCount, selection);
+  }
+
   /** Keeps the rows that match. */
   #accept(test: LineTest, lines: BytesColumn, rowCount: number, selection: Selection): void {
     const { needles } = test;

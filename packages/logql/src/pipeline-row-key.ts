@@ -1,4 +1,6 @@
-/** A hash table from byte keys to numbers; the key is written first, then looked up or added. */
+import { readText } from "./line-source-text.js";
+
+/** A hash table of byte keys, numbered as they come; a key is written first, then looked up or added. */
 export class RowKey {
   #scratch = new Uint8Array(1024);
   #length = 0;
@@ -8,7 +10,6 @@ export class RowKey {
   readonly #start: number[] = [];
   readonly #lengths: number[] = [];
   readonly #hashes: number[] = [];
-  readonly #values: number[] = [];
   /** Entry + 1; 0 = free. */
   #table = new Int32Array(1024);
 
@@ -50,6 +51,10 @@ export class RowKey {
     }
   }
 
+  get count(): number {
+    return this.#start.length;
+  }
+
   /** The number of the key that was written, or -1. */
   find(): number {
     this.#hash = this.#hashKey();
@@ -57,12 +62,12 @@ export class RowKey {
     for (let at = this.#hash & mask; ; at = (at + 1) & mask) {
       const entry = this.#table[at]! - 1;
       if (entry < 0) return -1;
-      if (this.#hashes[entry] === this.#hash && this.#isKey(entry)) return this.#values[entry]!;
+      if (this.#hashes[entry] === this.#hash && this.#isKey(entry)) return entry;
     }
   }
 
-  /** Adds the key that `find` did not find. */
-  add(value: number): void {
+  /** Adds the key that `find` did not find; answers its number. */
+  add(): number {
     const length = this.#length;
     if (this.#keysUsed + length > this.#keys.length) {
       const keys = new Uint8Array(Math.max(this.#keys.length * 2, this.#keysUsed + length));
@@ -72,11 +77,17 @@ export class RowKey {
     this.#keys.set(this.#scratch.subarray(0, length), this.#keysUsed);
     this.#start.push(this.#keysUsed);
     this.#lengths.push(length);
-    this.#hashes.push(this.#hash);
-    const entries = this.#values.push(value);
+    const entries = this.#hashes.push(this.#hash);
     this.#keysUsed += length;
     if (entries * 2 > this.#table.length) this.#rehash();
     else this.#place(entries - 1);
+    return entries - 1;
+  }
+
+  /** Reads a key again, part by part as it was written. */
+  read(entry: number): KeyReader {
+    const start = this.#start[entry]!;
+    return new KeyReader(this.#keys.subarray(start, start + this.#lengths[entry]!));
   }
 
   #place(entry: number): void {
@@ -88,7 +99,7 @@ export class RowKey {
 
   #rehash(): void {
     this.#table = new Int32Array(this.#table.length * 2);
-    for (let entry = 0; entry < this.#values.length; entry++) this.#place(entry);
+    for (let entry = 0; entry < this.#hashes.length; entry++) this.#place(entry);
   }
 
   #hashKey(): number {
@@ -113,5 +124,45 @@ export class RowKey {
     const larger = new Uint8Array(Math.max(this.#scratch.length * 2, this.#length + count));
     larger.set(this.#scratch);
     this.#scratch = larger;
+  }
+}
+
+/** The parts of a key in the order of writing. */
+export class KeyReader {
+  readonly #key: Uint8Array;
+  #at = 0;
+
+  constructor(key: Uint8Array) {
+    this.#key = key;
+  }
+
+  get atEnd(): boolean {
+    return this.#at >= this.#key.length;
+  }
+
+  int(): number {
+    const key = this.#key;
+    const at = this.#at;
+    this.#at = at + 4;
+    return key[at]! | (key[at + 1]! << 8) | (key[at + 2]! << 16) | (key[at + 3]! << 24);
+  }
+
+  /** What `putBytes` wrote, as text. */
+  value(): string {
+    const length = this.int();
+    const start = this.#at;
+    this.#at = start + length;
+    return readText(this.#key, start, this.#at);
+  }
+
+  /** What `putText` wrote. */
+  text(): string {
+    const length = this.int();
+    let text = "";
+    for (let i = 0; i < length; i++) {
+      text += String.fromCharCode(this.#key[this.#at]! | (this.#key[this.#at + 1]! << 8));
+      this.#at += 2;
+    }
+    return text;
   }
 }

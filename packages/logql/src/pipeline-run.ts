@@ -53,6 +53,7 @@ export class BlockRun implements PipelineRun {
     if (lineFilters.length > 0 && chosen.count > 0) {
       this.#lineFront.apply(block.lines(), block.rowCount, chosen);
     }
+    if (chosen.count > 0) this.#applyImplied(block, streamLabels, chosen);
     const count = chosen.count === 0 ? 0 : this.#runRows(block, streamLabels, chosen);
     return {
       count,
@@ -61,6 +62,15 @@ export class BlockRun implements PipelineRun {
       ...(unwrap === undefined ? {} : { values: this.#values }),
       ...(changesLines ? { lines: this.#lines.finish() } : {}),
     };
+  }
+
+  /** Skips lines that cannot hold the value that a later filter wants. */
+  #applyImplied(block: Block, streamLabels: (stream: number) => Labels, chosen: Selection): void {
+    for (const { label, anyOf } of this.#compiled.implied) {
+      if (block.metadata(label) !== undefined || isStreamLabel(block, streamLabels, label))
+        continue;
+      this.#lineFront.containAny(anyOf, block.lines(), block.rowCount, chosen);
+    }
   }
 
   /** Runs the stages on the chosen rows, stream by stream; answers how many survive. */
@@ -107,7 +117,7 @@ export class BlockRun implements PipelineRun {
       let id = known === undefined ? -1 : known[code]!;
       if (id < 0) {
         labels.beginRow(row);
-        id = this.series.idOf(stream.id);
+        id = this.series.idOf(stream);
         if (known !== undefined) known[code] = id;
       }
       this.#rows[count] = row;
@@ -127,7 +137,7 @@ export class BlockRun implements PipelineRun {
     }
     if (stream.seriesId < 0) {
       labels.beginRow(0);
-      stream.seriesId = this.series.idOf(stream.id);
+      stream.seriesId = this.series.idOf(stream);
     }
     return stream.seriesId;
   }
@@ -167,7 +177,7 @@ export class BlockRun implements PipelineRun {
         this.#values[count] = number;
       }
       this.#rows[count] = row;
-      this.#ids[count++] = this.series.idOf(stream.id);
+      this.#ids[count++] = this.series.idOf(stream);
       if (changesLines) this.#lines.append(line);
     }
     return count;
@@ -223,4 +233,15 @@ class RunState implements RowState {
   nowNs(): bigint {
     return this.#nowNs;
   }
+}
+
+function isStreamLabel(
+  { runs }: Block,
+  streamLabels: (stream: number) => Labels,
+  label: string,
+): boolean {
+  for (let run = 0; run < runs.count; run++) {
+    if (streamLabels(runs.stream[run]!).names.includes(label)) return true;
+  }
+  return false;
 }

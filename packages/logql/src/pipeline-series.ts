@@ -1,27 +1,40 @@
-import { formatLabels, type Labels, makeLabels } from "@skald/model";
+import { formatLabels, makeLabels } from "@skald/model";
 import type { Grouping } from "./ast.js";
 import { errorDetailsLabel, errorLabel, labelsWithEmpty } from "./label-set.js";
-import { labelState, type RowLabels } from "./label-set-row.js";
+import { labelState, type RowLabels, type StreamContext } from "./label-set-row.js";
 import type { PipelineOptions, Series, SeriesTable } from "./pipeline.js";
-import { RowKey } from "./pipeline-row-key.js";
+import { type KeyReader, RowKey } from "./pipeline-row-key.js";
 import { rowLabelNames } from "./stage/template-labels.js";
 
+/** Stands where a slot would, in front of the error texts of a key. */
+const errorMark = -1;
+
+/** Where the labels of a series are written down until somebody asks for them. */
+interface Recorded {
+  readonly key: RowKey;
+  readonly entry: number;
+  readonly stream: StreamContext;
+  readonly nameOf: (slot: number) => string;
+}
+
 /**
- * Gives equal label sets equal ids. A row is known again by the bytes of its values; strings are made only when its
- * key is new. Several keys may lead to one series: labels can be set in another order.
+ * Gives equal label sets equal ids. A row is known again by the bytes of its values: origin, name and value of each
+ * label that is not the stream's own. Labels are made of that key only when they are asked for.
  */
 export class SeriesInterner implements SeriesTable {
-  readonly #series: Series[] = [];
-  readonly #byText = new Map<string, number>();
+  readonly #series: (Series | Recorded)[] = [];
+  readonly #errors = new Map<string, number>();
   readonly #isLog: boolean;
   readonly #grouping: Grouping | undefined;
   readonly #unwrapped: string | undefined;
   readonly #asksForError: boolean;
+  /** Series of each key of the current table. */
+  #ids: number[] = [];
   #key = new RowKey();
   #labels!: RowLabels;
   /** Slots of the labels of `by`. */
   #groups: readonly number[] | undefined;
-  /** Names that the series do not have. */
+  /** Names that no series has. */
   #left: ReadonlySet<string> = new Set();
   #leftSlots = new Set<number>();
 
@@ -40,13 +53,17 @@ export class SeriesInterner implements SeriesTable {
   get(id: number): Series {
     const series = this.#series[id];
     if (series === undefined) throw new RangeError(`no series ${id}`);
-    return series;
+    if ("labels" in series) return series;
+    const made = this.#make(series);
+    this.#series[id] = made;
+    return made;
   }
 
   /** Binds the table to the labels of rows; known keys are forgotten, series are not. */
   bind(labels: RowLabels): void {
     this.#labels = labels;
     this.#key = new RowKey();
+    this.#ids = [];
     const grouping = this.#grouping;
     if (grouping?.without === false) {
       this.#groups = grouping.labels.map((name) => labels.names.slotOf(name));
@@ -62,16 +79,8 @@ export class SeriesInterner implements SeriesTable {
     return this.#groups;
   }
 
-  get groupsHaveError(): boolean {
-    const grouping = this.#grouping;
-    return (
-      grouping?.without === false &&
-      (grouping.labels.includes(errorLabel) || grouping.labels.includes(errorDetailsLabel))
-    );
-  }
-
-  /** Series of the current row; `stream` is the number of its stream. */
-  idOf(stream: number): number {
+  /** Series of the current row of a stream. */
+  idOf(stream: StreamContext): number {
     const labels = this.#labels;
     if (!this.#isLog && labels.error !== "" && !this.#asksForError) return this.#errorId();
     const key = this.#key;
@@ -79,34 +88,38 @@ export class SeriesInterner implements SeriesTable {
     if (this.#groups === undefined) this.#writeAll(stream);
     else this.#writeGroups(this.#groups);
     const known = key.find();
-    if (known >= 0) return known;
-    const id = this.#intern(this.#build());
-    key.add(id);
+    if (known >= 0) return this.#ids[known]!;
+    const { names } = labels;
+    const nameOf = (slot: number) => names.nameOf(slot);
+    const id = this.#series.push({ key, entry: key.add(), stream, nameOf }) - 1;
+    this.#ids.push(id);
     return id;
   }
 
   #writeGroups(groups: readonly number[]): void {
     const labels = this.#labels;
     const key = this.#key;
-    for (const slot of groups) {
-      if (labels.find(slot)) key.putBytes(labels.foundBytes, labels.foundStart, labels.foundEnd);
-      else key.putInt(0);
+    for (let i = 0; i < groups.length; i++) {
+      if (labels.find(groups[i]!)) {
+        key.putBytes(labels.foundBytes, labels.foundStart, labels.foundEnd);
+      } else key.putInt(0);
     }
-    if (this.groupsHaveError) {
+    if (labels.error !== "" || labels.errorDetails !== "") {
       key.putText(labels.error);
       key.putText(labels.errorDetails);
     }
   }
 
-  #writeAll(stream: number): void {
+  #writeAll(stream: StreamContext): void {
     const labels = this.#labels;
     const key = this.#key;
     const left = this.#leftSlots;
-    key.putInt(stream);
+    key.putInt(stream.id);
     for (const { slot } of labels.metadata?.columns ?? []) {
-      const isTouched = labels.state[slot] !== undefined && labels.state[slot] !== 0;
+      const state = labels.state[slot];
+      const isTouched = state !== undefined && state !== labelState.untouched;
       if (isTouched || left.has(slot) || !labels.isMetadata(slot)) continue;
-      key.putInt(slot);
+      key.putInt((slot << 3) | labelState.metadata);
       key.putBytes(labels.foundBytes, labels.foundStart, labels.foundEnd);
     }
     for (let i = 0; i < labels.touchedCount; i++) {
@@ -119,79 +132,83 @@ export class SeriesInterner implements SeriesTable {
       }
     }
     if (labels.error !== "" || labels.errorDetails !== "") {
+      key.putInt(errorMark);
       key.putText(labels.error);
       key.putText(labels.errorDetails);
     }
   }
 
-  #build(): Series {
-    const all = this.#allLabels();
-    if (this.#isLog) return { labels: labelsWithEmpty(all), categories: this.#categories() };
-    const grouping = this.#grouping;
-    if (grouping?.without === false) {
-      const wanted = new Set(grouping.labels);
-      return { labels: makeLabels(all.filter(([name]) => wanted.has(name))) };
+  #make(recorded: Recorded): Series {
+    const reader = recorded.key.read(recorded.entry);
+    return this.#groups === undefined
+      ? this.#makeAll(reader, recorded)
+      : { labels: makeLabels(this.#readGroups(reader)) };
+  }
+
+  #readGroups(reader: KeyReader): readonly (readonly [string, string])[] {
+    const names = this.#grouping?.labels ?? [];
+    const pairs = names.map((name) => [name, reader.value()] as const);
+    if (reader.atEnd) return pairs;
+    const errors: Readonly<Record<string, string>> = {
+      [errorLabel]: reader.text(),
+      [errorDetailsLabel]: reader.text(),
+    };
+    return pairs.map(([name, value]) => [name, errors[name] || value] as const);
+  }
+
+  #makeAll(reader: KeyReader, { stream, nameOf }: Recorded): Series {
+    const { names, values } = stream.labels;
+    const all = new Map<string, readonly [value: string, origin: number]>();
+    for (const [i, name] of names.entries()) {
+      if (!this.#left.has(name)) all.set(name, [values[i] as string, labelState.stream]);
     }
-    return { labels: makeLabels(all.filter(([name]) => !this.#left.has(name))) };
-  }
-
-  /** Rows with an error fail the query: one series per kind is enough. */
-  #errorId(): number {
-    const kind = this.#labels.error;
-    const known = this.#byText.get(`!${kind}`);
-    if (known !== undefined) return known;
-    const labels = makeLabels(this.#allLabels());
-    const id = this.#series.push({ labels, error: { kind, labelsText: formatLabels(labels) } }) - 1;
-    this.#byText.set(`!${kind}`, id);
-    return id;
-  }
-
-  #allLabels(): readonly (readonly [string, string])[] {
-    const labels = this.#labels;
-    return rowLabelNames(labels).map((name) => {
-      if (name === errorLabel && labels.error !== "") return [name, labels.error];
-      if (name === errorDetailsLabel && labels.errorDetails !== "")
-        return [name, labels.errorDetails];
-      return [name, labels.text(labels.names.slotOf(name)) ?? ""];
-    });
-  }
-
-  #categories(): NonNullable<Series["categories"]> {
-    const labels = this.#labels;
-    const pairs: readonly (readonly [string, string])[][] = [[], [], []];
-    const [stream, structuredMetadata, parsed] = pairs as [P, P, P];
-    for (const [name, value] of this.#allLabels()) {
-      const slot = labels.names.slotOf(name);
-      const isError =
-        (name === errorLabel && labels.error !== "") ||
-        (name === errorDetailsLabel && labels.errorDetails !== "");
-      const origin = isError ? labelState.parsed : labels.originOf(slot);
-      if (origin === labelState.stream) stream.push([name, value]);
-      else if (origin === labelState.metadata) structuredMetadata.push([name, value]);
-      else parsed.push([name, value]);
+    reader.int();
+    while (!reader.atEnd) {
+      const part = reader.int();
+      if (part === errorMark) {
+        const kind = reader.text();
+        const details = reader.text();
+        if (kind !== "") all.set(errorLabel, [kind, labelState.parsed]);
+        if (details !== "") all.set(errorDetailsLabel, [details, labelState.parsed]);
+        continue;
+      }
+      const name = nameOf(part >> 3);
+      const state = part & 7;
+      if (state === labelState.deleted) all.delete(name);
+      else all.set(name, [reader.value(), state]);
     }
+    const of = (origin?: number) =>
+      [...all].flatMap(([name, [value, own]]) =>
+        origin === undefined || own === origin ? [[name, value] as const] : [],
+      );
+    if (!this.#isLog) return { labels: makeLabels(of()) };
     return {
-      stream: labelsWithEmpty(stream),
-      structuredMetadata: labelsWithEmpty(structuredMetadata),
-      parsed: labelsWithEmpty(parsed),
+      labels: labelsWithEmpty(of()),
+      categories: {
+        stream: labelsWithEmpty(of(labelState.stream)),
+        structuredMetadata: labelsWithEmpty(of(labelState.metadata)),
+        parsed: labelsWithEmpty(of(labelState.parsed)),
+      },
     };
   }
 
-  #intern(series: Series): number {
-    const text = textOf(series);
-    const known = this.#byText.get(text);
+  /** Rows with an error fail the query: one series per kind is enough, with the labels of the first row. */
+  #errorId(): number {
+    const labels = this.#labels;
+    const kind = labels.error;
+    const known = this.#errors.get(kind);
     if (known !== undefined) return known;
+    const all = makeLabels(
+      rowLabelNames(labels).map((name) => {
+        if (name === errorLabel) return [name, kind];
+        const isDetails = name === errorDetailsLabel && labels.errorDetails !== "";
+        const value = isDetails ? labels.errorDetails : labels.text(labels.names.slotOf(name));
+        return [name, value ?? ""];
+      }),
+    );
+    const series = { labels: all, error: { kind, labelsText: formatLabels(all) } };
     const id = this.#series.push(series) - 1;
-    this.#byText.set(text, id);
+    this.#errors.set(kind, id);
     return id;
   }
-}
-
-type P = (readonly [string, string])[];
-
-/** Labels with equal texts but other origins are different series of a log query. */
-function textOf({ labels, categories }: Series): string {
-  if (categories === undefined) return formatLabels(labels);
-  const of = ({ names, values }: Labels) => JSON.stringify([names, values]);
-  return of(categories.stream) + of(categories.structuredMetadata) + of(categories.parsed);
 }

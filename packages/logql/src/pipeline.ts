@@ -97,7 +97,10 @@ export interface RowBatch {
   readonly lines?: BytesColumn;
 }
 
-/** Every label set seen so far; ids count up from 0 and stay valid within the run. */
+/**
+ * Every label set seen so far; ids count up from 0 and stay valid within the run. Rows with equal labels share an id
+ * unless their labels were found in another order; labels are made when `get` first asks for them.
+ */
 export interface SeriesTable {
   readonly count: number;
   get(id: number): Series;

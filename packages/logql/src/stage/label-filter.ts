@@ -1,5 +1,6 @@
 import type { CompareOp, LabelFilter } from "../ast.js";
-import { hasIpOf, parseIpRange } from "../ip.js";
+import { parseIpRange } from "../ip.js";
+import { compileIpScan } from "../ip-scan.js";
 import { errorLabel, stageErrors } from "../label-set.js";
 import { bytesEqual, encodeText, readText } from "../line-source-text.js";
 import { parseByteSize } from "./byte-size.js";
@@ -129,15 +130,14 @@ function compareOp(op: CompareOp, want: number): (value: number) => boolean {
 }
 
 function compileIp({ name, op, value }: LabelFilter & { kind: "ip" }): (row: RowState) => RowStage {
-  const range = parseIpRange(value);
+  const hasIp = compileIpScan(parseIpRange(value));
   const wanted = op === "==";
   return ({ labels }) => {
     const slot = labels.names.slotOf(name);
-    const memo = memoTest((text) => hasIpOf(range, text) === wanted);
     return () => {
       if (labels.error !== "") return true;
       if (!labels.find(slot)) return false;
-      return memo(labels.foundBytes, labels.foundStart, labels.foundEnd);
+      return hasIp(labels.foundBytes, labels.foundStart, labels.foundEnd) === wanted;
     };
   };
 }

@@ -1,6 +1,7 @@
 import { compileRegex, invalidArgument } from "@skald/model";
 import type { LineFilterStage, LineFilterValue } from "../ast.js";
-import { hasIpOf, parseIpRange } from "../ip.js";
+import { parseIpRange } from "../ip.js";
+import { compileIpScan } from "../ip-scan.js";
 import type { LineSource } from "../line-source.js";
 import { containsText } from "../line-source-search.js";
 import { encodeText } from "../line-source-text.js";
@@ -50,8 +51,8 @@ export function prepareLineFilter(filter: LineFilter): PreparedStage {
 function compileTest(op: LineFilterStage["op"], { kind, value }: LineFilterValue): LineTest {
   if (kind === "ip") {
     if (op !== "|=" && op !== "!=") throw invalidArgument("ip: invalid operation");
-    const range = parseIpRange(value);
-    return { test: (line) => hasIpOf(range, line.text) };
+    const hasIp = compileIpScan(parseIpRange(value));
+    return { test: (line) => hasIp(line.bytes, line.start, line.end) };
   }
   switch (op) {
     case "|=":
