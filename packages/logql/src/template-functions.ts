@@ -4,6 +4,7 @@ import { encodingFunctions } from "./template-encodings.js";
 import type { TemplateFunction } from "./template-function.js";
 import { numberFunctions } from "./template-numbers.js";
 import { printFunctions } from "./template-printf.js";
+import { regexFunctions } from "./template-regexes.js";
 import { stringFunctions } from "./template-strings.js";
 import { timeFunctions } from "./template-times.js";
 
@@ -12,6 +13,7 @@ const functions: ReadonlyMap<string, TemplateFunction> = new Map(
     ...builtinFunctions,
     ...printFunctions,
     ...stringFunctions,
+    ...regexFunctions,
     ...numberFunctions,
     ...encodingFunctions,
     ...timeFunctions,

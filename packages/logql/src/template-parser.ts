@@ -14,6 +14,8 @@ export function parseTemplate(
   return nodes;
 }
 
+const depthMax = 200;
+
 type ListEnd = "eof" | "end" | "else";
 
 class Parser {
@@ -24,6 +26,7 @@ class Parser {
   readonly #variables: string[] = ["$"];
   #next = 0;
   #ranges = 0;
+  #depth = 0;
 
   constructor(source: string, hasFunction: (name: string) => boolean) {
     this.#source = source;
@@ -86,6 +89,7 @@ class Parser {
   }
 
   #control(kind: "if" | "with" | "range"): TemplateNode {
+    this.#enter();
     const scope = this.#variables.length;
     const pipe = this.#pipe(kind, "right");
     if (kind === "range") this.#ranges++;
@@ -93,6 +97,7 @@ class Parser {
     if (kind === "range") this.#ranges--;
     const otherwise = end === "else" ? this.#otherwise(kind) : [];
     this.#variables.length = scope;
+    this.#depth--;
     return kind === "range" ? { kind, pipe, body, otherwise } : { kind, pipe, body, otherwise };
   }
 
@@ -109,7 +114,19 @@ class Parser {
     return nodes;
   }
 
+  /** Blocks and parentheses inside each other are walked by recursion. */
+  #enter(): void {
+    if (++this.#depth > depthMax) throw new TemplateSyntaxError("nested too deeply", this.at);
+  }
+
   #pipe(context: string, closes: "right" | "close"): Pipe {
+    this.#enter();
+    const pipe = this.#commands(context, closes);
+    this.#depth--;
+    return pipe;
+  }
+
+  #commands(context: string, closes: "right" | "close"): Pipe {
     const { variables, assigns } = this.#declarations(context);
     const commands: Command[] = [];
     while (true) {

@@ -1,4 +1,3 @@
-import { compileRegex, type Regex, SkaldError } from "@skald/model";
 import { TemplateRunError } from "./template-error.js";
 import { integer, type TemplateFunction, text, textMax } from "./template-function.js";
 import type { Value } from "./template-value.js";
@@ -76,27 +75,6 @@ export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
   repeat: { takes: "is", call: (args) => repeat(integer(args, 0), text(args, 1)) },
   alignLeft: { takes: "is", call: (args) => align(integer(args, 0), text(args, 1), true) },
   alignRight: { takes: "is", call: (args) => align(integer(args, 0), text(args, 1), false) },
-  regexReplaceAll: {
-    takes: "sss",
-    call: (args) => {
-      const regex = cachedRegex(text(args, 0));
-      return replaceMatches(regex, text(args, 1), (groups, whole) =>
-        expand(text(args, 2), regex, groups, whole),
-      );
-    },
-  },
-  regexReplaceAllLiteral: {
-    takes: "sss",
-    call: (args) => replaceMatches(cachedRegex(text(args, 0)), text(args, 1), () => text(args, 2)),
-  },
-  count: two((pattern, s) => {
-    let count = 0n;
-    replaceMatches(cachedRegex(pattern), s, () => {
-      count++;
-      return "";
-    });
-    return count;
-  }),
 };
 
 const space = /^[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/;
@@ -156,7 +134,7 @@ function bounded(value: string): string {
   return value;
 }
 
-function tooLong(): never {
+export function tooLong(): never {
   throw new TemplateRunError(`result longer than ${textMax} characters`);
 }
 
@@ -206,59 +184,4 @@ function align(width: number, value: string, left: boolean): string {
     return left ? value + padding : padding + value;
   }
   return (left ? chars.slice(0, width) : chars.slice(chars.length - width)).join("");
-}
-
-const regexes = new Map<string, Regex>();
-
-function cachedRegex(pattern: string): Regex {
-  const known = regexes.get(pattern);
-  if (known !== undefined) return known;
-  if (regexes.size > 200) regexes.clear();
-  try {
-    const regex = compileRegex(pattern, { anchored: false });
-    regexes.set(pattern, regex);
-    return regex;
-  } catch (error) {
-    if (error instanceof SkaldError) throw new TemplateRunError(error.message);
-    throw error;
-  }
-}
-
-/** Go's ReplaceAll: an empty match right behind a match is not replaced. */
-function replaceMatches(
-  regex: Regex,
-  value: string,
-  replacement: (groups: readonly (string | undefined)[], whole: string) => string,
-): string {
-  let out = "";
-  let copied = 0;
-  let at = 0;
-  while (at <= value.length) {
-    const match = regex.exec(value, at);
-    if (match === undefined) break;
-    out += value.slice(copied, match.start);
-    if (match.end > copied || match.start === 0) {
-      out += replacement(match.groups, value.slice(match.start, match.end));
-    }
-    copied = match.end;
-    if (out.length > textMax) tooLong();
-    const width = (value.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
-    at = Math.max(at + width, match.end);
-  }
-  return out + value.slice(copied);
-}
-
-/** `$1`, `${1}`, `$name`, `$$`; a name is as long as it can be, and unknown ones are empty. */
-function expand(
-  template: string,
-  regex: Regex,
-  groups: readonly (string | undefined)[],
-  whole: string,
-): string {
-  return template.replace(/\$(?:\$|\{(\w+)\}|(\w+))/g, (found, braced?: string, bare?: string) => {
-    const name = braced ?? bare;
-    if (name === undefined) return found === "$$" ? "$" : found;
-    if (/^\d+$/.test(name)) return name === "0" ? whole : (groups[Number(name) - 1] ?? "");
-    return groups[regex.groupNames.indexOf(name)] ?? "";
-  });
 }

@@ -85,10 +85,16 @@ export function valueOfJson(text: string): Value | undefined {
   }
 }
 
-function fromPlain(value: unknown): Value {
-  if (Array.isArray(value)) return value.map(fromPlain);
+/** Deeper values are not JSON for a template. */
+const depthMax = 500;
+
+function fromPlain(value: unknown, depth = 0): Value {
+  if (depth > depthMax) throw new RangeError("nested too deeply");
+  if (Array.isArray(value)) return value.map((item) => fromPlain(item, depth + 1));
   if (typeof value === "object" && value !== null) {
-    const entries = new Map(Object.entries(value).map(([key, item]) => [key, fromPlain(item)]));
+    const entries = new Map(
+      Object.entries(value).map(([key, item]) => [key, fromPlain(item, depth + 1)]),
+    );
     return mapValue(entries, null);
   }
   return value as string | number | boolean | null;

@@ -187,6 +187,7 @@ describe("templates", () => {
     ["{{ unixToTime `12` }}", "unable to parse time '12'"],
     ["{{ regexReplaceAll `(` `x` `y` }}", "error parsing regexp: missing closing )"],
     ["{{ repeat 100000000 `x` }}", "result longer than"],
+    ["{{ regexReplaceAll `((a{100}){10}){10}` `x` `y` }}", "regular expression too large"],
     ["{{ range 1000000 }}{{ end }}", "too many rounds of range"],
     ["{{ range .app }}{{ end }}", "range can't iterate over gauge"],
   ])("%s fails on the row", (source, message) => {
@@ -212,6 +213,16 @@ describe("templates", () => {
   ])("%s does not parse", (source, message) => {
     expect(() => compileTemplate(source, "line")).toThrow(TemplateSyntaxError);
     expect(() => compileTemplate(source, "line")).toThrow(`template: line:1: ${message}`);
+  });
+
+  it("refuses what is nested too deeply", () => {
+    const parens = `{{ ${"(".repeat(5000)}.a${")".repeat(5000)} }}`;
+    const blocks = "{{ if .a }}".repeat(5000);
+    for (const source of [parens, blocks]) {
+      expect(() => compileTemplate(source, "line")).toThrow("template: line:1: nested too deeply");
+    }
+    const json = `{{ fromJson "${"[".repeat(5000)}${"]".repeat(5000)}" }}`;
+    expect(run(json)).toBe("<no value>");
   });
 
   it("knows what it looks at", () => {
