@@ -187,7 +187,7 @@ describe("the engine", () => {
           expectEqual(byPoint(got), want.map(sampleMap), text);
         }
       }),
-      { numRuns: 2500 },
+      { numRuns: 1200 },
     );
   });
 

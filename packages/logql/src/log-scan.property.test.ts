@@ -99,7 +99,7 @@ describe("log scans", () => {
         const want = naive(parseQuery(text) as LogExpr, all, asked);
         expect(textsOf(got)).toEqual(want.map(textOf));
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 
@@ -116,7 +116,7 @@ describe("log scans", () => {
         expect([...got.timestamps]).toEqual(want.map(({ ts }) => ts));
         expect(new Set(textsOf(got)).size).toBeLessThanOrEqual(want.length);
       }),
-      { numRuns: 500 },
+      { numRuns: 300 },
     );
   });
 

@@ -7,7 +7,7 @@ describe("CellTable", () => {
     const pair = fc.tuple(fc.nat(30), fc.nat(60));
     fc.assert(
       fc.property(fc.array(pair, { maxLength: 3000, size: "max" }), (pairs) => {
-        const cells = new CellTable(10_000);
+        const cells = new CellTable("count", 10_000);
         const counts = new Map<number, number>();
         for (const [series, bucket] of pairs) {
           cells.rows[cells.find(series, bucket)]! += 1;
@@ -23,7 +23,7 @@ describe("CellTable", () => {
   });
 
   it("refuses more cells than it may have", () => {
-    const cells = new CellTable(3);
+    const cells = new CellTable("count", 3);
     for (const bucket of [0, 1, 2, 1]) cells.find(7, bucket);
     expect(() => cells.find(7, 3)).toThrow("the query needs more than 3 samples in memory");
   });

@@ -1,4 +1,5 @@
 import { invalidArgument } from "@skald/model";
+import type { LeafMode } from "./plan.js";
 
 const initialCells = 256;
 
@@ -12,14 +13,18 @@ export class CellTable {
   bucket = new Uint32Array(initialCells);
   /** Rows, and what the mode keeps besides; see MetricPartial. */
   rows = new Float64Array(initialCells);
-  value = new Float64Array(initialCells);
-  extra = new Float64Array(initialCells);
+  /** Has a length only in modes that use it; so has `extra`. */
+  value: Float64Array;
+  extra: Float64Array;
   /** Cell number + 1 by hash; 0 = free. Twice as long as the columns at least. */
   #slots = new Uint32Array(initialCells * 2);
   readonly #maxCells: number;
 
-  constructor(maxCells: number) {
+  constructor(mode: LeafMode, maxCells: number) {
     this.#maxCells = maxCells;
+    const hasValue = mode !== "count" && mode !== "samples";
+    this.value = new Float64Array(hasValue ? initialCells : 0);
+    this.extra = new Float64Array(hasExtra(mode) ? initialCells : 0);
   }
 
   /** The cell of a pair; a new one has `rows` 0. */
@@ -71,8 +76,8 @@ export class CellTable {
     this.series = grownWords(this.series, length);
     this.bucket = grownWords(this.bucket, length);
     this.rows = grownNumbers(this.rows, length);
-    this.value = grownNumbers(this.value, length);
-    this.extra = grownNumbers(this.extra, length);
+    if (this.value.length > 0) this.value = grownNumbers(this.value, length);
+    if (this.extra.length > 0) this.extra = grownNumbers(this.extra, length);
     const slots = new Uint32Array(length * 2);
     const mask = slots.length - 1;
     for (let cell = 0; cell < this.count; cell++) {
@@ -82,6 +87,11 @@ export class CellTable {
     }
     this.#slots = slots;
   }
+}
+
+/** True when a cell has more than its rows and one value. */
+export function hasExtra(mode: LeafMode): boolean {
+  return mode === "moments" || mode === "first" || mode === "last";
 }
 
 /** The refusal of a query that would hold more than its plan allows. */

@@ -42,7 +42,7 @@ export class LeafScan implements MetricScan {
     this.#leaf = leaf;
     this.#grid = new WindowGrid(leaf);
     this.#index = new SeriesIndex(leaf.maxSeries);
-    this.#cells = new CellTable(leaf.maxCells);
+    this.#cells = new CellTable(leaf.mode, leaf.maxCells);
     this.#samples = new SampleColumns(leaf.maxCells);
     this.#pipeline = new PipelineSeries(leaf, this.#index);
     this.#streams = new StreamSeries(leaf.grouping, this.#index);
@@ -60,7 +60,7 @@ export class LeafScan implements MetricScan {
     if (cursor.bucket < 0) return true;
     const cell = this.#cells.find(this.#streams.find(streams, run.stream), cursor.bucket);
     this.#cells.rows[cell]! += run.rows;
-    this.#cells.value[cell]! += run.lineBytes;
+    if (this.#leaf.mode === "bytes") this.#cells.value[cell]! += run.lineBytes;
     return true;
   }
 

@@ -1,7 +1,7 @@
 import type { Labels } from "@skald/model";
 import type { MetricPartial } from "./metric-scan.js";
 import type { SampleColumns } from "./metric-scan-accumulate.js";
-import type { CellTable } from "./metric-scan-cells.js";
+import { type CellTable, hasExtra } from "./metric-scan-cells.js";
 import type { LeafMode } from "./plan.js";
 
 const none = new Float64Array(0);
@@ -16,7 +16,6 @@ export function partialOfCells(
   const { length } = order;
   const bucket = new Uint32Array(length);
   for (let i = 0; i < length; i++) bucket[i] = cells.bucket[order[i] as number] as number;
-  const hasExtra = mode === "moments" || mode === "first" || mode === "last";
   return {
     mode,
     labels,
@@ -24,7 +23,7 @@ export function partialOfCells(
     bucket,
     count: picked(cells.rows, order),
     value: mode === "count" ? none : picked(cells.value, order),
-    extra: hasExtra ? picked(cells.extra, order) : none,
+    extra: hasExtra(mode) ? picked(cells.extra, order) : none,
   };
 }
 

@@ -14,7 +14,7 @@ export function combineMetricPartials(
   const [first] = partials;
   if (partials.length === 1 && first !== undefined) return first;
   const index = new SeriesIndex(leaf.maxSeries);
-  const cells = new CellTable(leaf.maxCells);
+  const cells = new CellTable(leaf.mode, leaf.maxCells);
   const samples = new SampleColumns(leaf.maxCells);
   const withTimes = leaf.op === "rate_counter";
   for (const partial of partials) {

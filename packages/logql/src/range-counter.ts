@@ -1,5 +1,6 @@
 import type { LeafPlan } from "./plan.js";
 import type { Entries, WindowFunction } from "./range-function.js";
+import { SlidingFold } from "./range-sliding.js";
 
 /**
  * rate_counter: the increase per second of a counter that may start again from 0, extended to the borders of the
@@ -7,13 +8,14 @@ import type { Entries, WindowFunction } from "./range-function.js";
  */
 export function rateOfCounter(leaf: LeafPlan, { value, extra }: Entries): WindowFunction {
   const seconds = Number(leaf.rangeNs) / 1e9;
+  const losses = lossesOf(value);
   return (from, to, point) => {
     if (to - from < 2) return 0;
     // Times are counted from the end of the last window.
     const windowEnd = -secondsBetween(leaf, point);
     const first = (extra[from] as number) / 1e9;
     const last = (extra[to - 1] as number) / 1e9;
-    const increase = increaseOf(value, from, to);
+    const increase = value[to - 1]! - value[from]! + losses.fold(from + 1, to);
     const sampled = last - first;
     const gap = sampled / (to - from - 1);
     const before = gapBefore(first - (windowEnd - seconds), value[from]!, increase, sampled);
@@ -27,13 +29,10 @@ function secondsBetween({ points }: LeafPlan, point: number): number {
   return Number(points.stepNs * BigInt(points.count - 1 - point)) / 1e9;
 }
 
-/** The difference of the ends plus what was lost whenever the counter fell. */
-function increaseOf(value: Float64Array, from: number, to: number): number {
-  let lost = 0;
-  for (let i = from + 1; i < to; i++) {
-    if ((value[i] as number) < (value[i - 1] as number)) lost += value[i - 1] as number;
-  }
-  return (value[to - 1] as number) - (value[from] as number) + lost;
+/** What the counter lost at each sample by falling. */
+function lossesOf(value: Float64Array): SlidingFold<number> {
+  const loss = (i: number) => (value[i]! < value[i - 1]! ? value[i - 1]! : 0);
+  return new SlidingFold<number>(value.length, loss, (a, b) => a + b);
 }
 
 /** Seconds before the first sample that count: not beyond the time when the counter was 0. */

@@ -2,7 +2,7 @@ import { unreachable } from "@skald/model";
 import type { LeafPlan } from "./plan.js";
 import { rateOfCounter } from "./range-counter.js";
 import { joinMoments, type Moments } from "./range-moments.js";
-import { quantileOf } from "./range-quantile.js";
+import { quantiles } from "./range-quantile.js";
 import { SlidingFold } from "./range-sliding.js";
 
 /** The columns of one series of a MetricPartial. */
@@ -56,7 +56,7 @@ export function windowFunction(leaf: LeafPlan, entries: Entries): WindowFunction
     case "last_over_time":
       return (_, to) => value[to - 1] as number;
     case "quantile_over_time":
-      return (from, to) => quantileOf(leaf.parameter ?? Number.NaN, value.slice(from, to));
+      return quantiles(leaf.parameter ?? Number.NaN, value);
     case "rate_counter":
       return rateOfCounter(leaf, entries);
     default:

@@ -1,19 +1,49 @@
+import type { WindowFunction } from "./range-function.js";
+import { RankedWindow } from "./range-ranks.js";
+
+/** Windows of at most this many values are selected from afresh, wherever the last one was. */
+const fewValues = 128;
+
 /**
- * The q-quantile of some values, by linear interpolation between the two nearest ranks; NaN sorts before every
- * number. -Inf for q below 0, +Inf above 1. Reorders the values.
+ * quantile_over_time: linear interpolation between the two nearest ranks; NaN sorts before every number. -Inf for q
+ * below 0, +Inf above 1. Windows that overlap share their work, so that long windows at many points stay cheap.
  */
-export function quantileOf(q: number, values: Float64Array): number {
-  if (Number.isNaN(q) || values.length === 0) return Number.NaN;
-  if (q < 0) return Number.NEGATIVE_INFINITY;
-  if (q > 1) return Number.POSITIVE_INFINITY;
-  const nans = moveNansToFront(values);
-  const rank = q * (values.length - 1);
+export function quantiles(q: number, values: Float64Array): WindowFunction {
+  if (Number.isNaN(q)) return () => Number.NaN;
+  if (q < 0) return () => Number.NEGATIVE_INFINITY;
+  if (q > 1) return () => Number.POSITIVE_INFINITY;
+  let ranked: RankedWindow | undefined;
+  let lastTo = 0;
+  return (from, to) => {
+    const overlap = lastTo - from;
+    lastTo = to;
+    if (ranked === undefined && to - from > fewValues && overlap * 2 > to - from)
+      ranked = new RankedWindow(values);
+    if (ranked === undefined) return quantileOf(q, values.slice(from, to));
+    ranked.move(from, to);
+    return interpolate(q, to - from, (rank) => ranked!.valueAt(rank));
+  };
+}
+
+function interpolate(q: number, count: number, valueAt: (rank: number) => number): number {
+  const rank = q * (count - 1);
   const lower = Math.floor(rank);
-  const upper = Math.min(lower + 1, values.length - 1);
+  const upper = Math.min(lower + 1, count - 1);
   const weight = rank - lower;
-  const below = lower < nans ? Number.NaN : select(values, lower, nans);
-  const above = upper === lower ? below : leastFrom(values, upper, nans);
-  return below * (1 - weight) + above * weight;
+  return valueAt(lower) * (1 - weight) + valueAt(upper) * weight;
+}
+
+/** The quantile of some values, at least one; reorders them. */
+function quantileOf(q: number, values: Float64Array): number {
+  const nans = moveNansToFront(values);
+  // Ranks are asked for upwards, and everything behind a selected one is not smaller.
+  let selected = nans;
+  return interpolate(q, values.length, (rank) => {
+    if (rank < nans) return Number.NaN;
+    const value = select(values, rank, selected);
+    selected = rank;
+    return value;
+  });
 }
 
 function moveNansToFront(values: Float64Array): number {
@@ -27,7 +57,7 @@ function moveNansToFront(values: Float64Array): number {
   return nans;
 }
 
-/** The value of a rank among the values from `low` on; afterwards no value behind that place is smaller. */
+/** The value of a rank, when the values before `low` are none of those above; sets it in its place. */
 function select(values: Float64Array, rank: number, low: number): number {
   let left = low;
   let right = values.length - 1;
@@ -47,13 +77,6 @@ function select(values: Float64Array, rank: number, low: number): number {
     else left = j + 1;
   }
   return values[rank] as number;
-}
-
-function leastFrom(values: Float64Array, from: number, nans: number): number {
-  if (from < nans) return Number.NaN;
-  let least = Number.POSITIVE_INFINITY;
-  for (let i = from; i < values.length; i++) least = Math.min(least, values[i] as number);
-  return least;
 }
 
 function medianOfThree(values: Float64Array, left: number, right: number): number {

@@ -122,7 +122,7 @@ describe("a split query", () => {
         const whole = runQuery(parseQuery(text), all, asked) as QueryResult;
         expect(rounded(evaluate(plan, new Map(leaves)))).toEqual(rounded(whole));
       }),
-      { numRuns: 600 },
+      { numRuns: 250 },
     );
   });
 
@@ -139,7 +139,7 @@ describe("a split query", () => {
         const joined = joinMatrices(asked, parts, defaultQueryLimits);
         expect(rounded(joined)).toEqual(rounded(whole as QueryResult));
       }),
-      { numRuns: 300 },
+      { numRuns: 120 },
     );
   });
 
@@ -165,7 +165,7 @@ describe("a split query", () => {
         if (whole.kind !== "streams") throw new Error("not a log query");
         expect([...mergeLogPartials(plan, partials).timestamps]).toEqual([...whole.timestamps]);
       }),
-      { numRuns: 300 },
+      { numRuns: 120 },
     );
   });
 });

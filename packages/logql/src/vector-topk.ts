@@ -28,6 +28,7 @@ export function keepExtremeSeries(node: VectorNode, input: SeriesMatrix): Series
   };
 }
 
+/** The best members that have a sample at the point, at most `limit`. */
 function bestAt(
   input: SeriesMatrix,
   members: readonly number[],
@@ -35,10 +36,21 @@ function bestAt(
   limit: number,
   sign: 1 | -1,
 ): readonly number[] {
-  const present = members.filter((series) => input.present[series]![point] === 1);
-  if (present.length <= limit) return present;
-  const scoreOf = (series: number) => sign * (input.values[series]![point] as number);
-  // Array sort is stable, so members with equal values stay in the order of their labels.
-  present.sort((a, b) => compareWithNanLast(scoreOf(a), scoreOf(b)));
-  return present.slice(0, limit);
+  const best: number[] = [];
+  const scores: number[] = [];
+  for (const series of members) {
+    if (input.present[series]![point] === 0) continue;
+    const score = sign * (input.values[series]![point] as number);
+    if (best.length === limit && compareWithNanLast(score, scores[limit - 1]!) >= 0) continue;
+    // Members come in the order of their labels, and an equal one stays in front.
+    let place = Math.min(best.length, limit - 1);
+    while (place > 0 && compareWithNanLast(score, scores[place - 1]!) < 0) place--;
+    if (best.length === limit) {
+      best.pop();
+      scores.pop();
+    }
+    best.splice(place, 0, series);
+    scores.splice(place, 0, score);
+  }
+  return best;
 }
