@@ -2,7 +2,37 @@
 //
 //   node packages/logql/bench/pipeline.mjs [part of a name]
 //
-// FIGURES
+// Node 24 on a shared core of a 2-core machine:
+//
+//   count                                   4.0 ns/line  kept 10009, reads header
+//   count by stream label                   2.9 ns/line  kept 10009, reads metadata
+//   count by metadata                       8.3 ns/line  kept 10009, reads metadata
+//   metadata equality                       6.3 ns/line  kept 0, reads metadata
+//   contains                               11.1 ns/line  kept 1387, reads lines
+//   contains, any case                     12.5 ns/line  kept 1387, reads lines
+//   regex with gap                         64.6 ns/line  kept 667, reads lines
+//   regex on V8                           258.2 ns/line  kept 10009, reads lines
+//   json by level                          88.6 ns/line  kept 10009, reads lines
+//   json by status                        322.0 ns/line  kept 10009, reads lines
+//   json, number filter                   380.6 ns/line  kept 2028, reads lines
+//   json, text filter by nested            86.9 ns/line  kept 1387, reads lines
+//   json unwrap by level                  380.5 ns/line  kept 10009, reads lines
+//   json by level, errors asked           521.9 ns/line  kept 10009, reads lines
+//   json, all labels                     1279.8 ns/line  kept 10009, reads lines
+//   json paths                            461.6 ns/line  kept 10009, reads lines
+//   logfmt by level                       119.9 ns/line  kept 17057, reads lines
+//   logfmt by status                      266.5 ns/line  kept 17057, reads lines
+//   logfmt, duration filter               302.4 ns/line  kept 7615, reads lines
+//   logfmt, regex filter                  313.9 ns/line  kept 8534, reads lines
+//   logfmt, all labels                   1130.9 ns/line  kept 17057, reads lines
+//   pattern by status                     213.6 ns/line  kept 16247, reads lines
+//   regexp by status                      304.3 ns/line  kept 16247, reads lines
+//   ip filter                             216.1 ns/line  kept 5437, reads lines
+//   logfmt, line_format of fields        1475.4 ns/line  kept 17057, reads lines
+//   line_format with functions           2284.4 ns/line  kept 17057, reads lines
+//   json: 210 bytes a line
+//   logfmt: 123 bytes a line
+//   access: 129 bytes a line
 import { compilePipeline, parseQuery } from "../dist/index.js";
 import { allRows, makeBlock } from "../dist/testing/memory-block.js";
 
