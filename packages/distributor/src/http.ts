@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type SkaldError, tooLarge } from "@skald/model";
-import { readBody } from "@skald/transport";
+import { endResponse, readBody } from "@skald/transport";
 import type { PushStyle } from "./content-type.js";
 import type { Distributor } from "./distributor.js";
 import type { InflightBytes } from "./inflight.js";
@@ -85,7 +85,6 @@ async function receive(
         reservation.take(chunk.length);
       } catch (error) {
         request.removeAllListeners("data");
-        request.resume();
         reject(error);
       }
     });
@@ -104,12 +103,10 @@ function send(response: ServerResponse, answer: PushResponse): void {
     response.setHeader("retry-after", answer.retryAfterSeconds);
   }
   if (answer.text === undefined) {
-    response.end();
+    endResponse(response);
     return;
   }
-  const body = Buffer.from(`${answer.text}\n`);
   response.setHeader("content-type", "text/plain; charset=utf-8");
   response.setHeader("x-content-type-options", "nosniff");
-  response.setHeader("content-length", body.length);
-  response.end(body);
+  endResponse(response, Buffer.from(`${answer.text}\n`));
 }

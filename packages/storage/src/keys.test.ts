@@ -45,6 +45,23 @@ describe("segment keys", () => {
     );
   });
 
+  it("split long tenants, apart from tenants with the same beginning", () => {
+    const [a, b, c] = ["t".repeat(200), "t".repeat(201), "é".repeat(768)] as const;
+    expect(tenantPrefix(a)).toBe(`tenant=${a}/`);
+    expect(tenantPrefix(b)).toBe(`tenant=${a}~/t/`);
+    for (const tenant of [a, b, c]) {
+      const key = segmentKey({ tenant, id: "u", minNs, maxNs });
+      expect(parseSegmentKey(key)).toEqual({ tenant, id: "u", minNs, maxNs });
+      expect(Math.max(...key.split("/").map((part) => part.length))).toBeLessThan(256);
+      for (const other of [a, b, c])
+        expect(key.startsWith(tenantPrefix(other))).toBe(other === tenant);
+    }
+    for (const split of ["a~/b", "~/a", `${a}~/`, `${a}t`, `${a}/t`]) {
+      const name = "101500123456789-235959999999999-u.parquet";
+      expect(parseSegmentKey(`tenant=${split}/date=2026-11-20/${name}`)).toBeUndefined();
+    }
+  });
+
   it("sort by time within a tenant", () => {
     fc.assert(
       fc.property(time, time, (a, b) => {

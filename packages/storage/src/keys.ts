@@ -7,7 +7,8 @@ import { dayNs, floorDiv, invalidArgument } from "@skald/model";
  *
  * The two directories are what DuckDB and others know as hive partitions. The name begins with the times of day of the
  * first and last row, each as HHMMSS and nine digits of ns: names sort by time, and a listing alone tells which
- * segments a query can skip. The id is the one that the segment has on the ingester's disk.
+ * segments a query can skip. The id is the one that the segment has on the ingester's disk. A tenant of more than 200
+ * bytes takes several directories, `tenant=<200 bytes>~/<the rest>`, because file systems take 255 bytes for each.
  */
 export interface SegmentKey {
   readonly tenant: string;
@@ -33,10 +34,12 @@ export function segmentKey({ tenant, id, minNs, maxNs }: SegmentKey): string {
 /** What a key says of its segment; undefined for any other object. */
 export function parseSegmentKey(key: string): SegmentKey | undefined {
   const match =
-    /^tenant=([^/]+)\/date=(\d{4}-\d{2}-\d{2})\/(\d{15})-(\d{15})-([^/]+)\.parquet$/.exec(key);
+    /^tenant=((?:[^/]+~\/)*[^/]+)\/date=(\d{4}-\d{2}-\d{2})\/(\d{15})-(\d{15})-([^/]+)\.parquet$/.exec(
+      key,
+    );
   if (match === null) return undefined;
   const [, escaped = "", date = "", min = "", max = "", id = ""] = match;
-  const tenant = unescapeTenant(escaped);
+  const tenant = tenantOfDirectory(escaped);
   const baseNs = parseDate(date);
   const minTime = parseTimeOfDay(min);
   const maxTime = parseTimeOfDay(max);
@@ -48,12 +51,28 @@ export function parseSegmentKey(key: string): SegmentKey | undefined {
 /** Prefix of all keys of a tenant. */
 export function tenantPrefix(tenant: string): string {
   if (tenant === "") throw invalidArgument("tenant is empty");
-  return `tenant=${escapeTenant(tenant)}/`;
+  return `tenant=${directoryOfTenant(tenant)}/`;
 }
 
 /** Prefix of the segments of a tenant in the UTC day of a time. */
 export function dayPrefix(tenant: string, ns: bigint): string {
   return `${tenantPrefix(tenant)}date=${dateOf(floorDiv(ns, dayNs))}/`;
+}
+
+const maxDirectoryBytes = 200;
+
+/** The mark at the end of all parts but the last keeps the prefix of a tenant from being one of another's keys. */
+function directoryOfTenant(tenant: string): string {
+  const escaped = escapeTenant(tenant);
+  const parts: string[] = [];
+  for (let at = 0; at < escaped.length; at += maxDirectoryBytes)
+    parts.push(escaped.slice(at, at + maxDirectoryBytes));
+  return parts.join("~/");
+}
+
+function tenantOfDirectory(directory: string): string | undefined {
+  const tenant = unescapeTenant(directory.replaceAll("~/", ""));
+  return tenant !== undefined && directoryOfTenant(tenant) === directory ? tenant : undefined;
 }
 
 /** Everything but what tenant names are made of as a rule is percent-encoded; a slash can never get through. */
@@ -67,8 +86,7 @@ function escapeTenant(tenant: string): string {
 
 function unescapeTenant(escaped: string): string | undefined {
   try {
-    const tenant = decodeURIComponent(escaped);
-    return escapeTenant(tenant) === escaped ? tenant : undefined;
+    return decodeURIComponent(escaped);
   } catch {
     return undefined;
   }

@@ -4,33 +4,74 @@ import { SkaldError, tooLarge } from "@skald/model";
 /**
  * Reads a request body of at most `maxBytes`. A declared length beyond that is refused before a byte is read,
  * an undeclared one as soon as it passes the limit; the text names the limit. Rejects with `cancelled` when the
- * client leaves midway.
+ * client leaves midway. A refused body is left where it is: answer through `endResponse`, which drops it.
  */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const declared = Number(request.headers["content-length"] ?? 0);
   if (declared > maxBytes) return Promise.reject(bodyTooLarge(maxBytes));
+  if (request.destroyed && !request.complete) return Promise.reject(clientLeft());
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    request.on("data", (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > maxBytes) {
-        request.removeAllListeners("data");
-        request.resume();
-        reject(bodyTooLarge(maxBytes));
-        return;
-      }
-      chunks.push(chunk);
-    });
-    request.once("end", () =>
-      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size)),
-    );
-    request.once("error", reject);
+    const chunks = new Chunks();
+    const onData = (chunk: Buffer): void => {
+      chunks.add(chunk);
+      if (chunks.sizeBytes <= maxBytes) return;
+      request.off("data", onData);
+      request.pause();
+      reject(bodyTooLarge(maxBytes));
+    };
+    request.on("data", onData);
+    request.once("end", () => resolve(chunks.concat()));
+    // What is wrong with a half-read request is always that the rest of it does not come.
+    request.once("error", () => reject(clientLeft()));
     request.once("close", () => {
-      if (!request.complete)
-        reject(new SkaldError("cancelled", "the request was cancelled by the client"));
+      if (!request.complete) reject(clientLeft());
     });
   });
+}
+
+/** Chunks below this are copied together: a buffer object for each would cost more than its bytes. */
+const minChunkBytes = 4096;
+const slabBytes = 64 * 1024;
+
+/** The pieces of a body in few buffers, however small a client makes its chunks. */
+class Chunks {
+  readonly #parts: Buffer[] = [];
+  sizeBytes = 0;
+  #slab: Buffer = Buffer.alloc(0);
+  #from = 0;
+  #to = 0;
+
+  add(chunk: Buffer): void {
+    this.sizeBytes += chunk.length;
+    if (chunk.length >= minChunkBytes) {
+      this.#flush();
+      this.#parts.push(chunk);
+      return;
+    }
+    if (this.#slab.length - this.#to < chunk.length) {
+      this.#flush();
+      this.#slab = Buffer.allocUnsafe(slabBytes);
+      this.#from = this.#to = 0;
+    }
+    this.#to += chunk.copy(this.#slab, this.#to);
+  }
+
+  concat(): Buffer {
+    this.#flush();
+    const [only] = this.#parts;
+    if (only !== undefined && this.#parts.length === 1) return only;
+    return Buffer.concat(this.#parts, this.sizeBytes);
+  }
+
+  #flush(): void {
+    if (this.#to === this.#from) return;
+    this.#parts.push(this.#slab.subarray(this.#from, this.#to));
+    this.#from = this.#to;
+  }
+}
+
+function clientLeft(): SkaldError {
+  return new SkaldError("cancelled", "the request was cancelled by the client");
 }
 
 function bodyTooLarge(maxBytes: number): SkaldError {

@@ -1,12 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { promisify } from "node:util";
-import { gzip } from "node:zlib";
-import { errorCodeOf, SkaldError } from "@skald/model";
-import express from "express";
-import { readBody } from "./body.js";
-import { type HttpRequest, type HttpResponse, type Route, textResponse } from "./http.js";
-import { maxTenantHeaderBytes } from "./tenant.js";
+import type { Route } from "./http.js";
+import { errorAnswer, sendAnswer } from "./http-answer.js";
+import { buildRouter, observe, pathOf, type RequestFacts, routeName } from "./http-router.js";
 
 /** A handler on plain node:http objects for requests that must not pay for a router. */
 export type RawHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -14,52 +10,60 @@ export type RawHandler = (request: IncomingMessage, response: ServerResponse) =>
 export interface HttpServerOptions {
   readonly address: string;
   readonly port: number;
+  /** Time in which a request, body and all, must have arrived; 0: no limit. */
   readonly readTimeoutMs: number;
+  /** The same for its headers; 0: as the request. */
+  readonly readHeaderTimeoutMs: number;
+  /** Time without progress after which an answer that the client does not take is given up; 0: no limit. */
+  readonly writeTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly gracefulShutdownMs: number;
+  /** Connections at a time; 0: no limit. */
+  readonly maxConnections: number;
   /** Form bodies and JSON bodies of endpoints other than push. */
   readonly maxBodyBytes: number;
   readonly compressResponses: boolean;
   readonly pathPrefix: string;
   readonly routes: readonly Route[];
-  /** Exact paths whose POSTs go straight to a handler, before the router. */
+  /** Exact paths, prefix included, whose POSTs go straight to a handler, before the router. */
   readonly rawRoutes: ReadonlyMap<string, RawHandler>;
   readonly upgrade?: (request: IncomingMessage, socket: Socket, head: Buffer) => void;
   readonly onRequest?: (facts: RequestFacts) => void;
   readonly onError?: (error: unknown, request: IncomingMessage) => void;
 }
 
-/** What the request metrics and the access log need. */
-export interface RequestFacts {
-  readonly method: string;
-  readonly route: string;
-  readonly status: number;
-  readonly durationMs: number;
-}
-
-/** Answers smaller than this are not worth compressing. */
-const minCompressBytes = 1400;
-const compress = promisify(gzip);
+/** Longest request head; `X-Scope-OrgID` is what may be long. One more byte is 431. */
+export const maxHeaderBytes = 1024 * 1024;
+/** How often connections are held against the read timeouts, at most. */
+const maxCheckPeriodMs = 5_000;
+const minCheckPeriodMs = 100;
 
 /** The HTTP side of a process: express for the endpoints, plain node:http for pushes. */
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  readonly #running = new Set<ServerResponse>();
+  #stopping = false;
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
-    const app = buildApp(options);
-    this.#server = createServer({ maxHeaderSize: maxTenantHeaderBytes }, (request, response) => {
+    const router = buildRouter(options);
+    this.#server = createServer(timeoutsOf(options), (request, response) => {
+      this.#track(response);
       const raw = request.method === "POST" ? options.rawRoutes.get(pathOf(request)) : undefined;
-      if (raw === undefined) app(request, response);
+      if (raw === undefined) router(request, response);
       else void this.#serveRaw(raw, request, response);
     });
-    this.#server.requestTimeout = options.readTimeoutMs;
-    this.#server.keepAliveTimeout = options.idleTimeoutMs;
-    this.#server.on("upgrade", (request, socket, head) => {
-      if (options.upgrade === undefined) socket.destroy();
-      else options.upgrade(request, socket as Socket, head);
+    if (options.maxConnections > 0) this.#server.maxConnections = options.maxConnections;
+    this.#server.on("connection", (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
     });
+    this.#server.setTimeout(options.writeTimeoutMs, (socket) => this.#onSilence(socket));
+    const { upgrade } = options;
+    if (upgrade === undefined) return;
+    this.#server.on("upgrade", (request, socket, head) => upgrade(request, socket as Socket, head));
   }
 
   /** Listens; resolves with the port, which is chosen by the system when 0 was asked for. */
@@ -79,6 +83,7 @@ export class HttpServer {
 
   /** Stops accepting, lets running requests end within the grace, then cuts the rest. */
   stop(): Promise<void> {
+    this.#stopping = true;
     return new Promise((resolve) => {
       const cut = setTimeout(
         () => this.#server.closeAllConnections(),
@@ -88,8 +93,30 @@ export class HttpServer {
         clearTimeout(cut);
         resolve();
       });
-      this.#server.closeIdleConnections();
+      for (const response of this.#running)
+        if (!response.headersSent) response.setHeader("connection", "close");
+      for (const socket of this.#sockets) if (!this.#isBusy(socket)) socket.destroy();
     });
+  }
+
+  #track(response: ServerResponse): void {
+    const { socket } = response;
+    this.#running.add(response);
+    if (this.#stopping) response.setHeader("connection", "close");
+    response.once("close", () => {
+      this.#running.delete(response);
+      if (this.#stopping && socket !== null && !this.#isBusy(socket)) socket.end();
+    });
+  }
+
+  #isBusy(socket: Socket): boolean {
+    for (const response of this.#running) if (response.socket === socket) return true;
+    return false;
+  }
+
+  /** Idle connections end, and those whose client takes nothing of its answer; a handler may take its time. */
+  #onSilence(socket: Socket): void {
+    if (socket.writableLength > 0 || !this.#isBusy(socket)) socket.destroy();
   }
 
   async #serveRaw(
@@ -97,146 +124,44 @@ export class HttpServer {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
-    observe(this.#options, request, response, routeName(pathOf(request)));
+    const { pathPrefix } = this.#options;
+    observe(this.#options, request, response, routeName(pathOf(request).slice(pathPrefix.length)));
     try {
       await handler(request, response);
     } catch (error) {
-      this.#options.onError?.(error, request);
-      if (!response.headersSent) await send(this.#options, request, response, errorResponse(error));
+      await answerFailure(this.#options, request, response, error);
     }
   }
 }
 
-function buildApp(options: HttpServerOptions): express.Express {
-  const app = express();
-  app.disable("x-powered-by");
-  app.disable("etag");
-  const paths = new Set<string>();
-  for (const route of options.routes) {
-    const path = options.pathPrefix + route.path;
-    paths.add(path);
-    for (const method of route.methods) {
-      app[method.toLowerCase() as "get" | "post" | "put" | "delete"](path, (request, response) => {
-        observe(options, request, response, route.name ?? routeName(route.path));
-        void serve(options, route, request, response);
-      });
-    }
-  }
-  for (const path of paths) app.all(path, (_request, response) => void response.status(405).end());
-  app.use(
-    (request, response) =>
-      void send(options, request, response, textResponse(404, "404 page not found\n")),
-  );
-  return app;
-}
-
-async function serve(
+/** Errors of raw handlers end with a line feed, as agents know them. */
+async function answerFailure(
   options: HttpServerOptions,
-  route: Route,
-  request: express.Request,
-  response: express.Response,
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: unknown,
 ): Promise<void> {
-  const left = new AbortController();
-  response.once("close", () => left.abort());
-  let answer: HttpResponse;
-  try {
-    answer = await route.handler(await readRequest(options, request, left.signal));
-  } catch (error) {
-    if (errorCodeOf(error) === "internal") options.onError?.(error, request);
-    answer = errorResponse(error);
+  const answer = errorAnswer(error);
+  if (answer.status === 500) options.onError?.(error, request);
+  if (response.headersSent) {
+    response.destroy();
+    return;
   }
-  await send(options, request, response, answer);
+  await sendAnswer(options, response, { ...answer, body: `${String(answer.body).trimEnd()}\n` });
 }
 
-async function readRequest(
-  options: HttpServerOptions,
-  request: express.Request,
-  signal: AbortSignal,
-): Promise<HttpRequest> {
-  const url = request.originalUrl;
-  const at = url.indexOf("?");
-  const params = new URLSearchParams(at < 0 ? "" : url.slice(at + 1));
-  const hasBody =
-    request.headers["content-length"] !== undefined ||
-    request.headers["transfer-encoding"] !== undefined;
-  let body: Uint8Array = hasBody
-    ? await readBody(request, options.maxBodyBytes)
-    : new Uint8Array(0);
-  if ((request.headers["content-type"] ?? "").startsWith("application/x-www-form-urlencoded")) {
-    for (const [key, value] of new URLSearchParams(Buffer.from(body).toString()))
-      params.append(key, value);
-    body = new Uint8Array(0);
-  }
+function timeoutsOf(options: HttpServerOptions) {
+  const { readTimeoutMs, readHeaderTimeoutMs, idleTimeoutMs } = options;
+  const limits = [readTimeoutMs, readHeaderTimeoutMs].filter((limit) => limit > 0);
+  const shortest = Math.min(...limits);
   return {
-    method: request.method,
-    path: at < 0 ? url : url.slice(0, at),
-    variables: request.params as Record<string, string>,
-    headers: request.headers,
-    params,
-    body,
-    signal,
+    maxHeaderSize: maxHeaderBytes,
+    requestTimeout: readTimeoutMs,
+    headersTimeout: shortest === Number.POSITIVE_INFINITY ? 0 : shortest,
+    keepAliveTimeout: idleTimeoutMs,
+    connectionsCheckingInterval: Math.max(
+      minCheckPeriodMs,
+      Math.min(shortest / 4, maxCheckPeriodMs),
+    ),
   };
-}
-
-async function send(
-  options: HttpServerOptions,
-  request: IncomingMessage,
-  response: ServerResponse,
-  answer: HttpResponse,
-): Promise<void> {
-  if (response.destroyed) return;
-  let body = typeof answer.body === "string" ? Buffer.from(answer.body) : answer.body;
-  for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
-  if (
-    body !== undefined &&
-    options.compressResponses &&
-    wantsGzip(request) &&
-    body.length >= minCompressBytes
-  ) {
-    body = await compress(body, { level: 1 });
-    response.setHeader("content-encoding", "gzip");
-    response.setHeader("vary", "Accept-Encoding");
-  }
-  response.statusCode = answer.status;
-  if (body !== undefined) response.setHeader("content-length", body.length);
-  response.end(request.method === "HEAD" ? undefined : body);
-}
-
-/** Query errors are plain text without a line feed; 5xx hide nothing, their text says what failed. */
-function errorResponse(error: unknown): HttpResponse {
-  if (error instanceof SkaldError) return textResponse(error.status, error.message);
-  return textResponse(500, error instanceof Error ? error.message : String(error));
-}
-
-function wantsGzip(request: IncomingMessage): boolean {
-  return /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));
-}
-
-function observe(
-  options: HttpServerOptions,
-  request: IncomingMessage,
-  response: ServerResponse,
-  route: string,
-): void {
-  const start = performance.now();
-  response.once("close", () => {
-    const durationMs = performance.now() - start;
-    options.onRequest?.({
-      method: request.method ?? "",
-      route,
-      status: response.statusCode,
-      durationMs,
-    });
-  });
-}
-
-function pathOf(request: IncomingMessage): string {
-  const url = request.url ?? "/";
-  const at = url.indexOf("?");
-  return at < 0 ? url : url.slice(0, at);
-}
-
-/** `/loki/api/v1/label/:name/values` -> `loki_api_v1_label_name_values`, as public dashboards expect it. */
-function routeName(path: string): string {
-  return path.slice(1).replaceAll(":", "").replaceAll("/", "_");
 }

@@ -8,7 +8,7 @@ export interface HttpRequest {
   /** Variables of the route, decoded. */
   readonly variables: Readonly<Record<string, string>>;
   readonly headers: IncomingHttpHeaders;
-  /** Query string and form body together, in this order. */
+  /** Form body and query string together, in this order: the first of a name is what counts. */
   readonly params: URLSearchParams;
   /** Body of a request that is not a form; empty when there is none. */
   readonly body: Uint8Array;

@@ -6,14 +6,16 @@ export interface TenantOptions {
   readonly noAuthTenant: string;
 }
 
-/** Longest `X-Scope-OrgID` header; the whole request head is bounded by the same figure. */
-export const maxTenantHeaderBytes = 1024 * 1024;
+/** Longest tenant ID: a directory and a part of object keys bear its name. */
+export const maxTenantBytes = 768;
+/** Most tenants of one request; each is looked up in every source. */
+export const maxTenants = 1000;
 
 const legal = /^[a-zA-Z0-9!\-_.*'()]*$/;
 
 /**
  * The tenants of a request, sorted and each once: `A|B` names two, `A:k=v` carries metadata that is dropped.
- * Throws unauthenticated (401) without a header, invalid_argument (400) for a bad id.
+ * Throws unauthenticated (401) where an id is missing, invalid_argument (400) for a bad one.
  */
 export function parseTenants(
   header: string | string[] | undefined,
@@ -21,10 +23,15 @@ export function parseTenants(
 ): string[] {
   if (!options.authEnabled) return [options.noAuthTenant];
   const text = Array.isArray(header) ? header[0] : header;
-  if (text === undefined || text === "") throw new SkaldError("unauthenticated", "no org id");
-  const ids = text.split("|").map((part) => part.split(":", 1)[0] as string);
-  for (const id of ids) checkTenant(id);
-  return [...new Set(ids)].sort();
+  if (text === undefined || text === "") throw noTenant();
+  const ids = new Set<string>();
+  for (const part of text.split("|")) {
+    const id = part.split(":", 1)[0] as string;
+    checkTenant(id);
+    ids.add(id);
+    if (ids.size > maxTenants) throw invalidArgument(`more than ${maxTenants} org IDs present`);
+  }
+  return [...ids].sort();
 }
 
 /** The one tenant of a request to an endpoint that serves one; several give 400 `multiple org IDs present`. */
@@ -35,9 +42,18 @@ export function parseTenant(header: string | string[] | undefined, options: Tena
 }
 
 function checkTenant(id: string): void {
-  if (id === "") throw new SkaldError("unauthenticated", "no org id");
+  if (id === "") throw noTenant();
   if (id === "." || id === "..") throw invalidArgument("tenant ID is '.' or '..'");
+  if (id.length > maxTenantBytes) {
+    throw invalidArgument(
+      `tenant ID is too long: max ${maxTenantBytes} characters, it has ${id.length}`,
+    );
+  }
   if (legal.test(id)) return;
   const bad = [...id].find((char) => !legal.test(char)) ?? "";
   throw invalidArgument(`tenant ID '${id}' contains unsupported character '${bad}'`);
+}
+
+function noTenant(): SkaldError {
+  return new SkaldError("unauthenticated", "no org id");
 }

@@ -1,0 +1,214 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { errorCodeOf } from "@skald/model";
+import { readBody } from "./body.js";
+import { endResponse } from "./end-response.js";
+import { openWire } from "./http-server.fixture.js";
+
+const maxBytes = 100_000;
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+type Outcome = { readonly body: Buffer } | { readonly code: string; readonly message: string };
+
+/** Answers with the length of each body, or its error; `outcomes` resolves with what the reader said, in order. */
+async function serve(): Promise<{ port: number; next: () => Promise<Outcome> }> {
+  const outcomes: Outcome[] = [];
+  const waiting: ((outcome: Outcome) => void)[] = [];
+  const server = createServer(async (request, response) => {
+    const outcome = await readBody(request, maxBytes).then(
+      (body): Outcome => ({ body }),
+      (error: Error): Outcome => ({ code: errorCodeOf(error), message: error.message }),
+    );
+    const waiter = waiting.shift();
+    if (waiter === undefined) outcomes.push(outcome);
+    else waiter(outcome);
+    response.statusCode = "body" in outcome ? 200 : 413;
+    endResponse(response, Buffer.from("body" in outcome ? `${outcome.body.length}` : outcome.code));
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const next = () =>
+    new Promise<Outcome>((resolve) => {
+      const outcome = outcomes.shift();
+      if (outcome === undefined) waiting.push(resolve);
+      else resolve(outcome);
+    });
+  return { port: (server.address() as AddressInfo).port, next };
+}
+
+const tooLarge = {
+  code: "too_large",
+  message: "request body too large: limit is 100000 bytes",
+};
+const cancelled = {
+  code: "cancelled",
+  message: "the request was cancelled by the client",
+};
+
+describe("endResponse", () => {
+  it.each([
+    [405, "content-length: 0\r\n"],
+    [204, ""],
+  ])("ends an answer of status %d without a body at once", async (status, length) => {
+    const server = createServer((_request, response) => {
+      response.sendDate = false;
+      response.statusCode = status;
+      endResponse(response);
+    });
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const wire = await openWire((server.address() as AddressInfo).port);
+    wire.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf");
+    await wire.until("\r\n\r\n");
+    expect(wire.received().replace(/^.*\r\n/, "")).toBe(`${length}connection: close\r\n\r\n`);
+    wire.socket.destroy();
+  });
+});
+
+describe("readBody", () => {
+  it.each([
+    ["empty", ""],
+    ["small", "hello"],
+    ["of the limit", "x".repeat(maxBytes)],
+  ])("reads a body that is %s, its length declared", async (_name, text) => {
+    const { port, next } = await serve();
+    const wire = await openWire(port);
+    wire.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${text.length}\r\n\r\n${text}`);
+    expect(await next()).toEqual({ body: Buffer.from(text) });
+    await wire.until(`\r\n\r\n${text.length}`);
+    expect(wire.received()).not.toMatch(/connection: close/i);
+    wire.socket.destroy();
+  });
+
+  it("puts chunks of every size together in order", async () => {
+    const { port, next } = await serve();
+    const wire = await openWire(port);
+    const sizes = [1, 2, 4095, 4096, 1, 5000, 3, 17_000, 100, 4095, 4095, 1];
+    wire.write("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    let sent = "";
+    for (const [i, size] of sizes.entries()) {
+      const text = String.fromCharCode(97 + i).repeat(size);
+      sent += text;
+      wire.write(`${size.toString(16)}\r\n${text}\r\n`);
+    }
+    wire.write("0\r\n\r\n");
+    expect(await next()).toEqual({ body: Buffer.from(sent) });
+    wire.socket.destroy();
+  });
+
+  it("takes a body in chunks of one byte in little memory", async () => {
+    const { port, next } = await serve();
+    const wire = await openWire(port);
+    wire.write("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    wire.write(`${"1\r\nx\r\n".repeat(maxBytes)}0\r\n\r\n`);
+    const outcome = (await next()) as { body: Buffer };
+    expect(outcome.body.equals(Buffer.alloc(maxBytes, "x"))).toBe(true);
+    wire.socket.destroy();
+  });
+
+  it("refuses a declared length beyond the limit before a byte of it came", async () => {
+    const { port, next } = await serve();
+    const wire = await openWire(port);
+    wire.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${maxBytes + 1}\r\n\r\n`);
+    expect(await next()).toEqual(tooLarge);
+    await wire.until("too_large");
+    expect(wire.received()).toMatch(/^HTTP\/1\.1 413 /);
+    expect(wire.received()).toMatch(/\r\nconnection: close\r\n/i);
+    wire.socket.destroy();
+  });
+
+  it("refuses an undeclared length as soon as it is beyond the limit", async () => {
+    const { port, next } = await serve();
+    const wire = await openWire(port);
+    wire.write("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+    wire.write(`fffff\r\n${"x".repeat(maxBytes + 1)}`);
+    expect(await next()).toEqual(tooLarge);
+    await wire.until("too_large");
+    wire.socket.destroy();
+  });
+
+  it.each([
+    ["declared", "Content-Length: 4000000000", ""],
+    ["undeclared", "Transfer-Encoding: chunked", "ffffffff\r\n"],
+  ])("answers, then cuts a client that goes on sending a %s body", async (_name, header, start) => {
+    const { port } = await serve();
+    const wire = await openWire(port);
+    let isClosed = false;
+    wire.socket.once("close", () => {
+      isClosed = true;
+    });
+    wire.write(`POST / HTTP/1.1\r\nHost: a\r\n${header}\r\n\r\n${start}`);
+    const flood = Buffer.alloc(64 * 1024, "x");
+    const send = () => {
+      while (!isClosed && wire.socket.write(flood));
+      if (!isClosed) wire.socket.once("drain", send);
+    };
+    send();
+    const text = await wire.closed();
+    expect(text).toMatch(/^HTTP\/1\.1 413 [\s\S]*too_large$/);
+  });
+
+  it("serves the next request of a client that sent the rest of a refused one", async () => {
+    const { port } = await serve();
+    const wire = await openWire(port);
+    wire.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${maxBytes + 1}\r\n\r\n`);
+    await wire.until("too_large");
+    wire.write("x".repeat(maxBytes + 1));
+    expect(await wire.closed()).toMatch(/^HTTP\/1\.1 413 /);
+    const again = await openWire(port);
+    again.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx");
+    await again.until("\r\n\r\n1");
+    again.socket.destroy();
+  });
+
+  it.each([
+    ["orderly", (wire: { socket: { end(): void } }) => wire.socket.end()],
+    [
+      "by a reset",
+      (wire: { socket: { resetAndDestroy(): void } }) => wire.socket.resetAndDestroy(),
+    ],
+  ])("is cancelled when the client leaves midway, %s", async (_name, leave) => {
+    const { port, next } = await serve();
+    const wire = await openWire(port);
+    wire.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf");
+    leave(wire);
+    expect(await next()).toEqual(cancelled);
+    wire.socket.destroy();
+  });
+
+  it("is cancelled when the client has left already", async () => {
+    const { port, next } = await serveAfterLeave();
+    const wire = await openWire(port);
+    wire.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf");
+    wire.socket.end();
+    expect(await next).toEqual(cancelled);
+    wire.socket.destroy();
+  });
+});
+
+/** Reads the body only when the connection is gone. */
+async function serveAfterLeave(): Promise<{ port: number; next: Promise<Outcome> }> {
+  let tell: (outcome: Outcome) => void = () => undefined;
+  const next = new Promise<Outcome>((resolve) => {
+    tell = resolve;
+  });
+  const server = createServer((request) => {
+    request.on("error", () => undefined);
+    request.once("close", () => {
+      readBody(request, maxBytes).then(
+        (body) => tell({ body }),
+        (error: Error) => tell({ code: errorCodeOf(error), message: error.message }),
+      );
+    });
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { port: (server.address() as AddressInfo).port, next };
+}

@@ -1,0 +1,175 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { errorCodeOf, invalidArgument } from "@skald/model";
+import express from "express";
+import { readBody } from "./body.js";
+import { type HttpRequest, type HttpResponse, type Route, textResponse } from "./http.js";
+import { errorAnswer, sendAnswer } from "./http-answer.js";
+
+export interface RouterOptions {
+  readonly maxBodyBytes: number;
+  readonly compressResponses: boolean;
+  readonly pathPrefix: string;
+  readonly routes: readonly Route[];
+  /** Paths that take POST and are served before the router. */
+  readonly rawRoutes: ReadonlyMap<string, unknown>;
+  readonly onRequest?: (facts: RequestFacts) => void;
+  readonly onError?: (error: unknown, request: IncomingMessage) => void;
+}
+
+/** What the request metrics and the access log need. */
+export interface RequestFacts {
+  readonly method: string;
+  /** `other` for paths that nobody serves. */
+  readonly route: string;
+  readonly status: number;
+  readonly durationMs: number;
+}
+
+const unknownRoute = "other";
+
+/** Serves routes by method and path; answers 405 on a known path, 404 on any other. */
+export function buildRouter(options: RouterOptions): express.Express {
+  const app = express();
+  app.disable("x-powered-by");
+  app.disable("etag");
+  const allowed = new Map<string, { methods: Set<string>; name: string }>();
+  const allow = (path: string, name: string, methods: readonly string[]) => {
+    const known = allowed.get(path) ?? { methods: new Set(), name };
+    allowed.set(path, known);
+    for (const method of methods) known.methods.add(method);
+  };
+  for (const route of options.routes) {
+    const path = options.pathPrefix + route.path;
+    const name = route.name ?? routeName(route.path);
+    allow(path, name, route.methods);
+    for (const method of route.methods) {
+      app[method.toLowerCase() as "get" | "post" | "put" | "delete"](path, (request, response) => {
+        observe(options, request, response, name);
+        void serve(options, route, request, response);
+      });
+    }
+  }
+  for (const path of options.rawRoutes.keys())
+    allow(path, routeName(path.slice(options.pathPrefix.length)), ["POST"]);
+  for (const [path, { methods, name }] of allowed) {
+    const headers = { allow: [...methods].sort().join(", ") };
+    app.all(path, answerAlways(options, name, { status: 405, headers }));
+  }
+  app.use(answerAlways(options, unknownRoute, textResponse(404, "404 page not found\n")));
+  app.use(failOf(options));
+  return app;
+}
+
+/** Adds up to the end of a request what its observer wants to know. */
+export function observe(
+  options: Pick<RouterOptions, "onRequest">,
+  request: IncomingMessage,
+  response: ServerResponse,
+  route: string,
+): void {
+  const start = performance.now();
+  response.once("close", () => {
+    options.onRequest?.({
+      method: request.method ?? "",
+      route,
+      // An answer that could not be finished is the client's doing.
+      status: response.writableFinished ? response.statusCode : clientLeftStatus,
+      durationMs: performance.now() - start,
+    });
+  });
+}
+
+const clientLeftStatus = 499;
+
+export function pathOf(request: IncomingMessage): string {
+  const url = request.url ?? "/";
+  const at = url.indexOf("?");
+  return at < 0 ? url : url.slice(0, at);
+}
+
+/** `/loki/api/v1/label/:name/values` -> `loki_api_v1_label_name_values`, as public dashboards expect it. */
+export function routeName(path: string): string {
+  return path.slice(1).replaceAll(":", "").replaceAll("/", "_");
+}
+
+function answerAlways(
+  options: RouterOptions,
+  name: string,
+  answer: HttpResponse,
+): express.RequestHandler {
+  return (request, response) => {
+    observe(options, request, response, name);
+    void sendAnswer(options, response, answer);
+  };
+}
+
+/** The router itself throws on paths that cannot be decoded. */
+function failOf(options: RouterOptions): express.ErrorRequestHandler {
+  return (error: unknown, request, response, _next) => {
+    observe(options, request, response, unknownRoute);
+    const isPath = error instanceof URIError;
+    if (!isPath) options.onError?.(error, request);
+    const answer = errorAnswer(isPath ? invalidArgument("the path cannot be decoded") : error);
+    void sendAnswer(options, response, answer);
+  };
+}
+
+async function serve(
+  options: RouterOptions,
+  route: Route,
+  request: express.Request,
+  response: express.Response,
+): Promise<void> {
+  const left = new AbortController();
+  response.once("close", () => {
+    if (!response.writableFinished) left.abort();
+  });
+  let answer: HttpResponse;
+  try {
+    answer = await route.handler(await readRequest(options, request, left.signal));
+  } catch (error) {
+    if (errorCodeOf(error) === "internal") options.onError?.(error, request);
+    answer = errorAnswer(error);
+  }
+  try {
+    await sendAnswer(options, response, answer);
+  } catch (error) {
+    options.onError?.(error, request);
+    response.destroy();
+  }
+}
+
+async function readRequest(
+  options: RouterOptions,
+  request: express.Request,
+  signal: AbortSignal,
+): Promise<HttpRequest> {
+  const url = request.originalUrl;
+  const at = url.indexOf("?");
+  const query = new URLSearchParams(at < 0 ? "" : url.slice(at + 1));
+  const hasBody =
+    request.headers["content-length"] !== undefined ||
+    request.headers["transfer-encoding"] !== undefined;
+  let body: Uint8Array = hasBody
+    ? await readBody(request, options.maxBodyBytes)
+    : new Uint8Array(0);
+  let params = query;
+  if (isForm(request.headers["content-type"])) {
+    params = new URLSearchParams(Buffer.from(body).toString());
+    for (const [key, value] of query) params.append(key, value);
+    body = new Uint8Array(0);
+  }
+  return {
+    method: request.method,
+    path: at < 0 ? url : url.slice(0, at),
+    variables: request.params as Record<string, string>,
+    headers: request.headers,
+    params,
+    body,
+    signal,
+  };
+}
+
+function isForm(contentType = ""): boolean {
+  return /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType);
+}

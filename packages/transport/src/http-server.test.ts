@@ -1,0 +1,502 @@
+import { gunzipSync } from "node:zlib";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { invalidArgument, SkaldError } from "@skald/model";
+import { readBody } from "./body.js";
+import { endResponse } from "./end-response.js";
+import { type HttpRequest, jsonResponse, type Route, textResponse } from "./http.js";
+import { wantsGzip } from "./http-answer.js";
+import type { RequestFacts } from "./http-router.js";
+import { makeGate, openWire, startTestServer, stopTestServers } from "./http-server.fixture.js";
+import type { RawHandler } from "./http-server.js";
+
+afterEach(stopTestServers);
+
+const echo: Route = {
+  methods: ["GET", "POST"],
+  path: "/api/echo",
+  handler: ({ method, path, params, body }) =>
+    jsonResponse(200, { method, path, params: [...params], body: Buffer.from(body).toString() }),
+};
+const form = { "content-type": "application/x-www-form-urlencoded; charset=utf-8" };
+
+/** Answers with what was pushed. */
+const push: RawHandler = async (request, response) => {
+  const body = await readBody(request, 1000);
+  endResponse(response, Buffer.from(`pushed ${body.length}`));
+};
+
+async function ask(url: string, init: RequestInit = {}) {
+  const response = await fetch(url, init);
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+describe("routes", () => {
+  it("get the method, path, query string and body", async () => {
+    const { url } = await startTestServer({ routes: [echo] });
+    const { text } = await ask(`${url}/api/echo?a=1&b=%20x&a=2`, { method: "POST", body: "hello" });
+    expect(JSON.parse(text)).toEqual({
+      method: "POST",
+      path: "/api/echo",
+      params: [
+        ["a", "1"],
+        ["b", " x"],
+        ["a", "2"],
+      ],
+      body: "hello",
+    });
+  });
+
+  it("get the fields of a form before those of the query string, and then no body", async () => {
+    const { url } = await startTestServer({ routes: [echo] });
+    const init = { method: "POST", body: "a=form&c=%7Bx%7D+y", headers: form };
+    const answer = JSON.parse((await ask(`${url}/api/echo?a=query`, init)).text);
+    expect(answer).toMatchObject({
+      params: [
+        ["a", "form"],
+        ["c", "{x} y"],
+        ["a", "query"],
+      ],
+      body: "",
+    });
+  });
+
+  it("get the decoded variables of their path", async () => {
+    const route: Route = {
+      methods: ["GET"],
+      path: "/label/:name/values",
+      handler: ({ variables }) => textResponse(200, JSON.stringify(variables)),
+    };
+    const { url } = await startTestServer({ routes: [route] });
+    expect((await ask(`${url}/label/a%2Fb%20c/values`)).text).toBe('{"name":"a/b c"}');
+  });
+
+  it("are known by their prefix only when there is one", async () => {
+    const rawRoutes = new Map([["/logs/push", push]]);
+    const { url } = await startTestServer({ routes: [echo], rawRoutes, pathPrefix: "/logs" });
+    expect((await ask(`${url}/logs/api/echo`)).status).toBe(200);
+    expect((await ask(`${url}/logs/push`, { method: "POST", body: "x" })).text).toBe("pushed 1");
+    expect((await ask(`${url}/api/echo`)).status).toBe(404);
+  });
+
+  it("answer HEAD without a body", async () => {
+    const { url } = await startTestServer({ routes: [echo] });
+    const answer = await ask(`${url}/api/echo`, { method: "HEAD" });
+    expect(answer).toMatchObject({ status: 200, text: "" });
+    expect(Number(answer.headers.get("content-length"))).toBeGreaterThan(10);
+  });
+
+  it("refuse a body beyond the limit with 413", async () => {
+    const { url } = await startTestServer({ routes: [echo] });
+    const answer = await ask(`${url}/api/echo`, { method: "POST", body: "x".repeat(1001) });
+    expect(answer.status).toBe(413);
+    expect(answer.text).toBe("request body too large: limit is 1000 bytes");
+    expect(answer.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+  });
+});
+
+describe("refused requests", () => {
+  it.each([
+    ["a method that a route lacks", "DELETE", "/api/echo", "GET, POST"],
+    ["OPTIONS", "OPTIONS", "/api/echo", "GET, POST"],
+    ["a method that a raw route lacks", "GET", "/push", "POST"],
+  ])("get 405 without a body: %s", async (_name, method, path, allow) => {
+    const { url } = await startTestServer({
+      routes: [echo],
+      rawRoutes: new Map([["/push", push]]),
+    });
+    const answer = await ask(url + path, { method });
+    expect(answer).toMatchObject({ status: 405, text: "" });
+    expect(answer.headers.get("allow")).toBe(allow);
+  });
+
+  it.each(["/", "/api", "/api/echo/more", "/push/more"])("get 404: %s", async (path) => {
+    const { url } = await startTestServer({
+      routes: [echo],
+      rawRoutes: new Map([["/push", push]]),
+    });
+    for (const method of ["GET", "POST", "PUT"]) {
+      const answer = await ask(url + path, { method });
+      expect([answer.status, answer.text]).toEqual([404, "404 page not found\n"]);
+    }
+  });
+
+  it("get 400 for a path that cannot be decoded, and nothing of our stack", async () => {
+    const route: Route = { ...echo, path: "/label/:name" };
+    const { url } = await startTestServer({ routes: [route] });
+    const answer = await ask(`${url}/label/%E0%A4%A`);
+    expect([answer.status, answer.text]).toEqual([400, "the path cannot be decoded"]);
+  });
+
+  it("get the status and text of an error, 500 for one that nobody foresaw", async () => {
+    const failures: unknown[] = [];
+    const fail = (path: string, error: unknown): Route => ({
+      methods: ["GET"],
+      path,
+      handler: () => {
+        throw error;
+      },
+    });
+    const routes = [
+      fail("/bad", invalidArgument("bad step")),
+      fail("/who", new SkaldError("unauthenticated", "no org id")),
+      fail("/bug", new TypeError("x is undefined")),
+      fail("/odd", "just text"),
+    ];
+    const { url } = await startTestServer({ routes, onError: (error) => failures.push(error) });
+    const answers = await Promise.all(["/bad", "/who", "/bug", "/odd"].map((p) => ask(url + p)));
+    expect(answers.map(({ status, text }) => [status, text])).toEqual([
+      [400, "bad step"],
+      [401, "no org id\n"],
+      [500, "x is undefined"],
+      [500, "just text"],
+    ]);
+    expect(failures.map(String).sort()).toEqual(["TypeError: x is undefined", "just text"]);
+  });
+
+  it("lose their connection when the answer cannot be written", async () => {
+    const failures: unknown[] = [];
+    const route: Route = {
+      methods: ["GET"],
+      path: "/x",
+      handler: () => ({ status: 200, headers: { "x-bad": "a\nb" } }),
+    };
+    const { url } = await startTestServer({ routes: [route], onError: (e) => failures.push(e) });
+    await expect(ask(`${url}/x`)).rejects.toThrow("fetch failed");
+    expect(failures).toHaveLength(1);
+  });
+});
+
+describe("raw routes", () => {
+  it("get POSTs of exactly their path, with or without a query string", async () => {
+    const { url } = await startTestServer({ rawRoutes: new Map([["/push", push]]) });
+    const init = { method: "POST", body: "abc" };
+    expect((await ask(`${url}/push?x=1`, init)).text).toBe("pushed 3");
+    expect((await ask(`${url}/push`, init)).text).toBe("pushed 3");
+  });
+
+  it("answer what they throw, with a line feed", async () => {
+    const failures: unknown[] = [];
+    const failing = new Map<string, RawHandler>([
+      ["/bad", () => Promise.reject(invalidArgument("multiple org IDs present"))],
+      ["/who", () => Promise.reject(new SkaldError("unauthenticated", "no org id"))],
+      ["/bug", () => Promise.reject(new Error("broken"))],
+    ]);
+    const { url } = await startTestServer({
+      rawRoutes: failing,
+      onError: (error) => failures.push(error),
+    });
+    const post = (path: string) => ask(url + path, { method: "POST", body: "x" });
+    const answers = await Promise.all(["/bad", "/who", "/bug"].map(post));
+    expect(answers.map(({ status, text }) => [status, text])).toEqual([
+      [400, "multiple org IDs present\n"],
+      [401, "no org id\n"],
+      [500, "broken\n"],
+    ]);
+    expect(failures.map(String)).toEqual(["Error: broken"]);
+  });
+
+  it("that fail midway end the connection", async () => {
+    const broken: RawHandler = async (_request, response) => {
+      response.write("half");
+      throw new Error("broken");
+    };
+    const { url } = await startTestServer({ rawRoutes: new Map([["/push", broken]]) });
+    await expect(ask(`${url}/push`, { method: "POST" })).rejects.toThrow();
+  });
+});
+
+describe("compression", () => {
+  const long = "0123456789".repeat(1000);
+  const routes: Route[] = [
+    { methods: ["GET"], path: "/long", handler: () => textResponse(200, long) },
+    { methods: ["GET"], path: "/short", handler: () => textResponse(200, "short") },
+  ];
+
+  async function get(path: string, encoding: string, compressResponses = true) {
+    const { port } = await startTestServer({ routes, compressResponses });
+    const wire = await openWire(port);
+    wire.write(
+      `GET ${path} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: ${encoding}\r\nConnection: close\r\n\r\n`,
+    );
+    const text = await wire.closed();
+    const at = text.indexOf("\r\n\r\n");
+    return {
+      head: text.slice(0, at).toLowerCase(),
+      body: Buffer.from(text.slice(at + 4), "latin1"),
+    };
+  }
+
+  it("is done for who asks for it", async () => {
+    const { head, body } = await get("/long", "deflate, gzip");
+    expect(head).toContain("content-encoding: gzip");
+    expect(head).toContain("vary: accept-encoding");
+    expect(head).toContain(`content-length: ${body.length}`);
+    expect(gunzipSync(body).toString()).toBe(long);
+  });
+
+  it.each([
+    ["who does not ask", "/long", "identity", true],
+    ["who refuses it", "/long", "gzip;q=0, identity", true],
+    ["short answers", "/short", "gzip", true],
+    ["anybody when it is switched off", "/long", "gzip", false],
+  ])("is not done for %s", async (_name, path, encoding, compressResponses) => {
+    const { head, body } = await get(path, encoding, compressResponses);
+    expect(head).not.toContain("content-encoding");
+    expect(body.toString()).toBe(path === "/long" ? long : "short");
+  });
+
+  it.each([
+    ["gzip", true],
+    ["GZIP;q=0.5", true],
+    ["br, *", true],
+    ["*;q=0", false],
+    ["gzip;q=0.0, *", false],
+    ["x-gzip2", false],
+    ["", false],
+    [undefined, false],
+  ])("Accept-Encoding %j: %s", (header, want) => {
+    expect(wantsGzip(header)).toBe(want);
+  });
+});
+
+describe("a client that leaves", () => {
+  it("aborts the signal of its request, which is counted as 499", async () => {
+    const facts: RequestFacts[] = [];
+    const gate = makeGate();
+    let aborted: Promise<void> = Promise.resolve();
+    const wait: Route = {
+      methods: ["GET"],
+      path: "/wait",
+      handler: (request: HttpRequest) => {
+        aborted = new Promise((resolve) => {
+          request.signal.addEventListener("abort", () => resolve(), { once: true });
+        });
+        return gate.wait();
+      },
+    };
+    const { port, url } = await startTestServer({
+      routes: [wait, echo],
+      onRequest: (fact) => facts.push(fact),
+    });
+    const wire = await openWire(port);
+    wire.write("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n");
+    await gate.entered;
+    wire.socket.destroy();
+    await aborted;
+    gate.open();
+    expect((await ask(`${url}/api/echo`)).status).toBe(200);
+    expect(facts[0]).toMatchObject({ method: "GET", route: "wait", status: 499 });
+  });
+
+  it("midway through a body does no harm, and is no fault of ours", async () => {
+    const failures: unknown[] = [];
+    const facts: RequestFacts[] = [];
+    let seen: () => void = () => undefined;
+    const counted = new Promise<void>((resolve) => {
+      seen = resolve;
+    });
+    const { port } = await startTestServer({
+      routes: [echo],
+      rawRoutes: new Map([["/push", push]]),
+      onError: (error) => failures.push(error),
+      onRequest: (fact) => {
+        facts.push(fact);
+        if (facts.length === 2) seen();
+      },
+    });
+    for (const path of ["/api/echo", "/push"]) {
+      const wire = await openWire(port);
+      wire.write(`POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf`);
+      wire.socket.end();
+    }
+    await counted;
+    expect(failures).toEqual([]);
+    expect(facts.map(({ status }) => status)).toEqual([499, 499]);
+  });
+
+  it("does not abort the signal when it got its answer", async () => {
+    const signals: AbortSignal[] = [];
+    const route: Route = {
+      ...echo,
+      handler: ({ signal }) => {
+        signals.push(signal);
+        return textResponse(200, "x");
+      },
+    };
+    const { port } = await startTestServer({ routes: [route] });
+    const wire = await openWire(port);
+    wire.write("GET /api/echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    await wire.closed();
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+  });
+});
+
+describe("stopping", () => {
+  it("lets running requests finish, refuses new connections, and ends idle ones", async () => {
+    const gate = makeGate();
+    const routes: Route[] = [{ methods: ["GET"], path: "/wait", handler: gate.wait }];
+    const { server, port, url } = await startTestServer({ routes, gracefulShutdownMs: 60_000 });
+    const silent = await openWire(port);
+    const idle = await openWire(port);
+    idle.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    await idle.until("404 page not found");
+    const busy = await openWire(port);
+    busy.write("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n");
+    await gate.entered;
+    const stopped = server.stop();
+    await Promise.all([silent.closed(), idle.closed()]);
+    await expect(fetch(url)).rejects.toThrow();
+    gate.open();
+    expect(await busy.closed()).toMatch(/^HTTP\/1\.1 200 OK[\s\S]*connection: close[\s\S]*done$/i);
+    await stopped;
+  });
+
+  it("cuts requests that do not end within the grace", async () => {
+    const gate = makeGate();
+    const routes: Route[] = [{ methods: ["GET"], path: "/wait", handler: gate.wait }];
+    const { server, port } = await startTestServer({ routes, gracefulShutdownMs: 50 });
+    const wire = await openWire(port);
+    wire.write("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n");
+    await gate.entered;
+    await server.stop();
+    expect(await wire.closed()).toBe("");
+    gate.open();
+  });
+});
+
+describe("limits of a connection", () => {
+  it("a head of almost a megabyte is taken, a longer one is 431", async () => {
+    const { port } = await startTestServer({ routes: [echo] });
+    const head = (bytes: number) =>
+      `GET /api/echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Scope-OrgID: ${"t".repeat(bytes)}\r\n\r\n`;
+    const good = await openWire(port);
+    good.write(head(1_000_000));
+    expect(await good.closed()).toMatch(/^HTTP\/1\.1 200 /);
+    const bad = await openWire(port);
+    bad.write(head(1_100_000));
+    expect(await bad.closed()).toMatch(/^HTTP\/1\.1 431 /);
+  });
+
+  it.each([
+    ["no HTTP at all", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"],
+    ["another protocol", "SSH-2.0-OpenSSH_9.2\r\n"],
+    ["a bad length", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: many\r\n\r\n"],
+    [
+      "two lengths",
+      "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+    ],
+  ])("%s is 400", async (_name, text) => {
+    const { port, url } = await startTestServer({ routes: [echo] });
+    const wire = await openWire(port);
+    wire.write(text);
+    expect(await wire.closed()).toMatch(/^HTTP\/1\.1 400 /);
+    expect((await ask(`${url}/api/echo`)).status).toBe(200);
+  });
+
+  it.each([
+    ["head", "POST /push HTTP/1.1\r\nHost: a\r\n"],
+    ["body", "POST /push HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf"],
+  ])("a %s that never ends is cut by the read timeout", async (_name, text) => {
+    const { port } = await startTestServer({
+      rawRoutes: new Map([["/push", push]]),
+      readTimeoutMs: 200,
+    });
+    const wire = await openWire(port);
+    wire.write(text);
+    expect(await wire.closed()).toMatch(/^(?:HTTP\/1\.1 408 |$)/);
+  });
+
+  it("an answer that nobody takes is given up", async () => {
+    const big = Buffer.alloc(64 * 1024 * 1024, "x");
+    const routes: Route[] = [
+      { methods: ["GET"], path: "/big", handler: () => ({ status: 200, body: big }) },
+    ];
+    const facts: RequestFacts[] = [];
+    let seen: () => void = () => undefined;
+    const given = new Promise<void>((resolve) => {
+      seen = resolve;
+    });
+    const { port } = await startTestServer({
+      routes,
+      writeTimeoutMs: 100,
+      onRequest: (fact) => {
+        facts.push(fact);
+        seen();
+      },
+    });
+    const wire = await openWire(port);
+    wire.socket.pause();
+    wire.write("GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
+    await given;
+    expect(facts[0]).toMatchObject({ route: "big", status: 499 });
+    wire.socket.destroy();
+  });
+
+  it("a handler may take longer than the write timeout, an idle connection may not", async () => {
+    const gate = makeGate();
+    const routes: Route[] = [{ methods: ["GET"], path: "/wait", handler: gate.wait }];
+    const { port } = await startTestServer({ routes, writeTimeoutMs: 50, idleTimeoutMs: 50 });
+    const busy = await openWire(port);
+    busy.write("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n");
+    await gate.entered;
+    const idle = await openWire(port);
+    expect(await idle.closed()).toBe("");
+    gate.open();
+    await busy.until("done");
+    expect(await busy.closed()).toMatch(/done$/);
+  });
+
+  it("connections beyond their limit are dropped", async () => {
+    const { port } = await startTestServer({ routes: [echo], maxConnections: 1 });
+    const first = await openWire(port);
+    const second = await openWire(port);
+    expect(await second.closed()).toBe("");
+    first.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    await first.until("404");
+    first.socket.destroy();
+  });
+});
+
+describe("what observers are told", () => {
+  it("names the route, whatever the answer", async () => {
+    const facts: RequestFacts[] = [];
+    const values: Route = { ...echo, path: "/loki/api/v1/label/:name/values" };
+    const named: Route = { ...echo, path: "/x", name: "its_name" };
+    const { url } = await startTestServer({
+      routes: [values, named],
+      rawRoutes: new Map([["/p/loki/api/v1/push", push]]),
+      pathPrefix: "/p",
+      onRequest: (fact) => facts.push(fact),
+    });
+    const paths = [
+      ["GET", "/p/loki/api/v1/label/a/values"],
+      ["DELETE", "/p/loki/api/v1/label/a/values"],
+      ["POST", "/p/x"],
+      ["POST", "/p/loki/api/v1/push"],
+      ["GET", "/p/loki/api/v1/push"],
+      ["GET", "/nowhere"],
+    ] as const;
+    for (const [method, path] of paths) {
+      const body = method === "POST" ? { body: "x" } : {};
+      await ask(url + path, { method, ...body });
+    }
+    await stopTestServers();
+    expect(facts.map(({ method, route, status }) => [method, route, status])).toEqual([
+      ["GET", "loki_api_v1_label_name_values", 200],
+      ["DELETE", "loki_api_v1_label_name_values", 405],
+      ["POST", "its_name", 200],
+      ["POST", "loki_api_v1_push", 200],
+      ["GET", "loki_api_v1_push", 405],
+      ["GET", "other", 404],
+    ]);
+    expect(facts.every(({ durationMs }) => durationMs >= 0)).toBe(true);
+  });
+});
+
+describe("starting", () => {
+  it("fails when the port is taken", async () => {
+    const { port } = await startTestServer({});
+    await expect(startTestServer({ port })).rejects.toThrow("EADDRINUSE");
+  });
+});
