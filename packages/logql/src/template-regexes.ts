@@ -33,6 +33,8 @@ export const regexFunctions: Readonly<Record<string, TemplateFunction>> = {
 };
 
 const regexCostMax = 10_000;
+/** Matches times characters of an expression that may look at all the text behind for each match. */
+const workMax = 2 ** 24;
 const regexes = new Map<string, Regex>();
 
 function cachedRegex(pattern: string): Regex {
@@ -60,7 +62,9 @@ function replaceMatches(
   let out = "";
   let copied = 0;
   let at = 0;
+  let matchesMax = regex.findsAllInLinearTime ? Number.POSITIVE_INFINITY : workMax / value.length;
   while (at <= value.length) {
+    if (--matchesMax < 0) throw new TemplateRunError("too many matches for the length of the text");
     const match = regex.exec(value, at);
     if (match === undefined) break;
     out += value.slice(copied, match.start);

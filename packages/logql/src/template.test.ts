@@ -225,6 +225,13 @@ describe("templates", () => {
     expect(run(json)).toBe("<no value>");
   });
 
+  it("bounds the work of expressions that look far ahead for each match", () => {
+    const source = `{{ count "a.*b|a" (repeat 100000 "a") }}`;
+    expect(() => run(source)).toThrow("too many matches for the length of the text");
+    expect(run(`{{ count "a+b|a" (repeat 1000 "a") }}`)).toBe("1000");
+    expect(run(`{{ count "a" (repeat 100000 "a") }}`)).toBe("100000");
+  });
+
   it("knows what it looks at", () => {
     const of = (source: string) => {
       const { labels: names, usesLine, usesTimestamp, canFail } = compileTemplate(source, "line");

@@ -26,6 +26,7 @@ const itemsMax = 256;
  *   of the text must follow: giving back a character then fails at once, so one attempt costs the length of its loops.
  * - One attempt: all loops are decided, except that the last loop may be undecided: each character given back is
  *   followed by bounded work only.
+ * - A loop with nothing behind it cannot fail once it is reached; it is left out of what follows.
  * - All attempts: either the match must begin at the text's start (one attempt), or there is no loop (attempts are
  *   bounded), or every loop is decided and the first item is bounded, not empty, and cannot begin with a character
  *   of any loop: then an attempt that begins inside a loop of another one fails at once, and no character is scanned
@@ -102,13 +103,15 @@ function isProved(items: readonly RegexNode[], startsAtZero: boolean): boolean {
   if (startsAtZero) {
     return undecided.length === 0 || (undecided.length === 1 && undecided[0] === loops.at(-1));
   }
+  const inner = loops.filter((loop) => loop.at + 1 < items.length);
+  if (inner.length === 0) return true;
   const first = firstOf(items, 0);
   return (
     undecided.length === 0 &&
     first.set !== undefined &&
     !first.nullable &&
-    (loops[0]?.at ?? 0) > 0 &&
-    loops.every((loop) => !setsMeet(loop.set, first.set as CharSet))
+    (inner[0]?.at ?? 0) > 0 &&
+    inner.every((loop) => !setsMeet(loop.set, first.set as CharSet))
   );
 }
 
@@ -116,7 +119,10 @@ function isProved(items: readonly RegexNode[], startsAtZero: boolean): boolean {
 function flatten(node: RegexNode, into: RegexNode[]): void {
   if (node.kind === "concat") for (const item of node.items) flatten(item, into);
   else if (node.kind === "group") flatten(node.item, into);
-  else into.push(node);
+  else if (node.kind === "repeat" && node.max === Number.POSITIVE_INFINITY && node.min > 1) {
+    const times = node.min - 1;
+    into.push({ ...node, min: times, max: times }, { ...node, min: 1 });
+  } else into.push(node);
 }
 
 function isAssert(node: RegexNode | undefined, what: string): boolean {

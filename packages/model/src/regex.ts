@@ -14,6 +14,8 @@ export interface Regex {
   readonly groupNames: readonly string[];
   /** Texts of which a match contains at least one: search them first. Not given when anchored. */
   readonly needles?: Needles;
+  /** `exec` from match to match is linear in all; else each call is linear in the text behind `from`. */
+  readonly findsAllInLinearTime: boolean;
   /** An anchored expression that matches just these texts. */
   readonly texts?: readonly string[];
 }
@@ -39,13 +41,19 @@ export function compileRegex(pattern: string, options: { anchored: boolean }): R
   const node = parseRegex(pattern, { dotAll: options.anchored });
   const groupNames = namesOf(plain);
   if (node === undefined) {
-    return { groupNames, test: (text) => re2.test(text), exec: execRe2(re2) };
+    return {
+      groupNames,
+      findsAllInLinearTime: false,
+      test: (text) => re2.test(text),
+      exec: execRe2(re2),
+    };
   }
   const texts = options.anchored ? regexTexts(node) : undefined;
   const needles = options.anchored ? undefined : regexNeedles(node);
   const linear = linearRegex(node, options);
   return {
     groupNames,
+    findsAllInLinearTime: linear?.capturesAlike === true,
     test: compileTest(
       node,
       { ...options, texts, needles, linear: linear && jsRegExp(linear) },
