@@ -1,20 +1,25 @@
 import { Worker } from "node:worker_threads";
-import { type ErrorCode, SkaldError } from "@skald/model";
+import { SkaldError } from "@skald/model";
+import type { JobError, JobReply, JobRequest } from "./worker-jobs.js";
 
 export interface WorkerPoolOptions {
   /** Module whose top level calls `serveJobs`. */
   readonly url: URL;
   readonly size: number;
-  /** Jobs that may wait; one more is refused as unavailable. */
+  /** Jobs that may wait in a lane; one more is refused as unavailable. */
   readonly maxQueued: number;
+  /** Told of each thread that died; it is replaced. */
+  readonly onThreadLost?: (error: unknown) => void;
 }
 
 export interface JobOptions {
   /** Interactive jobs (queries) and background jobs (sealing) take turns, so that neither starves the other. */
-  readonly lane: "interactive" | "background";
+  readonly lane: Lane;
   readonly signal?: AbortSignal;
   readonly transfer?: readonly ArrayBuffer[];
 }
+
+type Lane = "interactive" | "background";
 
 interface Job {
   readonly id: number;
@@ -27,22 +32,17 @@ interface Job {
 }
 
 interface Seat {
-  worker: Worker;
+  /** Undefined while a thread that could not start is waited for. */
+  worker: Worker | undefined;
   /** One shared word: the id of the running job that shall stop. */
   readonly cancel: Int32Array;
   job: Job | undefined;
 }
 
-/** What a worker answers; an error crosses the thread as its code and text. */
-export type JobReply =
-  | { readonly id: number; readonly value: unknown }
-  | { readonly id: number; readonly error: JobError };
-
-export interface JobError {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly status: number;
-}
+/** Job ids go through a shared 32-bit word. */
+const maxId = 2 ** 31 - 1;
+/** Pause before a thread that died before its first job is started again. */
+const restartPauseMs = 1000;
 
 /**
  * A fixed set of threads, each running one job at a time to its end. A job's payload is structured-cloned, which
@@ -52,14 +52,21 @@ export interface JobError {
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #seats: Seat[] = [];
-  readonly #lanes: Record<JobOptions["lane"], Job[]> = { interactive: [], background: [] };
-  #lastLane: JobOptions["lane"] = "background";
+  /** Waiting jobs, oldest first. */
+  readonly #lanes: Record<Lane, Set<Job>> = { interactive: new Set(), background: new Set() };
+  readonly #restarts = new Set<NodeJS.Timeout>();
+  #lastLane: Lane = "background";
   #nextId = 1;
   #closed = false;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
-    for (let i = 0; i < options.size; i++) this.#seats.push(this.#seat());
+    for (let i = 0; i < options.size; i++) {
+      const cancel = new Int32Array(new SharedArrayBuffer(4));
+      const seat: Seat = { worker: undefined, cancel, job: undefined };
+      this.#spawn(seat);
+      this.#seats.push(seat);
+    }
   }
 
   get size(): number {
@@ -68,28 +75,21 @@ export class WorkerPool {
 
   /** Runs a job on the next free thread. Rejects with the job's error, `cancelled`, or `unavailable`. */
   run<T>(name: string, payload: unknown, options: JobOptions): Promise<T> {
-    if (this.#closed)
-      return Promise.reject(new SkaldError("unavailable", "the worker pool is closed"));
+    if (this.#closed) return Promise.reject(closed());
     if (options.signal?.aborted === true) return Promise.reject(cancelled());
     const lane = this.#lanes[options.lane];
-    if (lane.length >= this.#options.maxQueued) {
+    if (lane.size >= this.#options.maxQueued) {
       return Promise.reject(
         new SkaldError("unavailable", `more than ${this.#options.maxQueued} jobs are waiting`),
       );
     }
     return new Promise<T>((resolve, reject) => {
-      const id = this.#nextId++;
-      const job: Job = {
-        id,
-        name,
-        payload,
-        options,
-        resolve,
-        reject,
-        onAbort: () => this.#abort(job),
-      };
-      options.signal?.addEventListener("abort", job.onAbort, { once: true });
-      lane.push(job);
+      const id = this.#nextId;
+      this.#nextId = id === maxId ? 1 : id + 1;
+      const onAbort = (): void => this.#abort(job);
+      const job: Job = { id, name, payload, options, resolve, reject, onAbort };
+      options.signal?.addEventListener("abort", onAbort, { once: true });
+      lane.add(job);
       this.#dispatch();
     });
   }
@@ -97,42 +97,52 @@ export class WorkerPool {
   /** Stops all threads; waiting and running jobs are rejected. */
   async close(): Promise<void> {
     this.#closed = true;
-    const waiting = [...this.#lanes.interactive.splice(0), ...this.#lanes.background.splice(0)];
-    for (const job of waiting) settle(job, () => job.reject(cancelled()));
-    await Promise.all(this.#seats.map((seat) => seat.worker.terminate()));
+    for (const timer of this.#restarts) clearTimeout(timer);
+    const jobs = [...this.#lanes.interactive, ...this.#lanes.background];
+    for (const lane of Object.values(this.#lanes)) lane.clear();
     for (const seat of this.#seats) {
-      const job = seat.job;
+      if (seat.job !== undefined) jobs.push(seat.job);
       seat.job = undefined;
-      if (job !== undefined) settle(job, () => job.reject(cancelled()));
     }
+    for (const job of jobs) settle(job, () => job.reject(closed()));
+    await Promise.all(this.#seats.map((seat) => seat.worker?.terminate()));
   }
 
   #dispatch(): void {
     for (const seat of this.#seats) {
-      if (seat.job !== undefined) continue;
-      const job = this.#take();
-      if (job === undefined) return;
-      seat.job = job;
-      Atomics.store(seat.cancel, 0, 0);
-      seat.worker.ref();
-      seat.worker.postMessage({ id: job.id, name: job.name, payload: job.payload }, [
-        ...(job.options.transfer ?? []),
-      ]);
+      while (seat.worker !== undefined && seat.job === undefined) {
+        const job = this.#take();
+        if (job === undefined) return;
+        this.#assign(seat, seat.worker, job);
+      }
     }
+  }
+
+  #assign(seat: Seat, worker: Worker, job: Job): void {
+    Atomics.store(seat.cancel, 0, 0);
+    const request: JobRequest = { id: job.id, name: job.name, payload: job.payload };
+    try {
+      worker.postMessage(request, [...(job.options.transfer ?? [])]);
+    } catch (error) {
+      settle(job, () => job.reject(error));
+      return;
+    }
+    seat.job = job;
+    worker.ref();
   }
 
   #take(): Job | undefined {
     const other = this.#lastLane === "interactive" ? "background" : "interactive";
-    const lane = this.#lanes[other].length > 0 ? other : this.#lastLane;
+    const lane = this.#lanes[other].size > 0 ? other : this.#lastLane;
+    const [job] = this.#lanes[lane];
+    if (job === undefined) return undefined;
     this.#lastLane = lane;
-    return this.#lanes[lane].shift();
+    this.#lanes[lane].delete(job);
+    return job;
   }
 
   #abort(job: Job): void {
-    const lane = this.#lanes[job.options.lane];
-    const at = lane.indexOf(job);
-    if (at >= 0) {
-      lane.splice(at, 1);
+    if (this.#lanes[job.options.lane].delete(job)) {
       job.reject(cancelled());
       return;
     }
@@ -140,49 +150,55 @@ export class WorkerPool {
     if (seat !== undefined) Atomics.store(seat.cancel, 0, job.id);
   }
 
-  #seat(): Seat {
-    const cancel = new Int32Array(new SharedArrayBuffer(4));
-    const seat: Seat = { worker: this.#spawn(cancel), cancel, job: undefined };
-    this.#listen(seat);
-    return seat;
-  }
-
-  #spawn(cancel: Int32Array): Worker {
-    const worker = new Worker(this.#options.url, { workerData: { cancel } });
+  #spawn(seat: Seat): void {
+    const worker = new Worker(this.#options.url, { workerData: { cancel: seat.cancel } });
     // An idle pool does not keep the process alive; a running job does.
     worker.unref();
-    return worker;
+    seat.worker = worker;
+    let hasStarted = false;
+    worker.on("message", (reply: JobReply | "ready") => {
+      hasStarted = true;
+      if (reply !== "ready") this.#answer(seat, worker, reply);
+    });
+    const lost = (error: unknown): void => this.#replace(seat, worker, { error, hasStarted });
+    worker.on("error", lost);
+    worker.on("exit", (code) => lost(new Error(`a worker thread ended with code ${code}`)));
   }
 
-  #listen(seat: Seat): void {
-    const { worker } = seat;
-    worker.on("message", (reply: JobReply) => this.#answer(seat, reply));
-    worker.on("error", (error) => this.#replace(seat, worker, error));
-    worker.on("exit", () => this.#replace(seat, worker, new Error("a worker thread ended")));
-  }
-
-  #answer(seat: Seat, reply: JobReply): void {
+  #answer(seat: Seat, worker: Worker, reply: JobReply): void {
     const job = seat.job;
     if (job === undefined || job.id !== reply.id) return;
     seat.job = undefined;
-    seat.worker.unref();
+    worker.unref();
     if ("error" in reply) settle(job, () => job.reject(revive(reply.error)));
     else settle(job, () => job.resolve(reply.value as never));
     this.#dispatch();
   }
 
-  #replace(seat: Seat, dead: Worker, cause: unknown): void {
+  #replace(seat: Seat, dead: Worker, loss: { error: unknown; hasStarted: boolean }): void {
     if (this.#closed || seat.worker !== dead) return;
     const job = seat.job;
     seat.job = undefined;
-    seat.worker = this.#spawn(seat.cancel);
-    this.#listen(seat);
+    seat.worker = undefined;
+    this.#options.onThreadLost?.(loss.error);
     if (job !== undefined) {
-      settle(job, () =>
-        job.reject(new SkaldError("internal", `job ${job.name} lost its thread`, { cause })),
-      );
+      const text = `job ${job.name} lost its thread`;
+      settle(job, () => job.reject(new SkaldError("internal", text, { cause: loss.error })));
     }
-    this.#dispatch();
+    if (loss.hasStarted) {
+      this.#spawn(seat);
+      this.#dispatch();
+    } else this.#spawnLater(seat);
+  }
+
+  /** A module that cannot be loaded would otherwise be started again and again as fast as it fails. */
+  #spawnLater(seat: Seat): void {
+    const timer = setTimeout(() => {
+      this.#restarts.delete(timer);
+      this.#spawn(seat);
+      this.#dispatch();
+    }, restartPauseMs);
+    this.#restarts.add(timer);
   }
 }
 
@@ -195,6 +211,12 @@ function cancelled(): SkaldError {
   return new SkaldError("cancelled", "the request was cancelled by the client");
 }
 
-function revive(error: JobError): SkaldError {
-  return new SkaldError(error.code, error.message, { status: error.status });
+function closed(): SkaldError {
+  return new SkaldError("unavailable", "the worker pool is closed");
+}
+
+/** The stack of a fault is its cause, so that it reaches the log and not the client. */
+function revive({ code, message, status, detail, stack }: JobError): SkaldError {
+  const cause = stack === undefined ? {} : { cause: new Error(stack) };
+  return new SkaldError(code, message, { status, detail, ...cause });
 }

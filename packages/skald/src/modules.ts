@@ -66,7 +66,7 @@ export function buildProcess({ config, log, build }: ProcessDeps): RunningProces
     log,
     metrics,
   });
-  const pool = startPool(config);
+  const pool = startPool(config, log, metrics);
   const directory = storeDirectory(config);
   const store = new FsStore(directory);
   const ingester = new Ingester({
@@ -166,13 +166,18 @@ export function buildProcess({ config, log, build }: ProcessDeps): RunningProces
   };
 }
 
-function startPool(config: Config): WorkerPool {
+function startPool(config: Config, log: Logger, metrics: Metrics): WorkerPool {
   const size =
     config.server.worker_threads > 0 ? config.server.worker_threads : availableParallelism();
+  const lost = metrics.counter("worker_threads_lost_total", "Threads that died and were replaced.");
   return new WorkerPool({
     url: new URL("./worker.js", import.meta.url),
     size,
     maxQueued: maxQueuedJobs,
+    onThreadLost: (error) => {
+      lost.inc();
+      log.error("a worker thread died; another takes its place", { error });
+    },
   });
 }
 

@@ -1,0 +1,3 @@
+throw new Error("this module cannot be loaded");
+
+export {};
