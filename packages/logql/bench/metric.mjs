@@ -50,7 +50,7 @@ function makeBlocks(count, streams, level) {
       timestamps: () => times,
       lines: () => ({ bytes: lines, offsets }),
       metadataNames: () => (level ? ["level"] : []),
-      metadata: () => metadata,
+      metadata: (name) => (name === "level" ? metadata : undefined),
     };
   });
   return { blocks, streamLabels: (stream) => table[stream] };

@@ -5,7 +5,9 @@ import { parseQuery } from "./parser.js";
 import type { QueryParams } from "./plan.js";
 import type { QueryResult } from "./result.js";
 import type { PlainRow } from "./testing/memory-block.js";
-import { evaluateNaively, NaiveMatchError, type NaiveValue } from "./testing/naive-engine.js";
+import { NaiveMatchError } from "./testing/naive-binary.js";
+import { evaluateNaively } from "./testing/naive-engine.js";
+import type { NaiveValue } from "./testing/naive-labels.js";
 import { type Layout, runQuery } from "./testing/run-query.js";
 
 const second = 1_000_000_000n;

@@ -1,4 +1,5 @@
 import type { Block, Labels } from "@skald/model";
+import type { Stage } from "./ast.js";
 import type {
   BlockHeader,
   ColumnNeeds,
@@ -46,11 +47,9 @@ export class LeafScan implements MetricScan {
     this.#samples = new SampleColumns(leaf.maxCells);
     this.#pipeline = new PipelineSeries(leaf, this.#index);
     this.#streams = new StreamSeries(leaf.grouping, this.#index);
-    const { stages, unwrap, mode } = leaf;
-    this.#isPlain =
-      stages.length === 0 && unwrap === undefined && (mode === "count" || mode === "bytes");
+    this.#isPlain = isPlain(leaf);
     const { lines, metadata } = this.#pipeline.needs;
-    this.needs = { lines: lines || mode === "bytes", metadata, timestamps: true };
+    this.needs = { lines: lines || leaf.mode === "bytes", metadata, timestamps: true };
   }
 
   addRun(streams: StreamLabels, block: BlockHeader, run: RunHeader): boolean {
@@ -137,6 +136,25 @@ export class LeafScan implements MetricScan {
     if (mode === "samples") this.#samples.add(this.#cells, added);
     else accumulators[mode](this.#cells, added);
   }
+}
+
+/** Stages that keep every row; their labels do not matter where rows are counted as one group. */
+const keepsRows: ReadonlySet<Stage["kind"]> = new Set([
+  "json",
+  "logfmt",
+  "regexp",
+  "pattern",
+  "unpack",
+  "decolorize",
+]);
+
+/** True when every row counts, with a length and a series that no stage changes. */
+function isPlain({ stages, unwrap, mode, grouping, extract }: LeafPlan): boolean {
+  if (unwrap !== undefined || (mode !== "count" && mode !== "bytes")) return false;
+  if (stages.length === 0) return true;
+  const isOneGroup = grouping?.without === false && grouping.labels.length === 0;
+  const isUnread = mode === "count" && extract === "needed" && isOneGroup;
+  return isUnread && stages.every(({ kind }) => keepsRows.has(kind));
 }
 
 /** Cuts the rows [from, to) into stretches of one bucket and calls back for those that are in one. */

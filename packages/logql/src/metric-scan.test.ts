@@ -96,6 +96,11 @@ describe("a metric scan", () => {
     ['sum by (level_extracted) (count_over_time({app="a"}[1m]))', run, false, []],
     ['sum without (app) (count_over_time({app="a"}[1m]))', run, false, []],
     ['count_over_time({app="a"}[1m])', run, false, []],
+    ['sum(count_over_time({app="a"} | json | logfmt [1m]))', run, true, ["{} 7 -"]],
+    ['sum(bytes_over_time({app="a"} | unpack [1m]))', run, false, []],
+    ['sum by (x) (count_over_time({app="a"} | json [1m]))', run, false, []],
+    ['sum(count_over_time({app="a"} | json | x="y" [1m]))', run, false, []],
+    ['absent_over_time({app="a"} | json [1m])', run, false, ['{app="a"} 1 1']],
     ['sum(count_over_time({app="a"} |= "x" [1m]))', run, false, []],
   ])("answers %s from a header where it can", (query, given, want, series) => {
     const leaf = leafOf(query);

@@ -1,30 +1,9 @@
-import {
-  compareLabels,
-  formatLabels,
-  type Labels,
-  labelsFromObject,
-  labelsToObject,
-} from "@skald/model";
-import type {
-  BinaryExpr,
-  Grouping,
-  LabelReplace,
-  MetricExpr,
-  RangeAggregation,
-  VectorAggregation,
-  VectorMatching,
-} from "../ast.js";
+import { compareLabels, labelsFromObject } from "@skald/model";
+import type { LabelReplace, MetricExpr, RangeAggregation, VectorAggregation } from "../ast.js";
 import type { QueryParams } from "../plan.js";
 import type { PlainRow } from "./memory-block.js";
-
-/** One sample of a vector: labels as an object. */
-export interface NaiveSample {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: number;
-}
-
-/** The value of an expression at one point: a vector, or the number of a literal expression. */
-export type NaiveValue = readonly NaiveSample[] | number;
+import { naiveBinary } from "./naive-binary.js";
+import { clean, groupBy, type NaiveSample, type NaiveValue } from "./naive-labels.js";
 
 /**
  * Evaluates a metric expression point by point on rows as objects: slow, and the specification that the engine is
@@ -58,7 +37,7 @@ function valueAt(expr: MetricExpr, rows: readonly PlainRow[], time: bigint): Nai
     case "label_replace":
       return vectorAt(expr.inner, rows, time).map((sample) => replaceLabel(expr, sample));
     case "binary":
-      return binary(expr, valueAt(expr.left, rows, time), valueAt(expr.right, rows, time));
+      return naiveBinary(expr, valueAt(expr.left, rows, time), valueAt(expr.right, rows, time));
   }
 }
 
@@ -253,136 +232,10 @@ function aggregate(op: VectorAggregation["op"], values: readonly number[]): numb
   return op === "stdvar" ? variance(values) : Math.sqrt(variance(values));
 }
 
-function groupBy<T extends { readonly labels: Readonly<Record<string, string>> }>(
-  items: readonly T[],
-  grouping: Grouping | undefined,
-): { labels: Readonly<Record<string, string>>; members: T[] }[] {
-  const groups = new Map<string, { labels: Readonly<Record<string, string>>; members: T[] }>();
-  for (const item of items) {
-    const labels = grouped(item.labels, grouping);
-    const key = keyOf(labels);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, { labels, members: [item] });
-    else group.members.push(item);
-  }
-  return [...groups.values()];
-}
-
-function grouped(
-  labels: Readonly<Record<string, string>>,
-  grouping: Grouping | undefined,
-): Readonly<Record<string, string>> {
-  if (grouping === undefined) return labels;
-  return Object.fromEntries(
-    Object.entries(labels).filter(([name]) => grouping.labels.includes(name) !== grouping.without),
-  );
-}
-
-function keyOf(labels: Readonly<Record<string, string>>): string {
-  return formatLabels(labelsFromObject(labels));
-}
-
 function replaceLabel(expr: LabelReplace, sample: NaiveSample): NaiveSample {
   const source = sample.labels[expr.source] ?? "";
   const regex = new RegExp(`^(?:${expr.regex})$`, "s");
   if (!regex.test(source)) return sample;
   const value = source.replace(regex, expr.replacement);
   return { ...sample, labels: clean({ ...sample.labels, [expr.destination]: value }) };
-}
-
-function clean(labels: Readonly<Record<string, string>>): Record<string, string> {
-  const all: Labels = labelsFromObject(labels);
-  return labelsToObject(all);
-}
-
-/** What a one-to-one or many-to-one match refuses. */
-export class NaiveMatchError extends Error {}
-
-function binary(expr: BinaryExpr, left: NaiveValue, right: NaiveValue): NaiveValue {
-  if (typeof left === "number" && typeof right === "number") {
-    const compared = comparison(expr.op, left, right);
-    if (compared !== undefined) return Number(compared);
-    return expr.op === "/" ? left / right : arithmetic(expr.op, left, right);
-  }
-  if (typeof left === "number" || typeof right === "number") {
-    const vector = (typeof left === "number" ? right : left) as readonly NaiveSample[];
-    return vector.flatMap((sample) => {
-      const a = typeof left === "number" ? left : sample.value;
-      const b = typeof right === "number" ? right : sample.value;
-      const value = combine(expr, a, b, sample.value);
-      return value === undefined ? [] : [{ labels: sample.labels, value }];
-    });
-  }
-  return vectors(expr, left, right);
-}
-
-function combine(expr: BinaryExpr, a: number, b: number, kept: number): number | undefined {
-  const compared = comparison(expr.op, a, b);
-  if (compared === undefined) return arithmetic(expr.op, a, b);
-  if (expr.bool) return Number(compared);
-  return compared ? kept : undefined;
-}
-
-function comparison(op: BinaryExpr["op"], a: number, b: number): boolean | undefined {
-  if (op === "==") return a === b;
-  if (op === "!=") return a !== b;
-  if (op === ">") return a > b;
-  if (op === ">=") return a >= b;
-  if (op === "<") return a < b;
-  return op === "<=" ? a <= b : undefined;
-}
-
-function arithmetic(op: BinaryExpr["op"], a: number, b: number): number {
-  if (op === "+") return a + b;
-  if (op === "-") return a - b;
-  if (op === "*") return a * b;
-  if (op === "/") return b === 0 ? Number.NaN : a / b;
-  if (op === "%") return a % b;
-  return a === 1 ? 1 : a ** b;
-}
-
-function vectors(
-  expr: BinaryExpr,
-  left: readonly NaiveSample[],
-  right: readonly NaiveSample[],
-): NaiveSample[] {
-  const key = (sample: NaiveSample) => signatureOf(sample, expr.matching);
-  const has = (side: readonly NaiveSample[], sample: NaiveSample) =>
-    side.some((other) => key(other) === key(sample));
-  if (expr.op === "and") return left.filter((sample) => has(right, sample));
-  if (expr.op === "unless") return left.filter((sample) => !has(right, sample));
-  if (expr.op === "or") return [...left, ...right.filter((sample) => !has(left, sample))];
-  const manyIsRight = expr.matching?.group?.side === "right";
-  const many = manyIsRight ? right : left;
-  const one = manyIsRight ? left : right;
-  if (new Set(one.map(key)).size < one.length) throw new NaiveMatchError("duplicates on one side");
-  const seen = new Set<string>();
-  return many.flatMap((sample) => {
-    const match = one.find((other) => key(other) === key(sample));
-    if (match === undefined) return [];
-    const labels = joinedLabels(sample, match, expr.matching);
-    if (seen.has(keyOf(labels))) throw new NaiveMatchError("several matches");
-    seen.add(keyOf(labels));
-    const [a, b] = manyIsRight ? [match, sample] : [sample, match];
-    const value = combine(expr, a.value, b.value, a.value);
-    return value === undefined ? [] : [{ labels, value }];
-  });
-}
-
-function signatureOf({ labels }: NaiveSample, matching: VectorMatching | undefined): string {
-  if (matching === undefined) return keyOf(labels);
-  return keyOf(grouped(labels, { without: !matching.on, labels: matching.labels }));
-}
-
-function joinedLabels(
-  many: NaiveSample,
-  one: NaiveSample,
-  matching: VectorMatching | undefined,
-): Readonly<Record<string, string>> {
-  if (matching === undefined) return many.labels;
-  if (matching.group === undefined) {
-    return grouped(many.labels, { without: !matching.on, labels: matching.labels });
-  }
-  const copied = matching.group.include.map((name) => [name, one.labels[name] ?? ""] as const);
-  return clean({ ...many.labels, ...Object.fromEntries(copied) });
 }
