@@ -38,18 +38,19 @@ export const accumulators: Readonly<Record<Exclude<LeafMode, "samples">, Accumul
 };
 
 function addCounts(cells: CellTable, added: AddedRows): void {
-  const { rows, series, bucketOfRow } = added;
+  const { count, rows, series, seriesOf, bucketOfRow } = added;
+  cells.startRows();
   let cell = -1;
   let lastSeries = -1;
   let lastBucket = -1;
   let pending = 0;
-  for (let i = 0; i < added.count; i++) {
+  for (let i = 0; i < count; i++) {
     const id = series[i] as number;
     const bucket = bucketOfRow[rows[i] as number] as number;
     if (id !== lastSeries || bucket !== lastBucket) {
       if (pending > 0) cells.rows[cell]! += pending;
       pending = 0;
-      cell = cells.find(added.seriesOf(id), bucket);
+      cell = cells.findById(id, bucket, seriesOf);
       lastSeries = id;
       lastBucket = bucket;
     }
@@ -120,19 +121,11 @@ function forEachCell(
   added: AddedRows,
   visit: (cell: number, position: number) => void,
 ): void {
-  const { rows, series, bucketOfRow } = added;
-  let cell = -1;
-  let lastSeries = -1;
-  let lastBucket = -1;
-  for (let i = 0; i < added.count; i++) {
-    const id = series[i] as number;
+  const { count, rows, series, seriesOf, bucketOfRow } = added;
+  cells.startRows();
+  for (let i = 0; i < count; i++) {
     const bucket = bucketOfRow[rows[i] as number] as number;
-    if (id !== lastSeries || bucket !== lastBucket) {
-      cell = cells.find(added.seriesOf(id), bucket);
-      lastSeries = id;
-      lastBucket = bucket;
-    }
-    visit(cell, i);
+    visit(cells.findById(series[i] as number, bucket, seriesOf), i);
   }
 }
 

@@ -2,6 +2,8 @@ import { invalidArgument } from "@skald/model";
 import type { LeafMode } from "./plan.js";
 
 const initialCells = 256;
+/** Ids below this are remembered while rows of one bucket are added. */
+const maxRememberedIds = 8192;
 
 /**
  * Accumulators by series and bucket, only for the pairs that have rows: a hash table with open addressing whose
@@ -19,6 +21,11 @@ export class CellTable {
   /** Cell number + 1 by hash; 0 = free. Twice as long as the columns at least. */
   #slots = new Uint32Array(initialCells * 2);
   readonly #maxCells: number;
+  /** `#cellOfId[id]` is meant while `#stamps[id]` is the present stamp, which changes with the bucket. */
+  readonly #stamps = new Float64Array(maxRememberedIds);
+  readonly #cellOfId = new Uint32Array(maxRememberedIds);
+  #rememberedBucket = -1;
+  #stamp = 0;
 
   constructor(mode: LeafMode, maxCells: number) {
     this.#maxCells = maxCells;
@@ -37,6 +44,28 @@ export class CellTable {
       if (this.series[cell] === series && this.bucket[cell] === bucket) return cell;
       at = (at + 1) & mask;
     }
+  }
+
+  /**
+   * The cell of a row whose series is known by another id: rows of one bucket in any mix of series find theirs without
+   * hashing. Call `startRows` before, wherever ids may mean other series than before.
+   */
+  findById(id: number, bucket: number, seriesOf: (id: number) => number): number {
+    if (bucket !== this.#rememberedBucket) {
+      this.#rememberedBucket = bucket;
+      this.#stamp++;
+    }
+    if (this.#stamps[id] === this.#stamp) return this.#cellOfId[id] as number;
+    const cell = this.find(seriesOf(id), bucket);
+    if (id < maxRememberedIds) {
+      this.#stamps[id] = this.#stamp;
+      this.#cellOfId[id] = cell;
+    }
+    return cell;
+  }
+
+  startRows(): void {
+    this.#rememberedBucket = -1;
   }
 
   /** Cell numbers ordered by series, then bucket. */
