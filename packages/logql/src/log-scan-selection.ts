@@ -50,23 +50,24 @@ export class LogSelection {
 
   /** Drops rows worse than the bound, and of a pipeline that keeps every row those that others push out. */
   #onlyBetter(block: Block, count: number, bound: number | undefined): number {
+    const better = bound === undefined ? count : this.#upTo(block, count, bound);
+    const limit = this.#limit;
+    if (limit === undefined || better <= limit) return better;
+    return this.#upTo(block, better, this.#timeOfRank(block, better, limit));
+  }
+
+  /** Keeps the rows that are not worse than a time. */
+  #upTo(block: Block, count: number, bound: number): number {
     const backward = this.#plan.direction === "backward";
-    let limit = bound;
-    if (this.#limit !== undefined && count > this.#limit) {
-      const own = this.#timeOfRank(block, count, this.#limit);
-      if (limit === undefined) limit = own;
-      else limit = backward ? Math.max(limit, own) : Math.min(limit, own);
-    }
-    if (limit === undefined) return count;
     const times = block.timestamps();
     const rows = this.#rows;
     let kept = 0;
     for (let i = 0; i < count; i++) {
       const row = rows[i] as number;
       const time = times[row] as number;
-      if (backward ? time >= limit : time <= limit) rows[kept++] = row;
+      if (backward ? time >= bound : time <= bound) rows[kept++] = row;
     }
-    this.leftOut = kept < count;
+    if (kept < count) this.leftOut = true;
     return kept;
   }
 
