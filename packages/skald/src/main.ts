@@ -27,30 +27,41 @@ log.info("starting skald", {
   node: process.versions.node,
 });
 
-const running = buildProcess({ config, log, build });
-let stopping: Promise<void> | undefined;
-const stop = (reason: string, code: number) => {
-  if (stopping !== undefined) return;
-  log.info("stopping", { reason });
-  stopping = running.stop().then(() => {
-    log.info("stopped");
-    process.exit(code);
-  });
-};
-process.on("SIGTERM", () => stop("SIGTERM", 0));
-process.on("SIGINT", () => stop("SIGINT", 0));
-// The channel of a parent such as `npm start`: when it is gone, so are we.
-process.on("disconnect", () => stop("the parent is gone", 0));
 process.on("unhandledRejection", (error) => log.error("unhandled rejection", { error }));
-
-try {
-  const port = await running.start();
-  log.info("listening", { port });
-  void running.firstFailure().then(({ name, error }) => {
-    log.error("a service failed", { service: name, error });
-    stop(`service ${name} failed`, failed);
-  });
-} catch (error) {
-  log.error(`could not start: ${messageWithCauses(error)}`, { error });
+process.on("uncaughtException", (error) => {
+  log.error("uncaught error", { error });
   process.exit(failed);
+});
+
+await run();
+
+/** Starts everything, and stops it when a signal comes or a part fails. */
+async function run(): Promise<void> {
+  let stopping: Promise<void> | undefined;
+  try {
+    const running = buildProcess({ config, log, build });
+    const stop = (reason: string, code: number): void => {
+      if (stopping !== undefined) return;
+      log.info("stopping", { reason });
+      stopping = running.stop().then(() => {
+        log.info("stopped");
+        process.exit(code);
+      });
+    };
+    process.on("SIGTERM", () => stop("SIGTERM", 0));
+    process.on("SIGINT", () => stop("SIGINT", 0));
+    // The channel of a parent such as `npm start`: when it is gone, so are we.
+    process.on("disconnect", () => stop("the parent is gone", 0));
+    const port = await running.start();
+    log.info("listening", { port });
+    void running.firstFailure().then(({ name, error }) => {
+      log.error("a service failed", { service: name, error });
+      stop(`service ${name} failed`, failed);
+    });
+  } catch (error) {
+    // Asked to stop while starting: that is no failure.
+    if (stopping !== undefined) return;
+    log.error(`could not start: ${messageWithCauses(error)}`, { error });
+    process.exit(failed);
+  }
 }

@@ -1,12 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { availableParallelism, hostname } from "node:os";
 import { join } from "node:path";
-import {
-  createDistributorMetrics,
-  createPushHandler,
-  Distributor,
-  InflightBytes,
-} from "@skald/distributor";
+import { createDistributorMetrics, Distributor } from "@skald/distributor";
 import { Frontend, queryRoutes } from "@skald/frontend";
 import { Ingester } from "@skald/ingester";
 import type { RawPush } from "@skald/kernels";
@@ -23,13 +18,14 @@ import {
 import { TenantLimits } from "@skald/runtime/config";
 import { Metrics } from "@skald/runtime/metrics";
 import { FsStore, ScanPool, type SealedSegment, SegmentCatalog } from "@skald/storage";
-import { HttpServer, parseTenant, type RawHandler } from "@skald/transport";
+import { HttpServer } from "@skald/transport";
 import { configToYaml } from "./config/load-config.js";
 import { keyNotes } from "./config/notes.js";
 import type { Config } from "./config/root.js";
 import { ingesterLimitsOf, ingesterOptionsOf } from "./ingester-options.js";
 import { pushLimitsOf, queryLimitsOf } from "./limits.js";
 import { operatorRoutes } from "./operator-routes.js";
+import { pushRoutes } from "./push-routes.js";
 import { requestObserver } from "./request-metrics.js";
 import { segmentStore } from "./segment-store.js";
 import { statusRoutes } from "./status-routes.js";
@@ -66,6 +62,59 @@ export function buildProcess({ config, log, build }: ProcessDeps): RunningProces
     log,
     metrics,
   });
+  const parts = buildParts({ config, log, metrics, limits });
+  const tenancy = { authEnabled: config.auth_enabled, noAuthTenant: config.no_auth_tenant };
+  const states = (): readonly NamedState[] => [listening, ...group.services];
+  const server = new HttpServer({
+    ...listenOptions(config),
+    routes: [
+      ...statusRoutes({
+        build,
+        log,
+        metrics,
+        services: states,
+        configYaml: (mode) => configToYaml(config, { mode }),
+      }),
+      ...operatorRoutes(parts.ingester),
+      ...queryRoutes(parts.frontend, {
+        ...tenancy,
+        multiTenantQueries: config.querier.multi_tenant_queries_enabled,
+        parquetAnswers: config.frontend.support_parquet_encoding,
+      }),
+    ],
+    rawRoutes: pushRoutes(config, parts.distributor, tenancy),
+    onRequest: requestObserver(metrics),
+    onError: (error, request) =>
+      log.error("request failed", { error, method: request.method, url: request.url }),
+  });
+  let port = 0;
+  const listening = new Service({
+    name: "server",
+    start: async () => {
+      port = await server.start();
+    },
+    stop: () => server.stop(),
+  });
+  const group = groupOf(limits.service, parts);
+  return runningProcess(listening, group, () => port);
+}
+
+interface Parts {
+  readonly pool: WorkerPool;
+  readonly ingester: Ingester;
+  readonly distributor: Distributor;
+  readonly frontend: Frontend;
+}
+
+interface PartsDeps {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly limits: TenantLimits;
+}
+
+/** The objects that take pushes and answer queries, from the threads up. */
+function buildParts({ config, log, metrics, limits }: PartsDeps): Parts {
   const pool = startPool(config, log, metrics);
   const directory = storeDirectory(config);
   const store = new FsStore(directory);
@@ -89,76 +138,62 @@ export function buildProcess({ config, log, build }: ProcessDeps): RunningProces
   });
   const locate = (key: string) => ({ kind: "file" as const, path: join(directory, key) });
   const catalog = new SegmentCatalog({ store, locate, clock: systemClock });
-  const querier = new Querier({
-    ingester,
-    catalog: catalog,
-    scans: new ScanPool(pool),
-  });
+  const querier = new Querier({ ingester, catalog, scans: new ScanPool(pool) });
   const frontend = new Frontend({
     backend: querier,
     limitsOf: (tenant) => queryLimitsOf(limits.of(tenant)),
     clock: systemClock,
   });
+  return { pool, ingester, distributor, frontend };
+}
 
-  const tenancy = { authEnabled: config.auth_enabled, noAuthTenant: config.no_auth_tenant };
-  const states = (): readonly NamedState[] => group.services;
-  const server = new HttpServer({
-    ...listenOptions(config),
-    routes: [
-      ...statusRoutes({
-        build,
-        log,
-        metrics,
-        services: states,
-        configYaml: (mode) => configToYaml(config, { mode }),
-      }),
-      ...operatorRoutes(ingester),
-      ...queryRoutes(frontend, {
-        ...tenancy,
-        multiTenantQueries: config.querier.multi_tenant_queries_enabled,
-        parquetAnswers: config.frontend.support_parquet_encoding,
-      }),
-    ],
-    rawRoutes: pushRoutes(config, distributor, tenancy),
-    onRequest: requestObserver(metrics),
-    onError: (error, request) =>
-      log.error("request failed", { error, method: request.method, url: request.url }),
-  });
-
-  let port = 0;
+/** The table of services: each with those that must run before it. */
+function groupOf(limits: Service, { pool, ingester }: Parts): ServiceGroup {
   const node = (service: Service, ...needs: string[]) => ({ service, needs });
-  const workers = new Service({ name: "worker-pool", stop: () => pool.close() });
-  const ingesting = new Service({
-    name: "ingester",
-    start: () => ingester.start(),
-    stop: () => ingester.stop(),
-  });
   const idle = (name: string) => new Service({ name });
-  const group = new ServiceGroup([
-    node(limits.service),
-    node(workers),
-    node(ingesting, "worker-pool", "runtime-config"),
+  return new ServiceGroup([
+    node(limits),
+    node(new Service({ name: "worker-pool", stop: () => pool.close() })),
+    node(
+      new Service({
+        name: "ingester",
+        start: (signal) => ingester.start(signal),
+        stop: () => ingester.stop(),
+      }),
+      "worker-pool",
+      "runtime-config",
+    ),
     node(idle("distributor"), "ingester"),
     node(idle("querier"), "ingester", "worker-pool"),
     node(idle("query-frontend"), "querier"),
-    node(
-      new Service({
-        name: "server",
-        start: async () => {
-          port = await server.start();
-        },
-        stop: () => server.stop(),
-      }),
-      "distributor",
-      "query-frontend",
-    ),
   ]);
+}
+
+/**
+ * Listens before anything else starts, so that `/ready` tells how far it is while a long log is replayed, and stops
+ * listening before anything else stops, so that requests which run find everything they need.
+ */
+function runningProcess(
+  listening: Service,
+  group: ServiceGroup,
+  port: () => number,
+): RunningProcess {
+  const stop = async () => {
+    await listening.stop();
+    await group.stop();
+  };
   return {
     start: async () => {
-      await group.start();
-      return port;
+      await listening.start();
+      try {
+        await group.start();
+      } catch (error) {
+        await stop();
+        throw error;
+      }
+      return port();
     },
-    stop: () => group.stop(),
+    stop,
     firstFailure: async () => {
       const service = await group.firstFailure();
       return { name: service.name, error: service.failure };
@@ -207,32 +242,4 @@ function listenOptions(config: Config) {
     compressResponses: frontend.compress_responses,
     pathPrefix: server.http_path_prefix,
   };
-}
-
-type Tenancy = { readonly authEnabled: boolean; readonly noAuthTenant: string };
-
-/** Pushes by path; those of the legacy API have another JSON form. */
-function pushRoutes(
-  config: Config,
-  distributor: Distributor,
-  tenancy: Tenancy,
-): Map<string, RawHandler> {
-  const push = createPushHandler({
-    distributor,
-    maxReceivedBytes: config.distributor.max_recv_msg_size,
-    inflight: new InflightBytes(config.distributor.max_inflight_bytes),
-  });
-  const styles = [
-    ["/service/api/v1/push", "v1"],
-    ["/loki/api/v1/push", "v1"],
-    ["/api/legacy/push", "legacy"],
-    ["/api/prom/push", "legacy"],
-  ] as const;
-  return new Map(
-    styles.map(([path, style]) => [
-      config.server.http_path_prefix + path,
-      (request, response) =>
-        push(request, response, parseTenant(request.headers["x-scope-orgid"], tenancy), style),
-    ]),
-  );
 }

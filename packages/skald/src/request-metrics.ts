@@ -10,9 +10,15 @@ export function requestObserver(metrics: Metrics): (facts: RequestFacts) => void
     "ws",
   ]);
   return ({ method, route, status, durationMs }) => {
-    durations.observe(
-      { method, route, status_code: String(status), ws: "false" },
-      durationMs / 1000,
-    );
+    const labels = { method, route: knownRoute(route), status_code: String(status), ws: "false" };
+    durations.observe(labels, durationMs / 1000);
   };
+}
+
+/** Both names of an endpoint count as one: that which dashboards ask for. */
+function knownRoute(route: string): string {
+  return route
+    .replace(/^service_api_v1_/, "loki_api_v1_")
+    .replace(/^compat_api_v1_/, "prometheus_api_v1_")
+    .replace(/^api_legacy_/, "api_prom_");
 }
