@@ -30,7 +30,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await server.kill("SIGTERM");
-  removeFolders();
+  await removeFolders();
 });
 
 describe("a system log through real clients", () => {

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,12 +9,13 @@ const main = fileURLToPath(new URL("../../skald/dist/main.js", import.meta.url))
 /** A running single process with a data folder of its own. */
 export interface TestServer {
   readonly url: string;
+  readonly port: number;
   readonly folder: string;
   readonly process: ChildProcess;
   /** What it logged so far. */
   log(): string;
-  /** Resolves when the process is gone. */
-  kill(signal: NodeJS.Signals): Promise<void>;
+  /** Sends a signal; resolves with the exit code when the process is gone, null when the signal killed it. */
+  kill(signal: NodeJS.Signals): Promise<number | null>;
 }
 
 /** A folder that `removeFolders` deletes. */
@@ -25,27 +26,41 @@ export function makeFolder(): string {
 }
 
 const folders: string[] = [];
+const children = new Set<ChildProcess>();
 
-export function removeFolders(): void {
+/** Kills the servers that a failed test left behind, and deletes all folders. */
+export async function removeFolders(): Promise<void> {
+  await Promise.all([...children].map((child) => end(child, "SIGKILL")));
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+}
+
+export interface StartOptions {
+  /** The Node to run with; default: the one of the tests. */
+  readonly node?: string;
+  /** Arguments of Node itself. */
+  readonly nodeFlags?: readonly string[];
 }
 
 /** Starts the program on a free port and waits until it is ready. */
 export async function startServer(
   folder: string,
   flags: readonly string[] = [],
+  options: StartOptions = {},
 ): Promise<TestServer> {
-  const child = spawn(
-    process.execPath,
-    [
-      main,
-      "-server.http-listen-port=0",
-      "-server.http-listen-address=127.0.0.1",
-      `-common.path-prefix=${folder}`,
-      ...flags,
-    ],
-    { stdio: ["ignore", "pipe", "pipe"], cwd: folder },
-  );
+  const args = [
+    ...(options.nodeFlags ?? []),
+    main,
+    "-server.http-listen-port=0",
+    "-server.http-listen-address=127.0.0.1",
+    `-common.path-prefix=${folder}`,
+    ...flags,
+  ];
+  const child = spawn(options.node ?? process.execPath, args, {
+    stdio: ["ignore", "pipe", "pipe"],
+    cwd: folder,
+  });
+  children.add(child);
+  child.once("exit", () => children.delete(child));
   let text = "";
   const port = await new Promise<number>((resolve, reject) => {
     const onData = (chunk: Buffer) => {
@@ -55,22 +70,29 @@ export async function startServer(
     };
     child.stdout?.on("data", onData);
     child.stderr?.on("data", onData);
+    child.once("error", reject);
     child.once("exit", (code) => reject(new Error(`the server ended with ${code}:\n${text}`)));
   });
   const url = `http://127.0.0.1:${port}`;
   await waitFor(async () => (await fetch(`${url}/ready`)).ok);
   return {
     url,
+    port,
     folder,
     process: child,
     log: () => text,
-    kill: (signal) =>
-      new Promise((resolve) => {
-        if (child.exitCode !== null || child.signalCode !== null) return resolve();
-        child.once("exit", () => resolve());
-        child.kill(signal);
-      }),
+    kill: (signal) => end(child, signal),
   };
+}
+
+/** Most memory that a server ever had, bytes; 0 where the system does not tell. */
+export function peakMemoryBytes({ process: { pid } }: TestServer): number {
+  try {
+    const found = /VmHWM:\s*(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
+    return Number(found?.[1] ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
 }
 
 /** Asks again and again until the answer is true; fails after the time. */
@@ -84,4 +106,12 @@ export async function waitFor(
     if (Date.now() > end) throw new Error(`not true after ${timeoutMs} ms: ${condition}`);
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
+}
+
+function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  return new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve(child.exitCode);
+    child.once("exit", (code) => resolve(code));
+    child.kill(signal);
+  });
 }

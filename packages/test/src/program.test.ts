@@ -1,0 +1,165 @@
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { pushJson } from "./client.js";
+import { binSkald, runProgram } from "./program.js";
+import { makeFolder, removeFolders, startServer, type TestServer } from "./server.js";
+
+afterAll(removeFolders);
+
+const goodConfig = `
+common: {path_prefix: ./d}
+schema_config:
+  configs: [{from: 2024-01-01, store: tsdb, object_store: filesystem, schema: v13, index: {period: 24h}}]
+storage_config: {aws: {secret_access_key: hush-hush}}
+`;
+
+describe("flags that print and exit", () => {
+  it.each([
+    ["-version", /^skald, version \d+\.\d+\.\d+/],
+    ["--version", /^skald, version \d+\.\d+\.\d+/],
+    ["-help", /^Usage: skald \[flags\]/],
+    ["-h", /^Usage: skald \[flags\]/],
+    ["-list-targets", /^all +everything in one process$/m],
+    ["-print-config", /^auth_enabled: false$/m],
+    ["-verify-config", /config is valid/],
+  ])("%s: code 0 and the text on stdout", async (flag, want) => {
+    const folder = makeFolder();
+    const { code, stdout, stderr } = await runProgram(binSkald, [flag], { cwd: folder });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(want);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it("-help is there as a whole behind a pipe", async () => {
+    const { stdout } = await runProgram(binSkald, ["-help"]);
+    expect(stdout.length).toBeGreaterThan(20_000);
+    expect(stdout).toContain("-server.http-listen-port");
+    expect(stdout).toMatch(/\n$/);
+  });
+
+  it("-print-config masks secrets", async () => {
+    const folder = makeFolder();
+    writeFileSync(join(folder, "c.yaml"), goodConfig);
+    const flags = ["-config.file=c.yaml", "-print-config"];
+    const { code, stdout } = await runProgram(binSkald, flags, { cwd: folder });
+    expect(code).toBe(0);
+    expect(stdout).toContain("********");
+    expect(stdout).not.toContain("hush-hush");
+  });
+});
+
+describe("what cannot run", () => {
+  it.each([
+    ["an unknown flag", ["-server.http-listen-prt=1"], {}, /server\.http-listen-port/],
+    ["a bad value", ["-server.http-listen-port=many"], {}, /server\.http-listen-port|many/],
+    ["a file that is not there", ["-config.file=none.yaml"], {}, /none\.yaml/],
+    ["a bad file", ["-config.file=c.yaml", "-verify-config"], { "c.yaml": "servr: {}" }, /server/],
+    ["no YAML", ["-config.file=c.yaml"], { "c.yaml": "a: [" }, /c\.yaml/],
+  ])("%s: code 1 and the reason on stderr", async (_name, flags, files, want) => {
+    const folder = makeFolder();
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+    const { code, stdout, stderr } = await runProgram(binSkald, flags, { cwd: folder });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toMatch(want);
+    expect(stderr).not.toMatch(/\n +at /);
+    expect(existsSync(join(folder, "data"))).toBe(false);
+  });
+
+  it("a data folder that cannot be made: code 1 and the reason in the log", async () => {
+    const folder = makeFolder();
+    writeFileSync(join(folder, "file"), "");
+    const flags = ["-common.path-prefix=file", "-server.http-listen-port=0"];
+    const { code, stderr } = await runProgram(binSkald, flags, { cwd: folder });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/"msg":"could not start: .*file/);
+  });
+});
+
+describe("a running process", () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startServer(makeFolder());
+  });
+  afterAll(async () => {
+    await server.kill("SIGTERM");
+  });
+
+  const get = async (path: string, init: RequestInit = {}) => {
+    const response = await fetch(server.url + path, init);
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  };
+
+  it("refuses to share its port, with code 1", async () => {
+    const flags = [
+      `-server.http-listen-port=${server.port}`,
+      "-server.http-listen-address=127.0.0.1",
+    ];
+    const folder = makeFolder();
+    const { code, stderr } = await runProgram(binSkald, flags, { cwd: folder });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/could not start: listen EADDRINUSE/);
+  });
+
+  it("is ready, and names its services", async () => {
+    expect(await get("/ready")).toMatchObject({ status: 200, text: "ready\n" });
+    const { text } = await get("/services");
+    expect(text.trim().split("\n").sort()).toEqual([
+      "distributor => Running",
+      "ingester => Running",
+      "querier => Running",
+      "query-frontend => Running",
+      "runtime-config => Running",
+      "server => Running",
+      "worker-pool => Running",
+    ]);
+  });
+
+  it("shows its configuration", async () => {
+    const diffs = await get("/config?mode=diffs");
+    expect(diffs.text).toMatch(/^ {2}http_listen_port: 0$/m);
+    expect((await get("/config?mode=defaults")).text).toMatch(/^ {2}http_listen_port: 3100$/m);
+    expect((await get("/config?mode=all")).status).toBe(400);
+  });
+
+  it("takes its log level by a form or the query string", async () => {
+    const set = (init: RequestInit, query = "") =>
+      get(`/log_level${query}`, { method: "POST", ...init });
+    const form = new URLSearchParams({ log_level: "debug" });
+    expect((await set({ body: form })).text).toContain("Log level set to debug");
+    expect((await get("/log_level")).text).toContain("Current log level is debug");
+    expect((await set({}, "?log_level=info")).status).toBe(200);
+    expect((await set({}, "?log_level=loud")).status).toBe(400);
+    expect((await get("/log_level", { method: "PUT" })).status).toBe(405);
+  });
+
+  it("counts requests under the names that dashboards know", async () => {
+    expect(await pushJson(server.url, { app: "m" }, [[`${Date.now()}000000`, "x"]])).toBe(204);
+    await get("/service/api/v1/query_range?query={app=%22m%22}");
+    await get("/loki/api/v1/label/app/values");
+    await get("/no/such/path");
+    const { text } = await get("/metrics");
+    for (const labels of [
+      'method="POST",route="loki_api_v1_push",status_code="204",ws="false"',
+      'method="GET",route="loki_api_v1_query_range",status_code="200",ws="false"',
+      'method="GET",route="loki_api_v1_label_name_values",status_code="200",ws="false"',
+      'method="GET",route="other",status_code="404",ws="false"',
+    ])
+      expect(text).toContain(`loki_request_duration_seconds_count{${labels}} 1`);
+    expect(text).toMatch(/^loki_build_info\{version="3\.[^\n]*\} 1$/m);
+    expect(text).toMatch(/^loki_distributor_lines_received_total\{tenant="fake"\} 1$/m);
+    expect(text).toMatch(/^loki_ingester_memory_streams\{tenant="fake"\} 1$/m);
+    const open = await get("/metrics", { headers: { accept: "application/openmetrics-text" } });
+    expect(open.text).toMatch(/# EOF\n$/);
+  });
+
+  it("compresses what is worth it", async () => {
+    const { headers } = await get("/config", { headers: { "accept-encoding": "gzip" } });
+    expect(headers.get("content-encoding")).toBe("gzip");
+  });
+
+  it("flushes on demand", async () => {
+    expect((await get("/flush", { method: "POST" })).status).toBe(204);
+    expect((await get("/metrics")).text).toMatch(/^loki_ingester_memory_chunks 0$/m);
+  });
+});
