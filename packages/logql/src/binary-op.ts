@@ -52,11 +52,11 @@ export function compare(op: CompareOperator, left: number, right: number): boole
   }
 }
 
-/** Between two literals: comparison gives 1 or 0 with and without bool, division by 0 follows IEEE 754. */
+/** Between two literals, also while parsing: as between samples, and a comparison gives 1 or 0 with and without bool. */
 export function calculateLiterals(op: BinaryOp, left: number, right: number): number {
   if (isSetOp(op)) throw new Error(`${op} between literals`);
   if (isCompareOp(op)) return compare(op, left, right) ? 1 : 0;
-  return op === "/" ? left / right : calculate(op, left, right);
+  return calculate(op, left, right);
 }
 
 /** IEEE 754 pow: unlike `**`, 1 to any power is 1, and so is -1 to an infinite one. */

@@ -1,8 +1,8 @@
 import type { BinaryOp, Expr, LabelReplace, MetricExpr, VectorMatching } from "./ast.js";
+import { calculateLiterals } from "./binary-op.js";
 import { labelReplaceError } from "./check.js";
 import type { Cursor } from "./parser-cursor.js";
 import { parseSignedNumber } from "./parser-filter.js";
-import { foldLiterals } from "./parser-fold.js";
 import { parseNames, parseRangeAggregation } from "./parser-range.js";
 import { parseLogExpr } from "./parser-stage.js";
 import { parseVectorAggregation } from "./parser-vector.js";
@@ -65,7 +65,7 @@ function makeBinary(cursor: Cursor, pending: Pending, left: Expr, right: Expr): 
     }
   }
   if (left.kind === "literal" && right.kind === "literal") {
-    return { kind: "literal", value: foldLiterals(op, left.value, right.value) };
+    return { kind: "literal", value: calculateLiterals(op, left.value, right.value) };
   }
   return {
     kind: "binary",
