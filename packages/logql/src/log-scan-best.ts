@@ -3,8 +3,8 @@ import { type RowPlace, RowStore } from "./log-scan-rows.js";
 import type { Direction } from "./plan.js";
 import type { RowLabels } from "./result.js";
 
-/** Bytes of lines that one scan, or one answer, may hold. */
-const maxLineBytes = 512 * 1024 * 1024;
+/** Bytes of lines that one scan may hold when its plan does not say. */
+const defaultMaxLineBytes = 512 * 1024 * 1024;
 
 /** Keeps the best rows of those that are added, and the label sets they use. */
 export class BestRows {
@@ -14,10 +14,12 @@ export class BestRows {
   #truncated = false;
   readonly #limit: number;
   readonly #direction: Direction;
+  readonly #maxLineBytes: number;
 
-  constructor(limit: number, direction: Direction) {
+  constructor(limit: number, direction: Direction, maxLineBytes = defaultMaxLineBytes) {
     this.#limit = limit;
     this.#direction = direction;
+    this.#maxLineBytes = maxLineBytes;
   }
 
   /** The worst row that still counts, once there are enough; label sets are renumbered whenever it changes. */
@@ -45,7 +47,7 @@ export class BestRows {
 
   push(place: RowPlace, line: Uint8Array): void {
     this.#store.push(place, line);
-    if (this.#store.bytes.length > maxLineBytes) throw tooManyBytes();
+    if (this.#store.bytes.length > this.#maxLineBytes) throw tooManyBytes(this.#maxLineBytes);
   }
 
   /** True when rows should be dropped: call `prune` between two blocks. */
@@ -53,7 +55,8 @@ export class BestRows {
     const { count, bytes } = this.#store;
     if (this.#worst === undefined && count >= this.#limit) return true;
     const slack = Math.max(256, this.#limit >>> 2);
-    return count > this.#limit + slack || (count > this.#limit && bytes.length > maxLineBytes / 4);
+    const isLarge = bytes.length > this.#maxLineBytes / 4;
+    return count > this.#limit + slack || (count > this.#limit && isLarge);
   }
 
   prune(): void {
@@ -92,8 +95,8 @@ export function timestampOf(place: RowPlace): bigint {
   return BigInt(place.day) * dayNs + BigInt(place.time);
 }
 
-function tooManyBytes(): Error {
+function tooManyBytes(limit: number): Error {
   return invalidArgument(
-    `the lines of the result exceed ${maxLineBytes} bytes; lower the limit or narrow the query`,
+    `the lines of the answer take more than ${limit} bytes; lower the parameter limit or narrow the query`,
   );
 }

@@ -28,7 +28,7 @@ export class LogQueryScan implements LogScan {
     this.#pipeline = compilePipeline({ stages, output: { kind: "log" } });
     this.#run = this.#pipeline.start();
     const limit = plan.intervalNs > 0n ? Math.max(plan.limit, maxRowsBeforeThinning) : plan.limit;
-    this.#best = new BestRows(limit, plan.direction);
+    this.#best = new BestRows(limit, plan.direction, plan.maxLineBytes);
     const dropsRows = stages.some(({ kind }) => kind === "line_filter" || kind === "label_filter");
     this.#selection = new LogSelection(plan, dropsRows ? undefined : limit);
     this.needs = { lines: true, timestamps: true, metadata: this.#pipeline.needs.metadata };

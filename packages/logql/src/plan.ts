@@ -60,6 +60,8 @@ export interface LogPlan {
   readonly limit: number;
   readonly direction: Direction;
   readonly intervalNs: bigint;
+  /** Bytes of lines that one scan may hold; a default when absent. */
+  readonly maxLineBytes?: number;
 }
 
 /** Each leaf is scanned on its own; `evaluate` computes the result from what the leaves give. */
