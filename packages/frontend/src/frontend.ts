@@ -48,6 +48,8 @@ export interface TimeRange {
 }
 
 const tenantLabel = "__tenant_id__";
+/** Lines of one answer: with a large limit parameter and long lines it would not fit into memory. */
+const maxResultBytes = 256 * 1024 * 1024;
 
 /** Takes queries from clients: parses, limits, plans, and passes them to a querier. */
 export class Frontend {
@@ -157,7 +159,10 @@ export class Frontend {
     });
     checkStages(plan);
     return this.#withTimeout(limits, signal, (bounded) =>
-      this.#backend.query({ tenants, plan }, bounded),
+      this.#backend.query(
+        { tenants, plan, limits: { maxBytesRead: limits.maxBytesRead, maxResultBytes } },
+        bounded,
+      ),
     );
   }
 

@@ -15,6 +15,7 @@ const limits: QueryTenantLimits = {
   maxLookbackNs: 0n,
   maxRangeNs: 0n,
   maxMatchersPerQuery: 1000,
+  maxBytesRead: 0,
   timeoutMs: 1000,
   requiredLabels: [],
   minLabels: 0,

@@ -8,6 +8,8 @@ export interface QueryTenantLimits {
   /** Longest `[range]`. */
   readonly maxRangeNs: bigint;
   readonly maxMatchersPerQuery: number;
+  /** Bytes of lines that a query may read. */
+  readonly maxBytesRead: number;
   readonly timeoutMs: number;
   readonly requiredLabels: readonly string[];
   readonly minLabels: number;
@@ -24,6 +26,7 @@ export function combineLimits(all: readonly QueryTenantLimits[]): QueryTenantLim
     maxLookbackNs: leastNs((limits) => limits.maxLookbackNs),
     maxRangeNs: leastNs((limits) => limits.maxRangeNs),
     maxMatchersPerQuery: least((limits) => limits.maxMatchersPerQuery),
+    maxBytesRead: least((limits) => limits.maxBytesRead),
     timeoutMs: least((limits) => limits.timeoutMs),
     requiredLabels: [...new Set(all.flatMap((limits) => limits.requiredLabels))],
     minLabels: Math.max(...all.map((limits) => limits.minLabels)),

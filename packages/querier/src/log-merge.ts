@@ -1,51 +1,169 @@
 import { type LogPartial, type LogPlan, type LogResult, mergeLogPartials } from "@skald/logql";
+import { paddingBytes } from "@skald/model";
+import { tooManyResultBytes } from "./byte-limits.js";
 
-/** Gathers the partial answers of a log query and knows how good a row must be to still matter. */
+/** Memory of a row besides its line. */
+const rowBytes = 40;
+
+/**
+ * Gathers the partial answers of a log query, holds no more rows than its limit, and knows how good a row must be to
+ * still matter.
+ */
 export class LogMerge {
   readonly #plan: LogPlan;
-  readonly #partials: { readonly partial: LogPartial; readonly sequence: number }[] = [];
-  /** Best times so far, best first, at most `limit`. */
-  #best: BigInt64Array = new BigInt64Array(0);
+  readonly #maxBytes: number;
+  #held: LogPartial[] = [];
+  /** The best rows so far, best first: places in `#held`, and rows there. */
+  #owner = new Uint32Array(0);
+  #row = new Uint32Array(0);
 
-  constructor(plan: LogPlan) {
+  constructor(plan: LogPlan, options: { readonly maxBytes: number }) {
     this.#plan = plan;
+    this.#maxBytes = options.maxBytes;
   }
 
-  add(partial: LogPartial, sequence: number): void {
-    this.#partials.push({ partial, sequence });
-    const backward = this.#plan.direction === "backward";
-    this.#best = mergeBest(this.#best, partial.timestamps, this.#plan.limit, backward);
+  /** Bytes that the rows take. */
+  get bytes(): number {
+    return this.#held.reduce((sum, partial) => sum + bytesOf(partial), 0);
   }
 
-  /** Rows worse than this cannot be part of the answer; undefined while any may be. */
+  /** Throws invalid_argument when the rows that are left take too much memory. */
+  add(partial: LogPartial): void {
+    if (partial.rowCount === 0 && !partial.truncated) return;
+    this.#held.push(partial);
+    // Thinning by interval drops rows after the merge: there every row may count.
+    if (this.#plan.intervalNs === 0n) {
+      this.#insert(this.#held.length - 1);
+      this.#drop();
+    }
+    if (this.bytes > this.#maxBytes) throw tooManyResultBytes(this.#maxBytes);
+  }
+
+  /** Rows worse than this (ns since the epoch) cannot be part of the answer; undefined while any may be. */
   boundNs(): bigint | undefined {
-    // Thinning by interval drops rows after the merge, so a full set of rows is no bound there.
-    if (this.#plan.intervalNs > 0n) return undefined;
-    return this.#best.length < this.#plan.limit ? undefined : this.#best[this.#plan.limit - 1];
+    const { limit, intervalNs } = this.#plan;
+    if (intervalNs > 0n || this.#row.length < limit) return undefined;
+    const owner = this.#held[this.#owner[limit - 1] as number] as LogPartial;
+    return owner.timestamps[this.#row[limit - 1] as number];
   }
 
   result(): LogResult {
-    this.#partials.sort((a, b) => a.sequence - b.sequence);
-    return mergeLogPartials(
-      this.#plan,
-      this.#partials.map(({ partial }) => partial),
-    );
+    if (this.#plan.intervalNs > 0n) return mergeLogPartials(this.#plan, this.#held);
+    const count = this.#row.length;
+    const timestamps = new BigInt64Array(count);
+    const labelSet = new Uint32Array(count);
+    const firstLabel: number[] = [];
+    let labels = 0;
+    for (const partial of this.#held) {
+      firstLabel.push(labels);
+      labels += partial.labels.length;
+    }
+    for (let i = 0; i < count; i++) {
+      const owner = this.#owner[i] as number;
+      const row = this.#row[i] as number;
+      const partial = this.#held[owner] as LogPartial;
+      timestamps[i] = partial.timestamps[row] as bigint;
+      labelSet[i] = (firstLabel[owner] as number) + (partial.labelSet[row] as number);
+    }
+    return {
+      kind: "streams",
+      rowCount: count,
+      timestamps,
+      labelSet,
+      lines: this.#lines(),
+      labels: this.#held.flatMap((partial) => partial.labels),
+      warnings: [],
+    };
+  }
+
+  #lines(): LogResult["lines"] {
+    const count = this.#row.length;
+    const offsets = new Uint32Array(count + 1);
+    const place = (i: number) => {
+      const { offsets: from, bytes } = (this.#held[this.#owner[i] as number] as LogPartial).lines;
+      const row = this.#row[i] as number;
+      return { bytes, from: from[row] as number, to: from[row + 1] as number };
+    };
+    for (let i = 0; i < count; i++) {
+      const { from, to } = place(i);
+      offsets[i + 1] = (offsets[i] as number) + to - from;
+    }
+    const bytes = new Uint8Array((offsets[count] as number) + paddingBytes);
+    for (let i = 0; i < count; i++) {
+      const line = place(i);
+      bytes.set(line.bytes.subarray(line.from, line.to), offsets[i]);
+    }
+    return { bytes, offsets };
+  }
+
+  /** Merges the rows of a partial into the best ones. */
+  #insert(added: number): void {
+    const { limit } = this.#plan;
+    const partial = this.#held[added] as LogPartial;
+    const known = this.#row.length;
+    const owner = new Uint32Array(Math.min(limit, known + partial.rowCount));
+    const row = new Uint32Array(owner.length);
+    let i = 0;
+    let j = 0;
+    for (let k = 0; k < owner.length; k++) {
+      const fromKnown = j === partial.rowCount || (i < known && this.#isBetter(i, partial, j));
+      owner[k] = fromKnown ? (this.#owner[i] as number) : added;
+      row[k] = fromKnown ? (this.#row[i++] as number) : j++;
+    }
+    this.#owner = owner;
+    this.#row = row;
+  }
+
+  /** True when the known row at `at` comes before a row of a partial. */
+  #isBetter(at: number, other: LogPartial, row: number): boolean {
+    const partial = this.#held[this.#owner[at] as number] as LogPartial;
+    const known = this.#row[at] as number;
+    const sign = this.#plan.direction === "backward" ? -1 : 1;
+    const time = partial.timestamps[known] as bigint;
+    const otherTime = other.timestamps[row] as bigint;
+    if (time !== otherTime) return time < otherTime === sign > 0;
+    const distance =
+      (partial.sequence[known] as number) - (other.sequence[row] as number) ||
+      (partial.row[known] as number) - (other.row[row] as number);
+    return sign * distance <= 0;
+  }
+
+  /** Frees the rows that others have pushed out. */
+  #drop(): void {
+    const kept = new Uint32Array(this.#held.length);
+    for (const owner of this.#owner) kept[owner]!++;
+    const places = new Uint32Array(kept.length);
+    const left: LogPartial[] = [];
+    this.#held.forEach((partial, at) => {
+      const count = kept[at] as number;
+      places[at] = left.length;
+      if (count > 0) left.push(count > partial.rowCount / 2 ? partial : firstRows(partial, count));
+    });
+    this.#owner = this.#owner.map((at) => places[at] as number);
+    this.#held = left;
   }
 }
 
-/** The best `limit` of two lists that are sorted best first. */
-function mergeBest(
-  a: BigInt64Array,
-  b: BigInt64Array,
-  limit: number,
-  backward: boolean,
-): BigInt64Array {
-  const out = new BigInt64Array(Math.min(limit, a.length + b.length));
-  let i = 0;
-  let j = 0;
-  for (let k = 0; k < out.length; k++) {
-    const fromA = j >= b.length || (i < a.length && (backward ? a[i]! >= b[j]! : a[i]! <= b[j]!));
-    out[k] = fromA ? a[i++]! : b[j++]!;
-  }
-  return out;
+/** The first rows of a partial, without the memory of the others. */
+function firstRows(partial: LogPartial, count: number): LogPartial {
+  const { bytes, offsets } = partial.lines;
+  const end = offsets[count] as number;
+  const kept = new Uint8Array(end + paddingBytes);
+  kept.set(bytes.subarray(0, end));
+  const used = [...new Set(partial.labelSet.subarray(0, count))];
+  const renumbered = new Map(used.map((set, i) => [set, i]));
+  return {
+    rowCount: count,
+    timestamps: partial.timestamps.slice(0, count),
+    sequence: partial.sequence.slice(0, count),
+    row: partial.row.slice(0, count),
+    labelSet: partial.labelSet.slice(0, count).map((set) => renumbered.get(set) as number),
+    lines: { bytes: kept, offsets: offsets.slice(0, count + 1) },
+    labels: used.map((set) => partial.labels[set] as LogPartial["labels"][number]),
+    truncated: true,
+  };
+}
+
+function bytesOf({ lines, rowCount }: LogPartial): number {
+  return lines.bytes.byteLength + rowCount * rowBytes;
 }

@@ -3,32 +3,34 @@ import {
   type LeafPlan,
   type LogPlan,
   type LogResult,
-  type MetricPartial,
   type MetricPlan,
-  mergeMetricPartials,
   type Plan,
   type QueryResult,
   type SeriesMatrix,
 } from "@skald/logql";
 import {
-  addReadStats,
-  emptyReadStats,
+  errorCodeOf,
   type Ingester,
   type Matcher,
   type QueryStats,
-  type ReadStats,
+  unavailable,
 } from "@skald/model";
-import type { ScanPool, ScanTask } from "@skald/storage";
+import { keepsEveryRow, type Scanner, type TimeSpan } from "@skald/storage";
+import { type QueryByteLimits, tooManyBytesRead } from "./byte-limits.js";
 import { runConcurrently } from "./concurrent.js";
-import { LogMerge } from "./log-merge.js";
+import { logTasks, runLogQuery, spanOfLog } from "./log-query.js";
+import { leafTasks, runLeaf, spanOfLeaf } from "./metric-query.js";
+import { QueryRun, scanSource } from "./query-run.js";
 import { type SegmentCatalog, SourceFinder } from "./source-finder.js";
 import type { PlannedSource } from "./sources.js";
-import { selectTenants, type TenantSelector } from "./tenants.js";
+import type { QueryTask } from "./tasks.js";
+import { selectTenants } from "./tenants.js";
 
 export interface QueryRequest {
   /** Sorted, at least one. */
   readonly tenants: readonly string[];
   readonly plan: Plan;
+  readonly limits: QueryByteLimits;
 }
 
 export interface QueryAnswer {
@@ -51,194 +53,156 @@ export interface TenantStreams {
   readonly texts: readonly string[];
 }
 
-/** Scans in flight per thread: one runs, one waits, so that no thread idles between two. */
-const tasksPerThread = 2;
+/** Sources whose streams one job collects. */
+const sourcesPerJob = 64;
 
 /** Answers planned queries from ingesters and the store; the scans run on worker threads. */
 export class Querier {
   readonly #finder: SourceFinder;
-  readonly #scans: ScanPool;
+  readonly #scans: Scanner;
 
-  constructor(deps: { ingester: Ingester; catalog: SegmentCatalog; scans: ScanPool }) {
+  constructor(deps: { ingester: Ingester; catalog: SegmentCatalog; scans: Scanner }) {
     this.#finder = new SourceFinder(deps);
     this.#scans = deps.scans;
   }
 
-  /** Runs a plan. Rejects with `cancelled` or the signal's reason soon after the signal fires. */
-  async query(request: QueryRequest, signal: AbortSignal): Promise<QueryAnswer> {
-    const start = performance.now();
-    const run = new Run();
-    const result =
-      request.plan.kind === "log"
-        ? await this.#queryLog(request.tenants, request.plan, run, signal)
-        : await this.#queryMetric(request.tenants, request.plan, run, signal);
-    return { result, stats: run.stats((performance.now() - start) / 1000, result) };
+  /**
+   * Runs a plan. Throws invalid_argument when it breaks a limit. Rejects with `cancelled` or the signal's reason soon
+   * after the signal fires.
+   */
+  query(request: QueryRequest, signal: AbortSignal): Promise<QueryAnswer> {
+    return retryMoved(async () => {
+      const run = new QueryRun({ limits: request.limits, scans: this.#scans });
+      const { tenants, plan } = request;
+      const result =
+        plan.kind === "log"
+          ? await this.#queryLog(tenants, plan, run, signal)
+          : await this.#queryMetric(tenants, plan, run, signal);
+      return { result, stats: run.stats(result) };
+    });
   }
 
   /** Streams of each tenant with rows in the range. */
-  async streams(request: StreamsRequest, signal: AbortSignal): Promise<TenantStreams[]> {
-    const { selectors, fromNs, toNs } = request;
-    return Promise.all(
-      request.tenants.map(async (tenant) => {
-        const found = new Set<string>();
-        const matchers = selectors.length === 1 ? (selectors[0] as readonly Matcher[]) : [];
-        const sources = await this.#finder.list({ tenant, matchers, fromNs, toNs }, signal);
-        await runConcurrently(
-          batches(sources, this.#scans.width),
-          this.#scans.width,
-          signal,
-          async (batch, stop) => {
-            const task = { sources: batch.map(({ ref }) => ref), selectors, fromNs, toNs };
-            for (const text of await this.#scans.streams(task, stop)) found.add(text);
-          },
-        );
-        return { tenant, texts: [...found] };
-      }),
+  streams(request: StreamsRequest, signal: AbortSignal): Promise<TenantStreams[]> {
+    return retryMoved(() =>
+      Promise.all(
+        request.tenants.map(async (tenant) => ({
+          tenant,
+          texts: await this.#streamsOf(tenant, request, signal),
+        })),
+      ),
     );
   }
 
-  async #queryMetric(
-    tenants: readonly string[],
-    plan: MetricPlan,
-    run: Run,
+  async #streamsOf(
+    tenant: string,
+    { selectors, fromNs, toNs }: StreamsRequest,
     signal: AbortSignal,
-  ): Promise<QueryResult> {
-    const results = new Map<number, SeriesMatrix>();
-    for (const leaf of plan.leaves) {
-      results.set(leaf.id, await this.#scanLeaf(tenants, leaf, run, signal));
-    }
-    return evaluate(plan, results);
-  }
-
-  async #scanLeaf(
-    tenants: readonly string[],
-    leaf: LeafPlan,
-    run: Run,
-    signal: AbortSignal,
-  ): Promise<SeriesMatrix> {
-    const range = { fromNs: leaf.fromNs + 1n, toNs: leaf.toNs };
-    const work = await this.#work(tenants, leaf.matchers, range, run, signal);
-    const partials: MetricPartial[] = new Array(work.length);
-    await runConcurrently(
-      work.entries(),
-      this.#lanes(),
-      signal,
-      async ([i, { source, selector }], stop) => {
-        const task = {
-          ...taskOf(source, selector),
-          plan: { ...leaf, matchers: selector.matchers },
-        };
-        const outcome = await this.#scans.scanMetric(task, stop);
-        run.add(source, outcome.stats, outcome.streams);
-        partials[i] = outcome.partial;
-      },
-    );
-    return mergeMetricPartials(leaf, partials);
+  ): Promise<string[]> {
+    const found = new Set<string>();
+    const matchers = selectors.length === 1 ? (selectors[0] as readonly Matcher[]) : [];
+    const sources = await this.#finder.list({ tenant, matchers, fromNs, toNs }, signal);
+    const jobs = chunks(sources, sourcesPerJob);
+    await runConcurrently(jobs, this.#scans.width, signal, async (job, stop) => {
+      const task = { sources: job.map(({ ref }) => ref), selectors, fromNs, toNs };
+      for (const text of await this.#scans.streams(task, stop)) found.add(text);
+    });
+    return [...found];
   }
 
   async #queryLog(
     tenants: readonly string[],
     plan: LogPlan,
-    run: Run,
+    run: QueryRun,
     signal: AbortSignal,
   ): Promise<LogResult> {
-    const range = { fromNs: plan.fromNs, toNs: plan.toNs - 1n };
-    const work = await this.#work(tenants, plan.log.matchers, range, run, signal);
-    const backward = plan.direction === "backward";
-    const best = ({ source }: Work) => (backward ? source.ref.maxNs : source.ref.minNs);
-    work.sort((a, b) => (best(a) === best(b) ? 0 : best(a) < best(b) === backward ? 1 : -1));
-    const merge = new LogMerge(plan);
-    await runConcurrently(work, this.#lanes(), signal, async (item, stop) => {
-      const boundNs = merge.boundNs();
-      if (boundNs !== undefined && (backward ? best(item) < boundNs : best(item) > boundNs)) return;
-      const log = { ...plan.log, matchers: item.selector.matchers };
-      const bound = boundNs === undefined ? {} : { boundNs };
-      const task = { ...taskOf(item.source, item.selector), plan: { ...plan, log }, ...bound };
-      const outcome = await this.#scans.scanLog(task, stop);
-      run.add(item.source, outcome.stats, outcome.streams);
-      merge.add(outcome.partial, item.source.sequence);
-    });
-    return merge.result();
+    const selectors = selectTenants(tenants, plan.log.matchers);
+    const sources = await this.#list(selectors, spanOfLog(plan), signal);
+    run.see(sources);
+    const log = { ...plan.log, matchers: selectors[0]?.matchers ?? plan.log.matchers };
+    const own = { ...plan, log };
+    const tasks = logTasks(own, sources);
+    // A query without a filter reads as far as its limit goes, which headers do not show.
+    if (!keepsEveryRow(own)) await refuseLarge([{ plan: own, tasks }], run, signal);
+    return runLogQuery(own, tasks, run, signal);
   }
 
-  #lanes(): number {
-    return this.#scans.width * tasksPerThread;
-  }
-
-  /** The sources of every tenant that the selector names. */
-  async #work(
+  async #queryMetric(
     tenants: readonly string[],
-    matchers: readonly Matcher[],
-    range: { readonly fromNs: bigint; readonly toNs: bigint },
-    run: Run,
+    plan: MetricPlan,
+    run: QueryRun,
     signal: AbortSignal,
-  ): Promise<Work[]> {
-    if (range.fromNs > range.toNs) return [];
-    const found = await Promise.all(
-      selectTenants(tenants, matchers).map(async (selector) => {
-        const request = { tenant: selector.tenant, matchers: selector.matchers, ...range };
-        const sources = await this.#finder.find(request, signal);
-        return sources.map((source) => ({ source, selector }));
-      }),
-    );
-    const work = found.flat();
-    for (const { source } of work) run.see(source);
-    return work;
+  ): Promise<QueryResult> {
+    const listed = new Map<string, PlannedSource[]>();
+    const leaves: { plan: LeafPlan; tasks: QueryTask[] }[] = [];
+    for (const leaf of plan.leaves) {
+      const selectors = selectTenants(tenants, leaf.matchers);
+      const span = spanOfLeaf(leaf);
+      // Leaves of one selector and range look at the same sources.
+      const key = `${span.fromNs} ${span.toNs} ${JSON.stringify(leaf.matchers)}`;
+      const sources = listed.get(key) ?? (await this.#list(selectors, span, signal));
+      listed.set(key, sources);
+      run.see(sources);
+      const matchers = selectors[0]?.matchers ?? leaf.matchers;
+      leaves.push({ plan: { ...leaf, matchers }, tasks: leafTasks(sources) });
+    }
+    await refuseLarge(leaves, run, signal);
+    const results = new Map<number, SeriesMatrix>();
+    for (const { plan: leaf, tasks } of leaves) {
+      results.set(leaf.id, await runLeaf(leaf, tasks, run, signal));
+      signal.throwIfAborted();
+    }
+    return evaluate(plan, results);
+  }
+
+  async #list(
+    selectors: ReturnType<typeof selectTenants>,
+    span: TimeSpan,
+    signal: AbortSignal,
+  ): Promise<PlannedSource[]> {
+    signal.throwIfAborted();
+    return span.fromNs > span.toNs ? [] : this.#finder.listAll(selectors, span, signal);
   }
 }
 
-interface Work {
-  readonly source: PlannedSource;
-  readonly selector: TenantSelector;
+/** Refuses a query whose blocks hold more than it may read, before any is read. */
+async function refuseLarge(
+  scans: readonly { readonly plan: LeafPlan | LogPlan; readonly tasks: readonly QueryTask[] }[],
+  { limits, lanes, scans: scanner }: QueryRun,
+  signal: AbortSignal,
+): Promise<void> {
+  const { maxBytesRead } = limits;
+  if (maxBytesRead === 0) return;
+  let bytes = 0;
+  for (const { plan, tasks } of scans) {
+    await runConcurrently(tasks, lanes, signal, async (task, stop) => {
+      const sources = task.sources.map(({ source, part }) => scanSource(source, part));
+      bytes += await scanner.measure({ plan, sources }, stop);
+    });
+  }
+  if (bytes > maxBytesRead) throw tooManyBytesRead(bytes, maxBytesRead);
 }
 
-function taskOf(source: PlannedSource, selector: TenantSelector): Omit<ScanTask, "plan"> {
-  const label = selector.tenantLabel === undefined ? {} : { tenantLabel: selector.tenantLabel };
-  return { source: source.ref, sequence: source.sequence, exclusions: source.exclusions, ...label };
+/** Runs again when a segment was gone: it moved, or was merged, between being listed and being opened. */
+async function retryMoved<T>(work: () => Promise<T>): Promise<T> {
+  const isGone = (error: unknown) => errorCodeOf(error) === "not_found";
+  try {
+    return await work();
+  } catch (error) {
+    if (!isGone(error)) throw error;
+  }
+  try {
+    return await work();
+  } catch (error) {
+    if (!isGone(error)) throw error;
+    throw unavailable("segments of the query were replaced while it ran; try again", {
+      cause: error,
+    });
+  }
 }
 
-/** Sources dealt out evenly, one batch per thread. */
-function batches(sources: readonly PlannedSource[], width: number): PlannedSource[][] {
-  const dealt = Array.from({ length: Math.min(width, sources.length) }, (): PlannedSource[] => []);
-  sources.forEach((source, i) => {
-    dealt[i % dealt.length]?.push(source);
-  });
-  return dealt;
-}
-
-/** Adds up what the scans of one query report. */
-class Run {
-  readonly #ingester = emptyReadStats();
-  readonly #store = emptyReadStats();
-  #streams = 0;
-  #shards = 0;
-
-  see(source: PlannedSource): void {
-    this.#side(source).sources++;
-  }
-
-  add(source: PlannedSource, stats: ReadStats, streams: number): void {
-    addReadStats(this.#side(source), stats);
-    this.#streams = Math.max(this.#streams, streams);
-    this.#shards++;
-  }
-
-  stats(execSeconds: number, result: QueryResult | LogResult): QueryStats {
-    const entriesReturned = result.kind === "streams" ? result.rowCount : 0;
-    return {
-      ingester: this.#ingester,
-      store: this.#store,
-      ingestersReached: 1,
-      streams: this.#streams,
-      execSeconds,
-      queueSeconds: 0,
-      entriesReturned,
-      splits: 1,
-      shards: this.#shards,
-    };
-  }
-
-  #side(source: PlannedSource): ReadStats {
-    return source.side === "ingester" ? this.#ingester : this.#store;
-  }
+function chunks<T>(items: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, i) =>
+    items.slice(i * size, (i + 1) * size),
+  );
 }

@@ -1,6 +1,6 @@
 import type { Ingester, Matcher, SourceRef } from "@skald/model";
-import type { ScanPool } from "@skald/storage";
-import { excludeDuplicates, orderSources, type PlannedSource } from "./sources.js";
+import { orderSources, type PlannedSource } from "./sources.js";
+import type { TenantSelector } from "./tenants.js";
 
 /** Lists sealed segments of the object store; ids are those that ingesters gave them. */
 export interface SegmentCatalog {
@@ -24,12 +24,10 @@ export interface FindRequest {
 export class SourceFinder {
   readonly #ingester: Ingester;
   readonly #catalog: SegmentCatalog;
-  readonly #scans: ScanPool;
 
-  constructor(deps: { ingester: Ingester; catalog: SegmentCatalog; scans: ScanPool }) {
+  constructor(deps: { ingester: Ingester; catalog: SegmentCatalog }) {
     this.#ingester = deps.ingester;
     this.#catalog = deps.catalog;
-    this.#scans = deps.scans;
   }
 
   /**
@@ -39,16 +37,28 @@ export class SourceFinder {
   async list(request: FindRequest, signal: AbortSignal): Promise<PlannedSource[]> {
     const { tenant, fromNs, toNs } = request;
     const { sources: recent } = await this.#ingester.select(request);
+    signal.throwIfAborted();
     const listed = await this.#catalog.list({ tenant, fromNs, toNs, signal });
+    signal.throwIfAborted();
     const held = new Set(recent.map((ref) => ref.id));
-    return orderSources(
-      recent,
-      listed.filter((ref) => !held.has(ref.id)),
-    );
+    const stored = listed.filter((ref) => !held.has(ref.id));
+    return orderSources(recent, stored);
   }
 
-  /** The same, with the rows named that several sources have. */
-  async find(request: FindRequest, signal: AbortSignal): Promise<PlannedSource[]> {
-    return excludeDuplicates(await this.list(request, signal), this.#scans, signal);
+  /** The sources of several tenants, numbered through. */
+  async listAll(
+    selectors: readonly TenantSelector[],
+    span: Pick<FindRequest, "fromNs" | "toNs">,
+    signal: AbortSignal,
+  ): Promise<PlannedSource[]> {
+    const found = await Promise.all(
+      selectors.map(async ({ tenant, matchers, tenantLabel }) => {
+        const sources = await this.list({ tenant, matchers, ...span }, signal);
+        return tenantLabel === undefined
+          ? sources
+          : sources.map((source) => ({ ...source, tenantLabel }));
+      }),
+    );
+    return found.flat().map((source, sequence) => ({ ...source, sequence }));
   }
 }

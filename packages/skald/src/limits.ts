@@ -41,6 +41,7 @@ export const queryLimitsOf: (limits: Limits) => QueryTenantLimits = remember(
     maxLookbackNs: ns(limits.max_query_lookback),
     maxRangeNs: ns(limits.max_query_range),
     maxMatchersPerQuery: limits.max_streams_matchers_per_query,
+    maxBytesRead: limits.max_query_bytes_read,
     timeoutMs: limits.query_timeout,
     requiredLabels: limits.required_labels,
     minLabels: limits.minimum_labels_number,

@@ -1,5 +1,7 @@
 import zlib from "node:zlib";
 import { internal, paddingBytes } from "@skald/model";
+import type { PageMemory } from "./segment.js";
+import { openZstdDecoder } from "./zstd-decoder.js";
 
 /**
  * Zstandard frames. Node's own is used where it exists (22.15 and later); elsewhere a WebAssembly build, which is
@@ -9,8 +11,11 @@ export interface Zstd {
   readonly name: "builtin" | "wasm";
   /** One frame that states its content size. The level is 1 to 22. */
   compress(raw: Uint8Array, level: number): Uint8Array;
-  /** Content of a frame. Throws `internal` when it is not exactly `rawBytes` long. Padding follows the last byte. */
-  decompress(stored: Uint8Array, rawBytes: number): Uint8Array;
+  /**
+   * Content of a frame, in `memory` when it is given. Throws `internal` when it is not exactly `rawBytes` long. Padding
+   * follows the last byte.
+   */
+  decompress(stored: Uint8Array, rawBytes: number, memory?: PageMemory): Uint8Array;
 }
 
 /** Below this a frame costs more time (25-30 us) than its bytes are worth. */
@@ -27,6 +32,7 @@ function hasBuiltinZstd(): boolean {
 
 function builtinZstd(): Zstd {
   const level = zlib.constants.ZSTD_c_compressionLevel;
+  const decoder = openZstdDecoder();
   return {
     name: "builtin",
     compress: (raw, at) =>
@@ -36,8 +42,15 @@ function builtinZstd(): Zstd {
         chunkSize: (raw.byteLength >>> 1) + 1024,
         params: { [level]: at },
       }),
-    decompress(stored, rawBytes) {
+    decompress(stored, rawBytes, memory) {
       checkContentSize(stored, rawBytes);
+      if (memory !== undefined && decoder !== undefined) {
+        const into = memory.take(rawBytes);
+        const decoded = decoder.decode(stored, into);
+        if (decoded === undefined) throw internal("zstd frame cannot be read");
+        if (decoded !== rawBytes) throw wrongLength(decoded, rawBytes);
+        return into;
+      }
       let raw: Uint8Array;
       try {
         raw = zlib.zstdDecompressSync(stored, {
@@ -102,7 +115,11 @@ function checkContentSize(stored: Uint8Array, rawBytes: number): void {
 
 function checkLength(raw: Uint8Array, rawBytes: number): Uint8Array {
   if (raw.byteLength === rawBytes) return raw;
-  throw internal(`zstd frame holds ${raw.byteLength} bytes, ${rawBytes} expected`);
+  throw wrongLength(raw.byteLength, rawBytes);
+}
+
+function wrongLength(bytes: number, expected: number): Error {
+  return internal(`zstd frame holds ${bytes} bytes, ${expected} expected`);
 }
 
 /** The same bytes with padding behind them; Node's result has it already when it came in one chunk. */

@@ -1,20 +1,15 @@
-import type { Block, BytesColumn, MetadataColumn } from "@skald/model";
+import { compareRows, hashRow, RecentBlocks } from "./duplicate-rows.js";
+import { type Exclusions, noExclusions } from "./exclusions.js";
+import { RowTimes } from "./row-times.js";
+import type { ScanContext, TimeSpan } from "./scan-view.js";
 import type { Source } from "./source.js";
 
-/** Rows of a source that a scan must leave out, because an older source has them too. */
-export interface Exclusions {
-  /** Block numbers, ascending, and for each the ascending row numbers. */
-  readonly blocks: Uint32Array;
-  readonly rows: readonly Uint32Array[];
-}
+/** Rows of equal time are compared pair by pair up to this many pairs; more are grouped by a hash first. */
+const maxPairs = 64;
+/** Rows between two looks at the cancellation. */
+const rowsPerCheck = 4096;
 
-export const noExclusions: Exclusions = { blocks: new Uint32Array(0), rows: [] };
-
-interface RowPlace {
-  readonly block: number;
-  readonly row: number;
-}
-
+/** A stretch of rows of one stream in one block. */
 interface StreamRun {
   readonly block: number;
   readonly from: number;
@@ -25,40 +20,142 @@ interface StreamRun {
 
 /**
  * Finds the rows of `newer` that equal a row of `older` in stream, time, line and metadata: what an agent sent
- * twice, or replicas stored twice. Reads headers first, then timestamps of runs that overlap in time within one
- * stream, and lines only of rows with equal times.
+ * twice, or replicas stored twice. With a span, rows outside it are not looked at. Reads headers first, then timestamps
+ * of runs that overlap in time within one stream, and lines only of rows with equal times.
  */
-export function findDuplicates(older: Source, newer: Source): Exclusions {
+export function findDuplicates(
+  older: Source,
+  newer: Source,
+  { check, span }: Pick<ScanContext, "check"> & { readonly span?: TimeSpan | undefined },
+): Exclusions {
   if (older.baseNs !== newer.baseNs) return noExclusions;
-  const olderRuns = runsByStream(older);
-  const newerRuns = runsByStream(newer);
-  const byText = new Map<string, number>();
-  for (const stream of olderRuns.keys()) byText.set(older.text(stream), stream);
-  const found = new Map<number, number[]>();
-  for (const [stream, runs] of newerRuns) {
-    const twin = byText.get(newer.text(stream));
-    if (twin === undefined) continue;
-    for (const place of duplicatesOfStream(
-      older,
-      olderRuns.get(twin) as StreamRun[],
-      newer,
-      runs,
-    )) {
-      const rows = found.get(place.block);
-      if (rows === undefined) found.set(place.block, [place.row]);
-      else rows.push(place.row);
-    }
+  const found = new FoundRows();
+  const pair = { older: new RecentBlocks(older), newer: new RecentBlocks(newer), found, check };
+  const { from, to } = timesOf(span, newer.baseNs);
+  // A head knows only the streams that were asked for.
+  const known = newer.select([]);
+  const newerRuns = runsByStream(newer, (stream) => known[stream] === 1);
+  const twins = new Map<number, number>();
+  for (const stream of newerRuns.keys()) {
+    const twin = older.streamOf(newer.text(stream));
+    if (twin !== undefined) twins.set(stream, twin);
   }
-  const blocks = Uint32Array.from([...found.keys()].sort((a, b) => a - b));
-  const rows = [...blocks].map((block) => Uint32Array.from(found.get(block) as number[]).sort());
-  return { blocks, rows };
+  if (twins.size === 0) return noExclusions;
+  const wanted = new Set(twins.values());
+  const olderRuns = runsByStream(older, (stream) => wanted.has(stream));
+  for (const [stream, twin] of twins) {
+    check();
+    const a = olderRuns.get(twin) ?? [];
+    const b = newerRuns.get(stream) as StreamRun[];
+    const first = Math.max(earliest(a), earliest(b), from);
+    const last = Math.min(latest(a), latest(b), to);
+    if (first <= last) compareStream(pair, rowsBetween(pair.older, a, first, last), b, first, last);
+  }
+  return found.exclusions();
 }
 
-function runsByStream(source: Source): Map<number, StreamRun[]> {
+interface Pair {
+  readonly older: RecentBlocks;
+  readonly newer: RecentBlocks;
+  readonly found: FoundRows;
+  readonly check: () => void;
+}
+
+/** Walks both lists by time and compares the rows of equal times. */
+function compareStream(
+  pair: Pair,
+  a: RowTimes,
+  newerRuns: readonly StreamRun[],
+  first: number,
+  last: number,
+): void {
+  if (a.count === 0) return;
+  const b = rowsBetween(pair.newer, newerRuns, first, last);
+  let i = 0;
+  let untilCheck = rowsPerCheck;
+  for (let j = 0; j < b.count; ) {
+    const time = b.timeAt(j);
+    const end = b.endOfTie(j);
+    while (i < a.count && a.timeAt(i) < time) i++;
+    if (i === a.count) return;
+    if (a.timeAt(i) === time) compareTie(pair, { a, from: i, to: a.endOfTie(i) }, b, j, end);
+    untilCheck -= end - j;
+    if (untilCheck <= 0) {
+      pair.check();
+      untilCheck = rowsPerCheck;
+    }
+    j = end;
+  }
+}
+
+interface Tie {
+  readonly a: RowTimes;
+  readonly from: number;
+  readonly to: number;
+}
+
+function compareTie(pair: Pair, { a, from, to }: Tie, b: RowTimes, first: number, end: number) {
+  const isSmall = (to - from) * (end - first) <= maxPairs;
+  const byHash = isSmall ? undefined : hashTie(pair, { a, from, to });
+  const all = Array.from({ length: isSmall ? to - from : 0 }, (_, i) => from + i);
+  for (let j = first; j < end; j++) {
+    const block = pair.newer.block(b.blockAt(j));
+    const row = b.rowAt(j);
+    if (byHash !== undefined && (j - first) % rowsPerCheck === 0) pair.check();
+    const twins = byHash === undefined ? all : (byHash.get(hashRow(block, row)) ?? []);
+    const isTwin = (i: number) =>
+      compareRows(pair.older.block(a.blockAt(i)), a.rowAt(i), block, row);
+    if (twins.some(isTwin)) pair.found.add(b.blockAt(j), row);
+  }
+}
+
+function hashTie(pair: Pair, { a, from, to }: Tie): Map<number, number[]> {
+  const byHash = new Map<number, number[]>();
+  for (let i = from; i < to; i++) {
+    if ((i - from) % rowsPerCheck === 0) pair.check();
+    const hash = hashRow(pair.older.block(a.blockAt(i)), a.rowAt(i));
+    const rows = byHash.get(hash);
+    if (rows === undefined) byHash.set(hash, [i]);
+    else rows.push(i);
+  }
+  return byHash;
+}
+
+/** Rows by block, in any order. */
+class FoundRows {
+  readonly #byBlock = new Map<number, number[]>();
+
+  add(block: number, row: number): void {
+    const rows = this.#byBlock.get(block);
+    if (rows === undefined) this.#byBlock.set(block, [row]);
+    else rows.push(row);
+  }
+
+  exclusions(): Exclusions {
+    if (this.#byBlock.size === 0) return noExclusions;
+    const blocks = Uint32Array.from(this.#byBlock.keys()).sort();
+    const rows = [...blocks].map((block) =>
+      Uint32Array.from(this.#byBlock.get(block) as number[]).sort(),
+    );
+    return { blocks, rows };
+  }
+}
+
+function timesOf(span: TimeSpan | undefined, baseNs: bigint): { from: number; to: number } {
+  if (span === undefined) return { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
+  return { from: Number(span.fromNs - baseNs), to: Number(span.toNs - baseNs) };
+}
+
+function runsByStream(
+  source: Source,
+  isWanted: (stream: number) => boolean,
+): Map<number, StreamRun[]> {
   const byStream = new Map<number, StreamRun[]>();
   for (let block = 0; block < source.blockCount; block++) {
     const { count, stream, rowStart, minTime, maxTime } = source.runs(block);
     for (let r = 0; r < count; r++) {
+      const number = stream[r] as number;
+      if (!isWanted(number)) continue;
       const run = {
         block,
         from: rowStart[r] as number,
@@ -66,36 +163,31 @@ function runsByStream(source: Source): Map<number, StreamRun[]> {
         minTime: minTime[r] as number,
         maxTime: maxTime[r] as number,
       };
-      const runs = byStream.get(stream[r] as number);
-      if (runs === undefined) byStream.set(stream[r] as number, [run]);
+      const runs = byStream.get(number);
+      if (runs === undefined) byStream.set(number, [run]);
       else runs.push(run);
     }
   }
   return byStream;
 }
 
-function* duplicatesOfStream(
-  older: Source,
-  olderRuns: readonly StreamRun[],
-  newer: Source,
-  newerRuns: readonly StreamRun[],
-): Generator<RowPlace> {
-  const from = Math.max(earliest(olderRuns), earliest(newerRuns));
-  const to = Math.min(latest(olderRuns), latest(newerRuns));
-  if (from > to) return;
-  const byTime = new Map<number, RowPlace[]>();
-  for (const { time, place } of rowsBetween(older, olderRuns, from, to)) {
-    const places = byTime.get(time);
-    if (places === undefined) byTime.set(time, [place]);
-    else places.push(place);
+function rowsBetween(
+  blocks: RecentBlocks,
+  runs: readonly StreamRun[],
+  from: number,
+  to: number,
+): RowTimes {
+  const rows = new RowTimes();
+  for (const run of runs) {
+    if (run.maxTime < from || run.minTime > to) continue;
+    const times = blocks.block(run.block).timestamps();
+    for (let row = run.from; row < run.to; row++) {
+      const time = times[row] as number;
+      if (time >= from && time <= to) rows.push(time, run.block, row);
+    }
   }
-  if (byTime.size === 0) return;
-  for (const { time, place } of rowsBetween(newer, newerRuns, from, to)) {
-    const block = newer.block(place.block);
-    const twins = byTime.get(time) ?? [];
-    if (twins.some((twin) => equalRows(older.block(twin.block), twin.row, block, place.row)))
-      yield place;
-  }
+  rows.sort();
+  return rows;
 }
 
 function earliest(runs: readonly StreamRun[]): number {
@@ -104,41 +196,4 @@ function earliest(runs: readonly StreamRun[]): number {
 
 function latest(runs: readonly StreamRun[]): number {
   return runs.reduce((most, run) => Math.max(most, run.maxTime), Number.NEGATIVE_INFINITY);
-}
-
-function* rowsBetween(
-  source: Source,
-  runs: readonly StreamRun[],
-  from: number,
-  to: number,
-): Generator<{ time: number; place: RowPlace }> {
-  for (const run of runs) {
-    if (run.maxTime < from || run.minTime > to) continue;
-    const timestamps = source.block(run.block).timestamps();
-    for (let row = run.from; row < run.to; row++) {
-      const time = timestamps[row] as number;
-      if (time >= from && time <= to) yield { time, place: { block: run.block, row } };
-    }
-  }
-}
-
-function equalRows(a: Block, rowA: number, b: Block, rowB: number): boolean {
-  if (!equalBytes(a.lines(), rowA, b.lines(), rowB)) return false;
-  for (const name of new Set([...a.metadataNames(), ...b.metadataNames()])) {
-    if (metadataText(a.metadata(name), rowA) !== metadataText(b.metadata(name), rowB)) return false;
-  }
-  return true;
-}
-
-function equalBytes(a: BytesColumn, rowA: number, b: BytesColumn, rowB: number): boolean {
-  const left = a.bytes.subarray(a.offsets[rowA], a.offsets[rowA + 1]);
-  const right = b.bytes.subarray(b.offsets[rowB], b.offsets[rowB + 1]);
-  return Buffer.compare(left, right) === 0;
-}
-
-function metadataText(column: MetadataColumn | undefined, row: number): string {
-  if (column === undefined) return "";
-  if (column.kind === "dictionary") return column.dictionary[column.codes[row] as number] ?? "";
-  const value = column.bytes.subarray(column.offsets[row], column.offsets[row + 1]);
-  return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("latin1");
 }

@@ -2,66 +2,88 @@ import type { LeafPlan, LogPartial, LogPlan, MetricPartial } from "@skald/logql"
 import type { SourceRef } from "@skald/model";
 import type { WorkerPool } from "@skald/runtime";
 import { LRUCache } from "lru-cache";
-import type { Exclusions } from "./duplicates.js";
-import type { ScanOutcome, ScanTask } from "./scan.js";
+import { type Exclusions, exclusionBytes, uniteExclusions } from "./exclusions.js";
+import type { ScanOutcome, ScanTask } from "./scan-task.js";
+import type { TimeSpan } from "./scan-view.js";
 import type { StreamTask } from "./stream-scan.js";
 
-/** Pairs of segments whose duplicates are remembered; segments never change, so neither does the answer. */
-const maxRememberedPairs = 50_000;
+/** What a querier asks of the threads that read sources. Every call ends soon after its signal. */
+export interface Scanner {
+  /** Threads that scan at the same time. */
+  readonly width: number;
+  scanMetric(task: ScanTask<LeafPlan>, signal: AbortSignal): Promise<ScanOutcome<MetricPartial>>;
+  scanLog(task: ScanTask<LogPlan>, signal: AbortSignal): Promise<ScanOutcome<LogPartial>>;
+  /** Bytes of lines that a scan may have to read, from headers. */
+  measure(task: ScanTask, signal: AbortSignal): Promise<number>;
+  /** Canonical texts of matching streams, each once. */
+  streams(task: StreamTask, signal: AbortSignal): Promise<readonly string[]>;
+  /** Rows of `newer` that any of `older` has too, in the span of the query at least. */
+  duplicates(task: DuplicateTask, signal: AbortSignal): Promise<Exclusions>;
+}
+
+export interface DuplicateTask {
+  readonly newer: SourceRef;
+  readonly older: readonly SourceRef[];
+  /** Rows outside do not matter; without it all rows do. */
+  readonly span?: TimeSpan | undefined;
+}
+
+/** Duplicates of pairs of segments that are remembered: segments never change, so neither do they. */
+const maxRememberedBytes = 64 * 1024 * 1024;
 
 /** Scans on the worker threads of this process. */
-export class ScanPool {
+export class ScanPool implements Scanner {
   readonly #pool: WorkerPool;
-  readonly #exclusions = new LRUCache<string, Promise<Exclusions>>({ max: maxRememberedPairs });
+  readonly #exclusions = new LRUCache<string, Exclusions>({
+    maxSize: maxRememberedBytes,
+    sizeCalculation: exclusionBytes,
+  });
 
   constructor(pool: WorkerPool) {
     this.#pool = pool;
   }
 
-  /** Threads that scan at the same time. */
   get width(): number {
     return this.#pool.size;
   }
 
-  scanMetric(
-    task: ScanTask & { plan: LeafPlan },
-    signal: AbortSignal,
-  ): Promise<ScanOutcome<MetricPartial>> {
-    return this.#pool.run("scan_metric", task, { lane: "interactive", signal });
+  scanMetric(task: ScanTask<LeafPlan>, signal: AbortSignal): Promise<ScanOutcome<MetricPartial>> {
+    return this.#run("scan_metric", task, signal);
   }
 
-  scanLog(
-    task: ScanTask & { plan: LogPlan },
-    signal: AbortSignal,
-  ): Promise<ScanOutcome<LogPartial>> {
-    return this.#pool.run("scan_log", task, { lane: "interactive", signal });
+  scanLog(task: ScanTask<LogPlan>, signal: AbortSignal): Promise<ScanOutcome<LogPartial>> {
+    return this.#run("scan_log", task, signal);
   }
 
-  /** Canonical texts of matching streams, each once. */
+  measure(task: ScanTask, signal: AbortSignal): Promise<number> {
+    return this.#run("measure", task, signal);
+  }
+
   streams(task: StreamTask, signal: AbortSignal): Promise<readonly string[]> {
-    return this.#pool.run("streams", task, { lane: "interactive", signal });
+    return this.#run("streams", task, signal);
   }
 
-  /** Rows of `newer` that `older` has too. */
-  duplicates(older: SourceRef, newer: SourceRef, signal: AbortSignal): Promise<Exclusions> {
-    if (older.kind === "head" || newer.kind === "head")
-      return this.#findDuplicates(older, newer, signal);
-    const key = `${older.id}|${newer.id}`;
-    const known = this.#exclusions.get(key);
-    if (known !== undefined) return known;
-    // Not cancelled with the query: the next one wants the answer too.
-    const finding = this.#findDuplicates(older, newer);
-    this.#exclusions.set(key, finding);
-    finding.catch(() => this.#exclusions.delete(key));
-    return finding;
+  async duplicates(task: DuplicateTask, signal: AbortSignal): Promise<Exclusions> {
+    const { newer, older } = task;
+    if (newer.kind === "head") {
+      return uniteExclusions(await this.#run<Exclusions[]>("duplicates", task, signal));
+    }
+    const keys = older.map((ref) => `${ref.id}|${newer.id}`);
+    const known = keys.map((key) => this.#exclusions.get(key));
+    const missing = older.filter((_, i) => known[i] === undefined);
+    if (missing.length > 0) {
+      const asked: DuplicateTask = { newer, older: missing };
+      const found = await this.#run<Exclusions[]>("duplicates", asked, signal);
+      for (const [i, key] of keys.entries()) {
+        if (known[i] !== undefined) continue;
+        known[i] = found.shift() as Exclusions;
+        this.#exclusions.set(key, known[i]);
+      }
+    }
+    return uniteExclusions(known.filter((part) => part !== undefined));
   }
 
-  #findDuplicates(older: SourceRef, newer: SourceRef, signal?: AbortSignal): Promise<Exclusions> {
-    const options = { lane: "interactive" as const };
-    return this.#pool.run(
-      "duplicates",
-      { older, newer },
-      signal === undefined ? options : { ...options, signal },
-    );
+  #run<T>(name: string, payload: unknown, signal: AbortSignal): Promise<T> {
+    return this.#pool.run(name, payload, { lane: "interactive", signal });
   }
 }

@@ -8,7 +8,7 @@ import {
 import { decodeDelta } from "./parquet/delta.js";
 import { decodeByteArrays } from "./parquet/delta-length.js";
 import { decodeHybrid } from "./parquet/hybrid.js";
-import type { PageSet } from "./segment.js";
+import type { PageMemory, PageSet } from "./segment.js";
 import { firstMetadataLeaf, lineLeaf, type SegmentIndex, timestampLeaf } from "./segment-index.js";
 import type { DecodedPage, PageReader } from "./segment-pages.js";
 
@@ -17,6 +17,8 @@ export interface BlockSource {
   readonly index: SegmentIndex;
   readonly reader: PageReader;
   readonly pages: PageSet | undefined;
+  /** Where decompressed pages go; to memory of their own when absent. */
+  readonly memory: PageMemory | undefined;
   readonly block: number;
   readonly rowCount: number;
   readonly runs: Block["runs"];
@@ -27,7 +29,7 @@ export interface BlockSource {
 /** A sealed block: each column is read, checked and decoded when first asked for, and then kept. */
 export function segmentBlock(source: BlockSource): Block {
   const { index, rowCount, block, guard } = source;
-  const page = (leaf: number) => source.reader.page(leaf, block, source.pages);
+  const page = (leaf: number) => source.reader.page(leaf, block, source);
   const columns = new Map<string, MetadataColumn | undefined>();
   let timestamps: Float64Array | undefined;
   let lines: BytesColumn | undefined;

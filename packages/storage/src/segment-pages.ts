@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import { internal } from "@skald/model";
 import { zstd } from "./codec.js";
-import type { BlockRange, PageSet } from "./segment.js";
+import type { BlockRange, PageMemory, PageSet } from "./segment.js";
 import type { SegmentIndex } from "./segment-index.js";
 import type { RangeReader } from "./segment-range.js";
 
@@ -26,7 +26,14 @@ export class PageReader {
     this.#checked = new Uint8Array(index.leafCount * index.blockCount);
   }
 
-  page(leaf: number, block: number, pages: PageSet | undefined): DecodedPage {
+  page(
+    leaf: number,
+    block: number,
+    {
+      pages,
+      memory,
+    }: { readonly pages?: PageSet | undefined; readonly memory?: PageMemory | undefined },
+  ): DecodedPage {
     const places = this.#index.pages(leaf);
     const offset = places.offsets[block] as number;
     const levelBytes = places.levelBytes[block] as number;
@@ -43,7 +50,7 @@ export class PageReader {
     const body = stored.subarray(levelBytes);
     return {
       levels: stored.subarray(0, levelBytes),
-      body: storedBytes === rawBytes ? body : zstd.decompress(body, rawBytes),
+      body: storedBytes === rawBytes ? body : zstd.decompress(body, rawBytes, memory),
       values: places.values[block] as number,
     };
   }

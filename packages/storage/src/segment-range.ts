@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { internal, paddingBytes } from "@skald/model";
 import type { ObjectStore } from "./object-store.js";
+import type { PageMemory } from "./segment.js";
 
 /** Bytes of a file or object by range. What it returns has padding behind the last byte and is not reused. */
 export type RangeReader = SyncRangeReader | AsyncRangeReader;
@@ -10,7 +11,8 @@ export interface SyncRangeReader {
   /** For error texts: a path or a key. */
   readonly name: string;
   readonly sizeBytes: number;
-  read(offset: number, length: number): Uint8Array;
+  /** Into `memory` when it is given. */
+  read(offset: number, length: number, memory?: PageMemory): Uint8Array;
 }
 
 export interface AsyncRangeReader {
@@ -35,7 +37,7 @@ export function openFileRange(path: string): FileRangeReader {
     kind: "sync",
     name: path,
     sizeBytes: fstatSync(fd).size,
-    read: (offset, length) => readRange(fd, path, offset, length),
+    read: (offset, length, memory) => readRange(fd, path, { offset, length, memory }),
     close: () => closeSync(fd),
   };
 }
@@ -54,8 +56,14 @@ export function bytesRange(name: string, bytes: Uint8Array): SyncRangeReader {
   };
 }
 
-function readRange(fd: number, path: string, offset: number, length: number): Uint8Array {
-  const out = Buffer.allocUnsafeSlow(length + paddingBytes);
+interface RangeRead {
+  readonly offset: number;
+  readonly length: number;
+  readonly memory: PageMemory | undefined;
+}
+
+function readRange(fd: number, path: string, { offset, length, memory }: RangeRead): Uint8Array {
+  const out = memory?.take(length) ?? Buffer.allocUnsafeSlow(length + paddingBytes);
   let done = 0;
   while (done < length) {
     const got = readSync(fd, out, done, length - done, offset + done);

@@ -1,5 +1,12 @@
 import { internal, type SegmentRef, SkaldError } from "@skald/model";
-import type { BlockHeader, BlockRange, ColumnSelection, PageSet, Segment } from "./segment.js";
+import type {
+  BlockHeader,
+  BlockRange,
+  ColumnSelection,
+  PageMemory,
+  PageSet,
+  Segment,
+} from "./segment.js";
 import { segmentBlock } from "./segment-block.js";
 import { firstMetadataLeaf, lineLeaf, SegmentIndex, timestampLeaf } from "./segment-index.js";
 import { type ByteRange, PageReader, pageSet } from "./segment-pages.js";
@@ -100,12 +107,13 @@ class OpenedSegment implements Segment {
     return this.#headers[block];
   }
 
-  block(block: number, pages?: PageSet) {
+  block(block: number, pages?: PageSet, memory?: PageMemory) {
     const { rowCount, runs } = this.header(block);
     return segmentBlock({
       index: this.#index,
       reader: this.#pages,
       pages,
+      memory,
       block,
       rowCount,
       runs,
@@ -113,7 +121,7 @@ class OpenedSegment implements Segment {
     });
   }
 
-  readPages(blocks: BlockRange, columns: ColumnSelection): PageSet {
+  readPages(blocks: BlockRange, columns: ColumnSelection, memory?: PageMemory): PageSet {
     const reader = this.#reader;
     if (reader.kind !== "sync")
       throw new Error(`segment ${this.id} can only be read by fetchPages`);
@@ -121,7 +129,7 @@ class OpenedSegment implements Segment {
       const ranges = this.#ranges(blocks, columns);
       return pageSet(
         ranges,
-        ranges.map((range) => reader.read(range.from, lengthOf(range))),
+        ranges.map((range) => reader.read(range.from, lengthOf(range), memory)),
       );
     });
   }

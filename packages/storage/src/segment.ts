@@ -34,11 +34,12 @@ export interface Segment {
   header(block: number): BlockHeader;
   /**
    * A block whose columns are read on demand: from `pages` where they hold them, else by the segment's reader.
-   * With an asynchronous reader the pages must hold every column that is asked for.
+   * With an asynchronous reader the pages must hold every column that is asked for. Decompressed pages go to
+   * `memory` when it is given, and are gone when that is used again.
    */
-  block(block: number, pages?: PageSet): Block;
+  block(block: number, pages?: PageSet, memory?: PageMemory): Block;
   /** Reads the pages of the columns of a range of blocks, adjacent pages in one read. Needs a synchronous reader. */
-  readPages(blocks: BlockRange, columns: ColumnSelection): PageSet;
+  readPages(blocks: BlockRange, columns: ColumnSelection, memory?: PageMemory): PageSet;
   /** The same with either reader. */
   fetchPages(
     blocks: BlockRange,
@@ -73,6 +74,12 @@ export interface ColumnSelection {
   readonly lines: boolean;
   /** Names of structured metadata, or all of it. */
   readonly metadata: readonly string[] | "all";
+}
+
+/** Memory for pages, which the caller takes back when it is done with them. */
+export interface PageMemory {
+  /** That many bytes with padding behind them, whatever they hold. */
+  take(bytes: number): Uint8Array;
 }
 
 /** Stored bytes of some pages, read ahead; drop it and the memory is free. */

@@ -1,7 +1,7 @@
-import type { Block, HeadRef, Labels, Matcher, RunTable } from "@skald/model";
+import type { Block, HeadRef, Labels, Matcher, RunTable, SourceRef } from "@skald/model";
 import { compileMatchers, parseStreamText } from "@skald/model";
 import { openHeadBlock } from "./head-block.js";
-import type { BlockRange, ColumnSelection, PageSet, Segment } from "./segment.js";
+import type { BlockRange, ColumnSelection, PageMemory, PageSet, Segment } from "./segment.js";
 
 /** Streams, block headers and blocks of one day of one tenant: a sealed segment or an unsealed head. */
 export interface Source {
@@ -15,16 +15,23 @@ export interface Source {
   labels(stream: number): Labels;
   /** Canonical label text. */
   text(stream: number): string;
+  /** The stream with a canonical label text. */
+  streamOf(text: string): number | undefined;
   runs(block: number): RunTable;
-  block(block: number, pages?: PageSet): Block;
+  /** Columns are decompressed into `memory` when it is given, and gone when that is used again. */
+  block(block: number, pages?: PageSet, memory?: PageMemory): Block;
   /** Reads columns of a range of blocks ahead, in few reads; undefined when they are in memory anyway. */
-  readPages(blocks: BlockRange, columns: ColumnSelection): PageSet | undefined;
+  readPages(blocks: BlockRange, columns: ColumnSelection, memory?: PageMemory): PageSet | undefined;
   /** Stored bytes of a block; 0 when it is in memory. */
   storedBytes(block: number): number;
 }
 
+/** Opens what a reference names; of this thread. */
+export type OpenSource = (ref: SourceRef) => Source;
+
 /** A segment as a source. Its reader must be synchronous. */
 export function segmentSource(segment: Segment): Source {
+  let byText: Map<string, number> | undefined;
   return {
     id: segment.id,
     kind: "segment",
@@ -37,9 +44,13 @@ export function segmentSource(segment: Segment): Source {
     },
     labels: (stream) => segment.labels(stream),
     text: (stream) => segment.text(stream),
+    streamOf: (text) => {
+      byText ??= new Map(streamsOf(segment).map((stream) => [segment.text(stream), stream]));
+      return byText.get(text);
+    },
     runs: (block) => segment.header(block).runs,
-    block: (block, pages) => segment.block(block, pages),
-    readPages: (blocks, columns) => segment.readPages(blocks, columns),
+    block: (block, pages, memory) => segment.block(block, pages, memory),
+    readPages: (blocks, columns, memory) => segment.readPages(blocks, columns, memory),
     storedBytes: (block) => segment.header(block).storedBytes,
   };
 }
@@ -53,6 +64,7 @@ export function openHead(ref: HeadRef): Source {
     texts.set(stream, ref.texts[i] as string);
     streamLimit = Math.max(streamLimit, stream + 1);
   }
+  let byText: Map<string, number> | undefined;
   const blocks = ref.blocks.map(openHeadBlock);
   const text = (stream: number) => texts.get(stream) ?? "{}";
   return {
@@ -64,15 +76,23 @@ export function openHead(ref: HeadRef): Source {
       const matches = compileMatchers(matchers);
       const flags = new Uint8Array(streamLimit);
       for (const [stream, streamText] of texts) {
-        if (matches(parseStreamText(streamText))) flags[stream] = 1;
+        if (matchers.length === 0 || matches(parseStreamText(streamText))) flags[stream] = 1;
       }
       return flags;
     },
     labels: (stream) => parseStreamText(text(stream)),
     text,
+    streamOf: (wanted) => {
+      byText ??= new Map([...texts].map(([stream, streamText]) => [streamText, stream]));
+      return byText.get(wanted);
+    },
     runs: (block) => (blocks[block] as Block).runs,
     block: (block) => blocks[block] as Block,
     readPages: () => undefined,
     storedBytes: () => 0,
   };
+}
+
+function streamsOf(segment: Segment): number[] {
+  return Array.from({ length: segment.streamCount }, (_, stream) => stream);
 }

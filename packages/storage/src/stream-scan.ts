@@ -10,23 +10,51 @@ export interface StreamTask {
   readonly toNs: bigint;
 }
 
-/** The canonical texts of the streams, each once. */
-export function collectStreams(source: Source, task: StreamTask, found: Set<string>): void {
-  const wanted =
-    task.selectors.length === 0
-      ? [source.select([])]
-      : task.selectors.map((selector) => source.select(selector));
-  const from = Number(task.fromNs - source.baseNs);
-  const to = Number(task.toNs - source.baseNs);
-  const done = new Set<number>();
+/** Blocks between two looks at the cancellation. */
+const blocksPerCheck = 64;
+
+/**
+ * Adds the canonical texts of the streams of one of the sources. `check` throws when the request was cancelled.
+ */
+export function collectStreams(
+  ref: SourceRef,
+  source: Source,
+  task: StreamTask,
+  found: Set<string>,
+  check: () => void,
+): void {
+  check();
+  const { selectors, fromNs, toNs } = task;
+  const wanted = unite((selectors.length === 0 ? [[]] : selectors).map((s) => source.select(s)));
+  // Every stream of a segment has rows: the headers matter only where the range cuts through it.
+  if (ref.kind === "segment" && ref.minNs >= fromNs && ref.maxNs <= toNs) {
+    wanted.forEach((flag, stream) => {
+      if (flag === 1) found.add(source.text(stream));
+    });
+    return;
+  }
+  const from = Number(fromNs - source.baseNs);
+  const to = Number(toNs - source.baseNs);
   for (let block = 0; block < source.blockCount; block++) {
+    if (block % blocksPerCheck === 0) check();
     const { count, stream, minTime, maxTime } = source.runs(block);
     for (let r = 0; r < count; r++) {
       const number = stream[r] as number;
-      if ((maxTime[r] as number) < from || (minTime[r] as number) > to || done.has(number))
-        continue;
-      done.add(number);
-      if (wanted.some((flags) => flags[number] === 1)) found.add(source.text(number));
+      if ((maxTime[r] as number) < from || (minTime[r] as number) > to) continue;
+      if (wanted[number] !== 1) continue;
+      wanted[number] = 0;
+      found.add(source.text(number));
     }
   }
+}
+
+/** The streams that have any of the flags. */
+function unite(flags: readonly Uint8Array[]): Uint8Array {
+  const [first = new Uint8Array(0), ...others] = flags;
+  for (const other of others) {
+    other.forEach((flag, stream) => {
+      if (flag === 1) first[stream] = 1;
+    });
+  }
+  return first;
 }

@@ -168,7 +168,6 @@ const unused: readonly UnusedKeys[] = [
       "volume_*",
       "block_ingestion_policy_until",
       "max_concurrent_tail_requests",
-      "max_query_bytes_read",
       "max_querier_bytes_read",
       "max_chunks_per_query",
       "cardinality_limit",

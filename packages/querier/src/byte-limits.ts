@@ -1,0 +1,34 @@
+import { invalidArgument } from "@skald/model";
+
+/** Bounds of one query in bytes. */
+export interface QueryByteLimits {
+  /** Lines that a query may read, decompressed; 0: no limit. */
+  readonly maxBytesRead: number;
+  /** Lines that a query may hold for its answer. */
+  readonly maxResultBytes: number;
+}
+
+export function tooManyBytesRead(bytes: number, limit: number): Error {
+  return invalidArgument(
+    `the query would read too many bytes (query: ${formatBytes(bytes)}, limit: ${formatBytes(limit)}); use a narrower selector or a shorter time range`,
+  );
+}
+
+export function tooManyResultBytes(limit: number): Error {
+  return invalidArgument(
+    `the lines of the answer take more than ${formatBytes(limit)}; lower the parameter limit or narrow the query`,
+  );
+}
+
+const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+/** `512 B`, `5.0 GiB`, `150 GiB`. */
+export function formatBytes(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${unit > 0 && value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}

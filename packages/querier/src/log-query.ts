@@ -1,0 +1,67 @@
+import type { LogPlan, LogResult } from "@skald/logql";
+import { keepsEveryRow, type TimeSpan } from "@skald/storage";
+import { runConcurrently } from "./concurrent.js";
+import { LogMerge } from "./log-merge.js";
+import type { QueryRun } from "./query-run.js";
+import type { PlannedSource } from "./sources.js";
+import { cutTasks, type QueryTask } from "./tasks.js";
+
+/** The tasks of a log query, those with the best times first. */
+export function logTasks(plan: LogPlan, sources: readonly PlannedSource[]): QueryTask[] {
+  const best = bestTime(plan);
+  const backward = plan.direction === "backward";
+  const sorted = [...sources].sort((a, b) =>
+    best(a) === best(b) ? 0 : best(a) < best(b) === backward ? 1 : -1,
+  );
+  // A source that is read only as far as to the limit is little work, and its parts would each find all the rows.
+  return cutTasks(sorted, { split: !keepsEveryRow(plan) });
+}
+
+/** The rows of a log plan lie in this span. */
+export function spanOfLog(plan: LogPlan): TimeSpan {
+  return { fromNs: plan.fromNs, toNs: plan.toNs - 1n };
+}
+
+/**
+ * Scans the tasks in waves, each twice as wide as the one before, until none that is left can have a row of the
+ * answer: most often the newest source has them all.
+ */
+export async function runLogQuery(
+  plan: LogPlan,
+  tasks: readonly QueryTask[],
+  run: QueryRun,
+  signal: AbortSignal,
+): Promise<LogResult> {
+  const { scans, limits, lanes } = run;
+  const merge = new LogMerge(plan, { maxBytes: limits.maxResultBytes });
+  const best = bestTime(plan);
+  const isBeyond = ({ sources }: QueryTask) => {
+    const bound = merge.boundNs();
+    const first = best((sources[0] as QueryTask["sources"][number]).source);
+    return bound !== undefined && (plan.direction === "backward" ? first < bound : first > bound);
+  };
+  const scan = async (task: QueryTask, stop: AbortSignal) => {
+    if (isBeyond(task)) return;
+    const sources = await run.resolve(task, spanOfLog(plan), stop);
+    const boundNs = merge.boundNs();
+    const bound = boundNs === undefined ? {} : { boundNs };
+    const bounded = { ...plan, maxLineBytes: limits.maxResultBytes };
+    const outcome = await scans.scanLog({ plan: bounded, sources, ...bound }, stop);
+    run.add(task, outcome);
+    merge.add(outcome.partial);
+  };
+  let width = keepsEveryRow(plan) ? 1 : scans.width;
+  let at = 0;
+  while (at < tasks.length && !isBeyond(tasks[at] as QueryTask)) {
+    const end = width < lanes ? at + width : tasks.length;
+    await runConcurrently(tasks.slice(at, end), lanes, signal, scan);
+    at = end;
+    width *= 2;
+  }
+  signal.throwIfAborted();
+  return merge.result();
+}
+
+function bestTime({ direction }: LogPlan): (source: PlannedSource) => bigint {
+  return direction === "backward" ? ({ ref }) => ref.maxNs : ({ ref }) => ref.minNs;
+}

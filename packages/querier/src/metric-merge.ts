@@ -1,0 +1,56 @@
+import {
+  combineMetricPartials,
+  type LeafPlan,
+  type MetricPartial,
+  mergeMetricPartials,
+  type SeriesMatrix,
+} from "@skald/logql";
+
+/** Partials are combined whenever they hold as many entries as what was combined before, and at least this many. */
+const minEntries = 1 << 18;
+
+/**
+ * Gathers the partials of a leaf, which come in any order, and combines them in their order, so that a query over many
+ * sources holds little more than its result.
+ */
+export class MetricMerge {
+  readonly #leaf: LeafPlan;
+  readonly #minEntries: number;
+  /** Partials by place, as far as they came and were not combined. */
+  readonly #waiting = new Map<number, MetricPartial>();
+  /** In order, without gaps. */
+  #ready: MetricPartial[] = [];
+  #readyEntries = 0;
+  #next = 0;
+
+  constructor(leaf: LeafPlan, options: { readonly minEntries: number } = { minEntries }) {
+    this.#leaf = leaf;
+    this.#minEntries = options.minEntries;
+  }
+
+  /** Partials that are held. */
+  get size(): number {
+    return this.#ready.length + this.#waiting.size;
+  }
+
+  /** Adds the partial of a place; each place from 0 on comes once. Throws when a limit of the plan is broken. */
+  add(place: number, partial: MetricPartial): void {
+    this.#waiting.set(place, partial);
+    for (let next = this.#waiting.get(this.#next); next !== undefined; ) {
+      this.#waiting.delete(this.#next++);
+      this.#ready.push(next);
+      this.#readyEntries += next.bucket.length;
+      next = this.#waiting.get(this.#next);
+    }
+    const combined = this.#ready[0]?.bucket.length ?? 0;
+    if (this.#readyEntries - combined < Math.max(this.#minEntries, combined)) return;
+    const all = combineMetricPartials(this.#leaf, this.#ready);
+    this.#ready = [all];
+    this.#readyEntries = all.bucket.length;
+  }
+
+  result(): SeriesMatrix {
+    const late = [...this.#waiting].sort(([a], [b]) => a - b).map(([, partial]) => partial);
+    return mergeMetricPartials(this.#leaf, [...this.#ready, ...late]);
+  }
+}

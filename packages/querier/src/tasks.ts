@@ -1,0 +1,55 @@
+import type { SourceRef } from "@skald/model";
+import type { PlannedSource } from "./sources.js";
+
+/** A piece of work for one thread: some small sources, or a part of a large one. All are of one side. */
+export interface QueryTask {
+  readonly side: PlannedSource["side"];
+  readonly sources: readonly TaskSource[];
+}
+
+export interface TaskSource {
+  readonly source: PlannedSource;
+  readonly part?: { readonly index: number; readonly count: number };
+}
+
+/** Raw bytes of a task: enough that sending it costs nothing, little enough that threads share the work evenly. */
+const targetBytes = 16 * 1024 * 1024;
+const maxSources = 64;
+/** Raw bytes per stored byte of a segment, roughly. */
+const compression = 5;
+
+/** Cuts sources, in their order, into tasks. With `split` off a source is one task at least. */
+export function cutTasks(
+  sources: readonly PlannedSource[],
+  { split }: { readonly split: boolean },
+): QueryTask[] {
+  const tasks: QueryTask[] = [];
+  let batch: TaskSource[] = [];
+  let bytes = 0;
+  const end = () => {
+    const [first] = batch;
+    if (first !== undefined) tasks.push({ side: first.source.side, sources: batch });
+    batch = [];
+    bytes = 0;
+  };
+  for (const source of sources) {
+    const size = rawBytes(source.ref);
+    const isFull = batch.length === maxSources || bytes + size > targetBytes;
+    if (isFull || batch[0]?.source.side !== source.side) end();
+    const count = split ? Math.ceil(size / targetBytes) : 1;
+    if (count > 1) {
+      for (let index = 0; index < count; index++)
+        tasks.push({ side: source.side, sources: [{ source, part: { index, count } }] });
+      continue;
+    }
+    batch.push({ source });
+    bytes += size;
+  }
+  end();
+  return tasks;
+}
+
+function rawBytes(ref: SourceRef): number {
+  if (ref.kind === "segment") return ref.sizeBytes * compression;
+  return ref.blocks.reduce((sum, { memory }) => sum + memory.byteLength, 0);
+}

@@ -1,0 +1,41 @@
+/** Rows of a source that a scan must leave out, because an older source has them too. */
+export interface Exclusions {
+  /** Block numbers, ascending, and for each the ascending row numbers, each once. */
+  readonly blocks: Uint32Array;
+  readonly rows: readonly Uint32Array[];
+}
+
+export const noExclusions: Exclusions = { blocks: new Uint32Array(0), rows: [] };
+
+/** The rows that any of the parts names. */
+export function uniteExclusions(parts: readonly Exclusions[]): Exclusions {
+  const filled = parts.filter((part) => part.blocks.length > 0);
+  if (filled.length <= 1) return filled[0] ?? noExclusions;
+  const byBlock = new Map<number, Uint32Array[]>();
+  for (const part of filled) {
+    part.blocks.forEach((block, i) => {
+      const lists = byBlock.get(block) ?? [];
+      lists.push(part.rows[i] as Uint32Array);
+      byBlock.set(block, lists);
+    });
+  }
+  const blocks = Uint32Array.from(byBlock.keys()).sort();
+  return { blocks, rows: [...blocks].map((block) => mergeRows(byBlock.get(block) ?? [])) };
+}
+
+/** Bytes of memory that exclusions take. */
+export function exclusionBytes({ rows }: Exclusions): number {
+  return rows.reduce((sum, list) => sum + list.byteLength + 100, 100);
+}
+
+/** Ascending, each number once. */
+function mergeRows(lists: readonly Uint32Array[]): Uint32Array {
+  if (lists.length === 1) return lists[0] as Uint32Array;
+  const all = new Uint32Array(lists.reduce((sum, list) => sum + list.length, 0));
+  let at = 0;
+  for (const list of lists) {
+    all.set(list, at);
+    at += list.length;
+  }
+  return all.sort().filter((row, i) => row !== all[i - 1]);
+}

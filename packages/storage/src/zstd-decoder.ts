@@ -1,0 +1,86 @@
+import zlib from "node:zlib";
+import { paddingBytes } from "@skald/model";
+
+/** Decompresses frames into memory of the caller. */
+export interface ZstdDecoder {
+  /**
+   * Writes the content of a frame to `into`, which must have padding behind it, and returns its length; undefined when
+   * the frame is damaged. A content longer than `into` gives a length above that of `into`.
+   */
+  decode(stored: Uint8Array, into: Uint8Array): number | undefined;
+}
+
+/**
+ * A decoder that keeps its context from frame to frame; undefined where this Node has none.
+ *
+ * The functions of node:zlib make a context and an output buffer for every call, which costs a third of the time of a
+ * block and most of the garbage of a scan: fresh memory is paged in by the kernel, 64 pages a block. The handle
+ * behind a zlib stream writes where it is told. It is no documented interface, so it is tried out first, and what does
+ * not behave as expected is not used. Figures: bench/scan.mjs.
+ */
+export function openZstdDecoder(): ZstdDecoder | undefined {
+  if (typeof zlib.createZstdDecompress !== "function") return undefined;
+  try {
+    const decoder = handleDecoder(zlib.createZstdDecompress());
+    return decoder !== undefined && isSound(decoder) ? decoder : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is used of a zlib stream's insides. */
+interface ZlibHandle {
+  writeSync(
+    flush: number,
+    input: Uint8Array,
+    inputAt: number,
+    inputBytes: number,
+    output: Uint8Array,
+    outputAt: number,
+    outputBytes: number,
+  ): void;
+  reset(): void;
+  onerror: (...error: unknown[]) => void;
+}
+
+function handleDecoder(stream: object): ZstdDecoder | undefined {
+  const { _handle: handle, _writeState: state } = stream as {
+    readonly _handle?: ZlibHandle;
+    /** Bytes left of the output, then of the input. */
+    readonly _writeState?: Uint32Array;
+  };
+  if (typeof handle?.writeSync !== "function" || typeof handle.reset !== "function") return;
+  if (!ArrayBuffer.isView(state) || state.length < 2) return;
+  let failed = false;
+  handle.onerror = () => {
+    failed = true;
+  };
+  const end = zlib.constants.ZSTD_e_end;
+  return {
+    decode(stored, into) {
+      // Some room is left behind a frame of the right length, so that a longer one shows.
+      const room = into.byteLength + paddingBytes;
+      const output = new Uint8Array(into.buffer, into.byteOffset, room);
+      failed = false;
+      handle.reset();
+      handle.writeSync(end, stored, 0, stored.byteLength, output, 0, room);
+      const left = state[1] as number;
+      return failed || left > 0 ? undefined : room - (state[0] as number);
+    },
+  };
+}
+
+/** Decodes frames as a scan does, one after the other, whole, cut and too long. */
+function isSound(decoder: ZstdDecoder): boolean {
+  const text = Buffer.from(Array.from({ length: 300 }, (_, i) => `row ${i * 7919}`).join("\n"));
+  const frame = zlib.zstdCompressSync(text);
+  const memory = new Uint8Array(text.byteLength + paddingBytes);
+  for (const length of [text.byteLength, text.byteLength - 1, text.byteLength]) {
+    const into = memory.subarray(0, length);
+    memory.fill(0);
+    if (decoder.decode(frame, into) !== text.byteLength) return false;
+    if (Buffer.compare(text.subarray(0, length), into) !== 0) return false;
+    if (decoder.decode(frame.subarray(0, frame.byteLength - 9), into) !== undefined) return false;
+  }
+  return true;
+}
