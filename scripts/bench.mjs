@@ -10,7 +10,7 @@ const benches = readdirSync(join(root, "packages")).flatMap((name) => {
   const folder = join(root, "packages", name, "bench");
   if (!existsSync(folder)) return [];
   const files = readdirSync(folder).filter(
-    (file) => file.endsWith(".mjs") && !file.startsWith("fuzz"),
+    (file) => file.endsWith(".mjs") && !/^(fuzz|data)/.test(file),
   );
   return files.map((file) => ({
     title: `${name}/${file.slice(0, -".mjs".length)}`,
