@@ -61,7 +61,7 @@ export const distributorConfig = field.section("Takes pushes in, checks them and
   ),
   max_inflight_bytes: field.size(
     "0B",
-    "bytes of pushes that may be worked on at a time; 0: no limit",
+    "bytes of pushes that may be worked on at a time; 0: an eighth of the memory",
     "distributor.max-inflight-bytes",
   ),
   rate_store: rateStore,

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type SkaldError, tooLarge } from "@skald/model";
 import { endResponse, readBody } from "@skald/transport";
 import type { PushStyle } from "./content-type.js";
 import type { Distributor } from "./distributor.js";
@@ -67,18 +66,12 @@ class Reservation {
   }
 }
 
-/** Reads a body whose bytes are booked as in flight first: all of them where the length is declared, else as they come. */
+/** Reads a body whose bytes are booked as in flight when they come: a length that is only declared costs nobody anything. */
 async function receive(
   request: IncomingMessage,
   maxBytes: number,
   reservation: Reservation,
 ): Promise<Uint8Array> {
-  const declared = request.headers["content-length"];
-  if (declared !== undefined) {
-    if (Number(declared) > maxBytes) throw bodyTooLarge(maxBytes);
-    reservation.take(Number(declared));
-    return await readBody(request, maxBytes);
-  }
   const overload = new Promise<never>((_, reject) => {
     request.on("data", (chunk: Buffer) => {
       try {
@@ -90,10 +83,6 @@ async function receive(
     });
   });
   return await Promise.race([readBody(request, maxBytes), overload]);
-}
-
-function bodyTooLarge(maxBytes: number): SkaldError {
-  return tooLarge(`request body too large: limit is ${maxBytes} bytes`);
 }
 
 function send(response: ServerResponse, answer: PushResponse): void {

@@ -1,6 +1,10 @@
+import { totalmem } from "node:os";
 import { createPushHandler, type Distributor, InflightBytes } from "@skald/distributor";
 import { parseTenant, type RawHandler, type TenantOptions } from "@skald/transport";
 import type { Config } from "./config/root.js";
+
+/** Pushes take more room than they came with, so they get a part of the memory only. */
+const memoryShare = 1 / 8;
 
 /** Pushes by path; those of the legacy API have another JSON form. */
 export function pushRoutes(
@@ -8,10 +12,13 @@ export function pushRoutes(
   distributor: Pick<Distributor, "push">,
   tenancy: TenantOptions,
 ): Map<string, RawHandler> {
+  const { max_recv_msg_size, max_inflight_bytes } = config.distributor;
+  const inflightBytes =
+    max_inflight_bytes || Math.max(max_recv_msg_size, memoryBytes() * memoryShare);
   const push = createPushHandler({
     distributor,
-    maxReceivedBytes: config.distributor.max_recv_msg_size,
-    inflight: new InflightBytes(config.distributor.max_inflight_bytes),
+    maxReceivedBytes: max_recv_msg_size,
+    inflight: new InflightBytes(inflightBytes),
   });
   const styles = [
     ["/service/api/v1/push", "v1"],
@@ -26,4 +33,10 @@ export function pushRoutes(
         push(request, response, parseTenant(request.headers["x-scope-orgid"], tenancy), style),
     ]),
   );
+}
+
+/** Memory that this process may take: that of its container, else that of the machine. */
+function memoryBytes(): number {
+  const container = process.constrainedMemory?.() ?? 0;
+  return container > 0 ? Math.min(container, totalmem()) : totalmem();
 }

@@ -1,9 +1,16 @@
 import { gunzipSync, inflateRawSync } from "node:zlib";
-import { invalidArgument, type PushEncoding, type SkaldError, tooLarge } from "@skald/model";
+import { invalidArgument, type PushEncoding, SkaldError, tooLarge } from "@skald/model";
+
+/** What a gzip body may inflate to beyond the size at its end: that is the size of its last member only. */
+const freeBytes = 32 * 1024 * 1024;
+const minChunkBytes = 16 * 1024;
+const maxGuessedChunkBytes = 4 * 1024 * 1024;
+const gzipFrameBytes = 18;
 
 /**
- * Undoes the content encoding of a push. At most `maxBytes` come out: more is refused as too_large while it
- * inflates, so that a bomb costs no more than that. Throws invalid_argument for broken or truncated input.
+ * Undoes the content encoding of a push. At most `maxBytes` come out: more is refused as too_large while
+ * it inflates, and much earlier where it is more than the body says. Throws invalid_argument for broken or
+ * truncated input.
  */
 export function inflatePush(
   encoding: PushEncoding,
@@ -14,28 +21,40 @@ export function inflatePush(
     if (body.length > maxBytes) throw decodedTooLarge(maxBytes);
     return body;
   }
-  const options = { maxOutputLength: maxBytes, chunkSize: chunkBytes(encoding, body, maxBytes) };
   try {
-    return encoding === "gzip" ? gunzipSync(body, options) : inflateRawSync(body, options);
+    return encoding === "gzip" ? gunzip(body, maxBytes) : inflateRaw(body, maxBytes);
   } catch (error) {
     throw inflateError(encoding, error, maxBytes);
   }
 }
 
-const minChunkBytes = 16 * 1024;
-const maxChunkBytes = 4 * 1024 * 1024;
+/** An honest body comes out in one piece of the size that it states, so that nothing is copied. */
+function gunzip(body: Uint8Array, maxBytes: number): Uint8Array {
+  const stated = statedBytes(body);
+  const expected = stated <= maxBytes ? stated : 0;
+  return gunzipSync(body, {
+    maxOutputLength: Math.min(maxBytes, Math.max(expected, freeBytes)),
+    chunkSize: Math.max(minChunkBytes, expected + 1),
+  });
+}
 
-/** One output chunk for an honest body: gzip states its length at the end, deflate is taken for ten times its size. */
-function chunkBytes(encoding: PushEncoding, body: Uint8Array, maxBytes: number): number {
+function statedBytes(body: Uint8Array): number {
   const n = body.length;
-  const stated =
-    encoding === "gzip" && n >= 18
-      ? new DataView(body.buffer, body.byteOffset + n - 4, 4).getUint32(0, true) + 1
-      : n * 10;
-  return Math.max(minChunkBytes, Math.min(stated, maxChunkBytes, maxBytes, n * 64));
+  if (n < gzipFrameBytes) return 0;
+  return new DataView(body.buffer, body.byteOffset + n - 4, 4).getUint32(0, true);
+}
+
+/** Raw deflate states no size and is taken for ten times its own. */
+function inflateRaw(body: Uint8Array, maxBytes: number): Uint8Array {
+  const guess = Math.min(body.length * 10, maxGuessedChunkBytes, maxBytes);
+  return inflateRawSync(body, {
+    maxOutputLength: maxBytes,
+    chunkSize: Math.max(minChunkBytes, guess),
+  });
 }
 
 function inflateError(encoding: PushEncoding, error: unknown, maxBytes: number): SkaldError {
+  if (error instanceof SkaldError) return error;
   const code = (error as { code?: unknown }).code;
   if (code === "ERR_BUFFER_TOO_LARGE") return decodedTooLarge(maxBytes);
   if (code === "Z_BUF_ERROR") return invalidArgument("unexpected EOF", { cause: error });

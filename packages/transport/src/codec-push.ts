@@ -16,8 +16,11 @@ export interface PushBody {
   readonly body: Uint8Array;
 }
 
-/** Offsets into a decoded body are 32-bit and a bomb is held in memory up to here, so no setting goes beyond. */
-export const maxDecodedBytes = 1024 * 1024 * 1024;
+/** Each thread holds a decoded body in memory as a whole, so no setting goes beyond. */
+export const maxDecodedBytes = 128 * 1024 * 1024;
+/** What compresses better than this is a bomb, unless it is small. */
+const maxInflation = 32;
+const freeInflatedBytes = 32 * 1024 * 1024;
 
 /** One push holds at most this many streams, rows and metadata pairs: agents send a thousandth of it. */
 const maxStreams = 128 * 1024;
@@ -29,8 +32,9 @@ const maxPairs = 8 * 1024 * 1024;
  * become in memory. Throws invalid_argument (400) for malformed input and too_large (413) beyond a limit.
  */
 export function decodePush(input: PushBody, limitBytes: number = maxDecodedBytes): RawPush {
+  const inflated = Math.max(freeInflatedBytes, input.body.length * maxInflation);
   const limits: RawPushLimits = {
-    maxDecodedBytes: Math.min(limitBytes, maxDecodedBytes),
+    maxDecodedBytes: Math.min(limitBytes, maxDecodedBytes, inflated),
     maxStreams,
     maxRows,
     maxPairs,
