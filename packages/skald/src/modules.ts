@@ -22,6 +22,7 @@ import { HttpServer } from "@skald/transport";
 import { configToYaml } from "./config/load-config.js";
 import { keyNotes } from "./config/notes.js";
 import type { Config } from "./config/root.js";
+import { CorruptSegments } from "./corrupt-segments.js";
 import { ingesterLimitsOf, ingesterOptionsOf } from "./ingester-options.js";
 import { pushLimitsOf, queryLimitsOf } from "./limits.js";
 import { operatorRoutes } from "./operator-routes.js";
@@ -138,9 +139,14 @@ function buildParts({ config, log, metrics, limits }: PartsDeps): Parts {
   });
   const locate = (key: string) => ({ kind: "file" as const, path: join(directory, key) });
   const catalog = new SegmentCatalog({ store, locate, clock: systemClock });
-  const querier = new Querier({ ingester, catalog, scans: new ScanPool(pool) });
+  const corrupt = new CorruptSegments({ clock: systemClock, log, metrics });
+  const querier = new Querier({
+    ingester: corrupt.ingester(ingester),
+    catalog: corrupt.catalog(catalog),
+    scans: new ScanPool(pool),
+  });
   const frontend = new Frontend({
-    backend: querier,
+    backend: corrupt.backend(querier),
     limitsOf: (tenant) => queryLimitsOf(limits.of(tenant)),
     clock: systemClock,
   });

@@ -1,3 +1,4 @@
+export { corruptSegment, corruptSegmentOf } from "./corrupt-segment.js";
 export { findDuplicates } from "./duplicates.js";
 export { type Exclusions, noExclusions, uniteExclusions } from "./exclusions.js";
 export { FsStore } from "./fs-store.js";

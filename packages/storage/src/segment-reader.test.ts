@@ -253,7 +253,9 @@ describe("a damaged file", () => {
     const bytes = new Uint8Array(small);
     const segment = openBytes(bytes);
     bytes.fill(0, 4, 2000);
-    expect(() => segment.block(0).lines()).toThrow("test.parquet");
+    expect(() => segment.block(0).lines()).toThrow(
+      expect.objectContaining({ detail: { kind: "corrupt_segment", name: "test.parquet" } }),
+    );
     expect(() => segment.block(0).timestamps()).toThrow("does not match its checksum");
   });
 });

@@ -1,4 +1,5 @@
 import { internal, type SegmentRef, SkaldError } from "@skald/model";
+import { corruptSegment, corruptSegmentOf } from "./corrupt-segment.js";
 import type {
   BlockHeader,
   BlockRange,
@@ -234,12 +235,12 @@ function lengthOf(range: ByteRange): number {
   return range.to - range.from;
 }
 
-/** Runs a read and names the file in what it throws, unless the error says it already. */
+/** Runs a read and names the file in what it throws about its contents. */
 function guarded<T>(name: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    if (!(error instanceof SkaldError) || error.message.includes(name)) throw error;
-    throw internal(`segment ${name} cannot be read: ${error.message}`, { cause: error });
+    if (!(error instanceof SkaldError) || error.code !== "internal") throw error;
+    throw corruptSegmentOf(error) === undefined ? corruptSegment(name, error) : error;
   }
 }
