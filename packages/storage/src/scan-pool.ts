@@ -33,13 +33,13 @@ const maxRememberedBytes = 64 * 1024 * 1024;
 
 /** Scans on the worker threads of this process. */
 export class ScanPool implements Scanner {
-  readonly #pool: WorkerPool;
+  readonly #pool: Pick<WorkerPool, "run" | "size">;
   readonly #exclusions = new LRUCache<string, Exclusions>({
     maxSize: maxRememberedBytes,
     sizeCalculation: exclusionBytes,
   });
 
-  constructor(pool: WorkerPool) {
+  constructor(pool: Pick<WorkerPool, "run" | "size">) {
     this.#pool = pool;
   }
 

@@ -108,7 +108,7 @@ export function selectionOf(view: SourceView, { block, runs }: Candidate) {
 
 /** Statistics of a scan before its first block. */
 export function startStats(views: readonly SourceView[]): ReadStats {
-  const sourcesScanned = views.filter(({ blocks }) => blocks.from === 0).length;
+  const sourcesScanned = views.filter(({ blocks }) => blocks.from === 0 && blocks.to > 0).length;
   return { ...emptyReadStats(), sourcesScanned, batches: 1 };
 }
 
