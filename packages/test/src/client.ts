@@ -6,6 +6,7 @@ export interface Stream {
 
 export interface QueryAnswer {
   readonly status: string;
+  readonly warnings?: readonly string[];
   readonly data: {
     readonly resultType: string;
     readonly result: never;
@@ -18,10 +19,11 @@ export async function pushJson(
   url: string,
   labels: Readonly<Record<string, string>>,
   values: readonly (readonly [string, string])[],
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<number> {
   const response = await fetch(`${url}/loki/api/v1/push`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: { "content-type": "application/json", ...headers },
     body: JSON.stringify({ streams: [{ stream: labels, values }] }),
   });
   await response.arrayBuffer();
@@ -33,8 +35,9 @@ export async function getJson<T>(
   url: string,
   path: string,
   params: Readonly<Record<string, string>> = {},
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<T> {
-  const response = await fetch(`${url}${path}?${new URLSearchParams(params)}`);
+  const response = await fetch(`${url}${path}?${new URLSearchParams(params)}`, { headers });
   const text = await response.text();
   if (!response.ok) throw new Error(`${path} answered ${response.status}: ${text}`);
   return JSON.parse(text) as T;
@@ -44,13 +47,46 @@ export async function queryStreams(
   url: string,
   query: string,
   params: Readonly<Record<string, string>> = {},
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<readonly Stream[]> {
-  const answer = await getJson<QueryAnswer>(url, "/loki/api/v1/query_range", {
-    query,
-    limit: "5000",
-    ...params,
-  });
+  const asked = { query, limit: "5000", ...params };
+  const answer = await getJson<QueryAnswer>(url, "/loki/api/v1/query_range", asked, headers);
   return answer.data.result;
+}
+
+/** The lines of a log query, oldest first. */
+export async function queryLines(
+  url: string,
+  query: string,
+  params: Readonly<Record<string, string>> = {},
+  headers: Readonly<Record<string, string>> = {},
+): Promise<string[]> {
+  const streams = await queryStreams(url, query, params, headers);
+  const rows = streams.flatMap(({ values }) => [...values]);
+  rows.sort((a, b) => (BigInt(a[0]) < BigInt(b[0]) ? -1 : a[0] === b[0] ? 0 : 1));
+  return rows.map(([, line]) => line);
+}
+
+/** The sum of a metric's samples whose labels include all of `labels`. */
+export async function readMetric(
+  url: string,
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const wanted = Object.entries(labels).map(([key, value]) => `${key}="${value}"`);
+  let sum = 0;
+  for (const line of text.split("\n")) {
+    if (!line.startsWith(`${name}{`) && !line.startsWith(`${name} `)) continue;
+    if (wanted.every((label) => line.includes(label)))
+      sum += Number(line.slice(line.lastIndexOf(" ") + 1));
+  }
+  return sum;
+}
+
+/** Now as pushes write it, ns, and so many ns later. */
+export function nowNs(plus = 0): string {
+  return `${BigInt(Date.now()) * 1_000_000n + BigInt(plus)}`;
 }
 
 /** The single value of an instant query that gives one sample or none. */

@@ -1,21 +1,25 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const main = fileURLToPath(new URL("../../skald/dist/main.js", import.meta.url));
 
-/** A running single process with a data folder of its own. */
-export interface TestServer {
-  readonly url: string;
-  readonly port: number;
-  readonly folder: string;
+/** A process that was started and may not be ready yet. */
+export interface StartedProcess {
   readonly process: ChildProcess;
   /** What it logged so far. */
   log(): string;
-  /** Sends a signal; resolves with the exit code when the process is gone, null when the signal killed it. */
-  kill(signal: NodeJS.Signals): Promise<number | null>;
+  /** Sends a signal; resolves with the exit code when the process is gone, or with the signal that killed it. */
+  kill(signal: NodeJS.Signals): Promise<number | NodeJS.Signals>;
+}
+
+/** A running single process with a data folder of its own. */
+export interface TestServer extends StartedProcess {
+  readonly url: string;
+  readonly port: number;
+  readonly folder: string;
 }
 
 /** A folder that `removeFolders` deletes. */
@@ -41,12 +45,12 @@ export interface StartOptions {
   readonly nodeFlags?: readonly string[];
 }
 
-/** Starts the program on a free port and waits until it is ready. */
-export async function startServer(
+/** Starts the program on a free port and does not wait for it. */
+export function spawnServer(
   folder: string,
   flags: readonly string[] = [],
   options: StartOptions = {},
-): Promise<TestServer> {
+): StartedProcess {
   const args = [
     ...(options.nodeFlags ?? []),
     main,
@@ -62,27 +66,41 @@ export async function startServer(
   children.add(child);
   child.once("exit", () => children.delete(child));
   let text = "";
-  const port = await new Promise<number>((resolve, reject) => {
-    const onData = (chunk: Buffer) => {
-      text += chunk.toString();
-      const found = /"port":(\d+)[^\n]*"msg":"listening"/.exec(text);
-      if (found !== null) resolve(Number(found[1]));
-    };
-    child.stdout?.on("data", onData);
-    child.stderr?.on("data", onData);
-    child.once("error", reject);
-    child.once("exit", (code) => reject(new Error(`the server ended with ${code}:\n${text}`)));
+  const onData = (chunk: Buffer) => {
+    text += chunk.toString();
+  };
+  child.stdout.on("data", onData);
+  child.stderr.on("data", onData);
+  return { process: child, log: () => text, kill: (signal) => end(child, signal) };
+}
+
+/** Starts the program on a free port and waits until it is ready. */
+export async function startServer(
+  folder: string,
+  flags: readonly string[] = [],
+  options: StartOptions = {},
+): Promise<TestServer> {
+  const started = spawnServer(folder, flags, options);
+  const portOf = () => /"port":(\d+)[^\n]*"msg":"listening"/.exec(started.log())?.[1];
+  await waitFor(() => {
+    const { exitCode, signalCode } = started.process;
+    if (exitCode !== null || signalCode !== null)
+      throw new Error(`the server ended with ${exitCode ?? signalCode}:\n${started.log()}`);
+    return portOf() !== undefined;
   });
+  const port = Number(portOf());
   const url = `http://127.0.0.1:${port}`;
   await waitFor(async () => (await fetch(`${url}/ready`)).ok);
-  return {
-    url,
-    port,
-    folder,
-    process: child,
-    log: () => text,
-    kill: (signal) => end(child, signal),
-  };
+  return { ...started, url, port, folder };
+}
+
+/** Paths of files below a folder, relative to it, that end with the text; none when there is no such folder. */
+export function filesBelow(folder: string, end: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(end))
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .sort();
 }
 
 /** Most memory that a server ever had, bytes; 0 where the system does not tell. */
@@ -108,10 +126,11 @@ export async function waitFor(
   }
 }
 
-function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | NodeJS.Signals> {
   return new Promise((resolve) => {
-    if (child.exitCode !== null || child.signalCode !== null) return resolve(child.exitCode);
-    child.once("exit", (code) => resolve(code));
+    const answer = () => resolve(child.exitCode ?? (child.signalCode as NodeJS.Signals));
+    if (child.exitCode !== null || child.signalCode !== null) return answer();
+    child.once("exit", answer);
     child.kill(signal);
   });
 }

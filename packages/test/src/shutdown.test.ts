@@ -1,0 +1,194 @@
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "@jest/globals";
+import { nowNs, pushJson, queryLines, queryNumber, readMetric } from "./client.js";
+import {
+  filesBelow,
+  makeFolder,
+  removeFolders,
+  spawnServer,
+  startServer,
+  waitFor,
+} from "./server.js";
+import { openWire } from "./wire.js";
+
+afterAll(removeFolders);
+
+const wide = ["-validation.max-entries-limit=10000000"];
+
+describe("SIGTERM", () => {
+  it("flushes everything into the store, ends with 0, and the next start replays nothing", async () => {
+    const folder = makeFolder();
+    const first = await startServer(folder, wide);
+    const lines = Array.from({ length: 500 }, (_, i) => `line ${i}`);
+    for (const app of ["a", "b"]) {
+      const values = lines.map((line, i) => [nowNs(i), `${app} ${line}`] as const);
+      expect(await pushJson(first.url, { app }, values)).toBe(204);
+    }
+    expect(await first.kill("SIGTERM")).toBe(0);
+    expect(first.log()).toMatch(/"reason":"SIGTERM","msg":"stopping"/);
+    expect(first.log()).toMatch(/"msg":"stopped"\}\n$/);
+    const stored = filesBelow(join(folder, "chunks"), ".parquet");
+    expect(stored.length).toBeGreaterThan(0);
+    for (const file of stored)
+      expect(file).toMatch(/tenant=fake\/date=\d{4}-\d\d-\d\d\/[^/]+\.parquet$/);
+
+    const second = await startServer(folder, wide);
+    expect(await readMetric(second.url, "loki_ingester_wal_recovered_entries_total")).toBe(0);
+    expect(await readMetric(second.url, "loki_ingester_memory_chunks")).toBe(0);
+    for (const app of ["a", "b"]) {
+      const found = await queryLines(second.url, `{app="${app}"}`);
+      expect(found).toEqual(lines.map((line) => `${app} ${line}`));
+    }
+    expect(await queryNumber(second.url, "sum(count_over_time({app=~`a|b`}[1h]))")).toBe(1000);
+    expect(await second.kill("SIGTERM")).toBe(0);
+  });
+
+  it("keeps the log when it must not flush, and the next start replays it", async () => {
+    const folder = makeFolder();
+    const flags = ["-ingester.flush-on-shutdown=false"];
+    const first = await startServer(folder, flags);
+    expect(await pushJson(first.url, { app: "a" }, [[nowNs(), "kept"]])).toBe(204);
+    expect(await first.kill("SIGTERM")).toBe(0);
+    expect(filesBelow(join(folder, "chunks"), ".parquet")).toEqual([]);
+    const second = await startServer(folder, flags);
+    expect(await readMetric(second.url, "loki_ingester_wal_recovered_entries_total")).toBe(1);
+    expect(await queryLines(second.url, '{app="a"}')).toEqual(["kept"]);
+    expect(await second.kill("SIGINT")).toBe(0);
+  });
+
+  it("under load loses nothing that was acknowledged, three times in a row", async () => {
+    const folder = makeFolder();
+    const acknowledged = new Set<string>();
+    let next = 0;
+    for (let round = 0; round < 3; round++) {
+      const server = await startServer(folder, wide);
+      let isStopping = false;
+      let acks = 0;
+      const statuses = new Set<number>();
+      const push = async (connection: number) => {
+        for (;;) {
+          const values = Array.from({ length: 20 }, (_, i) => {
+            return [nowNs(i), `round ${round} line ${next++}`] as const;
+          });
+          const labels = { app: "load", connection: `${connection}` };
+          const status = await pushJson(server.url, labels, values).catch(() => 0);
+          if (status === 0) return;
+          statuses.add(status);
+          if (status !== 204) continue;
+          for (const [, line] of values) acknowledged.add(line);
+          acks++;
+        }
+      };
+      const pushers = Promise.all([0, 1, 2, 3].map(push));
+      await waitFor(() => acks > 50);
+      isStopping = true;
+      expect(await server.kill("SIGTERM")).toBe(0);
+      await pushers;
+      expect(isStopping).toBe(true);
+      // What the process took it answered; nothing was refused on the way out.
+      expect([...statuses]).toEqual([204]);
+    }
+    const server = await startServer(folder, wide);
+    const found = await queryLines(server.url, '{app="load"}', { limit: "10000000" });
+    await server.kill("SIGTERM");
+    expect(new Set(found).size).toBe(found.length);
+    const there = new Set(found);
+    expect([...acknowledged].filter((line) => !there.has(line))).toEqual([]);
+    expect(acknowledged.size).toBeGreaterThan(3000);
+  });
+
+  it("waits for a request that runs, and takes no new ones", async () => {
+    const server = await startServer(makeFolder());
+    const body = JSON.stringify({
+      streams: [{ stream: { app: "slow" }, values: [[nowNs(), "in the middle"]] }],
+    });
+    const wire = await openWire(server.port);
+    await wire.send(
+      `POST /loki/api/v1/push HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 10)}`,
+    );
+    // The server has the request once it answers another one that came later.
+    await fetch(`${server.url}/ready`);
+    const ended = server.kill("SIGTERM");
+    await waitFor(
+      async () =>
+        !(await fetch(`${server.url}/ready`).then(
+          () => true,
+          () => false,
+        )),
+    );
+    await wire.send(body.slice(10));
+    expect(await wire.closed()).toMatch(/^HTTP\/1\.1 204 [\s\S]*connection: close/i);
+    expect(await ended).toBe(0);
+    const again = await startServer(server.folder);
+    expect(await queryLines(again.url, '{app="slow"}')).toEqual(["in the middle"]);
+    await again.kill("SIGTERM");
+  });
+
+  it("while it starts ends it with 0", async () => {
+    const folder = makeFolder();
+    const flags = ["-ingester.flush-on-shutdown=false", ...wide];
+    const first = await startServer(folder, flags);
+    const line = "x".repeat(1000);
+    const values = Array.from({ length: 2000 }, (_, i) => [nowNs(i), `${i} ${line}`] as const);
+    for (let i = 0; i < 10; i++) await pushJson(first.url, { app: "a", i: `${i}` }, values);
+    await first.kill("SIGKILL");
+    const wal = filesBelow(join(folder, "wal"), "");
+    const bytes = wal.reduce((sum, file) => sum + statSync(join(folder, "wal", file)).size, 0);
+    expect(bytes).toBeGreaterThan(1_000_000);
+
+    const { process: child, log } = spawnServer(folder, flags);
+    await waitFor(() => log().includes("starting skald"));
+    child.kill("SIGTERM");
+    const code = await new Promise((resolve) => child.once("exit", resolve));
+    expect(code).toBe(0);
+    expect(log()).not.toMatch(/"level":"error"/);
+    expect(readdirSync(join(folder, "wal")).length).toBeGreaterThan(0);
+
+    const last = await startServer(folder, flags);
+    expect(await queryNumber(last.url, 'sum(count_over_time({app="a"}[1h]))')).toBe(20_000);
+    await last.kill("SIGTERM");
+  });
+});
+
+describe("while the log is replayed", () => {
+  it("/ready says what is starting, pushes and queries get 503", async () => {
+    const folder = makeFolder();
+    const flags = ["-ingester.flush-on-shutdown=false", ...wide];
+    const first = await startServer(folder, flags);
+    const line = "y".repeat(1000);
+    const values = Array.from({ length: 4000 }, (_, i) => [nowNs(i), `${i} ${line}`] as const);
+    for (let i = 0; i < 20; i++) await pushJson(first.url, { app: "a", i: `${i}` }, values);
+    const { port } = first;
+    await first.kill("SIGKILL");
+
+    const { process: child, log } = spawnServer(folder, [
+      ...flags,
+      `-server.http-listen-port=${port}`,
+    ]);
+    const seen = new Map<string, number>();
+    await waitFor(async () => {
+      const ready = await fetch(`http://127.0.0.1:${port}/ready`).catch(() => undefined);
+      if (ready === undefined) return false;
+      const text = await ready.text();
+      seen.set(text, ready.status);
+      if (ready.status === 200) return true;
+      const [status, query] = await Promise.all([
+        pushJson(first.url, { app: "b" }, [[nowNs(), "early"]]),
+        fetch(`${first.url}/loki/api/v1/query_range?query={app="a"}`),
+      ]);
+      // It may have become ready in between.
+      expect([503, 204]).toContain(status);
+      expect([503, 200]).toContain(query.status);
+      return false;
+    });
+    expect(seen.get("ready\n")).toBe(200);
+    const early = [...seen].filter(([, status]) => status === 503).map(([text]) => text);
+    expect(early.length).toBeGreaterThan(0);
+    for (const text of early)
+      expect(text).toMatch(/^Some services are not Running:\n[\s\S]*Starting: 1\n/);
+    expect(log()).toMatch(/"msg":"replayed the write-ahead log"/);
+    child.kill("SIGTERM");
+    await new Promise((resolve) => child.once("exit", resolve));
+  });
+});
