@@ -1,6 +1,6 @@
 /**
  * Runs `work` over the items, at most `width` at a time, in their order. The first failure aborts the signal given
- * to the others and is what the promise rejects with.
+ * to the others and is what the promise rejects with, once they have ended; no further item is begun.
  */
 export async function runConcurrently<Item>(
   items: Iterable<Item>,
@@ -12,8 +12,10 @@ export async function runConcurrently<Item>(
   const both = AbortSignal.any([signal, stop.signal]);
   const iterator = items[Symbol.iterator]();
   const lane = async () => {
-    for (let next = iterator.next(); !next.done; next = iterator.next())
+    for (let next = iterator.next(); !next.done; next = iterator.next()) {
+      if (both.aborted) return;
       await work(next.value, both);
+    }
   };
   const lanes = Array.from({ length: width }, async () => {
     try {
@@ -27,9 +29,9 @@ export async function runConcurrently<Item>(
   const failures = results
     .filter((result) => result.status === "rejected")
     .map((result) => result.reason as unknown);
+  if (signal.aborted) throw signal.reason;
   if (failures.length === 0) return;
   // Those that were stopped because another failed say `cancelled`: the cause is the other one.
-  if (signal.aborted) throw signal.reason;
   throw failures.find((error) => !isCancelled(error)) ?? failures[0];
 }
 

@@ -1,0 +1,163 @@
+import { describe, expect, it } from "@jest/globals";
+import {
+  groupLogRows,
+  type LogPartial,
+  type LogPlan,
+  type LogResult,
+  mergeLogPartials,
+} from "@skald/logql";
+import { formatLabels } from "@skald/model";
+import fc from "fast-check";
+import { LogMerge } from "./log-merge.js";
+import { planOf } from "./querier.fixture.js";
+
+interface Row {
+  readonly time: number;
+  readonly sequence: number;
+  readonly row: number;
+  readonly app: string;
+  readonly line: string;
+}
+
+const noLabels = { names: [], values: [] };
+
+function planFor(limit: number, direction: LogPlan["direction"], intervalNs = 0n): LogPlan {
+  return planOf("{app=~`.+`}", { limit, direction, intervalNs }) as LogPlan;
+}
+
+/** What a scan of the rows would give. */
+function partialOf({ limit, direction }: LogPlan, rows: readonly Row[]): LogPartial {
+  const sign = direction === "backward" ? -1 : 1;
+  const best = [...rows]
+    .sort((a, b) => sign * (a.time - b.time || a.sequence - b.sequence || a.row - b.row))
+    .slice(0, limit);
+  const apps = [...new Set(rows.map(({ app }) => app))];
+  const offsets = [0];
+  for (const { line } of best) offsets.push((offsets.at(-1) as number) + line.length);
+  return {
+    rowCount: best.length,
+    timestamps: BigInt64Array.from(best, ({ time }) => BigInt(time)),
+    sequence: Float64Array.from(best, ({ sequence }) => sequence),
+    row: Uint32Array.from(best, ({ row }) => row),
+    labelSet: Uint32Array.from(best, ({ app }) => apps.indexOf(app)),
+    lines: {
+      bytes: Buffer.from(best.map(({ line }) => line).join("")),
+      offsets: Uint32Array.from(offsets),
+    },
+    labels: apps.map((app) => {
+      const labels = { names: ["app"], values: [app] };
+      return {
+        labels,
+        categories: { stream: labels, structuredMetadata: noLabels, parsed: noLabels },
+      };
+    }),
+    truncated: rows.length > limit,
+  };
+}
+
+function told(result: LogResult): string[] {
+  const texts = new Array<string>(result.rowCount);
+  const { bytes, offsets } = result.lines;
+  for (const { labels, rows } of groupLogRows(result, "all"))
+    for (const at of rows)
+      texts[at] =
+        `${result.timestamps[at]} ${formatLabels(labels)} ${Buffer.from(bytes.subarray(offsets[at], offsets[at + 1]))}`;
+  return texts;
+}
+
+const row = (time: number, sequence = 0, line = `line ${time}`): Row => ({
+  time,
+  sequence,
+  row: time,
+  app: "a",
+  line,
+});
+
+describe("LogMerge", () => {
+  it("has a bound once there are enough rows", () => {
+    const plan = planFor(3, "backward");
+    const merge = new LogMerge(plan, { maxBytes: 1e6 });
+    expect(merge.boundNs()).toBeUndefined();
+    merge.add(partialOf(plan, [row(10), row(20)]));
+    expect(merge.boundNs()).toBeUndefined();
+    merge.add(partialOf(plan, [row(5, 1), row(4, 1)]));
+    expect(merge.boundNs()).toBe(5n);
+    merge.add(partialOf(plan, [row(30, 2)]));
+    expect(merge.boundNs()).toBe(10n);
+    merge.add(partialOf(plan, [row(1, 3), row(2, 3)]));
+    expect(merge.boundNs()).toBe(10n);
+    expect(told(merge.result())).toEqual([
+      '30 {app="a"} line 30',
+      '20 {app="a"} line 20',
+      '10 {app="a"} line 10',
+    ]);
+  });
+
+  it("has no bound when rows are thinned by an interval afterwards", () => {
+    const plan = planFor(1, "forward", 5n);
+    const merge = new LogMerge(plan, { maxBytes: 1e6 });
+    merge.add(partialOf(planFor(10, "forward"), [row(1), row(2), row(9)]));
+    expect(merge.boundNs()).toBeUndefined();
+    expect(told(merge.result())).toEqual(['1 {app="a"} line 1']);
+  });
+
+  it("frees the rows that others push out", () => {
+    const plan = planFor(4, "forward");
+    const merge = new LogMerge(plan, { maxBytes: 1e6 });
+    const line = "x".repeat(1000);
+    for (let sequence = 50; sequence > 0; sequence--) {
+      const rows = [0, 1, 2, 3].map((i) => row(sequence * 10 + i, sequence, line));
+      merge.add(partialOf(plan, rows));
+      expect(merge.bytes).toBeLessThan(2 * 4 * 1100);
+    }
+    expect(merge.boundNs()).toBe(13n);
+  });
+
+  it("refuses lines that take too much memory together", () => {
+    const plan = planFor(100, "forward");
+    const merge = new LogMerge(plan, { maxBytes: 3500 });
+    const line = "x".repeat(1000);
+    for (const time of [1, 2, 3]) merge.add(partialOf(plan, [row(time, time, line)]));
+    expect(() => merge.add(partialOf(plan, [row(4, 4, line)]))).toThrow(
+      "the lines of the answer take more than 3.4 KiB; lower the parameter limit or narrow the query",
+    );
+  });
+
+  it("agrees with sorting all rows, in whatever order partials come", () => {
+    const anyRow = fc.record({
+      time: fc.integer({ min: 0, max: 8 }),
+      app: fc.constantFrom("a", "b"),
+      line: fc.constantFrom("", "x", "yy"),
+    });
+    const partials = fc.array(fc.array(anyRow, { maxLength: 8 }), { maxLength: 8 });
+    const params = fc.record({
+      limit: fc.integer({ min: 1, max: 20 }),
+      direction: fc.constantFrom("forward" as const, "backward" as const),
+      intervalNs: fc.constantFrom(0n, 0n, 2n),
+    });
+    fc.assert(
+      fc.property(
+        partials,
+        params,
+        fc.array(fc.nat()),
+        (lists, { limit, direction, intervalNs }, shuffle) => {
+          const plan = planFor(limit, direction, intervalNs);
+          // Interleaved sequences, as blocks of one source in several tasks have them.
+          const all = lists.map((rows, i) =>
+            partialOf(
+              intervalNs > 0n ? planFor(1000, direction) : plan,
+              rows.map((one, at) => ({ ...one, sequence: i + 100 * (at % 2), row: at })),
+            ),
+          );
+          const order = all
+            .map((partial, i) => ({ partial, key: shuffle[i] ?? i }))
+            .sort((a, b) => a.key - b.key);
+          const merge = new LogMerge(plan, { maxBytes: 1e9 });
+          for (const { partial } of order) merge.add(partial);
+          expect(told(merge.result())).toEqual(told(mergeLogPartials(plan, all)));
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});

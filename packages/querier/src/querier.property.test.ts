@@ -1,0 +1,140 @@
+import { afterAll, describe, expect, it } from "@jest/globals";
+import type { SourceRef } from "@skald/model";
+import { makeDirectory, makeHead, makeSegment, row, type SourceRow } from "@skald/storage/fixture";
+import fc from "fast-check";
+import { LocalScanner, never, noLimits, plain, planOf, querierOf } from "./querier.fixture.js";
+
+const directory = makeDirectory();
+afterAll(directory.remove);
+
+const ms = 1_000_000;
+const dayMs = 86_400_000;
+let made = 0;
+
+interface Placed {
+  readonly tenant: string;
+  readonly day: number;
+  readonly row: SourceRow;
+  /** Places that have the row: one, or several as after a retry. */
+  readonly places: readonly number[];
+}
+
+const placed: fc.Arbitrary<Placed> = fc
+  .record({
+    tenant: fc.constantFrom("t", "u"),
+    day: fc.integer({ min: 0, max: 1 }),
+    app: fc.constantFrom("a", "b", "c"),
+    time: fc.integer({ min: 0, max: 12 }),
+    line: fc.constantFrom("", "x=1", "x=22 hit", "hit"),
+    trace: fc.constantFrom("", "1", "2"),
+    places: fc.uniqueArray(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 3 }),
+  })
+  .map(({ tenant, day, app, time, line, trace, places }) => ({
+    tenant,
+    day,
+    row: row(app, (day * dayMs + time) * ms, line, { trace }),
+    places,
+  }));
+
+const query = fc.constantFrom(
+  "{app=~`.+`}",
+  "{app=~`a|b`} |= `hit`",
+  "{app=`a`} | trace=`1`",
+  "{app=~`.+`,__tenant_id__=`u`}",
+  "{app=~`.+`,__tenant_id__!=`t`} | logfmt | x > 3",
+  "count_over_time({app=~`.+`}[1d])",
+  "sum by (app) (count_over_time({app=~`.+`}[5ms]))",
+  "sum by (__tenant_id__) (bytes_over_time({app=~`a|b`}[3d]))",
+  "sum by (trace) (rate({app=~`.+`} |= `hit` [1d]))",
+  "max by (app) (max_over_time({app=~`.+`} | logfmt | unwrap x [2d]))",
+  "quantile_over_time(0.5, {app=~`.+`} | logfmt | __error__=`` | unwrap x [2d]) by (app)",
+  "sum(count_over_time({app=~`.+`,__tenant_id__=~`t|u`} |= `x` [2d])) / sum(count_over_time({app=~`.+`}[2d]))",
+);
+const params = fc.record({
+  from: fc.constantFrom(0, 3 * ms, dayMs * ms),
+  to: fc.constantFrom(8 * ms, dayMs * ms + 7 * ms, 2 * dayMs * ms),
+  limit: fc.constantFrom(1, 3, 10, 1000),
+  direction: fc.constantFrom("forward" as const, "backward" as const),
+});
+
+/** What a row is told apart by: sources must not give it twice. */
+function keyOf({ tenant, row: { labels, ns, line, metadata } }: Placed): string {
+  return JSON.stringify([tenant, labels, String(ns), line, metadata]);
+}
+
+/** Every second place is a head; those of even tens are at the ingester. */
+function sourcesOf(rows: readonly Placed[], placeOf: (row: Placed) => readonly number[]) {
+  const groups = new Map<string, SourceRow[]>();
+  for (const one of rows) {
+    for (const place of placeOf(one)) {
+      const key = `${one.tenant} ${one.day} ${place}`;
+      groups.set(key, [...(groups.get(key) ?? []), one.row]);
+    }
+  }
+  const ingester: SourceRef[] = [];
+  const store: SourceRef[] = [];
+  for (const [key, group] of groups) {
+    const [tenant = "", , place = ""] = key.split(" ");
+    const options = { id: `${made++}`, tenant, rowsPerBlock: 4 };
+    if (place === "3") ingester.push(makeHead(distinct(group), options));
+    else (place === "2" ? ingester : store).push(makeSegment(directory.path, group, options));
+  }
+  return { ingester, store };
+}
+
+/** A head holds each row once, as the ingester sees to. */
+function distinct(rows: readonly SourceRow[]): SourceRow[] {
+  const text = ({ labels, ns, line, metadata }: SourceRow) =>
+    JSON.stringify([labels, String(ns), line, metadata]);
+  return [...new Map(rows.map((one) => [text(one), one])).values()];
+}
+
+async function ask(
+  sources: ReturnType<typeof sourcesOf>,
+  text: string,
+  asked: object,
+  tenants: readonly string[],
+) {
+  const scans = new LocalScanner(2);
+  try {
+    const plan = planOf(text, asked);
+    return plain(await querierOf(scans, sources).query({ tenants, plan, limits: noLimits }, never));
+  } finally {
+    scans.close();
+  }
+}
+
+describe("Querier", () => {
+  it("gives the same answer however rows are spread over sources", async () => {
+    const rows = fc.array(placed, { maxLength: 40, size: "max" });
+    const tenants = fc.constantFrom(["t"], ["t", "u"]);
+    await fc.assert(
+      fc.asyncProperty(rows, query, params, tenants, async (all, text, asked, who) => {
+        const unique = [...new Map(all.map((one) => [keyOf(one), one])).values()];
+        const many = sourcesOf(all, ({ places }) => places);
+        const got = await ask(many, text, asked, who);
+        const want = await ask(
+          sourcesOf(unique, () => [0]),
+          text,
+          asked,
+          who,
+        );
+        if (typeof want !== "object" || !text.startsWith("{")) return expect(got).toEqual(want);
+        const everything = await ask(many, text, { ...asked, limit: 100_000 }, who);
+        expectRows(got as string[], want as string[], everything as string[]);
+      }),
+      { numRuns: 120 },
+    );
+  });
+});
+
+/** The same times; rows of equal time may come in another order, and the limit may cut them elsewhere. */
+function expectRows(got: string[], want: string[], everything: string[]): void {
+  const times = (rows: string[]) => rows.map((text) => text.split(" ")[0]);
+  expect(times(got)).toEqual(times(want));
+  const last = times(want).at(-1);
+  const certain = (rows: string[]) => rows.filter((text) => text.split(" ")[0] !== last).sort();
+  expect(certain(got)).toEqual(certain(want));
+  expect(new Set(everything).size).toBeGreaterThanOrEqual(new Set(got).size);
+  for (const text of got) expect(everything).toContain(text);
+}

@@ -1,0 +1,283 @@
+import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { notFound, type SegmentRef } from "@skald/model";
+import { makeDirectory, makeHead, makeSegment, row, type SourceRow } from "@skald/storage/fixture";
+import { LocalScanner, never, noLimits, plain, planOf, querierOf } from "./querier.fixture.js";
+import type { Querier, QueryRequest } from "./querier.js";
+
+const directory = makeDirectory();
+const scanners: LocalScanner[] = [];
+afterAll(() => {
+  for (const scanner of scanners) scanner.close();
+  directory.remove();
+});
+
+const ms = 1_000_000;
+/** Ten rows of a stream from a time (ms) on, one each ms. */
+const tenRows = (app: string, from: number): SourceRow[] =>
+  Array.from({ length: 10 }, (_, i) => row(app, (from + i) * ms, `${app}${from + i}`));
+const mib = 1024 * 1024;
+const segments = [0, 10, 20, 30, 40, 50].map((from) =>
+  makeSegment(directory.path, tenRows("a", from), { id: `s${from}` }),
+) as [SegmentRef, ...SegmentRef[]];
+/** The same, as if each were a task of its own. */
+const large = segments.map((ref) => ({ ...ref, sizeBytes: 3 * mib }));
+
+let scans: LocalScanner;
+beforeEach(() => {
+  scans = new LocalScanner();
+  scanners.push(scans);
+});
+
+function request(query: string, more: Partial<QueryRequest> = {}, params = {}): QueryRequest {
+  return { tenants: ["t"], limits: noLimits, plan: planOf(query, params), ...more };
+}
+const lines = (querier: Querier, query: string, params = {}) =>
+  querier
+    .query(request(query, {}, params), never)
+    .then((answer) => (plain(answer) as string[]).map((text) => text.split(" ").at(-1)));
+
+describe("log queries", () => {
+  it("read only as many sources as they need, the best first", async () => {
+    const querier = querierOf(scans, { store: large });
+    expect(await lines(querier, "{app=`a`}", { limit: 3 })).toEqual(["a0", "a1", "a2"]);
+    expect(scans.jobs).toEqual(["scan_log s0"]);
+    scans.jobs.length = 0;
+    const params = { limit: 11, direction: "backward" };
+    expect(await lines(querier, "{app=`a`}", params)).toHaveLength(11);
+    // One source has ten rows: the second wave is two wide.
+    expect(scans.jobs).toEqual(["scan_log s50", "scan_log s40", "scan_log s30"]);
+  });
+
+  it("begin with a source for each thread when a filter may drop rows", async () => {
+    const querier = querierOf(scans, { store: large });
+    expect(await lines(querier, "{app=`a`} |= `a5`", { limit: 2 })).toEqual(["a5", "a50"]);
+    expect(scans.jobs.slice(0, 2)).toEqual(["scan_log s0", "scan_log s10"]);
+    expect(scans.jobs).toHaveLength(6);
+  });
+
+  it("use a segment once that the ingester and the store have", async () => {
+    const querier = querierOf(scans, { ingester: segments, store: segments });
+    const { stats } = await querier.query(request("{app=`a`}"), never);
+    expect([stats.ingester.sources, stats.store.sources]).toEqual([6, 0]);
+    expect(stats.entriesReturned).toBe(60);
+  });
+
+  it("use a row once that several sources have", async () => {
+    const again = makeSegment(directory.path, tenRows("a", 5), { id: "again" });
+    const head = makeHead(tenRows("a", 8), { id: "head" });
+    const querier = querierOf(scans, { ingester: [head], store: [...segments.slice(0, 1), again] });
+    const { stats } = await querier.query(request("{app=`a`}"), never);
+    expect(stats.entriesReturned).toBe(18);
+    expect([stats.ingester.duplicates, stats.store.duplicates]).toEqual([7, 5]);
+    expect(scans.jobs.filter((job) => job.startsWith("dup"))).toEqual([
+      "duplicates again,s0",
+      "duplicates head,s0,again",
+    ]);
+  });
+
+  it("do not look for duplicates in sources that they never read", async () => {
+    const overlapping = makeSegment(directory.path, tenRows("b", 55), { id: "b55" });
+    const querier = querierOf(scans, { store: [...large, overlapping] });
+    await lines(querier, "{app=`a`}", { limit: 3 });
+    expect(scans.jobs).toEqual(["scan_log s0"]);
+  });
+
+  it("are empty without sources or time", async () => {
+    expect(await lines(querierOf(scans, {}), "{app=`a`}")).toEqual([]);
+    expect(
+      await lines(querierOf(scans, { store: segments }), "{app=`a`}", { from: 5, to: 5 }),
+    ).toEqual([]);
+    expect(scans.jobs).toEqual([]);
+  });
+});
+
+describe("metric queries", () => {
+  it("scan every source, and list those of one selector and range once", async () => {
+    const again = makeSegment(directory.path, tenRows("a", 55), { id: "a55" });
+    const querier = querierOf(scans, { store: [...segments, again] });
+    const query =
+      "sum(count_over_time({app=`a`} |= `a` [2s])) / sum(count_over_time({app=`a`}[2s]))";
+    expect(plain(await querier.query(request(query), never))).toEqual(["{} 1"]);
+    expect(scans.jobs).toEqual([
+      "duplicates a55,s50",
+      "scan_metric s0,s10,s20,s30,s40,s50,a55",
+      "scan_metric s0,s10,s20,s30,s40,s50,a55",
+    ]);
+  });
+
+  it("report what was read", async () => {
+    const querier = querierOf(scans, {
+      ingester: [makeHead(tenRows("b", 0), { id: "h" })],
+      store: segments,
+    });
+    const { stats } = await querier.query(
+      request("sum(count_over_time({app=~`.+`} |= `1` [2s]))"),
+      never,
+    );
+    expect(stats.store).toMatchObject({ sources: 6, sourcesScanned: 6, decompressedLines: 60 });
+    expect(stats.ingester).toMatchObject({
+      sources: 1,
+      sourcesScanned: 1,
+      headLines: 10,
+      headBytes: 20,
+    });
+    expect(stats).toMatchObject({ streams: 1, shards: 2, entriesReturned: 0 });
+  });
+});
+
+describe("several tenants", () => {
+  const other = makeSegment(directory.path, tenRows("a", 0), { id: "other", tenant: "u" });
+  const tenants = ["t", "u"];
+
+  it("are told apart by a label, and chosen by it", async () => {
+    const querier = querierOf(scans, { store: [segments[0], other] });
+    const query = "sum by (__tenant_id__) (count_over_time({app=`a`}[2s]))";
+    expect(plain(await querier.query(request(query, { tenants }), never))).toEqual([
+      '{__tenant_id__="t"} 10',
+      '{__tenant_id__="u"} 10',
+    ]);
+    const one = request("{app=`a`,__tenant_id__=`u`}", { tenants }, { limit: 1 });
+    expect(plain(await querier.query(one, never))).toEqual(['0 {__tenant_id__="u", app="a"} a0']);
+  });
+
+  it("order rows of equal time by tenant", async () => {
+    const querier = querierOf(scans, { store: [other, segments[0]] });
+    const answer = await querier.query(request("{app=`a`}", { tenants }, { limit: 4 }), never);
+    expect(plain(answer)).toEqual([
+      '0 {__tenant_id__="t", app="a"} a0',
+      '0 {__tenant_id__="u", app="a"} a0',
+      '1000000 {__tenant_id__="t", app="a"} a1',
+      '1000000 {__tenant_id__="u", app="a"} a1',
+    ]);
+  });
+});
+
+describe("limits", () => {
+  const filtered = "sum(count_over_time({app=`a`} |= `a` [2s]))";
+  const reading = (maxBytesRead: number) => ({ limits: { ...noLimits, maxBytesRead } });
+
+  it("refuse a query from headers, before anything is read", async () => {
+    // Sixty lines of two or three bytes.
+    const querier = querierOf(scans, { store: segments });
+    await expect(querier.query(request(filtered, reading(100)), never)).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringMatching(
+        /^the query would read too many bytes \(query: 170 B, limit: 100 B\)/,
+      ),
+    });
+    expect(scans.jobs).toEqual(["measure s0,s10,s20,s30,s40,s50"]);
+    await querier.query(request(filtered, reading(170)), never);
+    await querier.query(request("sum(count_over_time({app=`a`}[2s]))", reading(1)), never);
+  });
+
+  it("count the leaves of a query together", async () => {
+    const querier = querierOf(scans, { store: segments });
+    const both = `${filtered} / ${filtered.replace("`a` [", "`1` [")}`;
+    await expect(querier.query(request(both, reading(300)), never)).rejects.toThrow("query: 340 B");
+  });
+
+  it("let a query read as far as its limit parameter goes, and no further", async () => {
+    const querier = querierOf(scans, { store: large });
+    await querier.query(request("{app=`a`}", reading(50), { limit: 5 }), never);
+    expect(scans.jobs).toEqual(["scan_log s0"]);
+    await expect(querier.query(request("{app=`a`}", reading(50)), never)).rejects.toThrow(
+      "the query would read too many bytes",
+    );
+    expect(scans.jobs.length).toBeLessThan(6);
+  });
+
+  it("bound the lines of an answer", async () => {
+    const limits = { ...noLimits, maxResultBytes: 1000 };
+    const querier = querierOf(scans, { store: segments });
+    await expect(querier.query(request("{app=`a`}", { limits }), never)).rejects.toThrow(
+      "lower the parameter limit",
+    );
+    const { stats } = await querier.query(request("{app=`a`}", { limits }, { limit: 10 }), never);
+    expect(stats.entriesReturned).toBe(10);
+  });
+});
+
+describe("cancellation", () => {
+  const overlapping = makeSegment(directory.path, tenRows("b", 0), { id: "b0" });
+  const reason = new Error("the client has gone");
+
+  it.each([
+    ["measure", "sum(count_over_time({app=`a`} |= `a` [2s]))"],
+    ["duplicates", "sum(count_over_time({app=`a`}[2s]))"],
+    [
+      "scan_metric",
+      "sum(count_over_time({app=`a`}[2s])) / sum(count_over_time({app=`a`} |= `a` [2s]))",
+    ],
+    ["scan_log", "{app=`a`} |= `a`"],
+  ])("in %s ends the query: nothing more is begun", async (name, query) => {
+    const stop = new AbortController();
+    const querier = querierOf(scans, { store: [...segments, overlapping] });
+    scans.onJob = (job) => {
+      if (job === name) stop.abort(reason);
+    };
+    const limits = { ...noLimits, maxBytesRead: name === "measure" ? 1e6 : 0 };
+    await expect(querier.query(request(query, { limits }), stop.signal)).rejects.toBe(reason);
+    const begun = scans.jobs.length;
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    expect(scans.jobs).toHaveLength(begun);
+    expect(scans.jobs.filter((job) => job.startsWith(name)).length).toBeLessThanOrEqual(
+      scans.width * 2,
+    );
+  });
+
+  it("ends a query that is being planned, and one that is not begun", async () => {
+    const stop = new AbortController();
+    const querier = querierOf(scans, { store: segments });
+    const planned = querier.query(request("{app=`a`}"), stop.signal);
+    stop.abort(reason);
+    await expect(planned).rejects.toBe(reason);
+    await expect(querier.query(request("{app=`a`}"), stop.signal)).rejects.toBe(reason);
+    expect(scans.jobs).toEqual([]);
+  });
+
+  it("ends a look-up of streams", async () => {
+    const stop = new AbortController();
+    scans.onJob = () => stop.abort(reason);
+    const all = { tenants: ["t"], selectors: [], fromNs: 0n, toNs: 2n ** 62n };
+    await expect(querierOf(scans, { store: segments }).streams(all, stop.signal)).rejects.toBe(
+      reason,
+    );
+  });
+});
+
+describe("a segment that is gone when it is opened", () => {
+  it("is looked for again", async () => {
+    const querier = querierOf(scans, { store: segments });
+    let failures = 1;
+    scans.onJob = () => {
+      if (failures-- > 0) throw notFound("segment file is gone");
+    };
+    expect(await lines(querier, "{app=`a`}", { limit: 1 })).toEqual(["a0"]);
+  });
+
+  it("makes the query fail as one to be tried again", async () => {
+    scans.onJob = () => {
+      throw notFound("segment file is gone");
+    };
+    const querier = querierOf(scans, { store: segments });
+    const failure = { code: "unavailable", message: expect.stringContaining("try again") };
+    await expect(querier.query(request("{app=`a`}"), never)).rejects.toMatchObject(failure);
+    const all = { tenants: ["t"], selectors: [], fromNs: 0n, toNs: 2n ** 62n };
+    await expect(querier.streams(all, never)).rejects.toMatchObject(failure);
+  });
+});
+
+describe("streams", () => {
+  it("are found in all sources of each tenant", async () => {
+    const head = makeHead([...tenRows("b", 0), ...tenRows("a", 3)], { id: "h" });
+    const other = makeSegment(directory.path, tenRows("c", 0), { id: "c", tenant: "u" });
+    const querier = querierOf(scans, { ingester: [head], store: [...segments, other] });
+    const all = { tenants: ["t", "u", "v"], selectors: [], fromNs: 0n, toNs: 2n ** 62n };
+    const found = await querier.streams(all, never);
+    expect(found.map(({ tenant, texts }) => [tenant, ...[...texts].sort()])).toEqual([
+      ["t", '{app="a"}', '{app="b"}'],
+      ["u", '{app="c"}'],
+      ["v"],
+    ]);
+  });
+});
