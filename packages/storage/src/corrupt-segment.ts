@@ -6,11 +6,11 @@ interface CorruptSegment {
 }
 
 /** The error of a segment that is not what was written; it names the file or key, also to `corruptSegmentOf`. */
-export function corruptSegment(name: string, cause: SkaldError): SkaldError {
+export function corruptSegment(name: string, reason: SkaldError): SkaldError {
   const detail: CorruptSegment = { kind: "corrupt_segment", name };
-  if (cause.message.includes(name)) return new SkaldError("internal", cause.message, { detail });
-  const text = `segment ${name} cannot be read: ${cause.message}`;
-  return new SkaldError("internal", text, { cause, detail });
+  const { message } = reason;
+  const text = message.includes(name) ? message : `segment ${name} cannot be read: ${message}`;
+  return new SkaldError("internal", text, { detail });
 }
 
 /** The file or key of the segment whose damage an error tells of; undefined for any other error. */

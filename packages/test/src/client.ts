@@ -90,8 +90,12 @@ export function nowNs(plus = 0): string {
 }
 
 /** The single value of an instant query that gives one sample or none. */
-export async function queryNumber(url: string, query: string): Promise<number> {
-  const answer = await getJson<QueryAnswer>(url, "/loki/api/v1/query", { query });
+export async function queryNumber(
+  url: string,
+  query: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<number> {
+  const answer = await getJson<QueryAnswer>(url, "/loki/api/v1/query", { query }, headers);
   const result = answer.data.result as readonly { value: [number, string] }[];
   return Number(result[0]?.value[1] ?? 0);
 }

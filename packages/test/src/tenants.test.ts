@@ -1,0 +1,242 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { getJson, nowNs, pushJson, queryLines, queryStreams } from "./client.js";
+import { makeFolder, removeFolders, startServer, type TestServer } from "./server.js";
+
+let server: TestServer;
+const flags = [
+  "-auth.enabled=true",
+  "-querier.multi-tenant-queries-enabled=true",
+  "-store.max-query-length=0s",
+];
+
+/** Each differs from another by little: in case, by a prefix, by what a careless escape would merge. */
+const tenants = [
+  "a",
+  "A",
+  "aa",
+  "a.b",
+  "a-b",
+  "a_b",
+  "a'(b)*!",
+  "..a",
+  "b".repeat(151),
+  "b".repeat(200),
+  "b".repeat(201),
+  "b".repeat(768),
+];
+const short = (tenant: string) => (tenant.length > 20 ? `${tenant[0]} * ${tenant.length}` : tenant);
+
+beforeAll(async () => {
+  server = await startServer(makeFolder(), flags);
+  for (const tenant of tenants) {
+    const labels = {
+      app: "shared",
+      owner: short(tenant),
+      [`only_${tenants.indexOf(tenant)}`]: "x",
+    };
+    const values = [[nowNs(), `secret of ${short(tenant)}`]] as const;
+    expect(await pushJson(server.url, labels, values, as(tenant))).toBe(204);
+  }
+});
+
+afterAll(async () => {
+  await server.kill("SIGTERM");
+  await removeFolders();
+});
+
+function as(tenant: string): Record<string, string> {
+  return { "x-scope-orgid": tenant };
+}
+
+async function status(path: string, headers: Record<string, string>, init: RequestInit = {}) {
+  const response = await fetch(server.url + path, { ...init, headers });
+  return { status: response.status, text: await response.text() };
+}
+
+/** Everything that a tenant can see of lines, streams and labels. */
+async function expectOwnDataOnly(tenant: string): Promise<void> {
+  const own = `secret of ${short(tenant)}`;
+  const headers = as(tenant);
+  // The store is listed by days up to forty, and by tenant beyond.
+  const days = { start: `${BigInt(nowNs()) - 60n * 86_400_000_000_000n}` };
+  for (const query of ['{app="shared"}', '{app=~".+"}', '{app!="", owner=~".*"}']) {
+    expect(await queryLines(server.url, query, {}, headers)).toEqual([own]);
+    expect(await queryLines(server.url, query, days, headers)).toEqual([own]);
+  }
+  const owners = { data: [short(tenant)] };
+  const api = "/loki/api/v1";
+  expect(await getJson(server.url, `${api}/label/owner/values`, {}, headers)).toMatchObject(owners);
+  expect(await getJson(server.url, "/api/prom/label/owner/values", {}, headers)).toMatchObject(
+    owners,
+  );
+  const names = await getJson<{ data: string[] }>(server.url, `${api}/labels`, {}, headers);
+  expect(names.data).toEqual(
+    ["app", `only_${tenants.indexOf(tenant)}`, "owner", "service_name"].sort(),
+  );
+  const series = await getJson<{ data: { owner: string }[] }>(
+    server.url,
+    `${api}/series`,
+    { "match[]": '{app=~".+"}' },
+    headers,
+  );
+  expect(series.data.map(({ owner }) => owner)).toEqual([short(tenant)]);
+  const count = await getJson<{ data: { result: { metric: object; value: [number, string] }[] } }>(
+    server.url,
+    `${api}/query`,
+    { query: 'sum by (owner) (count_over_time({app="shared"}[1h]))' },
+    headers,
+  );
+  expect(count.data.result.map(({ metric, value }) => [metric, value[1]])).toEqual([
+    [{ owner: short(tenant) }, "1"],
+  ]);
+}
+
+describe("a tenant", () => {
+  it.each(tenants.map((tenant) => [short(tenant), tenant]))(
+    "sees only its own data in memory: %s",
+    (_name, tenant) => expectOwnDataOnly(tenant),
+  );
+
+  it("may carry metadata behind its name", async () => {
+    const found = await queryLines(server.url, '{app="shared"}', {}, as("a:source=x/y"));
+    expect(found).toEqual(["secret of a"]);
+  });
+
+  it("that never pushed sees nothing", async () => {
+    expect(await queryLines(server.url, '{app=~".+"}', {}, as("nobody"))).toEqual([]);
+    const names = await getJson<{ data?: string[] }>(
+      server.url,
+      "/loki/api/v1/labels",
+      {},
+      as("nobody"),
+    );
+    expect(names.data ?? []).toEqual([]);
+  });
+
+  it("cannot be chosen by a label or a parameter", async () => {
+    const query = '{app="shared", __tenant_id__="A"}';
+    expect(await queryLines(server.url, query, {}, as("a"))).toEqual([]);
+    const found = await queryLines(
+      server.url,
+      '{app="shared"}',
+      { "X-Scope-OrgID": "A", tenant: "A" },
+      as("a"),
+    );
+    expect(found).toEqual(["secret of a"]);
+  });
+});
+
+describe("several tenants", () => {
+  it("are queried together, each named", async () => {
+    const streams = await queryStreams(server.url, '{app="shared"}', {}, as("aa|a"));
+    const found = streams
+      .map(({ stream, values }) => [stream.__tenant_id__, values[0]?.[1]])
+      .sort();
+    expect(found).toEqual([
+      ["a", "secret of a"],
+      ["aa", "secret of aa"],
+    ]);
+  });
+
+  it("can be told apart by their label", async () => {
+    const query = '{app="shared", __tenant_id__=~"a."}';
+    expect(await queryLines(server.url, query, {}, as("aa|a|A"))).toEqual(["secret of aa"]);
+  });
+
+  it("cannot push", async () => {
+    const body = JSON.stringify({ streams: [{ stream: { app: "x" }, values: [[nowNs(), "x"]] }] });
+    const init = { method: "POST", body };
+    const headers = { "content-type": "application/json", ...as("a|aa") };
+    expect(await status("/loki/api/v1/push", headers, init)).toEqual({
+      status: 400,
+      text: "multiple org IDs present\n",
+    });
+    expect((await status("/loki/api/v1/push", { ...headers, ...as("z|z") }, init)).status).toBe(
+      204,
+    );
+    expect(await queryLines(server.url, '{app="x"}', {}, as("aa"))).toEqual([]);
+  });
+});
+
+describe("a bad tenant header", () => {
+  const paths = [
+    "/loki/api/v1/query_range?query={app=%22shared%22}",
+    "/loki/api/v1/query?query=count_over_time({app=%22shared%22}[1h])",
+    "/loki/api/v1/labels",
+    "/loki/api/v1/label/owner/values",
+    "/loki/api/v1/series?match[]={app=%22shared%22}",
+    "/api/prom/label",
+  ];
+
+  it.each([
+    ["none", {}, 401, /^no org id\n$/],
+    ["an empty one", as(""), 401, /^no org id\n$/],
+    ["an empty one of several", as("a||aa"), 401, /^no org id\n$/],
+    ["a path", as("../a"), 400, /unsupported character '\/'/],
+    ["the directory above", as(".."), 400, /^tenant ID is '\.' or '\.\.'/],
+    ["a space", as("a b"), 400, /unsupported character ' '/],
+    ["two names with a comma", as("a,A"), 400, /unsupported character ','/],
+    ["too long a one", as("b".repeat(769)), 400, /^tenant ID is too long: max 768/],
+    ["a hundred thousand", as("b|".repeat(100_000)), 401, /^no org id/],
+    ["too many", as(Array.from({ length: 2000 }, (_, i) => `t${i}`).join("|")), 400, /^more than/],
+  ])("%s is refused everywhere", async (_name, headers, code, text) => {
+    for (const path of paths) {
+      const answer = await status(path, headers);
+      expect([path, answer.status]).toEqual([path, code]);
+      expect(answer.text).toMatch(text);
+      expect(answer.text).not.toContain("secret");
+    }
+    const push = await status(
+      "/loki/api/v1/push",
+      { "content-type": "application/json", ...headers },
+      { method: "POST", body: '{"streams":[]}' },
+    );
+    expect(push.status).toBe(code);
+    expect(push.text).toMatch(text);
+    expect(push.text).toMatch(/\n$/);
+  });
+
+  it("does no harm where no tenant is needed", async () => {
+    for (const path of ["/ready", "/metrics", "/services", "/config", "/log_level"])
+      expect((await status(path, as("../a"))).status).toBe(200);
+  });
+});
+
+describe("after everything went to the store and the local disk was lost", () => {
+  beforeAll(async () => {
+    expect(await server.kill("SIGTERM")).toBe(0);
+    for (const name of ["ingester", "wal"]) rmSync(join(server.folder, name), { recursive: true });
+    server = await startServer(server.folder, flags);
+  });
+
+  it.each(tenants.map((tenant) => [short(tenant), tenant]))(
+    "a tenant sees only its own data: %s",
+    (_name, tenant) => expectOwnDataOnly(tenant),
+  );
+});
+
+describe("without multi-tenant queries", () => {
+  it("a query of several is refused, of one named twice it is not", async () => {
+    const other = await startServer(makeFolder(), ["-auth.enabled=true"]);
+    const ask = async (tenant: string) => {
+      const path = "/loki/api/v1/query_range?query={app=%22x%22}";
+      const response = await fetch(other.url + path, { headers: as(tenant) });
+      return [response.status, await response.text()];
+    };
+    expect(await ask("a|b")).toEqual([400, "multiple org IDs present"]);
+    expect((await ask("a|a"))[0]).toBe(200);
+    await other.kill("SIGTERM");
+  });
+});
+
+describe("without authentication", () => {
+  it("everybody is one tenant, whatever the header says", async () => {
+    const other = await startServer(makeFolder());
+    expect(await pushJson(other.url, { app: "x" }, [[nowNs(), "one"]], as("a"))).toBe(204);
+    expect(await pushJson(other.url, { app: "x" }, [[nowNs(1), "two"]], as("a|b"))).toBe(204);
+    expect(await queryLines(other.url, '{app="x"}', {}, as("../c"))).toEqual(["one", "two"]);
+    await other.kill("SIGTERM");
+  });
+});
