@@ -7,14 +7,18 @@ import type { PlannedSource } from "./sources.js";
 import { cutTasks, type QueryTask } from "./tasks.js";
 
 /** The tasks of a log query, those with the best times first. */
-export function logTasks(plan: LogPlan, sources: readonly PlannedSource[]): QueryTask[] {
+export function logTasks(
+  plan: LogPlan,
+  sources: readonly PlannedSource[],
+  threads: number,
+): QueryTask[] {
   const best = bestTime(plan);
   const backward = plan.direction === "backward";
   const sorted = [...sources].sort((a, b) =>
     best(a) === best(b) ? 0 : best(a) < best(b) === backward ? 1 : -1,
   );
   // A source that is read only as far as to the limit is little work, and its parts would each find all the rows.
-  return cutTasks(sorted, { split: !keepsEveryRow(plan) });
+  return cutTasks(sorted, { split: !keepsEveryRow(plan), threads });
 }
 
 /** The rows of a log plan lie in this span. */

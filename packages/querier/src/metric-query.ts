@@ -3,6 +3,7 @@ import type { TimeSpan } from "@skald/storage";
 import { runConcurrently } from "./concurrent.js";
 import { MetricMerge } from "./metric-merge.js";
 import type { QueryRun } from "./query-run.js";
+import type { PlannedSource } from "./sources.js";
 import { cutTasks, type QueryTask } from "./tasks.js";
 
 /** The rows of a leaf lie in this span. */
@@ -11,8 +12,9 @@ export function spanOfLeaf(leaf: LeafPlan): TimeSpan {
 }
 
 /** The tasks of a leaf, in order of arrival. */
-export const leafTasks = (sources: Parameters<typeof cutTasks>[0]): QueryTask[] =>
-  cutTasks(sources, { split: true });
+export function leafTasks(sources: readonly PlannedSource[], threads: number): QueryTask[] {
+  return cutTasks(sources, { split: true, threads });
+}
 
 /** Scans the tasks of a leaf, and merges what they give in their order. */
 export async function runLeaf(

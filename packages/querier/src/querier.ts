@@ -121,7 +121,7 @@ export class Querier {
     run.see(sources);
     const log = { ...plan.log, matchers: selectors[0]?.matchers ?? plan.log.matchers };
     const own = { ...plan, log };
-    const tasks = logTasks(own, sources);
+    const tasks = logTasks(own, sources, this.#scans.width);
     // A query without a filter reads as far as its limit goes, which headers do not show.
     if (!keepsEveryRow(own)) await refuseLarge([{ plan: own, tasks }], run, signal);
     return runLogQuery(own, tasks, run, signal);
@@ -144,7 +144,7 @@ export class Querier {
       listed.set(key, sources);
       run.see(sources);
       const matchers = selectors[0]?.matchers ?? leaf.matchers;
-      leaves.push({ plan: { ...leaf, matchers }, tasks: leafTasks(sources) });
+      leaves.push({ plan: { ...leaf, matchers }, tasks: leafTasks(sources, this.#scans.width) });
     }
     await refuseLarge(leaves, run, signal);
     const results = new Map<number, SeriesMatrix>();

@@ -35,7 +35,7 @@ function head(id: string, blocks: number): PlannedSource {
 }
 
 const told = (sources: readonly PlannedSource[], split = true) =>
-  cutTasks(sources, { split }).map(({ side, sources: parts }) =>
+  cutTasks(sources, { split, threads: 2 }).map(({ side, sources: parts }) =>
     [
       side,
       ...parts.map(
@@ -47,8 +47,8 @@ const told = (sources: readonly PlannedSource[], split = true) =>
 describe("cutTasks", () => {
   it("puts small sources together and cuts large ones, in their order", () => {
     const sources = [
-      segment("a", 1),
-      segment("b", 1),
+      segment("a", 0.5),
+      segment("b", 0.5),
       segment("c", 7),
       segment("d", 0.1),
       head("e", 20),
@@ -64,6 +64,13 @@ describe("cutTasks", () => {
     ]);
   });
 
+  it("leaves something for every thread", () => {
+    const four = [segment("a", 0.2), segment("b", 0.2), segment("c", 0.2), segment("d", 0.2)];
+    expect(told(four)).toEqual(["store a", "store b", "store c", "store d"]);
+    const tiny = four.map(({ ref }) => segment(ref.id, 0.002));
+    expect(told(tiny)).toEqual(["store a b c d"]);
+  });
+
   it("leaves large ones whole when asked to", () => {
     expect(told([segment("a", 7), segment("b", 7), head("c", 1)], false)).toEqual([
       "store a",
@@ -74,9 +81,9 @@ describe("cutTasks", () => {
 
   it("keeps the sides apart and bounds the sources of a task", () => {
     const many = Array.from({ length: 130 }, (_, i) => segment(`${i}`, 0));
-    expect(cutTasks(many, { split: true }).map(({ sources }) => sources.length)).toEqual([
-      64, 64, 2,
-    ]);
+    expect(
+      cutTasks(many, { split: true, threads: 2 }).map(({ sources }) => sources.length),
+    ).toEqual([64, 64, 2]);
     expect(told([segment("a", 0), segment("b", 0, "ingester"), segment("c", 0)])).toEqual([
       "store a",
       "ingester b",

@@ -13,16 +13,28 @@ export interface TaskSource {
 }
 
 /** Raw bytes of a task: enough that sending it costs nothing, little enough that threads share the work evenly. */
-const targetBytes = 16 * 1024 * 1024;
+const maxBytes = 16 * 1024 * 1024;
+/** Sources below this are put together whatever the threads have to do. */
+const minBytes = 64 * 1024;
+const tasksPerThread = 4;
 const maxSources = 64;
-/** Raw bytes per stored byte of a segment, roughly. */
+/** Raw bytes per stored byte of a segment, roughly: repetitive lines take much less. */
 const compression = 5;
 
-/** Cuts sources, in their order, into tasks. With `split` off a source is one task at least. */
+export interface CutOptions {
+  /** Off: a source is in one task only. */
+  readonly split: boolean;
+  /** Threads that all shall have something to do. */
+  readonly threads: number;
+}
+
+/** Cuts sources, in their order, into tasks. */
 export function cutTasks(
   sources: readonly PlannedSource[],
-  { split }: { readonly split: boolean },
+  { split, threads }: CutOptions,
 ): QueryTask[] {
+  const total = sources.reduce((sum, { ref }) => sum + rawBytes(ref), 0);
+  const share = Math.min(maxBytes, Math.max(minBytes, total / (threads * tasksPerThread)));
   const tasks: QueryTask[] = [];
   let batch: TaskSource[] = [];
   let bytes = 0;
@@ -34,9 +46,9 @@ export function cutTasks(
   };
   for (const source of sources) {
     const size = rawBytes(source.ref);
-    const isFull = batch.length === maxSources || bytes + size > targetBytes;
+    const isFull = batch.length === maxSources || bytes + size > share;
     if (isFull || batch[0]?.source.side !== source.side) end();
-    const count = split ? Math.ceil(size / targetBytes) : 1;
+    const count = split ? Math.ceil(size / maxBytes) : 1;
     if (count > 1) {
       for (let index = 0; index < count; index++)
         tasks.push({ side: source.side, sources: [{ source, part: { index, count } }] });

@@ -50,6 +50,14 @@ describe("SourceCache", () => {
     expect(cache.size).toBe(1);
   });
 
+  it("tells copies of one segment apart", () => {
+    const { cache, events } = cacheOf(9);
+    const copy = { ...b, id: a.id };
+    const texts = cache.use((open) => [a, copy].map((ref) => open(ref).text(0)));
+    expect(texts).toEqual(['{app="a"}', '{app="b"}']);
+    expect(events).toEqual(["+a", "+a"]);
+  });
+
   it("bounds the memory of indexes", () => {
     const { cache } = cacheOf(100, 40_000);
     for (const ref of refs) cache.use((open) => open(ref));

@@ -1,4 +1,5 @@
 import type { SegmentRef, SourceRef } from "@skald/model";
+import { corruptSegmentOf } from "./corrupt-segment.js";
 import type { Segment } from "./segment.js";
 import { type OpenedSegmentFile, openSegmentFile } from "./segment-file.js";
 import { type OpenSource, openHead, type Source, segmentSource } from "./source.js";
@@ -19,10 +20,8 @@ interface Entry {
 /** Keeps segments open on one thread: their parsed indexes and file descriptors, the least used closed first. */
 export class SourceCache {
   readonly #options: SourceCacheOptions;
-  /** By segment id, the least recently used first. */
+  /** By place, the least recently used first: a copy elsewhere is another file. */
   readonly #entries = new Map<string, Entry>();
-  /** Segments of the work that is going on: they stay open whatever else is opened. */
-  readonly #used = new Set<string>();
   #indexBytes = 0;
 
   constructor(options: SourceCacheOptions) {
@@ -38,24 +37,28 @@ export class SourceCache {
   use<T>(work: (open: OpenSource) => T): T {
     try {
       return work((ref) => this.#open(ref));
+    } catch (error) {
+      // Somebody may put a good file in its place.
+      const damaged = corruptSegmentOf(error);
+      if (damaged !== undefined && this.#entries.has(damaged)) this.#close(damaged);
+      throw error;
     } finally {
-      this.#used.clear();
       this.#trim();
     }
   }
 
   close(): void {
-    for (const id of [...this.#entries.keys()]) this.#close(id);
+    for (const place of [...this.#entries.keys()]) this.#close(place);
   }
 
   /** Throws `internal`, naming the file, when a segment is corrupt, `not_found` when it is gone. */
   #open(ref: SourceRef): Source {
     if (ref.kind === "head") return openHead(ref);
-    const known = this.#entries.get(ref.id);
+    const place = placeOf(ref);
+    const known = this.#entries.get(place);
     const entry = known ?? this.#openFile(ref);
-    this.#entries.delete(ref.id);
-    this.#entries.set(ref.id, entry);
-    this.#used.add(ref.id);
+    this.#entries.delete(place);
+    this.#entries.set(place, entry);
     return entry.source;
   }
 
@@ -68,18 +71,22 @@ export class SourceCache {
 
   #trim(): void {
     const { maxOpenSegments, maxIndexBytes } = this.#options;
-    for (const id of [...this.#entries.keys()]) {
+    for (const place of [...this.#entries.keys()]) {
       if (this.#entries.size <= maxOpenSegments && this.#indexBytes <= maxIndexBytes) return;
-      this.#close(id);
+      this.#close(place);
     }
   }
 
-  #close(id: string): void {
-    const entry = this.#entries.get(id) as Entry;
-    this.#entries.delete(id);
+  #close(place: string): void {
+    const entry = this.#entries.get(place) as Entry;
+    this.#entries.delete(place);
     this.#indexBytes -= entry.indexBytes;
     entry.close();
   }
+}
+
+function placeOf({ location }: SegmentRef): string {
+  return location.kind === "file" ? location.path : location.key;
 }
 
 /** Memory of a parsed index once everything was asked for: texts and labels of a stream, headers and pages of a block. */

@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { Frontend, type QueryBackend, type QueryTenantLimits, queryRoutes } from "@skald/frontend";
+import { dayNs, type SegmentRef, systemClock } from "@skald/model";
+import { Querier } from "@skald/querier";
+import { WorkerPool } from "@skald/runtime";
+import { openHeadBlock, openSegmentFile, ScanPool, sealSegment } from "@skald/storage";
+import { makeDirectory, makeHead, row } from "@skald/storage/fixture";
+import { HttpServer } from "@skald/transport";
+import { counterPlaces, type ShareJob } from "./counting-job.js";
+import { waitFor } from "./server.js";
+
+const threads = 2;
+const segmentCount = 4;
+const linesPerSegment = 3000;
+/** Expressions that no line matches, but almost: each looks at every byte, a second of work for all of them. */
+const filters = ["g-p", "h-q", "i-r", "j-s", "k-t"].map(
+  (last) => `!~ \`(x|y|xy|yx)+[0-9a-f]{3}(z|zz)?[${last}]$\``,
+);
+const heavy = `sum(count_over_time({app="a"} ${filters.join(" ")} [1d]))`;
+const limits: QueryTenantLimits = {
+  maxEntriesPerQuery: 0,
+  maxSeries: 0,
+  maxLengthNs: 0n,
+  maxLookbackNs: 0n,
+  maxRangeNs: 0n,
+  maxMatchersPerQuery: 0,
+  maxBytesRead: 0,
+  timeoutMs: 0,
+  requiredLabels: [],
+  minLabels: 0,
+};
+
+const directory = makeDirectory();
+const counters = new Int32Array(new SharedArrayBuffer(8));
+const pool = new WorkerPool({
+  url: new URL("./counting-worker.js", import.meta.url),
+  size: threads,
+  maxQueued: 1000,
+});
+const checks = () => Atomics.load(counters, counterPlaces.checks);
+let timeoutMs = 0;
+/** Checks when the signal of the last query fired. */
+let checksAtAbort = 0;
+let aborted = false;
+let blocks = 0;
+let endNs = 0n;
+let url = "";
+let server: HttpServer;
+
+beforeAll(async () => {
+  const share: ShareJob = { counters, threads };
+  const lane = { lane: "interactive" } as const;
+  await Promise.all(Array.from({ length: threads }, () => pool.run("share", share, lane)));
+  const refs = Array.from({ length: segmentCount }, (_, i) => sealLines(i));
+  endNs = (refs.at(-1) as SegmentRef).maxNs;
+  server = new HttpServer({
+    address: "127.0.0.1",
+    port: 0,
+    readTimeoutMs: 60_000,
+    readHeaderTimeoutMs: 0,
+    writeTimeoutMs: 60_000,
+    idleTimeoutMs: 60_000,
+    gracefulShutdownMs: 0,
+    maxConnections: 0,
+    maxBodyBytes: 10_000,
+    compressResponses: false,
+    pathPrefix: "",
+    rawRoutes: new Map(),
+    routes: queryRoutes(
+      new Frontend({
+        backend: watched(querierOf(refs)),
+        limitsOf: () => ({ ...limits, timeoutMs }),
+        clock: systemClock,
+      }),
+      { authEnabled: false, noAuthTenant: "t", multiTenantQueries: false, parquetAnswers: false },
+    ),
+  });
+  url = `http://127.0.0.1:${await server.start()}`;
+});
+
+afterAll(async () => {
+  await server.stop();
+  await pool.close();
+  directory.remove();
+});
+
+/** About 12 MB of lines that the expression almost matches. */
+function sealLines(number: number): SegmentRef {
+  const filler = "xyxyyxabc".repeat(450);
+  const start = number * linesPerSegment;
+  const rows = Array.from({ length: linesPerSegment }, (_, i) =>
+    row("a", start + i, `${i} ${filler}`),
+  );
+  const head = makeHead(rows, { id: `head${number}`, rowsPerBlock: 250 });
+  const id = `s${number}`;
+  const path = `${directory.path}/${id}.parquet`;
+  const heads = [{ blocks: head.blocks.map(openHeadBlock), streamTexts: head.texts }];
+  const { minNs, maxNs, sizeBytes } = sealSegment({ tenant: "t", id, path, heads });
+  const location = { kind: "file", path } as const;
+  const opened = openSegmentFile({ id, tenant: "t", location });
+  blocks += opened.segment.blockCount;
+  opened.close();
+  return { kind: "segment", id, tenant: "t", minNs, maxNs, sizeBytes, location };
+}
+
+function querierOf(refs: readonly SegmentRef[]): Querier {
+  const unused = () => Promise.reject(new Error("not for queries"));
+  const none = async () => ({ sources: [] });
+  const ingester = { push: unused, flush: unused, select: none };
+  return new Querier({ ingester, catalog: { list: async () => refs }, scans: new ScanPool(pool) });
+}
+
+/** Notes how far the scans were when a query was given up. */
+function watched(querier: Querier): QueryBackend {
+  return {
+    query: (request, signal) => {
+      aborted = false;
+      signal.addEventListener("abort", () => {
+        checksAtAbort = checks();
+        aborted = true;
+      });
+      return querier.query(request, signal);
+    },
+    streams: (request, signal) => querier.streams(request, signal),
+  };
+}
+
+const ask = (signal?: AbortSignal) => {
+  const params = new URLSearchParams({ query: heavy, time: String(endNs) });
+  return fetch(`${url}/loki/api/v1/query?${params}`, signal === undefined ? {} : { signal });
+};
+
+/** Resolves when every thread has run another job, which it does after what it was busy with. */
+async function poolIsIdle(): Promise<void> {
+  Atomics.store(counters, counterPlaces.threads, 0);
+  const share: ShareJob = { counters, threads };
+  const lane = { lane: "interactive" } as const;
+  await Promise.all(Array.from({ length: threads }, () => pool.run("share", share, lane)));
+}
+
+/** A thread may be between its look at the flag and its count, and then in a block, when the signal fires. */
+const checksAfterAbort = 2 * threads;
+
+describe("a heavy query over 50 MB of sealed data", () => {
+  it("has enough blocks to be stopped among", () => {
+    expect(endNs - (endNs % dayNs)).toBeGreaterThan(0n);
+    expect(blocks).toBeGreaterThan(150);
+  });
+
+  it("stops within a block of each thread when its client leaves", async () => {
+    const before = checks();
+    const client = new AbortController();
+    const answer = ask(client.signal);
+    await waitFor(() => checks() > before + 5);
+    client.abort();
+    await expect(answer).rejects.toThrow("aborted");
+    await waitFor(() => aborted);
+    await poolIsIdle();
+    expect(checks() - checksAtAbort).toBeLessThanOrEqual(checksAfterAbort);
+    expect(checks() - before).toBeLessThan(blocks);
+    const after = checks();
+    await poolIsIdle();
+    expect(checks()).toBe(after);
+  });
+
+  it("stops within a block of each thread at the query timeout, and answers 504", async () => {
+    const before = checks();
+    timeoutMs = 60;
+    const answer = await ask();
+    timeoutMs = 0;
+    expect(answer.status).toBe(504);
+    expect(await answer.text()).toMatch(/^request timed out, decrease the duration of the request/);
+    await poolIsIdle();
+    expect(checks() - checksAtAbort).toBeLessThanOrEqual(checksAfterAbort);
+    expect(checks() - before).toBeLessThan(blocks);
+  });
+});
