@@ -3,7 +3,7 @@ import type { LogResult, Plan, QueryResult } from "@skald/logql";
 import { emptyReadStats, labelsFromObject, type QueryStats, SkaldError } from "@skald/model";
 import type { HttpRequest, HttpResponse } from "@skald/transport";
 import { parquetReadObjects } from "hyparquet";
-import type { QueryBackend } from "./backend.js";
+import type { BackendLimits, QueryBackend } from "./backend.js";
 import { Frontend } from "./frontend.js";
 import { queryRoutes } from "./http.js";
 import type { QueryTenantLimits } from "./limits.js";
@@ -67,9 +67,11 @@ const vector: QueryResult = {
 function makeApi(result: QueryResult | LogResult, changed: Partial<QueryTenantLimits> = {}) {
   const plans: Plan[] = [];
   const asked: unknown[] = [];
+  const bounds: BackendLimits[] = [];
   const backend: QueryBackend = {
-    query: async ({ plan }) => {
+    query: async ({ plan, limits: bound }) => {
       plans.push(plan);
+      bounds.push(bound);
       return { result, stats };
     },
     streams: async (request) => {
@@ -109,7 +111,7 @@ function makeApi(result: QueryResult | LogResult, changed: Partial<QueryTenantLi
     };
     return route.handler(request);
   };
-  return { call, plans, asked };
+  return { call, plans, bounds, asked };
 }
 
 function match(pattern: string, path: string): Record<string, string> | undefined {
@@ -220,6 +222,12 @@ describe("query_range", () => {
     await expect(
       call("/loki/api/v1/query_range", params as Record<string, string>),
     ).rejects.toEqual(error(400, text));
+  });
+
+  it("tells the backend how many bytes a query may read and hold", async () => {
+    const { call, bounds } = makeApi(logs, { maxBytesRead: 1000 });
+    await call("/loki/api/v1/query_range", { query: '{app="a"}' });
+    expect(bounds).toEqual([{ maxBytesRead: 1000, maxResultBytes: 256 * 1024 * 1024 }]);
   });
 
   it("ends a graph with the second that its end lies in", async () => {
