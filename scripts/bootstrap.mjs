@@ -19,8 +19,12 @@ const binary = join(
   process.platform === "win32" ? "node.exe" : "node",
 );
 
-/** This Node, or the one fetched by an earlier build; undefined when neither has zstd. */
+/**
+ * This Node, or the one fetched by an earlier build; undefined when neither has zstd. With SKALD_NO_RUNTIME=1 it is this
+ * one, whatever it has: nothing is fetched, and zstd is a WebAssembly build, which is slower.
+ */
 export function builtRuntime() {
+  if (process.env.SKALD_NO_RUNTIME === "1") return process.execPath;
   if (atLeast(process.versions.node, oldestFastNode)) return process.execPath;
   return existsSync(binary) ? binary : undefined;
 }

@@ -68,12 +68,18 @@ export function observe(
   route: string,
 ): void {
   const start = performance.now();
+  let isFinished = false;
+  const { socket } = response;
+  // Node 20 says that an answer is finished when its connection was cut, too.
+  response.once("finish", () => {
+    isFinished = socket?.destroyed === false;
+  });
   response.once("close", () => {
     options.onRequest?.({
       method: request.method ?? "",
       route,
       // An answer that could not be finished is the client's doing.
-      status: response.writableFinished ? response.statusCode : clientLeftStatus,
+      status: isFinished ? response.statusCode : clientLeftStatus,
       durationMs: performance.now() - start,
     });
   });

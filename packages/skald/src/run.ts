@@ -1,0 +1,53 @@
+import { buildInfo, messageWithCauses } from "@skald/runtime";
+import { createLogger } from "@skald/runtime/log";
+import type { LoadedConfig } from "./config/load-config.js";
+import { buildProcess, type RunningProcess } from "./modules.js";
+
+/** Exit code of a process that ended because a part of it failed. */
+const failed = 1;
+
+/** Runs the process until a signal comes, its parent is gone, or a part of it fails; ends it then. */
+export async function run(loaded: Exclude<LoadedConfig, { exit: unknown }>): Promise<void> {
+  const { config, warnings, notice } = loaded;
+  if (notice !== undefined) process.stderr.write(notice);
+  const build = buildInfo();
+  const { log_level: level, log_format: format } = config.server;
+  const log = createLogger({ level, format, target: "stderr" });
+  /** Set as soon as there is something to stop. */
+  let running: RunningProcess | undefined;
+  let stopping: Promise<void> | undefined;
+  const stop = (reason: string, code: number): void => {
+    if (stopping !== undefined) return;
+    log.info("stopping", { reason });
+    stopping = (running?.stop() ?? Promise.resolve()).then(() => {
+      log.info("stopped");
+      process.exit(code);
+    });
+  };
+  // From here on a signal is an orderly end, also in the middle of the start.
+  process.on("SIGTERM", () => stop("SIGTERM", 0));
+  process.on("SIGINT", () => stop("SIGINT", 0));
+  // The channel of a parent such as `npm start`: when it is gone, so are we.
+  process.on("disconnect", () => stop("the parent is gone", 0));
+  process.on("unhandledRejection", (error) => log.error("unhandled rejection", { error }));
+  process.on("uncaughtException", (error) => {
+    log.error("uncaught error", { error });
+    process.exit(failed);
+  });
+  for (const warning of warnings) log.warn(warning);
+  const { productVersion: version } = build;
+  log.info("starting skald", { version, target: config.target, node: process.versions.node });
+  try {
+    running = buildProcess({ config, log, build });
+    const port = await running.start();
+    log.info("listening", { port });
+    const { name, error } = await running.firstFailure();
+    log.error("a service failed", { service: name, error });
+    stop(`service ${name} failed`, failed);
+  } catch (error) {
+    // Asked to stop while starting: that is no failure.
+    if (stopping !== undefined) return;
+    log.error(`could not start: ${messageWithCauses(error)}`, { error });
+    process.exit(failed);
+  }
+}
