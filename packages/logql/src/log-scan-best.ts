@@ -3,8 +3,10 @@ import { type RowPlace, RowStore } from "./log-scan-rows.js";
 import type { Direction } from "./plan.js";
 import type { RowLabels } from "./result.js";
 
-/** Bytes of lines that one scan may hold when its plan does not say. */
+/** Bytes that the rows of one scan may take when its plan does not say. */
 const defaultMaxLineBytes = 512 * 1024 * 1024;
+/** Memory of a row besides its line. */
+const rowBytes = 64;
 
 /** Keeps the best rows of those that are added, and the label sets they use. */
 export class BestRows {
@@ -47,7 +49,8 @@ export class BestRows {
 
   push(place: RowPlace, line: Uint8Array): void {
     this.#store.push(place, line);
-    if (this.#store.bytes.length > this.#maxLineBytes) throw tooManyBytes(this.#maxLineBytes);
+    const held = this.#store.bytes.length + this.#store.count * rowBytes;
+    if (held > this.#maxLineBytes) throw tooManyBytes(this.#maxLineBytes);
   }
 
   /** True when rows should be dropped: call `prune` between two blocks. */

@@ -60,7 +60,7 @@ export interface LogPlan {
   readonly limit: number;
   readonly direction: Direction;
   readonly intervalNs: bigint;
-  /** Bytes of lines that one scan may hold; a default when absent. */
+  /** Bytes that the rows of one scan may take; a default when absent. */
   readonly maxLineBytes?: number;
 }
 

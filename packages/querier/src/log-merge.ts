@@ -3,7 +3,7 @@ import { paddingBytes } from "@skald/model";
 import { tooManyResultBytes } from "./byte-limits.js";
 
 /** Memory of a row besides its line. */
-const rowBytes = 40;
+const rowBytes = 64;
 
 /**
  * Gathers the partial answers of a log query, holds no more rows than its limit, and knows how good a row must be to
@@ -78,6 +78,9 @@ export class LogMerge {
 
   #lines(): LogResult["lines"] {
     const count = this.#row.length;
+    const [only] = this.#held;
+    // One scan most often has all rows, in this order.
+    if (this.#held.length === 1 && only?.rowCount === count) return only.lines;
     const offsets = new Uint32Array(count + 1);
     const place = (i: number) => {
       const { offsets: from, bytes } = (this.#held[this.#owner[i] as number] as LogPartial).lines;

@@ -123,7 +123,7 @@ describe("Querier", () => {
         const everything = await ask(many, text, { ...asked, limit: 100_000 }, who);
         expectRows(got as string[], want as string[], everything as string[]);
       }),
-      { numRuns: 120 },
+      { numRuns: 50 },
     );
   });
 });
