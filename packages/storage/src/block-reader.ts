@@ -1,5 +1,6 @@
 import type { ColumnNeeds } from "@skald/logql";
 import type { Block } from "@skald/model";
+import { withLazyMetadata } from "./lazy-metadata.js";
 import type { ScanMemory } from "./scan-memory.js";
 import type { ColumnSelection, PageMemory, PageSet } from "./segment.js";
 import type { Source } from "./source.js";
@@ -50,7 +51,8 @@ export class BlockReader {
     this.#fetched.delete(block);
     fetched.left--;
     if (fetched.left === 0) this.#buffers.push(...fetched.buffers);
-    return this.#source.block(block, fetched.pages, this.#recording(this.#buffers));
+    const read = this.#source.block(block, fetched.pages, this.#recording(this.#buffers));
+    return this.#source.kind === "segment" ? withLazyMetadata(read) : read;
   }
 
   /** Gives all memory back; the last block is gone too. */
