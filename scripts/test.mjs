@@ -1,37 +1,47 @@
-// `npm test`: installs, builds, lints, runs every test, and ends with `N passed, N failed`.
+// `npm test`: installs, builds, lints, runs every test, and ends with `N passed, N failed`. Arguments go to jest: a part of
+// a path runs only the tests below it.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { bootstrap, root } from "./bootstrap.mjs";
 
 const node = bootstrap();
+const failures = [];
 const lint = spawnSync(node, ["scripts/lint.mjs"], { cwd: root, stdio: "inherit" });
+if (lint.status !== 0) failures.push("lint, see above");
+
 const folder = mkdtempSync(join(tmpdir(), "skald-test-"));
 const report = join(folder, "report.json");
-const jest = [
-  "--experimental-vm-modules",
-  "--disable-warning=ExperimentalWarning",
-  "node_modules/jest/bin/jest.js",
-];
-const flags =
-  node === process.execPath && Number(process.versions.node.split(".")[0]) < 22
-    ? jest.filter((flag) => !flag.startsWith("--disable-warning"))
-    : jest;
-spawnSync(node, [...flags, "--json", `--outputFile=${report}`, ...process.argv.slice(2)], {
+const isOld = node === process.execPath && Number(process.versions.node.split(".")[0]) < 22;
+const quiet = isOld ? "--no-warnings" : "--disable-warning=ExperimentalWarning";
+const args = ["--experimental-vm-modules", quiet, "node_modules/jest/bin/jest.js"];
+const output = ["--json", `--outputFile=${report}`];
+spawnSync(node, [...args, ...output, ...process.argv.slice(2)], {
   cwd: root,
+  // Progress and failures come on stderr; stdout would be the report again.
   stdio: ["ignore", "ignore", "inherit"],
 });
 
 let passed = 0;
-let failed = lint.status === 0 ? 0 : 1;
 try {
   const result = JSON.parse(readFileSync(report, "utf8"));
   passed = result.numPassedTests;
-  failed += result.numFailedTests + result.numRuntimeErrorTestSuites;
+  for (const suite of result.testResults) failures.push(...failuresOf(suite));
 } catch {
-  failed += 1;
+  failures.push("jest ended without a report, see above");
 }
 rmSync(folder, { recursive: true, force: true });
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed === 0 && passed > 0 ? 0 : 1);
+if (failures.length > 0)
+  console.log(`\nfailed:\n${failures.map((name) => `  ${name}\n`).join("")}`);
+if (passed === 0 && failures.length === 0) failures.push("no test was found");
+console.log(`${passed} passed, ${failures.length} failed`);
+process.exit(failures.length === 0 ? 0 : 1);
+
+/** The failed tests of a file by name, or the file when it could not be run at all. */
+function failuresOf({ name, status, assertionResults }) {
+  const file = relative(root, name).replace("/dist/", "/src/").replace(/\.js$/, ".ts");
+  const failed = assertionResults.filter((test) => test.status === "failed");
+  if (failed.length > 0) return failed.map((test) => `${file}: ${test.fullName}`);
+  return status === "failed" ? [`${file}: could not be run`] : [];
+}

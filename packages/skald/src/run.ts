@@ -25,8 +25,7 @@ export async function run(loaded: Exclude<LoadedConfig, { exit: unknown }>): Pro
     });
   };
   // From here on a signal is an orderly end, also in the middle of the start.
-  process.on("SIGTERM", () => stop("SIGTERM", 0));
-  process.on("SIGINT", () => stop("SIGINT", 0));
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, () => stop(signal, 0));
   // The channel of a parent such as `npm start`: when it is gone, so are we.
   process.on("disconnect", () => stop("the parent is gone", 0));
   process.on("unhandledRejection", (error) => log.error("unhandled rejection", { error }));
