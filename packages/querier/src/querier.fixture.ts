@@ -6,7 +6,7 @@ import {
   planQuery,
   type QueryParams,
 } from "@skald/logql";
-import { formatLabels, type Ingester, type SourceRef } from "@skald/model";
+import { formatLabels, type Ingester, type SegmentRef, type SourceRef } from "@skald/model";
 import {
   collectStreams,
   findDuplicates,
@@ -21,8 +21,8 @@ import {
   segmentSource,
   uniteExclusions,
 } from "@skald/storage";
-import { testDayNs } from "@skald/storage/fixture";
-import { Querier, type QueryAnswer } from "./querier.js";
+import { makeSegment, row, type SourceRow, testDayNs } from "@skald/storage/fixture";
+import { Querier, type QueryAnswer, type QueryRequest } from "./querier.js";
 import type { SegmentCatalog } from "./source-finder.js";
 
 export const noLimits = { maxBytesRead: 0, maxResultBytes: 256 * 1024 * 1024 };
@@ -111,6 +111,7 @@ export class LocalScanner implements Scanner {
 export function querierOf(
   scans: Scanner,
   sources: { readonly ingester?: readonly SourceRef[]; readonly store?: readonly SourceRef[] },
+  onList: (fresh: boolean) => void = () => {},
 ): Querier {
   const within =
     (refs: readonly SourceRef[] = []) =>
@@ -127,7 +128,12 @@ export function querierOf(
     flush: unused,
     select: async (request) => ({ sources: held(request) }),
   };
-  const catalog: SegmentCatalog = { list: async (request) => stored(request) };
+  const catalog: SegmentCatalog = {
+    list: async (request) => {
+      onList(request.fresh === true);
+      return stored(request);
+    },
+  };
   return new Querier({ ingester, catalog, scans });
 }
 
@@ -150,6 +156,27 @@ export function planOf(
     },
     { ...defaultQueryLimits, maxSeries: 1e6 },
   );
+}
+
+export function request(
+  query: string,
+  more: Partial<QueryRequest> = {},
+  params: Parameters<typeof planOf>[1] = {},
+): QueryRequest {
+  return { tenants: ["t"], limits: noLimits, plan: planOf(query, params), ...more };
+}
+
+/** Ten rows of a stream, one each ms from a time (ms) on; their lines are `<app><ms>`. */
+export function tenRows(app: string, from: number): SourceRow[] {
+  return Array.from({ length: 10 }, (_, i) => row(app, (from + i) * 1e6, `${app}${from + i}`));
+}
+
+/** Segments s0, s10 .. s50 of stream a, one after the other. */
+export function sampleSegments(directory: string): [SegmentRef, ...SegmentRef[]] {
+  const refs = [0, 10, 20, 30, 40, 50].map((from) =>
+    makeSegment(directory, tenRows("a", from), { id: `s${from}` }),
+  );
+  return refs as [SegmentRef, ...SegmentRef[]];
 }
 
 /** An answer as plain values that can be compared: rows in order, or values by series. */

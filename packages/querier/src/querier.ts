@@ -71,8 +71,8 @@ export class Querier {
    * after the signal fires.
    */
   query(request: QueryRequest, signal: AbortSignal): Promise<QueryAnswer> {
-    return retryMoved(async () => {
-      const run = new QueryRun({ limits: request.limits, scans: this.#scans });
+    return retryMoved(async (fresh) => {
+      const run = new QueryRun({ limits: request.limits, scans: this.#scans, fresh });
       const { tenants, plan } = request;
       const result =
         plan.kind === "log"
@@ -84,11 +84,11 @@ export class Querier {
 
   /** Streams of each tenant with rows in the range. */
   streams(request: StreamsRequest, signal: AbortSignal): Promise<TenantStreams[]> {
-    return retryMoved(() =>
+    return retryMoved((fresh) =>
       Promise.all(
         request.tenants.map(async (tenant) => ({
           tenant,
-          texts: await this.#streamsOf(tenant, request, signal),
+          texts: await this.#streamsOf(tenant, { ...request, fresh }, signal),
         })),
       ),
     );
@@ -96,12 +96,12 @@ export class Querier {
 
   async #streamsOf(
     tenant: string,
-    { selectors, fromNs, toNs }: StreamsRequest,
+    { selectors, fromNs, toNs, fresh }: StreamsRequest & { readonly fresh: boolean },
     signal: AbortSignal,
   ): Promise<string[]> {
     const found = new Set<string>();
     const matchers = selectors.length === 1 ? (selectors[0] as readonly Matcher[]) : [];
-    const sources = await this.#finder.list({ tenant, matchers, fromNs, toNs }, signal);
+    const sources = await this.#finder.list({ tenant, matchers, fromNs, toNs, fresh }, signal);
     const jobs = chunks(sources, sourcesPerJob);
     await runConcurrently(jobs, this.#scans.width, signal, async (job, stop) => {
       const task = { sources: job.map(({ ref }) => ref), selectors, fromNs, toNs };
@@ -117,7 +117,7 @@ export class Querier {
     signal: AbortSignal,
   ): Promise<LogResult> {
     const selectors = selectTenants(tenants, plan.log.matchers);
-    const sources = await this.#list(selectors, spanOfLog(plan), signal);
+    const sources = await this.#list(selectors, { ...spanOfLog(plan), fresh: run.fresh }, signal);
     run.see(sources);
     const log = { ...plan.log, matchers: selectors[0]?.matchers ?? plan.log.matchers };
     const own = { ...plan, log };
@@ -140,7 +140,8 @@ export class Querier {
       const span = spanOfLeaf(leaf);
       // Leaves of one selector and range look at the same sources.
       const key = `${span.fromNs} ${span.toNs} ${JSON.stringify(leaf.matchers)}`;
-      const sources = listed.get(key) ?? (await this.#list(selectors, span, signal));
+      const sources =
+        listed.get(key) ?? (await this.#list(selectors, { ...span, fresh: run.fresh }, signal));
       listed.set(key, sources);
       run.see(sources);
       const matchers = selectors[0]?.matchers ?? leaf.matchers;
@@ -157,7 +158,7 @@ export class Querier {
 
   async #list(
     selectors: ReturnType<typeof selectTenants>,
-    span: TimeSpan,
+    span: TimeSpan & { readonly fresh: boolean },
     signal: AbortSignal,
   ): Promise<PlannedSource[]> {
     signal.throwIfAborted();
@@ -183,16 +184,16 @@ async function refuseLarge(
   if (bytes > maxBytesRead) throw tooManyBytesRead(bytes, maxBytesRead);
 }
 
-/** Runs again when a segment was gone: it moved, or was merged, between being listed and being opened. */
-async function retryMoved<T>(work: () => Promise<T>): Promise<T> {
+/** Runs again, with a fresh listing, when a segment was gone: it moved, or was merged, since it was listed. */
+async function retryMoved<T>(work: (fresh: boolean) => Promise<T>): Promise<T> {
   const isGone = (error: unknown) => errorCodeOf(error) === "not_found";
   try {
-    return await work();
+    return await work(false);
   } catch (error) {
     if (!isGone(error)) throw error;
   }
   try {
-    return await work();
+    return await work(true);
   } catch (error) {
     if (!isGone(error)) throw error;
     throw unavailable("segments of the query were replaced while it ran; try again", {

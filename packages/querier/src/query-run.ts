@@ -12,6 +12,8 @@ const tasksPerThread = 2;
 export class QueryRun {
   readonly limits: QueryByteLimits;
   readonly scans: Scanner;
+  /** Whether listings must not be older than the query. */
+  readonly fresh: boolean;
   readonly #started = performance.now();
   readonly #ingester = emptyReadStats();
   readonly #store = emptyReadStats();
@@ -19,9 +21,10 @@ export class QueryRun {
   #streams = 0;
   #shards = 0;
 
-  constructor(options: { readonly limits: QueryByteLimits; readonly scans: Scanner }) {
+  constructor(options: Pick<QueryRun, "limits" | "scans" | "fresh">) {
     this.limits = options.limits;
     this.scans = options.scans;
+    this.fresh = options.fresh;
   }
 
   /** Scans in flight. */

@@ -9,6 +9,8 @@ export interface SegmentCatalog {
     readonly fromNs: bigint;
     readonly toNs: bigint;
     readonly signal: AbortSignal;
+    /** Lists anew, because a segment of the last listing was gone. */
+    readonly fresh?: boolean;
   }): Promise<readonly SourceRef[]>;
 }
 
@@ -18,6 +20,7 @@ export interface FindRequest {
   /** Both inclusive, ns since the epoch. */
   readonly fromNs: bigint;
   readonly toNs: bigint;
+  readonly fresh?: boolean;
 }
 
 /** Finds everything that may hold rows of a selector in a time range. */
@@ -35,10 +38,10 @@ export class SourceFinder {
    * already, and one that both have is used once.
    */
   async list(request: FindRequest, signal: AbortSignal): Promise<PlannedSource[]> {
-    const { tenant, fromNs, toNs } = request;
+    const { tenant, fromNs, toNs, fresh = false } = request;
     const { sources: recent } = await this.#ingester.select(request);
     signal.throwIfAborted();
-    const listed = await this.#catalog.list({ tenant, fromNs, toNs, signal });
+    const listed = await this.#catalog.list({ tenant, fromNs, toNs, signal, fresh });
     signal.throwIfAborted();
     const held = new Set(recent.map((ref) => ref.id));
     const stored = listed.filter((ref) => !held.has(ref.id));
@@ -48,7 +51,7 @@ export class SourceFinder {
   /** The sources of several tenants, numbered through. */
   async listAll(
     selectors: readonly TenantSelector[],
-    span: Pick<FindRequest, "fromNs" | "toNs">,
+    span: Pick<FindRequest, "fromNs" | "toNs" | "fresh">,
     signal: AbortSignal,
   ): Promise<PlannedSource[]> {
     const found = await Promise.all(

@@ -23,6 +23,9 @@ describe("SegmentCatalog", () => {
     return { store, catalog, pass: (ms: number) => (nowMs += ms) };
   }
 
+  const request = { tenant: "t", fromNs: start, toNs: start + hourNs, signal };
+  const late = { tenant: "t", id: "late", minNs: start, maxNs: start + 1n };
+
   it.each([
     ["all", start, start + 2n * dayNs, 3],
     ["the first hour", start, start + hourNs - 1n, 1],
@@ -42,12 +45,41 @@ describe("SegmentCatalog", () => {
 
   it("lists again after a while", async () => {
     const { store, catalog, pass } = await catalogOf([]);
-    const request = { tenant: "t", fromNs: start, toNs: start + hourNs, signal };
     expect(await catalog.list(request)).toEqual([]);
-    const late = { tenant: "t", id: "late", minNs: start, maxNs: start + 1n };
     await store.put(segmentKey(late), new Uint8Array(5), { signal });
     expect(await catalog.list(request)).toEqual([]);
-    pass(10_000);
+    pass(61_000);
     expect(await catalog.list(request)).toMatchObject([{ ...late, sizeBytes: 5 }]);
+  });
+
+  it("goes on with a listing while it is read again", async () => {
+    const { store, catalog, pass } = await catalogOf([]);
+    await catalog.list(request);
+    await store.put(segmentKey(late), new Uint8Array(5), { signal });
+    pass(6_000);
+    expect(await catalog.list(request)).toEqual([]);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await catalog.list(request)).toHaveLength(1);
+  });
+
+  it("lists anew when it is asked to", async () => {
+    const { store, catalog } = await catalogOf([]);
+    await catalog.list(request);
+    await store.put(segmentKey(late), new Uint8Array(5), { signal });
+    expect(await catalog.list({ ...request, fresh: true })).toHaveLength(1);
+    expect(await catalog.list(request)).toHaveLength(1);
+  });
+
+  it("keeps a listing while the store is down, but not for long", async () => {
+    const { store, catalog, pass } = await catalogOf([[start, start + 1n]]);
+    await catalog.list(request);
+    store.list = () => {
+      throw new Error("the store is down");
+    };
+    pass(6_000);
+    expect(await catalog.list(request)).toHaveLength(1);
+    pass(60_000);
+    await expect(catalog.list(request)).rejects.toThrow("the store is down");
+    await expect(catalog.list({ ...request, fresh: true })).rejects.toThrow("the store is down");
   });
 });

@@ -16,40 +16,65 @@ export interface CatalogRequest {
   readonly fromNs: bigint;
   readonly toNs: bigint;
   readonly signal: AbortSignal;
+  /** Lists anew, because a segment of the last listing was gone. */
+  readonly fresh?: boolean;
 }
 
-/** A listing is used again for this long; ingesters keep what they uploaded much longer. */
+/** A listing older than this is read again, while queries go on with it: listing a full day takes long. */
 const listingLifeMs = 5_000;
+/** A listing older than this is waited for; ingesters keep what they uploaded much longer. */
+const maxListingAgeMs = 60_000;
+const maxListings = 10_000;
 /** A range of more days is listed as a whole. */
 const maxDaysListed = 40n;
+
+interface Listing {
+  readonly refs: readonly SegmentRef[];
+  readonly readMs: number;
+}
 
 /** Knows the sealed segments of the object store: lists days by prefix and prunes by the times in the names. */
 export class SegmentCatalog {
   readonly #options: SegmentCatalogOptions;
-  readonly #listings: LRUCache<string, Promise<readonly SegmentRef[]>>;
+  readonly #listings = new LRUCache<string, Listing>({ max: maxListings });
+  /** Listings that are being read. */
+  readonly #reading = new Map<string, Promise<readonly SegmentRef[]>>();
 
   constructor(options: SegmentCatalogOptions) {
     this.#options = options;
-    const perf = { now: () => options.clock.nowMs() };
-    this.#listings = new LRUCache({ max: 10_000, ttl: listingLifeMs, ttlResolution: 0, perf });
   }
 
   /** Segments of a tenant that may hold rows of the range, by key. */
-  async list({ tenant, fromNs, toNs, signal }: CatalogRequest): Promise<SegmentRef[]> {
+  async list(request: CatalogRequest): Promise<SegmentRef[]> {
+    const { tenant, fromNs, toNs, signal, fresh = false } = request;
     const listings = await Promise.all(
-      prefixesOf(tenant, fromNs, toNs).map((prefix) => this.#listing(prefix)),
+      prefixesOf(tenant, fromNs, toNs).map((prefix) => this.#listing(prefix, fresh)),
     );
     signal.throwIfAborted();
     return listings.flat().filter((ref) => ref.maxNs >= fromNs && ref.minNs <= toNs);
   }
 
-  #listing(prefix: string): Promise<readonly SegmentRef[]> {
-    const known = this.#listings.get(prefix);
-    if (known !== undefined) return known;
-    const listing = this.#read(prefix);
-    this.#listings.set(prefix, listing);
-    listing.catch(() => this.#listings.delete(prefix));
-    return listing;
+  async #listing(prefix: string, fresh: boolean): Promise<readonly SegmentRef[]> {
+    const known = fresh ? undefined : this.#listings.get(prefix);
+    const ageMs = known === undefined ? 0 : this.#options.clock.nowMs() - known.readMs;
+    if (known === undefined || ageMs > maxListingAgeMs) return this.#refresh(prefix);
+    // When it fails the next query tries again, until the listing is too old.
+    if (ageMs > listingLifeMs) this.#refresh(prefix).catch(() => {});
+    return known.refs;
+  }
+
+  #refresh(prefix: string): Promise<readonly SegmentRef[]> {
+    const underWay = this.#reading.get(prefix);
+    if (underWay !== undefined) return underWay;
+    const readMs = this.#options.clock.nowMs();
+    const reading = this.#read(prefix)
+      .then((refs) => {
+        this.#listings.set(prefix, { refs, readMs });
+        return refs;
+      })
+      .finally(() => this.#reading.delete(prefix));
+    this.#reading.set(prefix, reading);
+    return reading;
   }
 
   /** Not cancelled with the query that asked first: others wait for the same listing. */

@@ -1,0 +1,121 @@
+import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { makeDirectory, makeSegment } from "@skald/storage/fixture";
+import {
+  LocalScanner,
+  never,
+  noLimits,
+  querierOf,
+  request,
+  sampleSegments,
+  tenRows,
+} from "./querier.fixture.js";
+
+const directory = makeDirectory();
+const scanners: LocalScanner[] = [];
+afterAll(() => {
+  for (const scanner of scanners) scanner.close();
+  directory.remove();
+});
+
+const segments = sampleSegments(directory.path);
+/** The same, as if each were a task of its own. */
+const large = segments.map((ref) => ({ ...ref, sizeBytes: 3 * 1024 * 1024 }));
+
+let scans: LocalScanner;
+beforeEach(() => {
+  scans = new LocalScanner();
+  scanners.push(scans);
+});
+
+describe("limits", () => {
+  const filtered = "sum(count_over_time({app=`a`} |= `a` [2s]))";
+  const reading = (maxBytesRead: number) => ({ limits: { ...noLimits, maxBytesRead } });
+
+  it("refuse a query from headers, before anything is read", async () => {
+    // Sixty lines of two or three bytes.
+    const querier = querierOf(scans, { store: segments });
+    await expect(querier.query(request(filtered, reading(100)), never)).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringMatching(
+        /^the query would read too many bytes \(query: 170 B, limit: 100 B\)/,
+      ),
+    });
+    expect(scans.jobs).toEqual(["measure s0,s10,s20,s30,s40,s50"]);
+    await querier.query(request(filtered, reading(170)), never);
+    await querier.query(request("sum(count_over_time({app=`a`}[2s]))", reading(1)), never);
+  });
+
+  it("count the leaves of a query together", async () => {
+    const querier = querierOf(scans, { store: segments });
+    const both = `${filtered} / ${filtered.replace("`a` [", "`1` [")}`;
+    await expect(querier.query(request(both, reading(300)), never)).rejects.toThrow("query: 340 B");
+  });
+
+  it("let a query read as far as its limit parameter goes, and no further", async () => {
+    const querier = querierOf(scans, { store: large });
+    await querier.query(request("{app=`a`}", reading(50), { limit: 5 }), never);
+    expect(scans.jobs).toEqual(["scan_log s0"]);
+    await expect(querier.query(request("{app=`a`}", reading(50)), never)).rejects.toThrow(
+      "the query would read too many bytes",
+    );
+    expect(scans.jobs.length).toBeLessThan(6);
+  });
+
+  it("bound the lines of an answer", async () => {
+    const limits = { ...noLimits, maxResultBytes: 1000 };
+    const querier = querierOf(scans, { store: segments });
+    await expect(querier.query(request("{app=`a`}", { limits }), never)).rejects.toThrow(
+      "lower the parameter limit",
+    );
+    const { stats } = await querier.query(request("{app=`a`}", { limits }, { limit: 10 }), never);
+    expect(stats.entriesReturned).toBe(10);
+  });
+});
+
+describe("cancellation", () => {
+  const overlapping = makeSegment(directory.path, tenRows("b", 0), { id: "b0" });
+  const reason = new Error("the client has gone");
+
+  it.each([
+    ["measure", "sum(count_over_time({app=`a`} |= `a` [2s]))"],
+    ["duplicates", "sum(count_over_time({app=`a`}[2s]))"],
+    [
+      "scan_metric",
+      "sum(count_over_time({app=`a`}[2s])) / sum(count_over_time({app=`a`} |= `a` [2s]))",
+    ],
+    ["scan_log", "{app=`a`} |= `a`"],
+  ])("in %s ends the query: nothing more is begun", async (name, query) => {
+    const stop = new AbortController();
+    const querier = querierOf(scans, { store: [...segments, overlapping] });
+    scans.onJob = (job) => {
+      if (job === name) stop.abort(reason);
+    };
+    const limits = { ...noLimits, maxBytesRead: name === "measure" ? 1e6 : 0 };
+    await expect(querier.query(request(query, { limits }), stop.signal)).rejects.toBe(reason);
+    const begun = scans.jobs.length;
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    expect(scans.jobs).toHaveLength(begun);
+    expect(scans.jobs.filter((job) => job.startsWith(name)).length).toBeLessThanOrEqual(
+      scans.width * 2,
+    );
+  });
+
+  it("ends a query that is being planned, and one that is not begun", async () => {
+    const stop = new AbortController();
+    const querier = querierOf(scans, { store: segments });
+    const planned = querier.query(request("{app=`a`}"), stop.signal);
+    stop.abort(reason);
+    await expect(planned).rejects.toBe(reason);
+    await expect(querier.query(request("{app=`a`}"), stop.signal)).rejects.toBe(reason);
+    expect(scans.jobs).toEqual([]);
+  });
+
+  it("ends a look-up of streams", async () => {
+    const stop = new AbortController();
+    scans.onJob = () => stop.abort(reason);
+    const all = { tenants: ["t"], selectors: [], fromNs: 0n, toNs: 2n ** 62n };
+    await expect(querierOf(scans, { store: segments }).streams(all, stop.signal)).rejects.toBe(
+      reason,
+    );
+  });
+});
