@@ -2,7 +2,7 @@ import type { RawPush } from "@skald/kernels";
 import type { HeadBlockRef } from "@skald/model";
 import { type JobResult, serveJobs } from "@skald/runtime";
 import { openHeadBlock, type SealInput, scanJobs, sealSegment } from "@skald/storage";
-import { decodePush, type PushBody } from "@skald/transport";
+import { decodePush, type PushBody } from "@skald/transport/codec";
 
 /** A head to seal, with its blocks by reference to shared memory. */
 export interface SealJob extends Omit<SealInput, "heads"> {

@@ -1,6 +1,5 @@
 export * from "./body.js";
-export * from "./codec-push.js";
-export * from "./codec-push-batch.js";
+export * from "./codec.js";
 export { ByteCache, equalBytes } from "./codec-push-cache.js";
 export * from "./codec-push-metadata.js";
 export * from "./codec-push-names.js";
