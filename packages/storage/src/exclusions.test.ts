@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { exclusionBytes, noExclusions, uniteExclusions } from "./exclusions.js";
+import { countWithin, exclusionBytes, noExclusions, uniteExclusions } from "./exclusions.js";
 
 const exclusions = (rows: Readonly<Record<number, readonly number[]>>) => ({
   blocks: Uint32Array.from(Object.keys(rows), Number),
@@ -18,6 +18,16 @@ describe("uniteExclusions", () => {
 
   it("is empty without parts", () => {
     expect(uniteExclusions([noExclusions])).toBe(noExclusions);
+  });
+
+  it.each([
+    [0, 100, 4],
+    [2, 7, 2],
+    [3, 8, 2],
+    [4, 4, 0],
+    [10, 100, 0],
+  ])("counts the rows from %d to %d", (from, to, want) => {
+    expect(countWithin(Uint32Array.of(1, 3, 6, 9), from, to)).toBe(want);
   });
 
   it("counts the memory of what is remembered", () => {

@@ -23,6 +23,23 @@ export function uniteExclusions(parts: readonly Exclusions[]): Exclusions {
   return { blocks, rows: [...blocks].map((block) => mergeRows(byBlock.get(block) ?? [])) };
 }
 
+/** How many of the ascending numbers lie in [from, to). */
+export function countWithin(sorted: Uint32Array, from: number, to: number): number {
+  return lowerBound(sorted, to) - lowerBound(sorted, from);
+}
+
+/** Place of the first number that is not below the wanted one. */
+function lowerBound(sorted: Uint32Array, wanted: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((sorted[middle] as number) < wanted) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 /** Bytes of memory that exclusions take. */
 export function exclusionBytes({ rows }: Exclusions): number {
   return rows.reduce((sum, list) => sum + list.byteLength + 100, 100);

@@ -2,6 +2,7 @@ import type { LogPlan } from "@skald/logql";
 import type { RunTable } from "@skald/model";
 import { BestKeys } from "./best-keys.js";
 import { BlockReader } from "./block-reader.js";
+import { countWithin } from "./exclusions.js";
 import { keepsEveryRow } from "./scan-task.js";
 import {
   type Candidate,
@@ -88,9 +89,9 @@ function headerBound(parts: readonly Part[], { limit }: LogPlan): number {
   const ends: { key: number; rows: number }[] = [];
   for (const { view, candidates, sign, shift, from, to } of parts) {
     for (const { block, runs } of candidates) {
-      if (view.excludedOf(block) !== undefined) continue;
       const table = view.source.runs(block);
       for (const run of runs) {
+        if (view.excludedIn(block, run) > 0) continue;
         const first = table.minTime[run] as number;
         const last = table.maxTime[run] as number;
         if (first < from || last > to) continue;
@@ -147,19 +148,12 @@ function addRun(keys: BestKeys, part: Part, { table, run, times, excluded }: Run
       if (ascends) return;
       continue;
     }
-    if (time < from || time > to || (excluded !== undefined && includes(excluded, row))) continue;
+    if (
+      time < from ||
+      time > to ||
+      (excluded !== undefined && countWithin(excluded, row, row + 1) > 0)
+    )
+      continue;
     keys.add(key);
   }
-}
-
-/** Looks up a number in an ascending list. */
-function includes(sorted: Uint32Array, wanted: number): boolean {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((sorted[middle] as number) < wanted) low = middle + 1;
-    else high = middle;
-  }
-  return sorted[low] === wanted;
 }

@@ -49,7 +49,7 @@ interface LogRun {
 function scanView(view: SourceView, { scan, plan, stats, context }: LogRun): void {
   const { source, sequence } = view;
   const backward = plan.direction === "backward";
-  const ordered = candidatesOf(view, spanOf(plan)).sort((a, b) =>
+  const ordered = candidatesOf(view, spanOf(plan), stats).sort((a, b) =>
     backward ? b.maxTime - a.maxTime : a.minTime - b.minTime,
   );
   const reader = new BlockReader(source, scan.needs, ordered, context.memory);

@@ -53,6 +53,18 @@ describe.each(refs)("scanMetric over %s", (_name, ref) => {
     expect(stats.duplicates).toBe(2);
   });
 
+  it("does not read blocks of which everything is excluded, and counts the others", () => {
+    const leaf = leafOf("sum by (app) (count_over_time({app=~`.+`}[1s]))", at(100));
+    const whole = [0, 1, 4].map(() => Uint32Array.of(0, 1));
+    const spied = countReads(open(ref));
+    const sources = [
+      { ref, sequence: 0, exclusions: { blocks: Uint32Array.of(0, 1, 4), rows: whole } },
+    ];
+    const { partial, stats } = scanMetric({ plan: leaf, sources }, () => spied.source, context);
+    expect(valuesOf(leaf, [partial])).toEqual({ '{app="a"}': 2, '{app="b"}': 4 });
+    expect([spied.lines, spied.times, stats.duplicates]).toEqual([[], [], 6]);
+  });
+
   it("adds the tenant to the streams", () => {
     const query = "sum by (__tenant_id__) (count_over_time({app=~`.+`}[1s]))";
     const leaf = leafOf(query, at(100));

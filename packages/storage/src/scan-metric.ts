@@ -27,7 +27,7 @@ export function scanMetric(
   const views = task.sources.map((scanned) => viewOf(open(scanned.ref), scanned, plan));
   const stats = startStats(views);
   for (const view of views) {
-    const left = uncounted(scan, view, candidatesOf(view, spanOf(plan)), context);
+    const left = uncounted(scan, view, candidatesOf(view, spanOf(plan), stats), context);
     const reader = new BlockReader(view.source, scan.needs, left, context.memory);
     try {
       for (const candidate of left) {
@@ -54,14 +54,13 @@ export function uncounted(
   const left: Candidate[] = [];
   for (const candidate of candidates) {
     const { block, runs } = candidate;
-    if (view.excludedOf(block) !== undefined) {
-      left.push(candidate);
-      continue;
-    }
     check();
     const header = { baseNs: source.baseNs, metadataNames: source.block(block).metadataNames() };
     const table = source.runs(block);
-    const rest = runs.filter((run) => !scan.addRun(streams, header, runHeader(table, run)));
+    const rest = runs.filter(
+      (run) =>
+        view.excludedIn(block, run) > 0 || !scan.addRun(streams, header, runHeader(table, run)),
+    );
     if (rest.length > 0) left.push(candidateOf(block, rest, table));
   }
   return left;

@@ -1,6 +1,6 @@
 import { isInShard, type LeafPlan, type LogPlan, type StreamLabels } from "@skald/logql";
 import { emptyReadStats, type Labels, type ReadStats, type RunTable } from "@skald/model";
-import type { Exclusions } from "./exclusions.js";
+import { countWithin, type Exclusions } from "./exclusions.js";
 import type { ScanMemory } from "./scan-memory.js";
 import type { ScanSource } from "./scan-task.js";
 import type { BlockRange } from "./segment.js";
@@ -26,6 +26,8 @@ export interface SourceView {
   readonly flags: Uint8Array;
   /** Rows of a block to leave out, ascending. */
   excludedOf(block: number): Uint32Array | undefined;
+  /** How many rows of a run those are. */
+  excludedIn(block: number, run: number): number;
 }
 
 /** A block with runs of the query in it. */
@@ -60,6 +62,7 @@ export function viewOf(source: Source, scanned: ScanSource, plan: LeafPlan | Log
       if (flags[s] === 1 && !isInShard(plan.shard, source.text(s))) flags[s] = 0;
     }
   }
+  const excludedOf = rowsByBlock(exclusions);
   const edge = (index: number) => Math.floor((source.blockCount * index) / part.count);
   return {
     source,
@@ -68,19 +71,32 @@ export function viewOf(source: Source, scanned: ScanSource, plan: LeafPlan | Log
     streams: streamLabels(source, tenantLabel),
     streamCount: flags.reduce((sum, flag) => sum + flag, 0),
     flags,
-    excludedOf: rowsByBlock(exclusions),
+    excludedOf,
+    excludedIn: (block, run) => {
+      const excluded = excludedOf(block);
+      if (excluded === undefined) return 0;
+      const { rowStart } = source.runs(block);
+      return countWithin(excluded, rowStart[run] as number, rowStart[run + 1] as number);
+    },
   };
 }
 
-/** The blocks of a view with rows in a span. */
-export function candidatesOf(view: SourceView, { fromNs, toNs }: TimeSpan): Candidate[] {
+/** The blocks of a view with rows in a span that are not all left out. Those that are count as duplicates. */
+export function candidatesOf(view: SourceView, span: TimeSpan, stats?: ReadStats): Candidate[] {
   const { source, flags, blocks } = view;
-  const from = Number(fromNs - source.baseNs);
-  const to = Number(toNs - source.baseNs);
+  const from = Number(span.fromNs - source.baseNs);
+  const to = Number(span.toNs - source.baseNs);
   const candidates: Candidate[] = [];
   for (let block = blocks.from; block < blocks.to; block++) {
     const table = source.runs(block);
-    const runs = selectRuns(table, flags, from, to);
+    let runs = selectRuns(table, flags, from, to);
+    if (view.excludedOf(block) !== undefined) {
+      runs = runs.filter((run) => {
+        const excluded = view.excludedIn(block, run);
+        if (stats !== undefined) stats.duplicates += excluded;
+        return excluded < (table.rowStart[run + 1] as number) - (table.rowStart[run] as number);
+      });
+    }
     if (runs.length > 0) candidates.push(candidateOf(block, runs, table));
   }
   return candidates;
@@ -115,7 +131,6 @@ export function startStats(views: readonly SourceView[]): ReadStats {
 export function countRead(stats: ReadStats, view: SourceView, read: Candidate, lines: boolean) {
   const { source } = view;
   const bytes = lines ? read.lineBytes : 0;
-  stats.duplicates += view.excludedOf(read.block)?.length ?? 0;
   if (source.kind === "head") {
     stats.headLines += read.rows;
     stats.headBytes += bytes;
