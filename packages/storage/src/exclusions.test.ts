@@ -1,5 +1,11 @@
 import { describe, expect, it } from "@jest/globals";
-import { countWithin, exclusionBytes, noExclusions, uniteExclusions } from "./exclusions.js";
+import {
+  countWithin,
+  exclusionBytes,
+  noExclusions,
+  shareExclusions,
+  uniteExclusions,
+} from "./exclusions.js";
 
 const exclusions = (rows: Readonly<Record<number, readonly number[]>>) => ({
   blocks: Uint32Array.from(Object.keys(rows), Number),
@@ -28,6 +34,15 @@ describe("uniteExclusions", () => {
     [10, 100, 0],
   ])("counts the rows from %d to %d", (from, to, want) => {
     expect(countWithin(Uint32Array.of(1, 3, 6, 9), from, to)).toBe(want);
+  });
+
+  it("are the same in shared memory", () => {
+    const plain = exclusions({ 2: [1], 10: [3, 7] });
+    const shared = shareExclusions(plain);
+    expect(shared).toEqual(plain);
+    expect(shared.rows[1]?.buffer).toBe(shared.rows[0]?.buffer);
+    expect(structuredClone(shared)).toEqual(plain);
+    expect(shareExclusions(noExclusions)).toBe(noExclusions);
   });
 
   it("counts the memory of what is remembered", () => {

@@ -23,6 +23,20 @@ export function uniteExclusions(parts: readonly Exclusions[]): Exclusions {
   return { blocks, rows: [...blocks].map((block) => mergeRows(byBlock.get(block) ?? [])) };
 }
 
+/** The same in shared memory, which crosses to a thread without a copy. */
+export function shareExclusions({ blocks, rows }: Exclusions): Exclusions {
+  if (blocks.length === 0) return noExclusions;
+  const count = rows.reduce((sum, list) => sum + list.length, 0);
+  const shared = new Uint32Array(new SharedArrayBuffer(count * 4));
+  let at = 0;
+  const lists = rows.map((list) => {
+    shared.set(list, at);
+    at += list.length;
+    return shared.subarray(at - list.length, at);
+  });
+  return { blocks, rows: lists };
+}
+
 /** How many of the ascending numbers lie in [from, to). */
 export function countWithin(sorted: Uint32Array, from: number, to: number): number {
   return lowerBound(sorted, to) - lowerBound(sorted, from);

@@ -2,7 +2,7 @@ import type { LeafPlan, LogPartial, LogPlan, MetricPartial } from "@skald/logql"
 import type { SourceRef } from "@skald/model";
 import type { WorkerPool } from "@skald/runtime";
 import { LRUCache } from "lru-cache";
-import { type Exclusions, exclusionBytes, uniteExclusions } from "./exclusions.js";
+import { type Exclusions, exclusionBytes, shareExclusions, uniteExclusions } from "./exclusions.js";
 import type { ScanOutcome, ScanTask } from "./scan-task.js";
 import type { TimeSpan } from "./scan-view.js";
 import type { StreamTask } from "./stream-scan.js";
@@ -69,6 +69,9 @@ export class ScanPool implements Scanner {
       return uniteExclusions(await this.#run<Exclusions[]>("duplicates", task, signal));
     }
     const keys = older.map((ref) => `${ref.id}|${newer.id}`);
+    const all = keys.join();
+    const united = this.#exclusions.get(all);
+    if (united !== undefined) return united;
     const known = keys.map((key) => this.#exclusions.get(key));
     const missing = older.filter((_, i) => known[i] === undefined);
     if (missing.length > 0) {
@@ -80,7 +83,10 @@ export class ScanPool implements Scanner {
         this.#exclusions.set(key, known[i]);
       }
     }
-    return uniteExclusions(known.filter((part) => part !== undefined));
+    // Shared memory: the same rows go to a thread with every scan of the segment.
+    const result = shareExclusions(uniteExclusions(known.filter((part) => part !== undefined)));
+    this.#exclusions.set(all, result);
+    return result;
   }
 
   #run<T>(name: string, payload: unknown, signal: AbortSignal): Promise<T> {
