@@ -18,8 +18,10 @@ const keepLog = ["-ingester.flush-on-shutdown=false"];
 
 /** Pushes one line each, in order. */
 async function pushLines(server: TestServer, app: string, lines: readonly string[]): Promise<void> {
-  for (const line of lines)
-    expect(await pushJson(server.url, { app }, [[nowNs(), line]])).toBe(204);
+  // The clock may step back between two pushes, and the order of the lines is looked at.
+  const start = BigInt(nowNs());
+  for (const [i, line] of lines.entries())
+    expect(await pushJson(server.url, { app }, [[String(start + BigInt(i)), line]])).toBe(204);
 }
 
 const numbered = (count: number) => Array.from({ length: count }, (_, i) => `line ${i}`);
