@@ -45,6 +45,14 @@ describe("limits", () => {
     await querier.query(request("sum(count_over_time({app=`a`}[2s]))", reading(1)), never);
   });
 
+  it("add up what the threads measure at the same time", async () => {
+    const querier = querierOf(scans, { store: large });
+    await expect(querier.query(request(filtered, reading(100)), never)).rejects.toThrow(
+      "query: 170 B",
+    );
+    expect(scans.jobs).toHaveLength(6);
+  });
+
   it("count the leaves of a query together", async () => {
     const querier = querierOf(scans, { store: segments });
     const both = `${filtered} / ${filtered.replace("`a` [", "`1` [")}`;

@@ -178,7 +178,8 @@ async function refuseLarge(
   for (const { plan, tasks } of scans) {
     await runConcurrently(tasks, lanes, signal, async (task, stop) => {
       const sources = task.sources.map(({ source, part }) => scanSource(source, part));
-      bytes += await scanner.measure({ plan, sources }, stop);
+      const measured = await scanner.measure({ plan, sources }, stop);
+      bytes += measured;
     });
   }
   if (bytes > maxBytesRead) throw tooManyBytesRead(bytes, maxBytesRead);
