@@ -224,6 +224,19 @@ describe("query_range", () => {
     ).rejects.toEqual(error(400, text));
   });
 
+  it("refuses an answer that does not fit into one text", async () => {
+    const lines: LogResult["lines"] = {
+      offsets: Uint32Array.of(0, 1),
+      get bytes(): Uint8Array {
+        throw new RangeError("Invalid string length");
+      },
+    };
+    const { call } = makeApi({ ...logs, lines });
+    await expect(call("/loki/api/v1/query_range", { query: '{app="a"}' })).rejects.toEqual(
+      error(400, "the answer does not fit into one text; lower the parameter limit"),
+    );
+  });
+
   it("tells the backend how many bytes a query may read and hold", async () => {
     const { call, bounds } = makeApi(logs, { maxBytesRead: 1000 });
     await call("/loki/api/v1/query_range", { query: '{app="a"}' });

@@ -41,7 +41,7 @@ export function queryRoutes(frontend: Frontend, options: QueryRouteOptions): Rou
       return { status: 200, headers: { "content-type": parquetType }, body: encodeParquet(result) };
     }
     const categorize = wantsCategories(request);
-    return jsonTextResponse(200, encodeQueryResult(result, stats, { categorize }));
+    return textAnswer(() => encodeQueryResult(result, stats, { categorize }));
   };
   const queryRange = async (request: HttpRequest): Promise<HttpResponse> => {
     const tenants = tenantsOf(request);
@@ -85,7 +85,7 @@ export function queryRoutes(frontend: Frontend, options: QueryRouteOptions): Rou
         "rpc error: code = Code(400) desc = legacy endpoints only support streams result type",
       );
     }
-    return jsonTextResponse(200, encodeLegacyStreams(result, stats));
+    return textAnswer(() => encodeLegacyStreams(result, stats));
   };
 
   const v1 = ["/service/api/v1", "/loki/api/v1"];
@@ -102,6 +102,18 @@ export function queryRoutes(frontend: Frontend, options: QueryRouteOptions): Rou
     ...at(legacy, "/query", legacyQuery),
     ...at(v1, "/format_query", (request) => formatQuery(frontend, param(request, "query"))),
   ];
+}
+
+/** A text has at most half a gibi of characters, and lines of control characters grow sixfold. */
+function textAnswer(encode: () => string): HttpResponse {
+  try {
+    return jsonTextResponse(200, encode());
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    const message =
+      "the answer does not fit into one text; lower the parameter limit or narrow the query";
+    throw invalidArgument(message, { cause: error });
+  }
 }
 
 function checkedBounds(params: URLSearchParams, nowNs: bigint, sinceNs: bigint): TimeRange {
