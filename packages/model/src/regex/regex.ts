@@ -1,9 +1,9 @@
 import { RE2JS, RE2JSException } from "re2js";
-import { invalidArgument } from "./errors.js";
-import { compileGlob, regexGlob } from "./regex-glob.js";
-import { linearRegex } from "./regex-linear.js";
-import { type Needles, regexNeedles, regexTexts } from "./regex-needles.js";
-import { parseRegex, type RegexNode } from "./regex-syntax.js";
+import { invalidArgument } from "../errors.js";
+import { compileGlob, regexGlob } from "./glob.js";
+import { linearRegex } from "./linear.js";
+import { type Needles, regexNeedles, regexTexts } from "./needles.js";
+import { parseRegex, type RegexNode } from "./syntax.js";
 
 /** A compiled RE2 expression: linear time on any input. */
 export interface Regex {

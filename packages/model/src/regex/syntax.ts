@@ -1,4 +1,4 @@
-import { type CharSet, charSet, foldSet, negateSet, perlSet, posixSets } from "./regex-set.js";
+import { type CharSet, charSet, foldSet, negateSet, perlSet, posixSets } from "./set.js";
 
 /** RE2 syntax as a tree; case folding is already resolved into the sets. */
 export type RegexNode =

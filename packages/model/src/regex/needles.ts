@@ -1,4 +1,4 @@
-import type { RegexNode } from "./regex-syntax.js";
+import type { RegexNode } from "./syntax.js";
 
 /** Every match contains at least one of these texts. */
 export interface Needles {

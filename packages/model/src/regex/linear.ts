@@ -1,5 +1,5 @@
-import { type CharSet, charSet, negateSet, setHas, setsMeet } from "./regex-set.js";
-import type { RegexNode } from "./regex-syntax.js";
+import { type CharSet, charSet, negateSet, setHas, setsMeet } from "./set.js";
+import type { RegexNode } from "./syntax.js";
 
 /** An expression for JavaScript's RegExp that means the same and costs linear time. */
 export interface LinearRegex {

@@ -1,5 +1,5 @@
-import { setHas } from "./regex-set.js";
-import type { RegexNode } from "./regex-syntax.js";
+import { setHas } from "./set.js";
+import type { RegexNode } from "./syntax.js";
 
 /** Pieces of fixed length with anything (or nothing) between neighbours: `^src=.*allow$`, `a.+b`, `.*x.*`. */
 export interface Glob {
