@@ -12,7 +12,7 @@ if (process.argv.includes("--force") || isOlder(output, sources())) await compil
 
 function sources() {
   const folder = path.join(root, "assembly");
-  const names = fs.readdirSync(folder).filter((name) => name.endsWith(".ts"));
+  const names = fs.readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(".ts"));
   return [fileURLToPath(import.meta.url), ...names.map((name) => path.join(folder, name))];
 }
 

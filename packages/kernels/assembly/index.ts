@@ -1,10 +1,10 @@
 /** What the compiled module exports: pointers and sizes only, laid out by src/wasm. */
 export { hashRows } from "./hash";
-export { scanJsonFields } from "./json-fields";
-export { scanJsonPush } from "./json-push";
-export { detectLevels } from "./levels";
-export { scanLogfmtFields } from "./logfmt-fields";
-export { scanProtobufPush } from "./protobuf-push";
+export { scanJsonFields } from "./fields/json";
+export { scanJsonPush } from "./push/json";
+export { detectLevels } from "./levels/levels";
+export { scanLogfmtFields } from "./fields/logfmt";
+export { scanProtobufPush } from "./push/protobuf";
 export { selectContains } from "./search";
 export { snappyDecode } from "./snappy";
 

@@ -1,4 +1,4 @@
-import { fail, JSON_DEPTH, JSON_END, JSON_ESCAPE, JSON_STRING, JSON_SYNTAX } from "./fault";
+import { fail, JSON_DEPTH, JSON_END, JSON_ESCAPE, JSON_STRING, JSON_SYNTAX } from "./push/fault";
 
 /** A cursor over JSON text that validates as it goes and unescapes strings in place; see src/twin/json-text.ts. */
 

@@ -1,7 +1,7 @@
 // One table: MB/s (1e6 bytes of raw lines) of each kernel, twin against compiled. Usage: node bench/kernels.mjs [name]
-import { fieldColumns } from "../dist/field-columns.js";
+import { fieldColumns } from "../dist/fields/columns.js";
 import { loadKernels } from "../dist/load.js";
-import { selectAll } from "../dist/selection.js";
+import { selectAll } from "../dist/search/selection.js";
 import { columnOf, jsonBody, limits, logLines, protobufBody } from "./data.mjs";
 
 const wanted = process.argv[2] ?? "";

@@ -12,14 +12,14 @@ export {
   fieldStatus,
   type JsonFieldOptions,
   type LogfmtFieldOptions,
-} from "./field-columns.js";
+} from "./fields/columns.js";
 export { KernelError, type KernelErrorCode } from "./kernel-error.js";
 export type { Kernels } from "./kernels.js";
-export { scanLegacyJsonPush } from "./legacy-json-push.js";
-export { type LevelOptions, levelCode, normaliseLevel } from "./level-names.js";
-export { noTimestampSeconds } from "./push-time.js";
-export type { RawPush, RawPushLimits } from "./raw-push.js";
-export { type ContainsOptions, type Selection, selectAll } from "./selection.js";
+export { type LevelOptions, levelCode, normaliseLevel } from "./levels/names.js";
+export { scanLegacyJsonPush } from "./push/legacy-json.js";
+export type { RawPush, RawPushLimits } from "./push/raw-push.js";
+export { noTimestampSeconds } from "./push/time.js";
+export { type ContainsOptions, type Selection, selectAll } from "./search/selection.js";
 
 /** Which form of the kernels this thread runs. */
 export const kernelForm = twin.form;

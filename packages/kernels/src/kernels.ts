@@ -1,7 +1,7 @@
-import type { FieldColumns, JsonFieldOptions, LogfmtFieldOptions } from "./field-columns.js";
-import type { LevelOptions } from "./level-names.js";
-import type { RawPush, RawPushLimits } from "./raw-push.js";
-import type { ContainsOptions, Selection } from "./selection.js";
+import type { FieldColumns, JsonFieldOptions, LogfmtFieldOptions } from "./fields/columns.js";
+import type { LevelOptions } from "./levels/names.js";
+import type { RawPush, RawPushLimits } from "./push/raw-push.js";
+import type { ContainsOptions, Selection } from "./search/selection.js";
 
 /** Every kernel that exists in two forms, the twin in TypeScript and the compiled one; both behave the same. */
 export interface Kernels {

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Kernels } from "./kernels.js";
-import { KernelMemory } from "./memory.js";
 import { twin } from "./twin/twin.js";
-import { webAssembly } from "./wasm/module.js";
+import { webAssembly } from "./wasm/abi.js";
+import { KernelMemory } from "./wasm/memory.js";
 import { wasmKernels } from "./wasm/wasm.js";
 
 /**

@@ -1,6 +1,6 @@
-import { type FieldColumns, fieldColumns, fieldKind } from "../field-columns.js";
+import { type FieldColumns, fieldColumns, fieldKind } from "../fields/columns.js";
 import type { Kernels } from "../kernels.js";
-import { type Selection, selectAll } from "../selection.js";
+import { type Selection, selectAll } from "../search/selection.js";
 
 /** What a scan found in a row: its status, and per found name the kind and the raw text. */
 export interface FieldRow {

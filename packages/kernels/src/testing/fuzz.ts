@@ -1,6 +1,6 @@
 import snappy from "snappy";
 import { loadKernels } from "../load.js";
-import type { RawPush } from "../raw-push.js";
+import type { RawPush } from "../push/raw-push.js";
 import { jsonOracle, someLabels } from "./json-oracle.js";
 import { mutate, type Random, seededRandom } from "./mutate.js";
 import { outcomeOf } from "./outcome.js";

@@ -1,4 +1,4 @@
-import type { ContainsOptions, Selection } from "../selection.js";
+import type { ContainsOptions, Selection } from "../search/selection.js";
 
 /**
  * Narrows the selection to the rows whose text contains the needle (or with `negate` does not). Row i is

@@ -1,6 +1,6 @@
 import { corrupt } from "../kernel-error.js";
 import { paddedBytes } from "../padding.js";
-import { readSnappyHeader, snappyCorruptText } from "../snappy-header.js";
+import { readSnappyHeader, snappyCorruptText } from "../push/snappy-header.js";
 
 /**
  * Decodes a raw snappy block (no frames) into padded bytes. The length header is checked against `maxBytes`

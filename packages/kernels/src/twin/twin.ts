@@ -1,10 +1,10 @@
 import type { Kernels } from "../kernels.js";
+import { scanJsonFields } from "./fields/json.js";
+import { scanLogfmtFields } from "./fields/logfmt.js";
 import { hashRows } from "./hash.js";
-import { scanJsonFields } from "./json-fields.js";
-import { scanJsonPush } from "./json-push.js";
-import { detectLevels } from "./levels.js";
-import { scanLogfmtFields } from "./logfmt-fields.js";
-import { decodeSnappyProtobufPush } from "./protobuf-push.js";
+import { detectLevels } from "./levels/levels.js";
+import { scanJsonPush } from "./push/json.js";
+import { decodeSnappyProtobufPush } from "./push/protobuf.js";
 import { indexOfBytes, selectContains } from "./search.js";
 import { decodeSnappy } from "./snappy.js";
 

@@ -1,9 +1,9 @@
-import type { FieldColumns, JsonFieldOptions, LogfmtFieldOptions } from "../field-columns.js";
-import type { KernelMemory } from "../memory.js";
-import type { Selection } from "../selection.js";
-import * as twinJson from "../twin/json-fields.js";
-import * as twinLogfmt from "../twin/logfmt-fields.js";
-import type { KernelExports } from "./module.js";
+import type { FieldColumns, JsonFieldOptions, LogfmtFieldOptions } from "../fields/columns.js";
+import type { Selection } from "../search/selection.js";
+import * as twinJson from "../twin/fields/json.js";
+import * as twinLogfmt from "../twin/fields/logfmt.js";
+import type { KernelExports } from "./abi.js";
+import type { KernelMemory } from "./memory.js";
 
 /** The compiled scans have a bit for each name. */
 const maxNames = 32;

@@ -1,4 +1,4 @@
-import type { KernelMemory } from "../memory.js";
+import type { KernelMemory } from "./memory.js";
 
 /** The compiled form of twin/hash.ts. */
 export function hashRows(

@@ -1,5 +1,5 @@
-import type { LevelOptions } from "../level-names.js";
-import type { KernelMemory } from "../memory.js";
+import type { LevelOptions } from "../levels/names.js";
+import type { KernelMemory } from "./memory.js";
 
 /** The compiled form of twin/levels.ts: only the part of the bytes that the rows lie in is copied. */
 export function detectLevels(

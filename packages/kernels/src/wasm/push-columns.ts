@@ -1,7 +1,7 @@
-import type { KernelMemory } from "../memory.js";
 import { paddedBytes } from "../padding.js";
-import { pushFault, pushFaultError } from "../push-fault.js";
-import type { RawPush, RawPushLimits } from "../raw-push.js";
+import { pushFault, pushFaultError } from "../push/fault.js";
+import type { RawPush, RawPushLimits } from "../push/raw-push.js";
+import type { KernelMemory } from "./memory.js";
 
 /** Rows that a column has room for. */
 interface Capacities {

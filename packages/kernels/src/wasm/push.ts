@@ -1,9 +1,9 @@
 import { corrupt } from "../kernel-error.js";
-import type { KernelMemory } from "../memory.js";
 import { paddedBytes } from "../padding.js";
-import type { RawPush, RawPushLimits } from "../raw-push.js";
-import { readSnappyHeader, snappyCorruptText } from "../snappy-header.js";
-import { refuseJsonSize } from "../twin/json-push.js";
+import type { RawPush, RawPushLimits } from "../push/raw-push.js";
+import { readSnappyHeader, snappyCorruptText } from "../push/snappy-header.js";
+import { refuseJsonSize } from "../twin/push/json.js";
+import type { KernelMemory } from "./memory.js";
 import { copyOutPush, scanIntoColumns } from "./push-columns.js";
 
 /** The compiled form of twin/snappy.ts. */

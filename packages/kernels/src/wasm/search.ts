@@ -1,6 +1,6 @@
-import { rarestPair } from "../byte-rank.js";
-import type { KernelMemory } from "../memory.js";
-import type { ContainsOptions, Selection } from "../selection.js";
+import { rarestPair } from "../search/byte-rank.js";
+import type { ContainsOptions, Selection } from "../search/selection.js";
+import type { KernelMemory } from "./memory.js";
 
 /** The compiled form of twin/search.ts: only the part of the bytes that the selected rows lie in is copied. */
 export function selectContains(

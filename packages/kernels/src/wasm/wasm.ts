@@ -1,9 +1,9 @@
 import type { Kernels } from "../kernels.js";
-import type { KernelMemory } from "../memory.js";
 import { indexOfBytes } from "../twin/search.js";
 import { scanJsonFields, scanLogfmtFields } from "./fields.js";
 import { hashRows } from "./hash.js";
 import { detectLevels } from "./levels.js";
+import type { KernelMemory } from "./memory.js";
 import { decodeSnappy, decodeSnappyProtobufPush, scanJsonPush } from "./push.js";
 import { selectContains } from "./search.js";
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { fieldKind, fieldStatus } from "./field-columns.js";
-import { loadKernels } from "./load.js";
-import { jsonRows, logfmtRows } from "./testing/field-rows.js";
-import { mutate, seededRandom } from "./testing/mutate.js";
+import { loadKernels } from "../load.js";
+import { jsonRows, logfmtRows } from "../testing/field-rows.js";
+import { mutate, seededRandom } from "../testing/mutate.js";
+import { fieldKind, fieldStatus } from "./columns.js";
 
 const twin = loadKernels("twin");
 const wasm = loadKernels("wasm");

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import { levelCode, normaliseLevel } from "./index.js";
-import { forms } from "./testing/forms.js";
-import { defaultLevelFields, detect } from "./testing/level-lines.js";
+import { levelCode, normaliseLevel } from "../index.js";
+import { forms } from "../testing/forms.js";
+import { defaultLevelFields, detect } from "../testing/level-lines.js";
 
 type LevelName = keyof typeof levelCode;
 

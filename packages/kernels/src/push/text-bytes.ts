@@ -1,4 +1,4 @@
-import { paddedCopy } from "./padding.js";
+import { paddedCopy } from "../padding.js";
 
 /** Texts written one behind the other as UTF-8 into a growing buffer. */
 export class TextBytes {

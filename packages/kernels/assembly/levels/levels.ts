@@ -1,4 +1,4 @@
-import { findKeyword, levelOfBytes } from "./level-text";
+import { findKeyword, levelOfBytes } from "./text";
 
 /*
  * Measured in MB/s: mixed lines 4300, JSON 7000 and logfmt 5000 (their level stands early), nginx 2000, Java 7700; the

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import { noTimestampSeconds, type RawPushLimits } from "./index.js";
-import { forms } from "./testing/forms.js";
-import { type PlainPush, plainRow as row, toPlain, wideLimits } from "./testing/push-oracle.js";
+import { noTimestampSeconds, type RawPushLimits } from "../index.js";
+import { forms } from "../testing/forms.js";
+import { type PlainPush, plainRow as row, toPlain, wideLimits } from "../testing/push-oracle.js";
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
 const time = 1_700_000_000_123_456_789n;

@@ -1,10 +1,10 @@
-import { corrupt } from "./kernel-error.js";
-import { PushFaultSignal, pushFaultError } from "./push-fault.js";
-import { noTimestampSeconds } from "./push-time.js";
+import { corrupt } from "../kernel-error.js";
+import { PushColumns } from "../twin/push/columns.js";
+import { refuseJsonSize } from "../twin/push/json.js";
+import { PushFaultSignal, pushFaultError } from "./fault.js";
 import type { RawPush, RawPushLimits } from "./raw-push.js";
 import { TextBytes } from "./text-bytes.js";
-import { refuseJsonSize } from "./twin/json-push.js";
-import { PushColumns } from "./twin/push-columns.js";
+import { noTimestampSeconds } from "./time.js";
 
 /**
  * Scans a push body of the first API: `{"streams":[{"labels":"{a=\"b\"}","entries":[{"ts":"RFC 3339","line":"x",

@@ -1,4 +1,4 @@
-import { levelCode, levelSpellings } from "../level-names.js";
+import { levelCode, levelSpellings } from "../../levels/names.js";
 
 /** Code of the bytes as a level value in any case, 0 when they are none. */
 export function levelOfBytes(bytes: Uint8Array, start: number, end: number): number {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import { fieldColumns, fieldKind, fieldStatus } from "./index.js";
-import { type FieldRow, jsonRows, logfmtRows } from "./testing/field-rows.js";
-import { forms } from "./testing/forms.js";
+import { fieldColumns, fieldKind, fieldStatus } from "../index.js";
+import { type FieldRow, jsonRows, logfmtRows } from "../testing/field-rows.js";
+import { forms } from "../testing/forms.js";
 
 const { text, escaped, number, boolean } = fieldKind;
 type Fields = FieldRow["fields"];

@@ -1,4 +1,4 @@
-import { type FieldColumns, fieldKind } from "../field-columns.js";
+import { type FieldColumns, fieldKind } from "../../fields/columns.js";
 
 const encoder = new TextEncoder();
 

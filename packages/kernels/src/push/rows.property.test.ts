@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { loadKernels } from "./load.js";
-import type { Selection } from "./selection.js";
-import { defaultLevelFields, detect } from "./testing/level-lines.js";
+import { loadKernels } from "../load.js";
+import type { Selection } from "../search/selection.js";
+import { defaultLevelFields, detect } from "../testing/level-lines.js";
 
 const twin = loadKernels("twin");
 const wasm = loadKernels("wasm");

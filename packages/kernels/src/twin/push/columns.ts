@@ -1,5 +1,5 @@
-import { PushFaultSignal, pushFault } from "../push-fault.js";
-import type { RawPush, RawPushLimits } from "../raw-push.js";
+import { PushFaultSignal, pushFault } from "../../push/fault.js";
+import type { RawPush, RawPushLimits } from "../../push/raw-push.js";
 
 /** The growing columns of a push while a twin scans it; refuses what goes beyond the limits. */
 export class PushColumns {

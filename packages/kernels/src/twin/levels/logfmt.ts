@@ -1,4 +1,4 @@
-import { levelOfBytes } from "./level-text.js";
+import { levelOfBytes } from "./text.js";
 
 /**
  * Code of the logfmt pair whose key has the best rank among the names (lower case; keys match in any case); of

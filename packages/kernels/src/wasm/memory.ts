@@ -1,6 +1,6 @@
-import { tooLarge } from "./kernel-error.js";
-import { paddingBytes } from "./padding.js";
-import { type KernelExports, type WebAssemblyApi, webAssembly } from "./wasm/module.js";
+import { tooLarge } from "../kernel-error.js";
+import { paddingBytes } from "../padding.js";
+import { type KernelExports, type WebAssemblyApi, webAssembly } from "./abi.js";
 
 /** A memory above this is given back when the call that needed it is over. */
 export const maxKeptBytes = 64 * 1024 * 1024;

@@ -3,9 +3,9 @@ import {
   fieldKind,
   fieldStatus,
   type LogfmtFieldOptions,
-} from "../field-columns.js";
-import type { Selection } from "../selection.js";
-import { FieldNames, labelNameOf, matchesName } from "./field-names.js";
+} from "../../fields/columns.js";
+import type { Selection } from "../../search/selection.js";
+import { FieldNames, labelNameOf, matchesName } from "./names.js";
 
 /**
  * Finds the fields with these label names in logfmt lines (`k=v k2="quoted v" flag`). Of a broken pair the rest of

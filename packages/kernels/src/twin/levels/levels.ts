@@ -1,7 +1,7 @@
-import { type LevelOptions, levelCode, levelKeywords, levelSpellings } from "../level-names.js";
-import { findJsonLevel } from "./json-level.js";
-import { matchesFolded } from "./level-text.js";
-import { findLogfmtLevel } from "./logfmt-level.js";
+import { type LevelOptions, levelCode, levelKeywords, levelSpellings } from "../../levels/names.js";
+import { findJsonLevel } from "./json.js";
+import { findLogfmtLevel } from "./logfmt.js";
+import { matchesFolded } from "./text.js";
 
 /**
  * Writes the level code of each row into `out`, from the text of its line alone: a level field of a JSON object or

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import snappy from "snappy";
-import { forms } from "./testing/forms.js";
-import { fuzzPushes } from "./testing/fuzz.js";
-import { jsonOracle, someLabels } from "./testing/json-oracle.js";
-import { latin1, pushRequestType, toPlain, wideLimits } from "./testing/push-oracle.js";
+import { forms } from "../testing/forms.js";
+import { fuzzPushes } from "../testing/fuzz.js";
+import { jsonOracle, someLabels } from "../testing/json-oracle.js";
+import { latin1, pushRequestType, toPlain, wideLimits } from "../testing/push-oracle.js";
 
 const text = fc.string({ unit: "binary", maxLength: 40 });
 const pairs = fc.array(fc.tuple(text, text), { maxLength: 3 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { type ContainsOptions, type Selection, selectAll } from "./index.js";
-import { forms } from "./testing/forms.js";
+import { type ContainsOptions, type Selection, selectAll } from "../index.js";
+import { forms } from "../testing/forms.js";
 
 const plain: ContainsOptions = { ignoreCase: false, negate: false };
 

@@ -1,8 +1,8 @@
-import { PushFaultSignal, pushFault, pushFaultError } from "../push-fault.js";
-import { maxTimestampSeconds, noTimestampSeconds } from "../push-time.js";
-import type { RawPush, RawPushLimits } from "../raw-push.js";
-import { PushColumns } from "./push-columns.js";
-import { decodeSnappy } from "./snappy.js";
+import { PushFaultSignal, pushFault, pushFaultError } from "../../push/fault.js";
+import type { RawPush, RawPushLimits } from "../../push/raw-push.js";
+import { maxTimestampSeconds, noTimestampSeconds } from "../../push/time.js";
+import { decodeSnappy } from "../snappy.js";
+import { PushColumns } from "./columns.js";
 
 /**
  * Decodes a logproto PushRequest in a raw snappy block into columns. Fields may come in any order; repeated

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "@jest/globals";
 import snappy from "snappy";
-import { noTimestampSeconds, type RawPushLimits } from "./index.js";
-import { forms } from "./testing/forms.js";
+import { noTimestampSeconds, type RawPushLimits } from "../index.js";
+import { forms } from "../testing/forms.js";
 import {
   type PlainPush,
   pushRequestType,
   plainRow as row,
   toPlain,
   wideLimits,
-} from "./testing/push-oracle.js";
+} from "../testing/push-oracle.js";
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
 const time = 1_700_000_000_123_456_789n;

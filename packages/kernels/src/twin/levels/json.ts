@@ -1,4 +1,4 @@
-import { levelOfBytes } from "./level-text.js";
+import { levelOfBytes } from "./text.js";
 
 /**
  * Code of the first string field with one of the names, in document order, in the object and the objects within

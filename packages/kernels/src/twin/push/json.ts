@@ -1,10 +1,10 @@
-import { bodyTooLarge, corrupt } from "../kernel-error.js";
-import { paddedCopy } from "../padding.js";
-import { PushFaultSignal, pushFault, pushFaultError } from "../push-fault.js";
-import { noTimestampSeconds } from "../push-time.js";
-import type { RawPush, RawPushLimits } from "../raw-push.js";
-import { JsonText } from "./json-text.js";
-import { PushColumns } from "./push-columns.js";
+import { bodyTooLarge, corrupt } from "../../kernel-error.js";
+import { paddedCopy } from "../../padding.js";
+import { PushFaultSignal, pushFault, pushFaultError } from "../../push/fault.js";
+import type { RawPush, RawPushLimits } from "../../push/raw-push.js";
+import { noTimestampSeconds } from "../../push/time.js";
+import { JsonText } from "../json-text.js";
+import { PushColumns } from "./columns.js";
 
 /**
  * Scans a JSON push body: `{"streams":[{"stream":{..},"values":[["ns","line",{"k":"v"}]]}]}`. Keys come in any

@@ -4,9 +4,9 @@ import {
   fieldStatus,
   type JsonFieldOptions,
   maxFieldDepth,
-} from "../field-columns.js";
-import type { Selection } from "../selection.js";
-import { FieldNames, isOddKey, labelNameOf, matchesName } from "./field-names.js";
+} from "../../fields/columns.js";
+import type { Selection } from "../../search/selection.js";
+import { FieldNames, isOddKey, labelNameOf, matchesName } from "./names.js";
 
 /**
  * Finds the fields with these label names in lines that are JSON objects: strings, numbers and booleans, also of
