@@ -40,7 +40,7 @@ function productVersion(): string {
 
 /** Branch and commit of the checkout that this file runs from; undefined outside of one. */
 function readCheckout(): { revision: string; branch: string } | undefined {
-  const git = new URL("../../../.git/", import.meta.url);
+  const git = new URL("../../../.git", import.meta.url);
   try {
     const head = readFileSync(new URL("HEAD", git), "utf8").trim();
     const reference = /^ref: (refs\/heads\/(.+))$/.exec(head);

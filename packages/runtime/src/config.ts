@@ -1,16 +1,17 @@
 // The face "@skald/runtime/config": how keys are declared, read, checked and printed.
-export * from "./blocks/backoff.js";
-export * from "./blocks/cache.js";
-export * from "./blocks/grpc-client.js";
-export * from "./blocks/lifecycler.js";
-export * from "./blocks/ring.js";
-export * from "./blocks/tls.js";
+
 export * as field from "./config/field.js";
 export * from "./config/key-notes.js";
 export * from "./config/load-settings.js";
 export { nearest } from "./config/nearest.js";
 export * from "./config/print.js";
 export * from "./config/schema.js";
+export * from "./config/sections/backoff.js";
+export * from "./config/sections/cache.js";
+export * from "./config/sections/grpc-client.js";
+export * from "./config/sections/lifecycler.js";
+export * from "./config/sections/ring.js";
+export * from "./config/sections/tls.js";
 export * from "./config/settings.js";
 export { formatDurationMs, formatSizeBytes } from "./config/value.js";
 export * from "./limits/limits.js";

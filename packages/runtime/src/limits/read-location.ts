@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { tooLarge, unavailable } from "@skald/model";
-import { deadline } from "../deadline.js";
+import { deadline } from "../async/deadline.js";
 
 const maxBytes = 16 * 2 ** 20;
 const timeoutMs = 10_000;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { defaultsOf } from "../config/print.js";
 import { readSchema } from "../config/schema.js";
-import { createLogger } from "../log.js";
+import { createLogger } from "../log/log.js";
 import { Metrics } from "../metrics.js";
 import { type Limits, limitsConfig } from "./limits.js";
 import { TenantLimits } from "./tenant-limits.js";

@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { invalidArgument } from "@skald/model";
 import { isMap, type YAMLMap } from "yaml";
+import { repeat } from "../async/repeat.js";
+import type { Sleep } from "../async/sleep.js";
 import type { KeyNotes } from "../config/key-notes.js";
 import {
   buildSection,
@@ -10,11 +12,9 @@ import {
   type SectionNode,
 } from "../config/schema.js";
 import { openYaml, type YamlReader } from "../config/yaml-reader.js";
-import type { Logger } from "../log.js";
+import type { Logger } from "../log/log.js";
 import type { Metrics } from "../metrics.js";
-import { repeat } from "../repeat.js";
-import { Service } from "../service.js";
-import type { Sleep } from "../sleep.js";
+import { Service } from "../service/service.js";
 import { type Limits, limitsConfig } from "./limits.js";
 import { readLocation } from "./read-location.js";
 

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { SkaldError } from "@skald/model";
-import type { JobError, JobReply, JobRequest } from "./worker-jobs.js";
+import type { JobError, JobReply, JobRequest } from "./jobs.js";
 
 export interface WorkerPoolOptions {
   /** Module whose top level calls `serveJobs`. */

@@ -1,4 +1,4 @@
-import * as field from "../config/field.js";
+import * as field from "../field.js";
 import { kvStore } from "./ring.js";
 
 /** How an ingester lives in its ring. The prefixes start the flags of the ring and of the member. */

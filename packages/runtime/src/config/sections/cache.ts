@@ -1,4 +1,4 @@
-import * as field from "../config/field.js";
+import * as field from "../field.js";
 import { tlsClientFields } from "./tls.js";
 
 /** A cache: in the process, in memcached or in Redis. The flags start with the prefix. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { invalidArgument, unavailable } from "@skald/model";
+import type { LogLevel } from "./level.js";
 import { createLogger } from "./log.js";
-import type { LogLevel } from "./log-level.js";
 
 function capture(format: "json" | "logfmt", level?: LogLevel) {
   const lines: string[] = [];

@@ -1,4 +1,4 @@
-import * as field from "../config/field.js";
+import * as field from "../field.js";
 
 /** How something is tried again. */
 export function backoffBlock(

@@ -1,4 +1,4 @@
-import * as field from "../config/field.js";
+import * as field from "../field.js";
 
 /** TLS of a client, as keys among those of the client itself. */
 export function tlsClientFields(prefix: string) {

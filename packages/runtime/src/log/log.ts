@@ -1,6 +1,6 @@
 import { invalidArgument, SkaldError } from "@skald/model";
 import { destination, type Logger as PinoLogger, pino } from "pino";
-import { isLogLevel, type LogLevel, logLevels } from "./log-level.js";
+import { isLogLevel, type LogLevel, logLevels } from "./level.js";
 import { formatLogfmt } from "./logfmt.js";
 import { messageWithCauses } from "./message.js";
 

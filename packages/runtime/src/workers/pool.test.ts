@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { errorCodeOf, type SkaldError } from "@skald/model";
-import { type JobOptions, WorkerPool, type WorkerPoolOptions } from "./worker-pool.js";
+import { type JobOptions, WorkerPool, type WorkerPoolOptions } from "./pool.js";
 
 const pools: WorkerPool[] = [];
 afterEach(async () => {
@@ -8,7 +8,7 @@ afterEach(async () => {
 });
 
 function makePool(options: Partial<WorkerPoolOptions> = {}): WorkerPool {
-  const url = new URL("./worker-pool.fixture.js", import.meta.url);
+  const url = new URL("./testing/jobs.js", import.meta.url);
   const pool = new WorkerPool({ url, size: 1, maxQueued: 100, ...options });
   pools.push(pool);
   return pool;
@@ -94,7 +94,7 @@ describe("errors of jobs", () => {
     const pool = makePool();
     const error = await failureOf(pool.run("fault", {}, now));
     expect(error).toMatchObject({ code: "internal", status: 500, message: "x is undefined" });
-    expect(String(error.cause)).toContain("worker-pool.fixture");
+    expect(String(error.cause)).toContain("testing/jobs");
     expect(await failureOf(pool.run("text", {}, now))).toMatchObject({
       code: "internal",
       message: "just text",
@@ -187,7 +187,7 @@ describe("a thread that dies", () => {
 
   it("before its first job is started again after a pause", async () => {
     let losses = 0;
-    const url = new URL("./worker-pool-broken.fixture.js", import.meta.url);
+    const url = new URL("./testing/broken.js", import.meta.url);
     const pool = makePool({ url, onThreadLost: () => losses++ });
     const waiting = failureOf(pool.run("double", { n: 1 }, now));
     await until(() => losses > 0);

@@ -1,5 +1,5 @@
 import { SkaldError } from "@skald/model";
-import { serveJobs } from "./worker-jobs.js";
+import { serveJobs } from "../jobs.js";
 
 /** The jobs of the pool's tests; `flag` is a word of shared memory that the test and the job watch. */
 interface FlagJob {

@@ -1,4 +1,4 @@
-import * as field from "../config/field.js";
+import * as field from "../field.js";
 import { backoffBlock } from "./backoff.js";
 import { tlsClientFields } from "./tls.js";
 

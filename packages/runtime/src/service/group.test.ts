@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
+import { describeNotRunning, formatServices, ServiceGroup } from "./group.js";
 import { Service } from "./service.js";
-import { describeNotRunning, formatServices, ServiceGroup } from "./service-group.js";
 
 function recorder() {
   const calls: string[] = [];

@@ -1,4 +1,4 @@
-import * as field from "../config/field.js";
+import * as field from "../field.js";
 import { tlsClientFields } from "./tls.js";
 
 /** Where a ring keeps its members. The flags are those of the ring, which is named by the prefix. */
