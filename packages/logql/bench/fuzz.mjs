@@ -3,9 +3,9 @@
  * without a position, on a tree that prints to something else, and on a query that takes longer than a second.
  */
 import { readFileSync } from "node:fs";
-import { parseErrorDetail } from "../dist/errors.js";
-import { parseQuery } from "../dist/parser.js";
-import { printQuery } from "../dist/print.js";
+import { parseErrorDetail } from "../dist/syntax/errors.js";
+import { parseQuery } from "../dist/syntax/parser/parser.js";
+import { printQuery } from "../dist/syntax/print.js";
 import { mutateQuery, seededRandom } from "../dist/testing/mutate.js";
 
 const count = Number(process.argv[2] ?? 1_000_000);

@@ -1,34 +1,39 @@
-export * from "./ast.js";
-export { evaluate } from "./engine.js";
-export {
-  type ParseErrorDetail,
-  type ParseErrorPlace,
-  type Position,
-  parseError,
-  parseErrorDetail,
-} from "./errors.js";
-export { formatQuery } from "./format.js";
-export { type TokenizeOptions, tokenize } from "./lexer.js";
-export * from "./log-scan.js";
-export { groupLogRows, mergeLogPartials, type ResultStream } from "./log-scan-merge.js";
-export * from "./metric-scan.js";
-export { type ParseSelectorOptions, parseQuery, parseSelector, queryBytesMax } from "./parser.js";
-export * from "./pipeline.js";
-export * from "./plan.js";
-export { printQuery } from "./print.js";
-export { printLabelFilter, printSelector, printStage } from "./print-stage.js";
-export { mergeMetricPartials } from "./range.js";
-export { combineMetricPartials } from "./range-combine.js";
-export type * from "./result.js";
-export { formatSample } from "./result-format.js";
+export { evaluate } from "./engine/engine.js";
+export { formatSample } from "./engine/format-sample.js";
+export * from "./pipeline/pipeline.js";
+export * from "./plan/plan.js";
+export type * from "./plan/result.js";
 export {
   hasAllRows,
   isInShard,
   type SplitOptions,
   splitLeaf,
   splitLogPlan,
-} from "./split.js";
-export { joinMatrices, longestRangeNs, splitPoints } from "./split-points.js";
+} from "./plan/split.js";
+export { joinMatrices, longestRangeNs, splitPoints } from "./plan/split-points.js";
+export { combineMetricPartials } from "./range/combine.js";
+export { mergeMetricPartials } from "./range/range.js";
+export * from "./scan/log/log-scan.js";
+export { groupLogRows, mergeLogPartials, type ResultStream } from "./scan/log/merge.js";
+export * from "./scan/metric/metric-scan.js";
+export * from "./syntax/ast.js";
+export {
+  type ParseErrorDetail,
+  type ParseErrorPlace,
+  type Position,
+  parseError,
+  parseErrorDetail,
+} from "./syntax/errors.js";
+export { formatQuery } from "./syntax/format.js";
+export { type TokenizeOptions, tokenize } from "./syntax/lexer.js";
+export {
+  type ParseSelectorOptions,
+  parseQuery,
+  parseSelector,
+  queryBytesMax,
+} from "./syntax/parser/parser.js";
+export { printQuery } from "./syntax/print.js";
+export { printLabelFilter, printSelector, printStage } from "./syntax/print-stage.js";
 export {
   classOf,
   functionWords,
@@ -36,4 +41,4 @@ export {
   type Token,
   type TokenClass,
   type TokenType,
-} from "./token.js";
+} from "./syntax/token.js";

@@ -15,10 +15,10 @@ import type {
   Unwrap,
   VectorAggregation,
   VectorMatching,
-} from "../ast.js";
-import { rangeOps, vectorOps } from "../ast.js";
-import { rangeAggregationError, vectorAggregationError } from "../check.js";
-import { precedence } from "../precedence.js";
+} from "../syntax/ast.js";
+import { rangeOps, vectorOps } from "../syntax/ast.js";
+import { rangeAggregationError, vectorAggregationError } from "../syntax/check.js";
+import { precedence } from "../syntax/precedence.js";
 
 /** Any query the parser can give; small enough to evaluate. */
 export function arbitraryQuery(): fc.Arbitrary<Expr> {

@@ -1,4 +1,4 @@
-import type { BinaryExpr, VectorMatching } from "../ast.js";
+import type { BinaryExpr, VectorMatching } from "../syntax/ast.js";
 import { clean, grouped, keyOf, type NaiveSample, type NaiveValue } from "./naive-labels.js";
 
 /** What a one-to-one or many-to-one match refuses. */

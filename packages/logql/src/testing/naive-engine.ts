@@ -1,6 +1,11 @@
 import { compareLabels, labelsFromObject } from "@skald/model";
-import type { LabelReplace, MetricExpr, RangeAggregation, VectorAggregation } from "../ast.js";
-import type { QueryParams } from "../plan.js";
+import type { QueryParams } from "../plan/plan.js";
+import type {
+  LabelReplace,
+  MetricExpr,
+  RangeAggregation,
+  VectorAggregation,
+} from "../syntax/ast.js";
 import type { PlainRow } from "./memory-block.js";
 import { naiveBinary } from "./naive-binary.js";
 import { clean, groupBy, type NaiveSample, type NaiveValue } from "./naive-labels.js";

@@ -1,14 +1,10 @@
 import { compileMatcher, compileRegex, formatLabels, labelsFromObject } from "@skald/model";
-import type {
-  Extraction,
-  LabelFilter,
-  LabelTarget,
-  LineFilterStage,
-  Stage,
-  Unwrap,
-} from "../ast.js";
-import { goTime } from "../go-time.js";
-import { hasIpOf, parseIpRange } from "../ip.js";
+import { parseByteSize } from "../go/byte-size.js";
+import { parseGoDuration } from "../go/duration.js";
+import { type Parsed, parseGoFloat } from "../go/float.js";
+import { goTime } from "../go/time.js";
+import type { PipelineOptions, SeriesError } from "../pipeline/pipeline.js";
+import { hasIpOf, parseIpRange } from "../pipeline/row/ip.js";
 import {
   errorDetailsLabel,
   errorLabel,
@@ -16,18 +12,22 @@ import {
   preserveErrorLabel,
   sanitizeLabelName,
   stageErrors,
-} from "../label-set.js";
-import type { PipelineOptions, SeriesError } from "../pipeline.js";
-import { parseByteSize } from "../stage/byte-size.js";
-import { parseGoDuration } from "../stage/go-duration.js";
-import { type Parsed, parseGoFloat } from "../stage/go-float.js";
-import { parseJsonPath } from "../stage/json-path.js";
-import { compileLabelMatch } from "../stage/label-match.js";
-import { type ParserGuard, parserGuard } from "../stage/parser-guard.js";
-import { type PatternPiece, parsePattern } from "../stage/pattern-syntax.js";
-import { compileTemplate } from "../template.js";
-import { TemplateRunError } from "../template-error.js";
-import { mapValue } from "../template-value.js";
+} from "../pipeline/row/labels.js";
+import { parseJsonPath } from "../pipeline/stage/json/path.js";
+import { compileLabelMatch } from "../pipeline/stage/label-match.js";
+import { type ParserGuard, parserGuard } from "../pipeline/stage/parser-guard.js";
+import { type PatternPiece, parsePattern } from "../pipeline/stage/pattern-syntax.js";
+import type {
+  Extraction,
+  LabelFilter,
+  LabelTarget,
+  LineFilterStage,
+  Stage,
+  Unwrap,
+} from "../syntax/ast.js";
+import { TemplateRunError } from "../template/error.js";
+import { compileTemplate } from "../template/template.js";
+import { mapValue } from "../template/value.js";
 import {
   eachMember,
   findPath,

@@ -1,18 +1,18 @@
 import { compileMatchers, dayNs, type Matcher } from "@skald/model";
-import type { Expr } from "../ast.js";
-import { evaluate } from "../engine.js";
-import { startLogScan } from "../log-scan.js";
-import { mergeLogPartials } from "../log-scan-merge.js";
-import { startMetricScan } from "../metric-scan.js";
+import { evaluate } from "../engine/engine.js";
 import {
   type LeafPlan,
   type LogPlan,
   planQuery,
   type QueryLimits,
   type QueryParams,
-} from "../plan.js";
-import { mergeMetricPartials } from "../range.js";
-import type { LogResult, QueryResult, SeriesMatrix } from "../result.js";
+} from "../plan/plan.js";
+import type { LogResult, QueryResult, SeriesMatrix } from "../plan/result.js";
+import { mergeMetricPartials } from "../range/range.js";
+import { startLogScan } from "../scan/log/log-scan.js";
+import { mergeLogPartials } from "../scan/log/merge.js";
+import { startMetricScan } from "../scan/metric/metric-scan.js";
+import type { Expr } from "../syntax/ast.js";
 import { type MemoryBlock, makeBlock, type PlainRow } from "./memory-block.js";
 
 /** How the rows of a test are laid out: `sources` scans, each over blocks of at most `blockRows` rows of a day. */

@@ -1,0 +1,56 @@
+import type { BinaryNode } from "../../plan/plan.js";
+import type { SeriesMatrix } from "../../plan/result.js";
+import type { BinaryOp } from "../../syntax/ast.js";
+import { calculate, compare, isCompareOp, isSetOp } from "../../syntax/calculate.js";
+import { joinVectors } from "./join.js";
+import { combineSets } from "./set.js";
+
+/** A binary operation between two vectors at every point. Throws invalid_argument when matching is ambiguous. */
+export function combineVectors(
+  node: BinaryNode,
+  left: SeriesMatrix,
+  right: SeriesMatrix,
+): SeriesMatrix {
+  const { op, matching } = node;
+  if (isSetOp(op)) return combineSets(op, matching, left, right);
+  return joinVectors(matching, left, right, sampleOperation(op, node.bool, "left"));
+}
+
+/** A binary operation between each sample and a literal that stands on the given side; labels stay. */
+export function combineWithLiteral(
+  node: BinaryNode,
+  vector: SeriesMatrix,
+  literal: number,
+  literalSide: "left" | "right",
+): SeriesMatrix {
+  const { op, bool } = node;
+  if (isSetOp(op)) throw new Error(`${op} with a literal`);
+  const operation = sampleOperation(op, bool, literalSide === "left" ? "right" : "left");
+  const values = vector.values.map((row) => new Float64Array(row.length));
+  const present = vector.present.map((row) => row.slice());
+  vector.values.forEach((row, s) => {
+    for (let p = 0; p < row.length; p++) {
+      if (present[s]![p] === 0) continue;
+      const value = row[p] as number;
+      const result = literalSide === "left" ? operation(literal, value) : operation(value, literal);
+      if (result === undefined) present[s]![p] = 0;
+      else values[s]![p] = result;
+    }
+  });
+  return { ...vector, values, present };
+}
+
+/** The result for two samples; undefined when a comparison filters them out. */
+export type SampleOperation = (left: number, right: number) => number | undefined;
+
+/** `kept`: whose value a comparison without bool keeps. */
+function sampleOperation(
+  op: Exclude<BinaryOp, "and" | "or" | "unless">,
+  bool: boolean,
+  kept: "left" | "right",
+): SampleOperation {
+  if (!isCompareOp(op)) return (left, right) => calculate(op, left, right);
+  if (bool) return (left, right) => (compare(op, left, right) ? 1 : 0);
+  if (kept === "left") return (left, right) => (compare(op, left, right) ? left : undefined);
+  return (left, right) => (compare(op, left, right) ? right : undefined);
+}

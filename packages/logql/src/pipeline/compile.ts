@@ -1,0 +1,215 @@
+import { invalidArgument, SkaldError, unreachable } from "@skald/model";
+import type { LabelFilter, Stage } from "../syntax/ast.js";
+import { printStage } from "../syntax/print-stage.js";
+import { impliedNeedles } from "./implied-needles.js";
+import type { PipelineOptions } from "./pipeline.js";
+import { analyseDemand, filterNames, isParser } from "./projection.js";
+import { encodeText } from "./row/bytes.js";
+import { errorDetailsLabel, errorLabel } from "./row/labels.js";
+import { prepareDecolorize } from "./stage/decolorize.js";
+import { compileTargets, prepareDrop, prepareKeep } from "./stage/drop-keep.js";
+import { isWanted } from "./stage/field-sink.js";
+import { prepareJson } from "./stage/json/json.js";
+import { prepareJsonPaths } from "./stage/json/paths.js";
+import { prepareUnpack } from "./stage/json/unpack.js";
+import { demandsErrors } from "./stage/key-tree.js";
+import { compileLabelFilter } from "./stage/label-filter.js";
+import { compileLabelFormats, prepareLabelFormat } from "./stage/label-format.js";
+import { compileLineFilter, type LineFilter, prepareLineFilter } from "./stage/line-filter.js";
+import { compileLineTemplate, prepareLineFormat } from "./stage/line-format.js";
+import { prepareLogfmt } from "./stage/logfmt.js";
+import { prepareLogfmtKeys } from "./stage/logfmt-keys.js";
+import { parserGuard } from "./stage/parser-guard.js";
+import { preparePattern } from "./stage/pattern.js";
+import { prepareRegexp } from "./stage/regexp.js";
+import type { Demand, PreparedStage, StageContext } from "./stage/row-state.js";
+import { prepareUnwrap } from "./stage/unwrap.js";
+
+/** A pipeline taken apart: what works on whole blocks, and what works row by row behind it. */
+export interface CompiledPipeline {
+  readonly options: PipelineOptions;
+  /** Label filters that only stream labels and metadata can decide. */
+  readonly labelFilters: readonly FrontLabelFilter[];
+  /** Line filters on the line as it is stored, wherever they stood. */
+  readonly lineFilters: readonly LineFilter[];
+  readonly implied: readonly ImpliedNeedles[];
+  readonly tail: readonly TailStage[];
+  readonly unwrap: ReturnType<typeof prepareUnwrap> | undefined;
+  readonly usesLines: boolean;
+  readonly usesTimestamps: boolean;
+  readonly changesLines: boolean;
+  readonly metadata: Demand;
+}
+
+export interface FrontLabelFilter {
+  readonly prepare: ReturnType<typeof compileLabelFilter>;
+  readonly names: readonly string[];
+  /** The whole filter is an equality with this value, which is not empty. */
+  readonly equals?: Uint8Array;
+}
+
+/** Rows without any of the texts in the stored line cannot pass a later filter on the label. */
+export interface ImpliedNeedles {
+  /** The label must come from the line: neither the stream nor metadata may have it. */
+  readonly label: string;
+  readonly anyOf: readonly Uint8Array[];
+}
+
+export interface TailStage {
+  readonly prepare: PreparedStage;
+  readonly context: StageContext;
+}
+
+/** Throws invalid_argument with the stage in the text for what is wrong with one. */
+export function compileStages(options: PipelineOptions): CompiledPipeline {
+  const { stages } = options;
+  const prepared = stages.map((stage) => named(stage, () => prepareStage(stage)));
+  const { behind, metadata } = analyseDemand(options);
+  const labelFilters: FrontLabelFilter[] = [];
+  const lineFilters: LineFilter[] = [];
+  const tail: TailStage[] = [];
+  let usesLines = options.output.kind === "log";
+  let usesTimestamps = false;
+  let changesLines = false;
+  let changesLabels = false;
+  for (const [i, stage] of stages.entries()) {
+    const demand = behind[i] as Demand;
+    const { prepare, lineFilter, looksAt } = prepared[i] as PreparedPart;
+    if (lineFilter !== undefined) usesLines = true;
+    if (lineFilter !== undefined && !changesLines) {
+      lineFilters.push(lineFilter);
+      continue;
+    }
+    if (stage.kind === "label_filter" && !changesLabels && isPlainFilter(stage.filter)) {
+      labelFilters.push(frontFilter(stage.filter));
+      continue;
+    }
+    if (isParser(stage) && !isUseful(stage, demand)) continue;
+    tail.push({ prepare, context: { demand, guard: parserGuard(stages, i) } });
+    if (looksAt.line) usesLines = true;
+    if (looksAt.timestamp) usesTimestamps = true;
+    if (stage.kind === "line_format" || stage.kind === "unpack" || stage.kind === "decolorize") {
+      changesLines = true;
+    }
+    if (stage.kind !== "label_filter" && stage.kind !== "line_filter") changesLabels = true;
+  }
+  const unwrap = options.unwrap && prepareUnwrap(options.unwrap);
+  return {
+    options,
+    labelFilters,
+    lineFilters,
+    implied: impliedNeedles(stages),
+    tail,
+    unwrap,
+    usesLines,
+    usesTimestamps,
+    changesLines,
+    metadata,
+  };
+}
+
+interface PreparedPart {
+  readonly prepare: PreparedStage;
+  readonly lineFilter?: LineFilter;
+  readonly looksAt: { readonly line: boolean; readonly timestamp: boolean };
+}
+
+const line = { line: true, timestamp: false };
+const nothing = { line: false, timestamp: false };
+
+function prepareStage(stage: Stage): PreparedPart {
+  switch (stage.kind) {
+    case "line_filter": {
+      const lineFilter = compileLineFilter(stage);
+      return { prepare: prepareLineFilter(lineFilter), lineFilter, looksAt: line };
+    }
+    case "label_filter": {
+      const compile = compileLabelFilter(stage.filter);
+      return { prepare: (row) => compile(row), looksAt: nothing };
+    }
+    case "json": {
+      const isPlain = stage.extractions.length === 0;
+      return { prepare: isPlain ? prepareJson : prepareJsonPaths(stage), looksAt: line };
+    }
+    case "logfmt": {
+      const isPlain = stage.extractions.length === 0;
+      return { prepare: isPlain ? prepareLogfmt(stage) : prepareLogfmtKeys(stage), looksAt: line };
+    }
+    case "regexp":
+      return { prepare: prepareRegexp(stage.pattern), looksAt: line };
+    case "pattern":
+      return { prepare: preparePattern(stage.pattern), looksAt: line };
+    case "unpack":
+      return { prepare: prepareUnpack, looksAt: line };
+    case "decolorize":
+      return { prepare: prepareDecolorize, looksAt: line };
+    case "line_format": {
+      const template = compileLineTemplate(stage.template);
+      return {
+        prepare: prepareLineFormat(template),
+        looksAt: {
+          // a template that fails leaves the line as it is
+          line: template.usesLine || template.canFail,
+          timestamp: template.usesTimestamp,
+        },
+      };
+    }
+    case "label_format": {
+      const formats = compileLabelFormats(stage.formats);
+      const templates = formats.flatMap((f) => (f.kind === "template" ? [f.template] : []));
+      const looksAt = {
+        line: templates.some((t) => t.usesLine),
+        timestamp: templates.some((t) => t.usesTimestamp),
+      };
+      return { prepare: prepareLabelFormat(formats), looksAt };
+    }
+    case "drop":
+      return { prepare: prepareDrop(compileTargets(stage.targets)), looksAt: nothing };
+    case "keep":
+      return { prepare: prepareKeep(compileTargets(stage.targets)), looksAt: nothing };
+    default:
+      return unreachable(stage);
+  }
+}
+
+/** Adds the text of the stage to what is wrong with it. */
+function named<T>(stage: Stage, prepare: () => T): T {
+  try {
+    return prepare();
+  } catch (error) {
+    if (!(error instanceof SkaldError) || error.code !== "invalid_argument") throw error;
+    throw invalidArgument(`parse error : stage '${printStage(stage)}' : ${error.message}`, {
+      cause: error,
+    });
+  }
+}
+
+function frontFilter(filter: LabelFilter): FrontLabelFilter {
+  const front = { prepare: compileLabelFilter(filter), names: filterNames(filter) };
+  const isEquality = filter.kind === "string" && filter.matcher.op === "=";
+  if (!isEquality || filter.matcher.value === "") return front;
+  return { ...front, equals: encodeText(filter.matcher.value) };
+}
+
+/** String comparisons only, and not of errors: such a filter sets nothing and may be asked before others. */
+function isPlainFilter(filter: LabelFilter): boolean {
+  switch (filter.kind) {
+    case "and":
+    case "or":
+      return isPlainFilter(filter.left) && isPlainFilter(filter.right);
+    case "string":
+      return filter.matcher.name !== errorLabel && filter.matcher.name !== errorDetailsLabel;
+    default:
+      return false;
+  }
+}
+
+/** False for a parser of which nothing is used: it is left out, and with it its errors. */
+function isUseful(stage: Stage, demand: Demand): boolean {
+  if (demand === "all") return true;
+  if (stage.kind === "unpack") return true;
+  if (demand.size === 0) return false;
+  const extractions = stage.kind === "json" || stage.kind === "logfmt" ? stage.extractions : [];
+  if (extractions.length === 0 || demandsErrors(demand)) return true;
+  return extractions.some(({ label }) => isWanted(demand, label));
+}

@@ -1,0 +1,247 @@
+import type { Labels } from "@skald/model";
+import type { BlockMetadata } from "./block-metadata.js";
+import { Arena, encodeText, readText } from "./bytes.js";
+import type { LabelNames } from "./label-slots.js";
+import { errorDetailsLabel, errorLabel } from "./labels.js";
+
+/** What a stage did to a label of the row; the greater of two origins wins. */
+export const labelState = {
+  untouched: 0,
+  deleted: 1,
+  stream: 2,
+  metadata: 3,
+  parsed: 4,
+} as const;
+
+const streamsMax = 100_000;
+
+/**
+ * The labels of the current row. A label that no stage touched is looked up in the metadata columns and the stream;
+ * touched ones are ranges of bytes in arrays by slot, which `beginRow` forgets. Nothing is allocated per row.
+ */
+export class RowLabels {
+  readonly names: LabelNames;
+  readonly arena = new Arena();
+  error = "";
+  errorDetails = "";
+  /** Touched slots in order of their first touch. */
+  touched = new Int32Array(64);
+  touchedCount = 0;
+  state = new Uint8Array(64);
+  start = new Uint32Array(64);
+  end = new Uint32Array(64);
+  readonly bytes: Uint8Array[] = [];
+  /** Set by the last `find`. */
+  foundBytes: Uint8Array = new Uint8Array(0);
+  foundStart = 0;
+  foundEnd = 0;
+  metadata: BlockMetadata | undefined;
+  #row = 0;
+  /** Found by a parser in this row. */
+  #extracted = new Uint8Array(64);
+  /** Value of each label of the current stream by slot. */
+  readonly #stream: (Uint8Array | undefined)[] = [];
+  #context: StreamContext | undefined;
+  readonly #contexts = new Map<Labels, StreamContext>();
+  #lastId = -1;
+
+  constructor(names: LabelNames) {
+    this.names = names;
+  }
+
+  /** Call when a run of rows of one stream begins; gives the number of the stream within the scan. */
+  beginStream(labels: Labels): StreamContext {
+    for (const slot of this.streamSlots) this.#stream[slot] = undefined;
+    const context = this.#contextOf(labels);
+    for (let i = 0; i < context.slots.length; i++) {
+      this.#stream[context.slots[i]!] = context.values[i]!;
+    }
+    this.#context = context;
+    this.metadata?.beginStream(this);
+    return context;
+  }
+
+  beginRow(row: number): void {
+    for (let i = 0; i < this.touchedCount; i++) {
+      const slot = this.touched[i]!;
+      this.state[slot] = 0;
+      this.#extracted[slot] = 0;
+    }
+    this.touchedCount = 0;
+    this.arena.used = 0;
+    this.error = "";
+    this.errorDetails = "";
+    this.#row = row;
+    const { metadata } = this;
+    if (metadata?.hasErrors) {
+      this.error = metadata.textOf(errorLabel, row);
+      this.errorDetails = metadata.textOf(errorDetailsLabel, row);
+    }
+  }
+
+  /** Slots of the labels of the current stream. */
+  get streamSlots(): readonly number[] {
+    return this.#context?.slots ?? [];
+  }
+
+  isStreamLabel(slot: number): boolean {
+    return this.#stream[slot] !== undefined;
+  }
+
+  /** True when the row's own metadata has the name. */
+  isMetadata(slot: number): boolean {
+    const { metadata } = this;
+    return metadata?.find(slot, this.#row, this) === true;
+  }
+
+  /** Looks a label up; the value is in the found* fields. */
+  find(slot: number): boolean {
+    const state = this.state[slot];
+    if (state !== undefined && state !== labelState.untouched) {
+      if (state === labelState.deleted) return false;
+      this.foundBytes = this.bytes[slot]!;
+      this.foundStart = this.start[slot]!;
+      this.foundEnd = this.end[slot]!;
+      return true;
+    }
+    if (this.metadata?.find(slot, this.#row, this)) return true;
+    const value = this.#stream[slot];
+    if (value === undefined) return false;
+    this.foundBytes = value;
+    this.foundStart = 0;
+    this.foundEnd = value.length;
+    return true;
+  }
+
+  /** Text of a label; undefined when the row has none of the name. */
+  text(slot: number): string | undefined {
+    if (!this.find(slot)) return undefined;
+    return readText(this.foundBytes, this.foundStart, this.foundEnd);
+  }
+
+  /** Origin of a label that `find` finds. */
+  originOf(slot: number): number {
+    const state = this.state[slot] ?? 0;
+    if (state !== labelState.untouched) return state;
+    return this.isMetadata(slot) ? labelState.metadata : labelState.stream;
+  }
+
+  /** Sets a value; a weaker origin does not replace a stronger one. */
+  set(origin: number, slot: number, bytes: Uint8Array, start: number, end: number): void {
+    if (origin !== labelState.parsed && this.find(slot)) {
+      const known = this.originOf(slot);
+      const isBase = known === labelState.stream;
+      if (!isBase && known > origin) return;
+    }
+    this.#touch(slot);
+    this.state[slot] = origin;
+    this.bytes[slot] = bytes;
+    this.start[slot] = start;
+    this.end[slot] = end;
+  }
+
+  setText(origin: number, slot: number, text: string): void {
+    const start = this.arena.append(text);
+    this.set(origin, slot, this.arena.bytes, start, this.arena.used);
+  }
+
+  delete(slot: number): void {
+    this.#touch(slot);
+    this.state[slot] = labelState.deleted;
+  }
+
+  /** The slot that a parsed value of this name goes to: another one when stream or metadata have the name. */
+  parsedSlot(slot: number): number {
+    const isTaken = this.#stream[slot] !== undefined || this.isMetadata(slot);
+    return isTaken ? this.names.extractedSlotOf(slot) : slot;
+  }
+
+  isExtracted(slot: number): boolean {
+    return this.#extracted[slot] === 1;
+  }
+
+  /** Sets the value that a parser found for a slot of `parsedSlot`. */
+  extract(slot: number, bytes: Uint8Array, start: number, end: number): void {
+    this.#touch(slot);
+    this.#extracted[slot] = 1;
+    this.state[slot] = labelState.parsed;
+    this.bytes[slot] = bytes;
+    this.start[slot] = start;
+    this.end[slot] = end;
+  }
+
+  /** Takes back what was extracted since `touchedCount` was `mark`; only labels that no stage had touched. */
+  forgetFrom(mark: number): void {
+    for (let i = mark; i < this.touchedCount; i++) {
+      const slot = this.touched[i]!;
+      this.state[slot] = 0;
+      this.#extracted[slot] = 0;
+    }
+    this.touchedCount = mark;
+  }
+
+  fail(kind: string, details?: string): void {
+    this.error = kind;
+    if (details !== undefined) this.errorDetails = details;
+  }
+
+  get row(): number {
+    return this.#row;
+  }
+
+  #touch(slot: number): void {
+    if (slot >= this.state.length) this.#grow();
+    if (this.state[slot] !== labelState.untouched) return;
+    if (this.touchedCount === this.touched.length) this.touched = grown(this.touched);
+    this.touched[this.touchedCount++] = slot;
+  }
+
+  #grow(): void {
+    const size = Math.max(this.names.count, this.state.length * 2);
+    const state = new Uint8Array(size);
+    state.set(this.state);
+    this.state = state;
+    const extracted = new Uint8Array(size);
+    extracted.set(this.#extracted);
+    this.#extracted = extracted;
+    const start = new Uint32Array(size);
+    start.set(this.start);
+    this.start = start;
+    const end = new Uint32Array(size);
+    end.set(this.end);
+    this.end = end;
+  }
+
+  #contextOf(labels: Labels): StreamContext {
+    const known = this.#contexts.get(labels);
+    if (known !== undefined) return known;
+    if (this.#contexts.size >= streamsMax) this.#contexts.clear();
+    const context: StreamContext = {
+      labels,
+      slots: labels.names.map((name) => this.names.slotOf(name)),
+      values: labels.values.map(encodeText),
+      id: this.#lastId + 1,
+      seriesId: -1,
+    };
+    this.#lastId = context.id;
+    this.#contexts.set(labels, context);
+    return context;
+  }
+}
+
+/** What is known of a stream for the whole scan. */
+export interface StreamContext {
+  readonly labels: Labels;
+  readonly slots: readonly number[];
+  readonly values: readonly Uint8Array[];
+  /** Number of the stream within the run. */
+  readonly id: number;
+  /** Series of the rows that have just the labels of the stream; -1 when not known yet. */
+  seriesId: number;
+}
+
+function grown(array: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(array.length * 2);
+  larger.set(array);
+  return larger;
+}

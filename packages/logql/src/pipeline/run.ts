@@ -1,0 +1,247 @@
+import type { Selection } from "@skald/kernels";
+import type { Block, BytesColumn, Labels } from "@skald/model";
+import { LabelFront } from "./block-label-filter.js";
+import { LineFront } from "./block-line-filter.js";
+import type { CompiledPipeline } from "./compile.js";
+import type { PipelineRun, RowBatch, RowSelection } from "./pipeline.js";
+import { BlockMetadata } from "./row/block-metadata.js";
+import { LabelNames } from "./row/label-slots.js";
+import { LineSource } from "./row/line.js";
+import { LineOutput } from "./row/line-builder.js";
+import { RowLabels, type StreamContext } from "./row/row-labels.js";
+import { SeriesInterner } from "./series-interner.js";
+import type { RowStage, RowState } from "./stage/row-state.js";
+import type { RowValue } from "./stage/unwrap.js";
+
+/** Names that a run may learn before it forgets all but the series. */
+const namesMax = 200_000;
+
+/** One scan on one thread: narrows whole blocks first, then runs the other stages row by row. */
+export class BlockRun implements PipelineRun {
+  readonly series: SeriesInterner;
+  readonly #compiled: CompiledPipeline;
+  readonly #lineFront: LineFront;
+  readonly #lines: LineOutput;
+  readonly #nowNs = BigInt(Date.now()) * 1_000_000n;
+  #state!: RunState;
+  #selection: Selection = { rows: new Uint32Array(0), count: 0 };
+  #rows = new Uint32Array(0);
+  #ids = new Uint32Array(0);
+  #values = new Float64Array(0);
+
+  constructor(compiled: CompiledPipeline) {
+    this.#compiled = compiled;
+    this.series = new SeriesInterner(compiled.options);
+    this.#lineFront = new LineFront(compiled.lineFilters);
+    this.#lines = new LineOutput();
+    this.#begin();
+  }
+
+  process(
+    block: Block,
+    streamLabels: (stream: number) => Labels,
+    selection: RowSelection,
+  ): RowBatch {
+    if (this.#state.labels.names.count > namesMax) this.#begin();
+    const { lineFilters, labelFilters, changesLines, unwrap } = this.#compiled;
+    this.#reserve(selection);
+    const state = this.#state;
+    state.beginBlock(block, this.#compiled.metadata);
+    this.#lines.begin();
+    const chosen = this.#selection;
+    if (labelFilters.length > 0) state.front.apply(block, streamLabels, chosen);
+    if (lineFilters.length > 0 && chosen.count > 0) {
+      this.#lineFront.apply(block.lines(), block.rowCount, chosen);
+    }
+    if (chosen.count > 0) this.#applyImplied(block, streamLabels, chosen);
+    const count = chosen.count === 0 ? 0 : this.#runRows(block, streamLabels, chosen);
+    return {
+      count,
+      rows: this.#rows,
+      series: this.#ids,
+      ...(unwrap === undefined ? {} : { values: this.#values }),
+      ...(changesLines ? { lines: this.#lines.finish() } : {}),
+    };
+  }
+
+  /** Skips lines that cannot hold the value that a later filter wants. */
+  #applyImplied(block: Block, streamLabels: (stream: number) => Labels, chosen: Selection): void {
+    for (const { label, anyOf } of this.#compiled.implied) {
+      if (block.metadata(label) !== undefined || isStreamLabel(block, streamLabels, label))
+        continue;
+      this.#lineFront.containAny(anyOf, block.lines(), block.rowCount, chosen);
+    }
+  }
+
+  /** Runs the stages on the chosen rows, stream by stream; answers how many survive. */
+  #runRows(block: Block, streamLabels: (stream: number) => Labels, chosen: Selection): number {
+    const { labels } = this.#state;
+    const { tail, unwrap, usesLines } = this.#compiled;
+    const lines =
+      usesLines && (tail.length > 0 || unwrap !== undefined) ? block.lines() : undefined;
+    const { runs } = block;
+    const { rows } = chosen;
+    let count = 0;
+    let at = 0;
+    for (let run = 0; run < runs.count && at < chosen.count; run++) {
+      const runEnd = runs.rowStart[run + 1]!;
+      if (rows[at]! >= runEnd) continue;
+      const from = at;
+      while (at < chosen.count && rows[at]! < runEnd) at++;
+      const stream = labels.beginStream(streamLabels(runs.stream[run]!));
+      count =
+        tail.length === 0 && unwrap === undefined
+          ? this.#fill(stream, from, at, count)
+          : this.#runStages(lines, stream, from, at, count);
+    }
+    return count;
+  }
+
+  /** Rows that only need their series. */
+  #fill(stream: StreamContext, from: number, to: number, count: number): number {
+    const { labels } = this.#state;
+    const { rows } = this.#selection;
+    const constant = this.#constantSeries(stream);
+    if (constant >= 0) {
+      for (let i = from; i < to; i++) {
+        this.#rows[count] = rows[i]!;
+        this.#ids[count++] = constant;
+      }
+      return count;
+    }
+    const codes = this.#onlyDictionary();
+    const known = codes && new Int32Array(256).fill(-1);
+    for (let i = from; i < to; i++) {
+      const row = rows[i]!;
+      const code = codes === undefined ? -1 : codes[row]!;
+      let id = known === undefined ? -1 : known[code]!;
+      if (id < 0) {
+        labels.beginRow(row);
+        id = this.series.idOf(stream);
+        if (known !== undefined) known[code] = id;
+      }
+      this.#rows[count] = row;
+      this.#ids[count++] = id;
+    }
+    return count;
+  }
+
+  /** The series of all rows of the stream when no metadata is looked at, else -1. */
+  #constantSeries(stream: StreamContext): number {
+    const { labels } = this.#state;
+    const { metadata } = labels;
+    if (metadata !== undefined) {
+      const { groups } = this.series;
+      const isUsed = groups === undefined || groups.some((slot) => metadata.columnOf(slot));
+      if (metadata.hasErrors || (isUsed && metadata.columns.length > 0)) return -1;
+    }
+    if (stream.seriesId < 0) {
+      labels.beginRow(0);
+      stream.seriesId = this.series.idOf(stream);
+    }
+    return stream.seriesId;
+  }
+
+  /** The codes of the one metadata column that the series depend on, if it is a dictionary. */
+  #onlyDictionary(): Uint8Array | undefined {
+    const { metadata } = this.#state.labels;
+    if (metadata === undefined || metadata.hasErrors) return undefined;
+    const { groups } = this.series;
+    const used =
+      groups === undefined
+        ? metadata.columns
+        : groups.flatMap((slot) => metadata.columnOf(slot) ?? []);
+    const column = used.length === 1 ? used[0]?.column : undefined;
+    return column?.kind === "dictionary" ? column.codes : undefined;
+  }
+
+  #runStages(
+    lines: BytesColumn | undefined,
+    stream: StreamContext,
+    from: number,
+    to: number,
+    count: number,
+  ): number {
+    const { labels, line, stages, value } = this.#state;
+    const { changesLines } = this.#compiled;
+    const { rows } = this.#selection;
+    next: for (let i = from; i < to; i++) {
+      const row = rows[i]!;
+      labels.beginRow(row);
+      if (lines !== undefined) line.setRow(lines, row);
+      else line.clear();
+      for (let s = 0; s < stages.length; s++) if (!stages[s]!()) continue next;
+      if (value !== undefined) {
+        const number = value();
+        if (number === undefined) continue;
+        this.#values[count] = number;
+      }
+      this.#rows[count] = row;
+      this.#ids[count++] = this.series.idOf(stream);
+      if (changesLines) this.#lines.append(line);
+    }
+    return count;
+  }
+
+  #reserve({ rows, count }: RowSelection): void {
+    if (this.#rows.length < count) {
+      this.#rows = new Uint32Array(count);
+      this.#ids = new Uint32Array(count);
+      if (this.#compiled.unwrap !== undefined) this.#values = new Float64Array(count);
+      this.#selection = { rows: new Uint32Array(count), count: 0 };
+    }
+    this.#selection.rows.set(rows.subarray(0, count));
+    this.#selection.count = count;
+  }
+
+  #begin(): void {
+    this.#state = new RunState(this.#compiled, this.#nowNs);
+    this.series.bind(this.#state.labels);
+  }
+}
+
+/** The stages bound to the labels and the line of the current row. */
+class RunState implements RowState {
+  readonly labels = new RowLabels(new LabelNames());
+  readonly line = new LineSource();
+  readonly stages: readonly RowStage[];
+  readonly value: RowValue | undefined;
+  readonly front: LabelFront;
+  readonly #nowNs: bigint;
+  #block: Block | undefined;
+
+  constructor({ tail, unwrap, labelFilters }: CompiledPipeline, nowNs: bigint) {
+    this.#nowNs = nowNs;
+    this.stages = tail.map(({ prepare, context }) => prepare(this, context));
+    this.value = unwrap?.(this);
+    this.front = new LabelFront(labelFilters, this);
+  }
+
+  beginBlock(block: Block, metadata: CompiledPipeline["metadata"]): void {
+    this.#block = block;
+    const wanted = metadata === "all" ? true : [...metadata];
+    const columns = new BlockMetadata(block, wanted, this.labels);
+    const isEmpty = columns.columns.length === 0 && !columns.hasErrors;
+    this.labels.metadata = isEmpty ? undefined : columns;
+  }
+
+  timestampNs(): bigint {
+    const block = this.#block as Block;
+    return block.baseNs + BigInt(block.timestamps()[this.labels.row]!);
+  }
+
+  nowNs(): bigint {
+    return this.#nowNs;
+  }
+}
+
+function isStreamLabel(
+  { runs }: Block,
+  streamLabels: (stream: number) => Labels,
+  label: string,
+): boolean {
+  for (let run = 0; run < runs.count; run++) {
+    if (streamLabels(runs.stream[run]!).names.includes(label)) return true;
+  }
+  return false;
+}

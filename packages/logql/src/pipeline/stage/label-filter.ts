@@ -1,0 +1,143 @@
+import { parseByteSize } from "../../go/byte-size.js";
+import { parseGoDuration } from "../../go/duration.js";
+import { type Parsed, parseGoFloat } from "../../go/float.js";
+import { quickDuration, quickNumber, quickSize } from "../../go/quick-number.js";
+import type { CompareOp, LabelFilter } from "../../syntax/ast.js";
+import { bytesEqual, encodeText, readText } from "../row/bytes.js";
+import { parseIpRange } from "../row/ip.js";
+import { compileIpScan } from "../row/ip-scan.js";
+import { errorLabel, stageErrors } from "../row/labels.js";
+import { compileLabelMatch } from "./label-match.js";
+import type { RowStage, RowState } from "./row-state.js";
+import { memoTest } from "./value-memo.js";
+
+/** Compiles a label filter; what can be wrong with it (regex, address) is thrown here as invalid_argument. */
+export function compileLabelFilter(filter: LabelFilter): (row: RowState) => RowStage {
+  switch (filter.kind) {
+    case "and": {
+      const left = compileLabelFilter(filter.left);
+      const right = compileLabelFilter(filter.right);
+      return (row) => both(left(row), right(row));
+    }
+    case "or": {
+      const left = compileLabelFilter(filter.left);
+      const right = compileLabelFilter(filter.right);
+      return (row) => either(left(row), right(row));
+    }
+    case "string":
+      return compileString(filter);
+    case "number":
+      return (row) => compare(row, filter.name, compareOp(filter.op, filter.value), number);
+    case "duration": {
+      const test = compareOp(filter.op, Number(filter.value));
+      return (row) => compare(row, filter.name, test, duration);
+    }
+    case "bytes":
+      return (row) => compare(row, filter.name, compareOp(filter.op, filter.value), size);
+    case "ip":
+      return compileIp(filter);
+  }
+}
+
+/** Both sides are asked even when the left one says no: the right one may set an error. */
+function both(left: RowStage, right: RowStage): RowStage {
+  return () => {
+    const first = left();
+    return right() && first;
+  };
+}
+
+function either(left: RowStage, right: RowStage): RowStage {
+  return () => left() || right();
+}
+
+function compileString({ matcher }: LabelFilter & { kind: "string" }): (row: RowState) => RowStage {
+  const { name, op, value } = matcher;
+  const test = compileLabelMatch(matcher);
+  if (name === errorLabel) {
+    return ({ labels }) =>
+      () =>
+        test(labels.error);
+  }
+  const wanted = encodeText(value);
+  const whenMissing = test("");
+  if (op === "=" || op === "!=") {
+    const isEqual = op === "=";
+    return ({ labels }) => {
+      const slot = labels.names.slotOf(name);
+      return () => {
+        if (!labels.find(slot)) return whenMissing;
+        return (
+          bytesEqual(labels.foundBytes, labels.foundStart, labels.foundEnd, wanted) === isEqual
+        );
+      };
+    };
+  }
+  return ({ labels }) => {
+    const slot = labels.names.slotOf(name);
+    const memo = memoTest(test);
+    return () => {
+      if (!labels.find(slot)) return whenMissing;
+      return memo(labels.foundBytes, labels.foundStart, labels.foundEnd);
+    };
+  };
+}
+
+/** How a value is read: quickly from plain bytes (NaN when it is not plain), else as text. */
+interface Reader {
+  readonly quick: (bytes: Uint8Array, start: number, end: number) => number;
+  readonly parse: (text: string) => Parsed<number>;
+}
+
+const number: Reader = { quick: quickNumber, parse: parseGoFloat };
+const duration: Reader = { quick: quickDuration, parse: parseGoDuration };
+const size: Reader = { quick: quickSize, parse: parseByteSize };
+
+/** A row without the label is dropped; one whose value cannot be read is kept with an error. */
+function compare(
+  { labels }: RowState,
+  name: string,
+  test: (value: number) => boolean,
+  { quick, parse }: Reader,
+): RowStage {
+  const slot = labels.names.slotOf(name);
+  return () => {
+    if (!labels.find(slot)) return false;
+    const value = quick(labels.foundBytes, labels.foundStart, labels.foundEnd);
+    if (!Number.isNaN(value)) return test(value);
+    const parsed = parse(readText(labels.foundBytes, labels.foundStart, labels.foundEnd));
+    if (!("error" in parsed)) return test(parsed.value);
+    if (labels.error === "") labels.fail(stageErrors.labelFilter, parsed.error);
+    return true;
+  };
+}
+
+function compareOp(op: CompareOp, want: number): (value: number) => boolean {
+  switch (op) {
+    case "==":
+      return (value) => value === want;
+    case "!=":
+      return (value) => value !== want;
+    case ">":
+      return (value) => value > want;
+    case ">=":
+      return (value) => value >= want;
+    case "<":
+      return (value) => value < want;
+    case "<=":
+      return (value) => value <= want;
+  }
+}
+
+function compileIp({ name, op, value }: LabelFilter & { kind: "ip" }): (row: RowState) => RowStage {
+  const hasIp = compileIpScan(parseIpRange(value));
+  const wanted = op === "==";
+  return ({ labels }) => {
+    const slot = labels.names.slotOf(name);
+    return () => {
+      if (labels.error !== "") return true;
+      if (!labels.find(slot)) return false;
+      return hasIp(labels.foundBytes, labels.foundStart, labels.foundEnd) === wanted;
+    };
+  };
+}

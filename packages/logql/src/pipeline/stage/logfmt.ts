@@ -1,0 +1,51 @@
+import type { LogfmtStage } from "../../syntax/ast.js";
+import { stageErrors } from "../row/labels.js";
+import { FieldSink, sinkSays } from "./field-sink.js";
+import { KeyTree } from "./key-tree.js";
+import { LogfmtReader } from "./logfmt-bytes.js";
+import type { PreparedStage, RowStage, RowState, StageContext } from "./row-state.js";
+
+/** `| logfmt`: every pair becomes a label; tolerant unless strict. */
+export function prepareLogfmt(stage: LogfmtStage): PreparedStage {
+  return (row, context) => compileLogfmt(stage, row, context);
+}
+
+function compileLogfmt(
+  { strict, keepEmpty }: LogfmtStage,
+  row: RowState,
+  context: StageContext,
+): RowStage {
+  const { labels, line } = row;
+  const reader = new LogfmtReader(labels.arena);
+  const keys = new KeyTree(labels.names, context.demand);
+  const sink = new FieldSink(row, context);
+  return () => {
+    if (!sink.beginRow()) return true;
+    keys.beginLine();
+    const { bytes, start } = line;
+    reader.begin(bytes, start, line.end);
+    while (true) {
+      const got = reader.next();
+      if (got === "end") return true;
+      if (got === "fault") {
+        if (!strict) continue;
+        labels.fail(stageErrors.logfmt, logfmtFault(reader, start));
+        return true;
+      }
+      if (reader.valueStart === reader.valueEnd && !keepEmpty) continue;
+      const node = keys.child(0, bytes, reader.keyStart, reader.keyEnd);
+      const slot = keys.slot[node]!;
+      if (slot < 0) continue;
+      const target = sink.target(slot, keys.wants[node]!);
+      if (target < 0) continue;
+      const says = sink.put(target, reader.valueBytes, reader.valueStart, reader.valueEnd);
+      if (says === sinkSays.drop) return false;
+      if (says === sinkSays.done) return true;
+    }
+  };
+}
+
+/** Text of a syntax error; positions count from 1. */
+export function logfmtFault(reader: LogfmtReader, lineStart: number): string {
+  return `logfmt syntax error at pos ${reader.faultAt - lineStart + 1} : ${reader.faultText}`;
+}

@@ -1,0 +1,175 @@
+import { invalidArgument } from "@skald/model";
+import type {
+  Grouping,
+  MetricExpr,
+  RangeAggregation,
+  RangeOp,
+  Stage,
+  VectorAggregation,
+} from "../syntax/ast.js";
+import type { LeafMode, LeafPlan, MetricPlan, PlanNode, QueryLimits, QueryParams } from "./plan.js";
+import type { Points } from "./result.js";
+
+/** Plans a metric query: its leaves with what can be pushed into them, and the rest as a tree over the leaves. */
+export function planMetric(expr: MetricExpr, params: QueryParams, limits: QueryLimits): MetricPlan {
+  const planner = new MetricPlanner(pointsOf(params), limits);
+  const root = planner.node(expr, true);
+  const instant = params.stepNs === 0n;
+  return { kind: "metric", root, leaves: planner.leaves, points: planner.points, instant, limits };
+}
+
+function pointsOf({ startNs, endNs, stepNs }: QueryParams): Points {
+  if (stepNs === 0n) return { startNs: endNs, stepNs: 0n, count: 1 };
+  return { startNs, stepNs, count: Number((endNs - startNs) / stepNs) + 1 };
+}
+
+class MetricPlanner {
+  readonly points: Points;
+  readonly leaves: LeafPlan[] = [];
+  readonly #limits: QueryLimits;
+  readonly #known = new Map<string, number>();
+
+  constructor(points: Points, limits: QueryLimits) {
+    this.points = points;
+    this.#limits = limits;
+  }
+
+  /** `outermost`: the series of the node are the series of the result, so the result's limit holds here already. */
+  node(expr: MetricExpr, outermost: boolean): PlanNode {
+    switch (expr.kind) {
+      case "literal":
+      case "vector":
+        return expr;
+      case "range_aggregation":
+        return this.#leaf(expr, { grouping: expr.grouping, sumAbove: false }, outermost);
+      case "vector_aggregation":
+        return this.#vectorAggregation(expr, outermost);
+      case "label_replace":
+        return { ...expr, inner: this.node(expr.inner, outermost) };
+      case "binary":
+        return { ...expr, left: this.node(expr.left, false), right: this.node(expr.right, false) };
+    }
+  }
+
+  #vectorAggregation(expr: VectorAggregation, outermost: boolean): PlanNode {
+    if (expr.op === "approx_topk" && this.points.stepNs !== 0n)
+      throw invalidArgument("count min sketches are only supported on instant queries");
+    const { inner } = expr;
+    if (inner.kind === "range_aggregation" && isPushedDown(expr, inner)) {
+      const grouping = expr.grouping ?? { without: false, labels: [] };
+      return this.#leaf(inner, { grouping, sumAbove: expr.op === "sum" }, outermost);
+    }
+    const keepsSeries = expr.op === "sort" || expr.op === "sort_desc";
+    return { ...expr, inner: this.node(inner, outermost && keepsSeries) };
+  }
+
+  #leaf(
+    expr: RangeAggregation,
+    above: { grouping: Grouping | undefined; sumAbove: boolean },
+    outermost: boolean,
+  ): PlanNode {
+    const limited = outermost && this.#limits.onTooManySeries === "fail";
+    const leaf = leafOf(expr, above, this.points, {
+      maxSeries: limited ? this.#limits.maxSeries : this.#limits.maxInnerSeries,
+      maxCells: this.#limits.maxCells,
+    });
+    const key = JSON.stringify(leaf, (_, value) =>
+      typeof value === "bigint" ? `${value}n` : value,
+    );
+    let id = this.#known.get(key);
+    if (id === undefined) {
+      id = this.leaves.length;
+      this.#known.set(key, id);
+      this.leaves.push({ ...leaf, id });
+    }
+    return { kind: "leaf", leaf: id };
+  }
+}
+
+const addedBySum: ReadonlySet<RangeOp> = new Set([
+  "count_over_time",
+  "rate",
+  "bytes_over_time",
+  "bytes_rate",
+  "sum_over_time",
+]);
+
+/** True when grouping the rows gives what grouping the series of the range aggregation would give. */
+function isPushedDown(outer: VectorAggregation, inner: RangeAggregation): boolean {
+  if (inner.grouping !== undefined) return false;
+  if (outer.op === "sum") return addedBySum.has(inner.op);
+  if (outer.op === "max") return inner.op === "max_over_time";
+  return outer.op === "min" && inner.op === "min_over_time";
+}
+
+function leafOf(
+  expr: RangeAggregation,
+  above: { grouping: Grouping | undefined; sumAbove: boolean },
+  points: Points,
+  bounds: { maxSeries: number; maxCells: number },
+): LeafPlan {
+  const { op, log, rangeNs, offsetNs } = expr;
+  const last = points.startNs + points.stepNs * BigInt(points.count - 1);
+  // Of absent_over_time only the existence of rows matters, whatever their labels.
+  const grouping = op === "absent_over_time" ? { without: false, labels: [] } : above.grouping;
+  // A parent sum and the own grouping let a parser skip what is not used; other parents do not, so that a malformed
+  // line fails them.
+  const needed =
+    above.sumAbove || expr.grouping !== undefined || !log.stages.some((s) => canFail.has(s.kind));
+  return {
+    id: 0,
+    matchers: log.matchers,
+    stages: log.stages,
+    ...(expr.unwrap === undefined ? {} : { unwrap: expr.unwrap }),
+    op,
+    mode: modeOf(op, expr.unwrap !== undefined),
+    ...(expr.parameter === undefined ? {} : { parameter: expr.parameter }),
+    rangeNs,
+    offsetNs,
+    ...(grouping === undefined ? {} : { grouping }),
+    extract: needed ? "needed" : "all",
+    fromNs: points.startNs - offsetNs - rangeNs,
+    toNs: last - offsetNs,
+    points,
+    ...bounds,
+  };
+}
+
+/** Stages that may find an error in a line that a reader of few labels would not look at. */
+const canFail: ReadonlySet<Stage["kind"]> = new Set([
+  "json",
+  "logfmt",
+  "unpack",
+  "line_format",
+  "label_format",
+]);
+
+function modeOf(op: RangeOp, unwrapped: boolean): LeafMode {
+  switch (op) {
+    case "count_over_time":
+    case "absent_over_time":
+      return "count";
+    case "rate":
+      return unwrapped ? "sum" : "count";
+    case "bytes_over_time":
+    case "bytes_rate":
+      return "bytes";
+    case "sum_over_time":
+    case "avg_over_time":
+      return "sum";
+    case "min_over_time":
+      return "min";
+    case "max_over_time":
+      return "max";
+    case "stddev_over_time":
+    case "stdvar_over_time":
+      return "moments";
+    case "first_over_time":
+      return "first";
+    case "last_over_time":
+      return "last";
+    case "quantile_over_time":
+    case "rate_counter":
+      return "samples";
+  }
+}

@@ -1,0 +1,177 @@
+import type { Matcher } from "@skald/model";
+import type {
+  BinaryOp,
+  Expr,
+  Grouping,
+  LogExpr,
+  RangeOp,
+  Stage,
+  Unwrap,
+  VectorMatching,
+  VectorOp,
+} from "../syntax/ast.js";
+import { planMetric } from "./plan-metric.js";
+import type { Points } from "./result.js";
+
+/** What a request asks besides the query text. Times in ns since the epoch, durations in ns. */
+export interface QueryParams {
+  readonly startNs: bigint;
+  readonly endNs: bigint;
+  /** 0n for an instant query: one point at `endNs`. */
+  readonly stepNs: bigint;
+  /** Rows of a log query. */
+  readonly limit: number;
+  readonly direction: Direction;
+  /** Log queries skip rows until this much after the last one returned; 0n for none. */
+  readonly intervalNs: bigint;
+}
+
+export type Direction = "forward" | "backward";
+
+/** Bounds of one query; defaults in `defaultQueryLimits`. */
+export interface QueryLimits {
+  /** Series in the result of a metric query. */
+  readonly maxSeries: number;
+  /** Too many series: `fail` refuses the query, `truncate` answers the first ones with a warning. */
+  readonly onTooManySeries: "fail" | "truncate";
+  /** Series inside one range aggregation whose result is reduced further. */
+  readonly maxInnerSeries: number;
+  /** Accumulators and samples that one scan, or one merged range aggregation, may hold (16 to 24 bytes each). */
+  readonly maxCells: number;
+}
+
+export const defaultQueryLimits: QueryLimits = {
+  maxSeries: 500,
+  onTooManySeries: "fail",
+  maxInnerSeries: 200_000,
+  maxCells: 1 << 24,
+};
+
+/** How a query is answered: plain data that survives a structured clone. */
+export type Plan = LogPlan | MetricPlan;
+
+/** Rows in the range [fromNs, toNs) of streams in the shard. */
+export interface LogPlan {
+  readonly kind: "log";
+  readonly log: LogExpr;
+  readonly fromNs: bigint;
+  readonly toNs: bigint;
+  readonly shard?: Shard;
+  readonly limit: number;
+  readonly direction: Direction;
+  readonly intervalNs: bigint;
+  /** Bytes that the rows of one scan may take; a default when absent. */
+  readonly maxLineBytes?: number;
+}
+
+/** Each leaf is scanned on its own; `evaluate` computes the result from what the leaves give. */
+export interface MetricPlan {
+  readonly kind: "metric";
+  readonly root: PlanNode;
+  readonly leaves: readonly LeafPlan[];
+  readonly points: Points;
+  readonly instant: boolean;
+  readonly limits: QueryLimits;
+}
+
+/** A metric expression whose range aggregations, with what is pushed down into them, are leaves. */
+export type PlanNode =
+  | { readonly kind: "leaf"; readonly leaf: number }
+  | VectorNode
+  | BinaryNode
+  | LabelReplaceNode
+  | { readonly kind: "literal"; readonly value: number }
+  | { readonly kind: "vector"; readonly value: number };
+
+export interface VectorNode {
+  readonly kind: "vector_aggregation";
+  readonly op: VectorOp;
+  readonly parameter?: number;
+  readonly grouping?: Grouping;
+  readonly inner: PlanNode;
+}
+
+export interface BinaryNode {
+  readonly kind: "binary";
+  readonly op: BinaryOp;
+  readonly left: PlanNode;
+  readonly right: PlanNode;
+  readonly bool: boolean;
+  readonly matching?: VectorMatching;
+}
+
+export interface LabelReplaceNode {
+  readonly kind: "label_replace";
+  readonly inner: PlanNode;
+  readonly destination: string;
+  readonly replacement: string;
+  readonly source: string;
+  readonly regex: string;
+}
+
+/** What a scan keeps per series and bucket of time; see metric-scan.ts. */
+export type LeafMode =
+  | "count"
+  | "bytes"
+  | "sum"
+  | "min"
+  | "max"
+  | "moments"
+  | "first"
+  | "last"
+  | "samples";
+
+/**
+ * One range aggregation over log rows. At the point t its window is (t - offset - range, t - offset]. Rows in
+ * (fromNs, toNs] of streams in the shard are counted: all that are in a window, or a part of them (see split.ts).
+ * `op` decides the result, `mode` what is kept of the rows.
+ */
+export interface LeafPlan {
+  readonly id: number;
+  readonly matchers: readonly Matcher[];
+  readonly stages: readonly Stage[];
+  readonly unwrap?: Unwrap;
+  readonly op: RangeOp;
+  readonly mode: LeafMode;
+  /** of quantile_over_time */
+  readonly parameter?: number;
+  readonly rangeNs: bigint;
+  readonly offsetNs: bigint;
+  /** Labels of the result: the grouping of the range aggregation or of the vector aggregation pushed into it. */
+  readonly grouping?: Grouping;
+  /**
+   * `needed`: parsers may skip whatever neither the grouping nor a stage uses, malformed lines included. `all`:
+   * every label counts, because a malformed line must fail the query.
+   */
+  readonly extract: "needed" | "all";
+  /** exclusive, ns since the epoch */
+  readonly fromNs: bigint;
+  /** inclusive */
+  readonly toNs: bigint;
+  readonly shard?: Shard;
+  readonly points: Points;
+  readonly maxSeries: number;
+  readonly maxCells: number;
+}
+
+/** A part of all streams: those whose hash is `index` modulo `count`; see `isInShard`. */
+export interface Shard {
+  readonly index: number;
+  readonly count: number;
+}
+
+/** ns since the epoch; what the times of a MetricPartial are counted from. */
+export function lastWindowEnd({ points, offsetNs }: LeafPlan): bigint {
+  return points.startNs + points.stepNs * BigInt(points.count - 1) - offsetNs;
+}
+
+/** Plans a checked query. Throws invalid_argument for what no plan can answer. */
+export function planQuery(
+  expr: Expr,
+  params: QueryParams,
+  limits: QueryLimits = defaultQueryLimits,
+): Plan {
+  if (expr.kind !== "log") return planMetric(expr, params, limits);
+  const { startNs, endNs, limit, direction, intervalNs } = params;
+  return { kind: "log", log: expr, fromNs: startNs, toNs: endNs, limit, direction, intervalNs };
+}

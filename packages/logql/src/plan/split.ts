@@ -1,0 +1,75 @@
+import { floorDiv, fnv1a32 } from "@skald/model";
+import type { LogPartial } from "../scan/log/log-scan.js";
+import { mergeLogPartials } from "../scan/log/merge.js";
+import type { LeafPlan, LogPlan, Shard } from "./plan.js";
+
+/**
+ * How a query is cut into parts that are scanned on their own, in other threads or processes.
+ *
+ * Partials of any division of the rows merge into what one scan gives, whatever the aggregation: sums, extremes,
+ * moments and samples all combine. So every leaf and every log query may be split by time and sharded by stream, and
+ * only the cost decides; partials of mode `samples` are as big as the rows, so cutting them finely does not pay.
+ * What comes behind the leaves (vector aggregation, matching) is never split, only cut by points (split-points.ts).
+ */
+export interface SplitOptions {
+  /** Parts end at multiples of this since the epoch; 0n: not split by time. */
+  readonly intervalNs: bigint;
+  /** Number of shards of each part; 1: not sharded. */
+  readonly shards: number;
+}
+
+/** Cuts a leaf. Give the partials of all parts, in this order, to `mergeMetricPartials` of the whole leaf. */
+export function splitLeaf(leaf: LeafPlan, options: SplitOptions): LeafPlan[] {
+  // A leaf has the times (from, to]: cut just before a multiple, so that a row at midnight is with its day.
+  return rangesOf(leaf.fromNs, leaf.toNs, options.intervalNs, 1n).flatMap(([fromNs, toNs]) =>
+    shardsOf(leaf, options.shards).map((shard) => ({ ...leaf, ...shard, fromNs, toNs })),
+  );
+}
+
+/**
+ * Cuts a log query into rounds, best rows first: the shards of a round may run at once, and further rounds are not
+ * needed once `hasAllRows` of the partials so far.
+ */
+export function splitLogPlan(plan: LogPlan, options: SplitOptions): LogPlan[][] {
+  const ranges = rangesOf(plan.fromNs, plan.toNs, options.intervalNs, 0n);
+  if (plan.direction === "backward") ranges.reverse();
+  return ranges.map(([fromNs, toNs]) =>
+    shardsOf(plan, options.shards).map((shard) => ({ ...plan, ...shard, fromNs, toNs })),
+  );
+}
+
+/** True when the rounds of a log query scanned so far hold all rows of the answer. */
+export function hasAllRows(plan: LogPlan, partials: readonly LogPartial[]): boolean {
+  const rows = partials.reduce((total, { rowCount }) => total + rowCount, 0);
+  if (rows < plan.limit) return false;
+  return plan.intervalNs === 0n || mergeLogPartials(plan, partials).rowCount >= plan.limit;
+}
+
+/** True for the streams of a shard, by canonical label text; without a shard for all. */
+export function isInShard(shard: Shard | undefined, streamText: string): boolean {
+  return shard === undefined || fnv1a32(streamText) % shard.count === shard.index;
+}
+
+/** The range cut at multiples of the interval minus `before`; both ends as they are. */
+function rangesOf(
+  from: bigint,
+  to: bigint,
+  interval: bigint,
+  before: bigint,
+): (readonly [bigint, bigint])[] {
+  if (interval <= 0n) return [[from, to]];
+  const ranges: (readonly [bigint, bigint])[] = [];
+  let start = from;
+  while (start < to || ranges.length === 0) {
+    const edge = (floorDiv(start + before, interval) + 1n) * interval - before;
+    const end = edge < to ? edge : to;
+    ranges.push([start, end]);
+    start = end;
+  }
+  return ranges;
+}
+
+function shardsOf(part: { readonly shard?: Shard }, count: number): { shard?: Shard }[] {
+  if (count <= 1 || part.shard !== undefined) return [{}];
+  return Array.from({ length: count }, (_, index) => ({ shard: { index, count } }));
+}

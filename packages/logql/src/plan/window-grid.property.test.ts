@@ -1,0 +1,106 @@
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { WindowGrid, type WindowSpec } from "./window-grid.js";
+
+const day = 86_400_000_000_000n;
+const base = 19_676n * day;
+
+const duration = fc.oneof(
+  fc.bigInt({ min: 1n, max: 50n }),
+  fc.constantFrom(1_000_000_000n, 60_000_000_000n, 3_600_000_000_000n, day, 365n * day),
+);
+
+const spec: fc.Arbitrary<WindowSpec> = fc
+  .record({
+    start: fc.bigInt({ min: -200n, max: 200n }),
+    stepNs: duration,
+    count: fc.integer({ min: 1, max: 40 }),
+    rangeNs: fc.oneof(fc.constant(0n), duration),
+    offsetNs: fc.constantFrom(0n, 17n, -40n, day),
+  })
+  .map(({ start, stepNs, count, rangeNs, offsetNs }) => {
+    const points = { startNs: base + start, stepNs, count };
+    const last = points.startNs + stepNs * BigInt(count - 1);
+    return {
+      points,
+      rangeNs,
+      offsetNs,
+      fromNs: points.startNs - offsetNs - rangeNs,
+      toNs: last - offsetNs,
+    };
+  });
+
+/** The points whose window has a time. */
+function windowsOf({ points, rangeNs, offsetNs }: WindowSpec, time: bigint): number[] {
+  return Array.from({ length: points.count }, (_, i) => i).filter((i) => {
+    const end = points.startNs + points.stepNs * BigInt(i) - offsetNs;
+    return time > end - rangeNs && time <= end;
+  });
+}
+
+/** Times near the edges of windows, relative to the base of a block that has them. */
+const near = fc.record({
+  point: fc.nat(40),
+  edge: fc.constantFrom("begin", "end"),
+  nudge: fc.constantFrom(-1n, 0n, 1n),
+});
+
+describe("WindowGrid", () => {
+  it("puts a time into a bucket of exactly the windows that have it", () => {
+    fc.assert(
+      fc.property(spec, near, (leaf, { point, edge, nudge }) => {
+        const { points, rangeNs, offsetNs } = leaf;
+        const end = points.startNs + points.stepNs * BigInt(point) - offsetNs;
+        const time = (edge === "end" ? end : end - rangeNs) + nudge;
+        const blockBase = (time / day) * day;
+        const grid = new WindowGrid(leaf);
+        const cursor = grid.cursor(blockBase);
+        cursor.seek(Number(time - blockBase));
+        const found = Array.from({ length: points.count }, (_, i) => i).filter(
+          (i) =>
+            cursor.bucket >= 0 &&
+            cursor.bucket >= grid.firstBucket(i) &&
+            cursor.bucket <= grid.lastBucket(i),
+        );
+        expect(found).toEqual(windowsOf(leaf, time));
+        expect(cursor.bucket).toBeLessThan(grid.bucketCount);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("gives every time between its borders the same bucket", () => {
+    fc.assert(
+      fc.property(spec, fc.integer({ min: -300, max: 300 }), fc.nat(100), (leaf, first, more) => {
+        const cursor = new WindowGrid(leaf).cursor(base);
+        cursor.seek(first);
+        const { bucket, low, high } = cursor;
+        expect(first > low && first <= high).toBe(true);
+        const other = first + more;
+        cursor.seek(other);
+        if (other <= high) expect(cursor.bucket).toBe(bucket);
+        else if (bucket >= 0) expect(cursor.bucket).not.toBe(bucket);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it("has no bucket for a range of 0", () => {
+    const points = { startNs: base, stepNs: 10n, count: 5 };
+    const leaf = { points, rangeNs: 0n, offsetNs: 0n, fromNs: base, toNs: base + 40n };
+    const cursor = new WindowGrid(leaf).cursor(base);
+    cursor.seek(10);
+    expect(cursor.bucket).toBe(-1);
+  });
+
+  it("takes only the times of its part", () => {
+    const points = { startNs: base + 100n, stepNs: 10n, count: 5 };
+    const leaf = { points, rangeNs: 50n, offsetNs: 0n, fromNs: base + 70n, toNs: base + 75n };
+    const cursor = new WindowGrid(leaf).cursor(base);
+    const buckets = [70, 71, 75, 76].map((time) => {
+      cursor.seek(time);
+      return cursor.bucket;
+    });
+    expect(buckets).toEqual([-1, 2, 2, -1]);
+  });
+});

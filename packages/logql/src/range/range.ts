@@ -1,0 +1,70 @@
+import type { LeafPlan } from "../plan/plan.js";
+import type { SeriesMatrix } from "../plan/result.js";
+import { WindowGrid } from "../plan/window-grid.js";
+import { tooManyCells } from "../scan/metric/cells.js";
+import type { MetricPartial } from "../scan/metric/metric-scan.js";
+import { absentSeries } from "./absent.js";
+import { combineMetricPartials } from "./combine.js";
+import { type Entries, windowFunction } from "./window-function.js";
+
+/**
+ * The series of a leaf from the partials of all its scans, in a fixed order of sources (it decides ties). Series
+ * without a sample at any point are left out. Throws invalid_argument when a limit of the plan is broken.
+ */
+export function mergeMetricPartials(
+  leaf: LeafPlan,
+  partials: readonly MetricPartial[],
+): SeriesMatrix {
+  const merged = combineMetricPartials(leaf, partials);
+  const pointCount = leaf.points.count;
+  if (merged.labels.length * pointCount > leaf.maxCells) throw tooManyCells(leaf.maxCells);
+  const grid = new WindowGrid(leaf);
+  const labels = [];
+  const values: Float64Array[] = [];
+  const present: Uint8Array[] = [];
+  for (let s = 0; s < merged.labels.length; s++) {
+    const row = windowsOfSeries(leaf, grid, entriesOf(merged, s));
+    if (!row.present.includes(1)) continue;
+    labels.push(merged.labels[s]!);
+    values.push(row.values);
+    present.push(row.present);
+  }
+  const matrix = { pointCount, labels, values, present };
+  return leaf.op === "absent_over_time" ? absentSeries(leaf, matrix) : matrix;
+}
+
+function entriesOf(partial: MetricPartial, series: number): Entries {
+  const from = partial.start[series] as number;
+  const to = partial.start[series + 1] as number;
+  return {
+    bucket: partial.bucket.subarray(from, to),
+    count: partial.count.subarray(from, to),
+    value: partial.value.subarray(from, to),
+    extra: partial.extra.subarray(from, to),
+  };
+}
+
+function windowsOfSeries(
+  leaf: LeafPlan,
+  grid: WindowGrid,
+  entries: Entries,
+): { values: Float64Array; present: Uint8Array } {
+  const { count } = leaf.points;
+  const values = new Float64Array(count);
+  const present = new Uint8Array(count);
+  const evaluate = windowFunction(leaf, entries);
+  const { bucket } = entries;
+  let from = 0;
+  let to = 0;
+  for (let point = 0; point < count && from < bucket.length; point++) {
+    const first = grid.firstBucket(point);
+    const last = grid.lastBucket(point);
+    while (from < bucket.length && (bucket[from] as number) < first) from++;
+    if (to < from) to = from;
+    while (to < bucket.length && (bucket[to] as number) <= last) to++;
+    if (from === to) continue;
+    values[point] = evaluate(from, to, point);
+    present[point] = 1;
+  }
+  return { values, present };
+}

@@ -1,0 +1,105 @@
+import { unreachable } from "@skald/model";
+import type { LeafPlan } from "../plan/plan.js";
+import { rateOfCounter } from "./counter.js";
+import { joinMoments, type Moments } from "./moments.js";
+import { quantiles } from "./quantile.js";
+import { SlidingFold } from "./sliding.js";
+
+/** The columns of one series of a MetricPartial. */
+export interface Entries {
+  readonly bucket: Uint32Array;
+  readonly count: Float64Array;
+  readonly value: Float64Array;
+  readonly extra: Float64Array;
+}
+
+/** Value of the window that has the entries from .. to - 1 (at least one); windows are asked for in order. */
+export type WindowFunction = (from: number, to: number, point: number) => number;
+
+/** The function of a leaf over the entries of one series. */
+export function windowFunction(leaf: LeafPlan, entries: Entries): WindowFunction {
+  const { value, count } = entries;
+  const seconds = Number(leaf.rangeNs) / 1e9;
+  switch (leaf.op) {
+    case "count_over_time":
+    case "absent_over_time":
+      return integerSums(count);
+    case "bytes_over_time":
+      return integerSums(value);
+    case "rate": {
+      const total = leaf.mode === "sum" ? sums(value) : integerSums(count);
+      return (from, to, point) => total(from, to, point) / seconds;
+    }
+    case "bytes_rate": {
+      const total = integerSums(value);
+      return (from, to, point) => total(from, to, point) / seconds;
+    }
+    case "sum_over_time":
+      return sums(value);
+    case "avg_over_time": {
+      const total = sums(value);
+      const rows = integerSums(count);
+      return (from, to, point) => total(from, to, point) / rows(from, to, point);
+    }
+    case "min_over_time":
+      return extremes(value, (a, b) => b < a);
+    case "max_over_time":
+      return extremes(value, (a, b) => b > a);
+    case "stdvar_over_time":
+      return variances(entries);
+    case "stddev_over_time": {
+      const variance = variances(entries);
+      return (from, to, point) => Math.sqrt(variance(from, to, point));
+    }
+    case "first_over_time":
+      return (from) => value[from] as number;
+    case "last_over_time":
+      return (_, to) => value[to - 1] as number;
+    case "quantile_over_time":
+      return quantiles(leaf.parameter ?? Number.NaN, value);
+    case "rate_counter":
+      return rateOfCounter(leaf, entries);
+    default:
+      return unreachable(leaf.op);
+  }
+}
+
+/** Sums of whole numbers, which are exact, so that a difference of running totals is exact too. */
+function integerSums(column: Float64Array): WindowFunction {
+  const totals = new Float64Array(column.length + 1);
+  for (let i = 0; i < column.length; i++) totals[i + 1] = totals[i]! + column[i]!;
+  return (from, to) => (totals[to] as number) - (totals[from] as number);
+}
+
+function sums(column: Float64Array): WindowFunction {
+  const sliding = new SlidingFold<number>(
+    column.length,
+    (i) => column[i] as number,
+    (a, b) => a + b,
+  );
+  return (from, to) => sliding.fold(from, to);
+}
+
+function extremes(
+  column: Float64Array,
+  isBetter: (a: number, b: number) => boolean,
+): WindowFunction {
+  const sliding = new SlidingFold<number>(
+    column.length,
+    (i) => column[i] as number,
+    (a, b) => (Number.isNaN(a) || isBetter(a, b) ? b : a),
+  );
+  return (from, to) => sliding.fold(from, to);
+}
+
+function variances({ count, value, extra }: Entries): WindowFunction {
+  const sliding = new SlidingFold<Moments>(
+    value.length,
+    (i) => ({ count: count[i]!, mean: value[i]!, squares: extra[i]! }),
+    joinMoments,
+  );
+  return (from, to) => {
+    const moments = sliding.fold(from, to);
+    return moments.squares / moments.count;
+  };
+}

@@ -1,0 +1,105 @@
+import { dayNs, invalidArgument } from "@skald/model";
+import type { Direction } from "../../plan/plan.js";
+import type { RowLabels } from "../../plan/result.js";
+import { type RowPlace, RowStore } from "./row-store.js";
+
+/** Bytes that the rows of one scan may take when its plan does not say. */
+const defaultMaxLineBytes = 512 * 1024 * 1024;
+/** Memory of a row besides its line. */
+const rowBytes = 64;
+
+/** Keeps the best rows of those that are added, and the label sets they use. */
+export class BestRows {
+  #store = new RowStore();
+  #labels: RowLabels[] = [];
+  #worst: RowPlace | undefined;
+  #truncated = false;
+  readonly #limit: number;
+  readonly #direction: Direction;
+  readonly #maxLineBytes: number;
+
+  constructor(limit: number, direction: Direction, maxLineBytes = defaultMaxLineBytes) {
+    this.#limit = limit;
+    this.#direction = direction;
+    this.#maxLineBytes = maxLineBytes;
+  }
+
+  /** The worst row that still counts, once there are enough; label sets are renumbered whenever it changes. */
+  get worst(): RowPlace | undefined {
+    return this.#worst;
+  }
+
+  get labels(): readonly RowLabels[] {
+    return this.#labels;
+  }
+
+  get truncated(): boolean {
+    return this.#truncated;
+  }
+
+  /** Notes rows that were left out before they came here. */
+  markTruncated(): void {
+    this.#truncated = true;
+  }
+
+  /** Number of a label set for `push`, valid until the next `prune`. */
+  addLabels(labels: RowLabels): number {
+    return this.#labels.push(labels) - 1;
+  }
+
+  push(place: RowPlace, line: Uint8Array): void {
+    this.#store.push(place, line);
+    const held = this.#store.bytes.length + this.#store.count * rowBytes;
+    if (held > this.#maxLineBytes) throw tooManyBytes(this.#maxLineBytes);
+  }
+
+  /** True when rows should be dropped: call `prune` between two blocks. */
+  get isFull(): boolean {
+    const { count, bytes } = this.#store;
+    if (this.#worst === undefined && count >= this.#limit) return true;
+    const slack = Math.max(256, this.#limit >>> 2);
+    const isLarge = bytes.length > this.#maxLineBytes / 4;
+    return count > this.#limit + slack || (count > this.#limit && isLarge);
+  }
+
+  prune(): void {
+    if (this.#store.count > this.#limit) this.#truncated = true;
+    this.#keep(this.#store.order(this.#direction).subarray(0, this.#limit));
+    if (this.#store.count > 0 && this.#store.count === this.#limit)
+      this.#worst = this.#store.place(this.#limit - 1);
+  }
+
+  /** The rows kept, best first. */
+  finish(): RowStore {
+    this.prune();
+    return this.#store;
+  }
+
+  #keep(order: Uint32Array): void {
+    const store = new RowStore();
+    const labels: RowLabels[] = [];
+    const renumbered = new Map<number, number>();
+    for (const at of order) {
+      const place = this.#store.place(at);
+      let labelSet = renumbered.get(place.labelSet);
+      if (labelSet === undefined) {
+        labelSet = labels.push(this.#labels[place.labelSet]!) - 1;
+        renumbered.set(place.labelSet, labelSet);
+      }
+      store.push({ ...place, labelSet }, this.#store.line(at));
+    }
+    this.#store = store;
+    this.#labels = labels;
+  }
+}
+
+/** ns since the epoch of a place. */
+export function timestampOf(place: RowPlace): bigint {
+  return BigInt(place.day) * dayNs + BigInt(place.time);
+}
+
+function tooManyBytes(limit: number): Error {
+  return invalidArgument(
+    `the lines of the answer take more than ${limit} bytes; lower the parameter limit or narrow the query`,
+  );
+}

@@ -1,0 +1,99 @@
+import { describe, expect, it } from "@jest/globals";
+import { type LogPlan, planQuery, type QueryParams } from "../../plan/plan.js";
+import { parseQuery } from "../../syntax/parser/parser.js";
+import { makeBlock } from "../../testing/memory-block.js";
+import { startLogScan } from "./log-scan.js";
+import { mergeLogPartials } from "./merge.js";
+
+const t0 = 1_700_006_400_000_000_000n;
+
+function logPlan(query: string, over: Partial<QueryParams> = {}): LogPlan {
+  const plan = planQuery(parseQuery(query), {
+    startNs: t0,
+    endNs: t0 + 1000n,
+    stepNs: 1n,
+    limit: 3,
+    direction: "backward",
+    intervalNs: 0n,
+    ...over,
+  });
+  if (plan.kind !== "log") throw new Error("a metric plan");
+  return plan;
+}
+
+function block(times: readonly number[], line = "x") {
+  return makeBlock(times.map((time) => ({ labels: { a: "b" }, ts: t0 + BigInt(time), line })));
+}
+
+const everyRun = { runs: Uint32Array.of(0) };
+
+describe("a log scan", () => {
+  it("knows the worst time once it has enough rows", () => {
+    const scan = startLogScan(logPlan('{a="b"}'));
+    const first = block([10, 20]);
+    scan.addBlock(first.block, first.streamLabels, everyRun, 0);
+    expect(scan.worstTime()).toBeUndefined();
+    const second = block([30, 40]);
+    scan.addBlock(second.block, second.streamLabels, everyRun, 1);
+    expect(scan.worstTime()).toBe(t0 + 20n);
+    const { timestamps, truncated } = scan.finish();
+    expect([...timestamps]).toEqual([t0 + 40n, t0 + 30n, t0 + 20n]);
+    expect(truncated).toBe(true);
+  });
+
+  it("does not read rows that are worse than those it has", () => {
+    const scan = startLogScan(logPlan('{a="b"} | json', { limit: 1, direction: "forward" }));
+    const first = block([10, 11], "{}");
+    scan.addBlock(first.block, first.streamLabels, everyRun, 0);
+    const { block: worse, streamLabels } = block([20, 21], "{}");
+    const lines = () => {
+      throw new Error("the lines of a worse block were read");
+    };
+    scan.addBlock({ ...worse, lines }, streamLabels, everyRun, 1);
+    expect([...scan.finish().timestamps]).toEqual([t0 + 10n]);
+  });
+
+  it("drops the label sets of rows that it drops", () => {
+    const scan = startLogScan(logPlan('{a="b"} | logfmt', { limit: 1 }));
+    for (let i = 0; i < 20; i++) {
+      const { block: one, streamLabels } = block([i], `n=${i}`);
+      scan.addBlock(one, streamLabels, everyRun, i);
+    }
+    const { labels, labelSet } = scan.finish();
+    expect(labels.map((set) => set.labels.values)).toEqual([["b", "19"]]);
+    expect([...labelSet]).toEqual([0]);
+  });
+
+  it("returns lines as stages left them, with labels by origin", () => {
+    const rows = [{ labels: { a: "b" }, ts: t0, line: "k=v", metadata: { level: "info" } }];
+    const { block: one, streamLabels } = makeBlock(rows);
+    const scan = startLogScan(logPlan('{a="b"} | logfmt | line_format "<{{.k}}>"'));
+    scan.addBlock(one, streamLabels, everyRun, 0);
+    const result = mergeLogPartials(logPlan('{a="b"}'), [scan.finish()]);
+    const { bytes, offsets } = result.lines;
+    expect(new TextDecoder().decode(bytes.subarray(offsets[0], offsets[1]))).toBe("<v>");
+    expect(result.labels[0]?.categories).toEqual({
+      stream: { names: ["a"], values: ["b"] },
+      structuredMetadata: { names: ["level"], values: ["info"] },
+      parsed: { names: ["k"], values: ["v"] },
+    });
+  });
+
+  it("takes the interval before the limit", () => {
+    const plan = logPlan('{a="b"}', { intervalNs: 15n, limit: 2, direction: "forward" });
+    const scan = startLogScan(plan);
+    const { block: one, streamLabels } = block([0, 10, 20, 30, 40]);
+    scan.addBlock(one, streamLabels, everyRun, 0);
+    expect([...mergeLogPartials(plan, [scan.finish()]).timestamps]).toEqual([t0, t0 + 20n]);
+  });
+
+  it("refuses to thin rows that a scan has left out", () => {
+    const plan = logPlan('{a="b"}', { intervalNs: 15n, limit: 2 });
+    const scan = startLogScan(logPlan('{a="b"}', { limit: 2 }));
+    const { block: one, streamLabels } = block([0, 10, 20, 30]);
+    scan.addBlock(one, streamLabels, everyRun, 0);
+    expect(() => mergeLogPartials(plan, [scan.finish()])).toThrow(
+      "a query with an interval looks at no more than 100000 lines",
+    );
+  });
+});

@@ -1,0 +1,142 @@
+import { type BytesColumn, dayNs, paddingBytes } from "@skald/model";
+import type { Direction } from "../../plan/plan.js";
+
+const initialRows = 64;
+
+/** Where a row stands among all rows of a query; `day` counts UTC days since the epoch, `time` is ns within it. */
+export interface RowPlace {
+  readonly day: number;
+  readonly time: number;
+  readonly sequence: number;
+  readonly row: number;
+  readonly labelSet: number;
+}
+
+/** A growing store of rows in columns, with the bytes of their lines. */
+export class RowStore {
+  count = 0;
+  /** The lines, one behind the other. */
+  readonly bytes = new ByteStore();
+  #day = new Float64Array(initialRows);
+  #time = new Float64Array(initialRows);
+  #sequence = new Float64Array(initialRows);
+  #row = new Float64Array(initialRows);
+  #labelSet = new Float64Array(initialRows);
+  #lineStart = new Float64Array(initialRows + 1);
+
+  push(place: RowPlace, line: Uint8Array): void {
+    if (this.count === this.#row.length) this.#grow();
+    const at = this.count++;
+    this.#day[at] = place.day;
+    this.#time[at] = place.time;
+    this.#sequence[at] = place.sequence;
+    this.#row[at] = place.row;
+    this.#labelSet[at] = place.labelSet;
+    this.bytes.push(line);
+    this.#lineStart[at + 1] = this.bytes.length;
+  }
+
+  place(at: number): RowPlace {
+    return {
+      day: this.#day[at]!,
+      time: this.#time[at]!,
+      sequence: this.#sequence[at]!,
+      row: this.#row[at]!,
+      labelSet: this.#labelSet[at]!,
+    };
+  }
+
+  line(at: number): Uint8Array {
+    return this.bytes.slice(this.#lineStart[at]!, this.#lineStart[at + 1]!);
+  }
+
+  timestampNs(at: number): bigint {
+    return BigInt(this.#day[at]!) * dayNs + BigInt(this.#time[at]!);
+  }
+
+  /** Numbers of the rows, best first in a direction. */
+  order(direction: Direction): Uint32Array {
+    const order = new Uint32Array(this.count);
+    for (let i = 0; i < order.length; i++) order[i] = i;
+    const day = this.#day;
+    const time = this.#time;
+    const sequence = this.#sequence;
+    const row = this.#row;
+    const sign = direction === "forward" ? 1 : -1;
+    return order.sort(
+      (a, b) =>
+        sign *
+          (day[a]! - day[b]! ||
+            time[a]! - time[b]! ||
+            sequence[a]! - sequence[b]! ||
+            row[a]! - row[b]!) || a - b,
+    );
+  }
+
+  timestamps(): BigInt64Array {
+    const out = new BigInt64Array(this.count);
+    for (let i = 0; i < out.length; i++) out[i] = this.timestampNs(i);
+    return out;
+  }
+
+  sequences(): Float64Array {
+    return this.#sequence.slice(0, this.count);
+  }
+
+  rows(): Uint32Array {
+    return Uint32Array.from(this.#row.subarray(0, this.count));
+  }
+
+  labelSets(): Uint32Array {
+    return Uint32Array.from(this.#labelSet.subarray(0, this.count));
+  }
+
+  lines(): BytesColumn {
+    const offsets = Uint32Array.from(this.#lineStart.subarray(0, this.count + 1));
+    return { bytes: this.bytes.padded(), offsets };
+  }
+
+  #grow(): void {
+    const length = this.#row.length * 2;
+    this.#day = grown(this.#day, length);
+    this.#time = grown(this.#time, length);
+    this.#sequence = grown(this.#sequence, length);
+    this.#row = grown(this.#row, length);
+    this.#labelSet = grown(this.#labelSet, length);
+    this.#lineStart = grown(this.#lineStart, length + 1);
+  }
+}
+
+function grown(from: Float64Array, length: number): Float64Array<ArrayBuffer> {
+  const to = new Float64Array(length);
+  to.set(from);
+  return to;
+}
+
+/** Bytes appended one after the other. */
+class ByteStore {
+  length = 0;
+  #bytes = new Uint8Array(4096);
+
+  push(bytes: Uint8Array): void {
+    const end = this.length + bytes.length;
+    if (end > this.#bytes.length) {
+      const wider = new Uint8Array(Math.max(end, this.#bytes.length * 2));
+      wider.set(this.#bytes.subarray(0, this.length));
+      this.#bytes = wider;
+    }
+    this.#bytes.set(bytes, this.length);
+    this.length = end;
+  }
+
+  slice(from: number, to: number): Uint8Array {
+    return this.#bytes.subarray(from, to);
+  }
+
+  /** A copy with padding behind it. */
+  padded(): Uint8Array {
+    const copy = new Uint8Array(this.length + paddingBytes);
+    copy.set(this.#bytes.subarray(0, this.length));
+    return copy;
+  }
+}

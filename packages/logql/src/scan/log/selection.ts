@@ -1,0 +1,82 @@
+import type { Block } from "@skald/model";
+import type { RowSelection } from "../../pipeline/pipeline.js";
+import type { LogPlan } from "../../plan/plan.js";
+import type { RunSelection } from "../metric/metric-scan.js";
+import { forEachSegment } from "../metric/window-rows.js";
+
+/** Chooses the rows of a block that a log query has to look at. */
+export class LogSelection {
+  /** True when the last call left out rows because enough better ones are known. */
+  leftOut = false;
+  readonly #plan: LogPlan;
+  /** Given when every row survives the pipeline: more rows than this are never needed of a block. */
+  readonly #limit: number | undefined;
+  #rows = new Uint32Array(0);
+
+  constructor(plan: LogPlan, limit: number | undefined) {
+    this.#plan = plan;
+    this.#limit = limit;
+  }
+
+  /** `worst`: rows worse than this time (ns since the epoch) cannot change the answer. */
+  select(block: Block, selection: RunSelection, worst: bigint | undefined): RowSelection {
+    this.leftOut = false;
+    if (this.#rows.length < block.rowCount) this.#rows = new Uint32Array(block.rowCount);
+    const from = Number(this.#plan.fromNs - block.baseNs);
+    const to = Number(this.#plan.toNs - block.baseNs) - 1;
+    const count = this.#within(block, selection, from, to);
+    const bound = worst === undefined ? undefined : Number(worst - block.baseNs);
+    return { rows: this.#rows, count: this.#onlyBetter(block, count, bound) };
+  }
+
+  /** Collects the rows with from <= time <= to. */
+  #within(block: Block, selection: RunSelection, from: number, to: number): number {
+    const rows = this.#rows;
+    const { minTime, maxTime } = block.runs;
+    let count = 0;
+    forEachSegment(block, selection, (run, first, end) => {
+      if (maxTime[run]! < from || minTime[run]! > to) return;
+      if (minTime[run]! >= from && maxTime[run]! <= to) {
+        for (let row = first; row < end; row++) rows[count++] = row;
+        return;
+      }
+      const times = block.timestamps();
+      for (let row = first; row < end; row++) {
+        if (times[row]! >= from && times[row]! <= to) rows[count++] = row;
+      }
+    });
+    return count;
+  }
+
+  /** Drops rows worse than the bound, and of a pipeline that keeps every row those that others push out. */
+  #onlyBetter(block: Block, count: number, bound: number | undefined): number {
+    const better = bound === undefined ? count : this.#upTo(block, count, bound);
+    const limit = this.#limit;
+    if (limit === undefined || better <= limit) return better;
+    return this.#upTo(block, better, this.#timeOfRank(block, better, limit));
+  }
+
+  /** Keeps the rows that are not worse than a time. */
+  #upTo(block: Block, count: number, bound: number): number {
+    const backward = this.#plan.direction === "backward";
+    const times = block.timestamps();
+    const rows = this.#rows;
+    let kept = 0;
+    for (let i = 0; i < count; i++) {
+      const row = rows[i] as number;
+      const time = times[row] as number;
+      if (backward ? time >= bound : time <= bound) rows[kept++] = row;
+    }
+    if (kept < count) this.leftOut = true;
+    return kept;
+  }
+
+  /** The time of the best row but `rank - 1`. */
+  #timeOfRank(block: Block, count: number, rank: number): number {
+    const all = block.timestamps();
+    const times = new Float64Array(count);
+    for (let i = 0; i < count; i++) times[i] = all[this.#rows[i] as number] as number;
+    times.sort();
+    return times[this.#plan.direction === "backward" ? count - rank : rank - 1] as number;
+  }
+}

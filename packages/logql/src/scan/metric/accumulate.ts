@@ -1,0 +1,171 @@
+import type { LeafMode } from "../../plan/plan.js";
+import { type CellTable, grownNumbers, grownWords, tooManyCells } from "./cells.js";
+
+/** Rows to be added: what a pipeline left of a block, with the bucket of each row. */
+export interface AddedRows {
+  readonly count: number;
+  /** Row numbers of the block. */
+  readonly rows: Uint32Array;
+  /** Some id of each row's series; equal ids, equal series. */
+  readonly series: Uint32Array;
+  /** Series of the leaf by that id. Throws when rows of it must fail the query. */
+  readonly seriesOf: (id: number) => number;
+  /** By row number. */
+  readonly bucketOfRow: Uint32Array;
+  /** Unwrapped values, by position. */
+  readonly values: Float64Array;
+  /** ns since the base of the block, by row number. */
+  readonly times: Float64Array;
+  /** Added to a time gives ns since the end of the leaf. */
+  readonly timeShift: number;
+  /** Bounds of line i of `lineAt(i)`: by position if a stage changed lines, else by row number. */
+  readonly lineOffsets: Uint32Array;
+  readonly linesByPosition: boolean;
+}
+
+export type Accumulate = (cells: CellTable, added: AddedRows) => void;
+
+/** How the rows of each mode are added to cells; the mode `samples` keeps them in columns of its own. */
+export const accumulators: Readonly<Record<Exclude<LeafMode, "samples">, Accumulate>> = {
+  count: addCounts,
+  bytes: addBytes,
+  sum: addSums,
+  min: (cells, added) => addExtremes(cells, added, 1),
+  max: (cells, added) => addExtremes(cells, added, -1),
+  moments: addMoments,
+  first: (cells, added) => addEnds(cells, added, 1),
+  last: (cells, added) => addEnds(cells, added, -1),
+};
+
+function addCounts(cells: CellTable, added: AddedRows): void {
+  const { count, rows, series, seriesOf, bucketOfRow } = added;
+  cells.startRows();
+  let cell = -1;
+  let lastSeries = -1;
+  let lastBucket = -1;
+  let pending = 0;
+  for (let i = 0; i < count; i++) {
+    const id = series[i] as number;
+    const bucket = bucketOfRow[rows[i] as number] as number;
+    if (id !== lastSeries || bucket !== lastBucket) {
+      if (pending > 0) cells.rows[cell]! += pending;
+      pending = 0;
+      cell = cells.findById(id, bucket, seriesOf);
+      lastSeries = id;
+      lastBucket = bucket;
+    }
+    pending++;
+  }
+  if (pending > 0) cells.rows[cell]! += pending;
+}
+
+function addBytes(cells: CellTable, added: AddedRows): void {
+  const { rows, lineOffsets, linesByPosition } = added;
+  forEachCell(cells, added, (cell, i) => {
+    const line = linesByPosition ? i : (rows[i] as number);
+    cells.rows[cell]! += 1;
+    cells.value[cell]! += (lineOffsets[line + 1] as number) - (lineOffsets[line] as number);
+  });
+}
+
+function addSums(cells: CellTable, added: AddedRows): void {
+  const { values } = added;
+  forEachCell(cells, added, (cell, i) => {
+    cells.rows[cell]! += 1;
+    cells.value[cell]! += values[i] as number;
+  });
+}
+
+/** Keeps the least value, or with sign -1 the greatest. A NaN gives way to any number. */
+function addExtremes(cells: CellTable, added: AddedRows, sign: 1 | -1): void {
+  const { values } = added;
+  forEachCell(cells, added, (cell, i) => {
+    const kept = cells.value[cell] as number;
+    const value = values[i] as number;
+    const isFirst = cells.rows[cell] === 0;
+    cells.rows[cell]! += 1;
+    if (isFirst || Number.isNaN(kept) || sign * value < sign * kept) cells.value[cell] = value;
+  });
+}
+
+/** Mean in `value`, sum of squared differences in `extra`, by Welford's recurrence. */
+function addMoments(cells: CellTable, added: AddedRows): void {
+  const { values } = added;
+  forEachCell(cells, added, (cell, i) => {
+    const value = values[i] as number;
+    const rows = (cells.rows[cell] as number) + 1;
+    const delta = value - (cells.value[cell] as number);
+    const mean = (cells.value[cell] as number) + delta / rows;
+    cells.rows[cell] = rows;
+    cells.value[cell] = mean;
+    cells.extra[cell]! += delta * (value - mean);
+  });
+}
+
+/** Keeps the value with the smallest time and that time; with sign -1 the greatest, of equal ones the later added. */
+function addEnds(cells: CellTable, added: AddedRows, sign: 1 | -1): void {
+  const { rows, values, times, timeShift } = added;
+  forEachCell(cells, added, (cell, i) => {
+    const time = (times[rows[i] as number] as number) + timeShift;
+    const kept = cells.extra[cell] as number;
+    const isFirst = cells.rows[cell] === 0;
+    cells.rows[cell]! += 1;
+    if (!isFirst && (sign > 0 ? time >= kept : time < kept)) return;
+    cells.value[cell] = values[i] as number;
+    cells.extra[cell] = time;
+  });
+}
+
+function forEachCell(
+  cells: CellTable,
+  added: AddedRows,
+  visit: (cell: number, position: number) => void,
+): void {
+  const { count, rows, series, seriesOf, bucketOfRow } = added;
+  cells.startRows();
+  for (let i = 0; i < count; i++) {
+    const bucket = bucketOfRow[rows[i] as number] as number;
+    visit(cells.findById(series[i] as number, bucket, seriesOf), i);
+  }
+}
+
+const initialSamples = 1024;
+
+/** The rows of mode `samples` in order of arrival: cell, value and time. Cells count their rows. */
+export class SampleColumns {
+  count = 0;
+  cell = new Uint32Array(initialSamples);
+  value = new Float64Array(initialSamples);
+  /** ns since the end of the leaf */
+  time = new Float64Array(initialSamples);
+  readonly #maxSamples: number;
+
+  constructor(maxSamples: number) {
+    this.#maxSamples = maxSamples;
+  }
+
+  add(cells: CellTable, added: AddedRows): void {
+    const { rows, values, times, timeShift } = added;
+    forEachCell(cells, added, (cell, i) => {
+      cells.rows[cell]! += 1;
+      this.push(cell, values[i] as number, (times[rows[i] as number] as number) + timeShift);
+    });
+  }
+
+  push(cell: number, value: number, time: number): void {
+    const { count } = this;
+    if (count >= this.#maxSamples) throw tooManyCells(this.#maxSamples);
+    if (count === this.cell.length) this.#grow();
+    this.cell[count] = cell;
+    this.value[count] = value;
+    this.time[count] = time;
+    this.count = count + 1;
+  }
+
+  #grow(): void {
+    const length = this.count * 2;
+    this.cell = grownWords(this.cell, length);
+    this.value = grownNumbers(this.value, length);
+    this.time = grownNumbers(this.time, length);
+  }
+}

@@ -1,0 +1,101 @@
+import type { Labels } from "@skald/model";
+import type { LeafMode } from "../../plan/plan.js";
+import type { SampleColumns } from "./accumulate.js";
+import { type CellTable, hasExtra } from "./cells.js";
+import type { MetricPartial } from "./metric-scan.js";
+
+const none = new Float64Array(0);
+
+/** The partial of a scan that accumulated by bucket. */
+export function partialOfCells(
+  mode: LeafMode,
+  labels: readonly Labels[],
+  cells: CellTable,
+): MetricPartial {
+  const order = cells.order();
+  const { length } = order;
+  const bucket = new Uint32Array(length);
+  for (let i = 0; i < length; i++) bucket[i] = cells.bucket[order[i] as number] as number;
+  return {
+    mode,
+    labels,
+    start: startsOfSeries(labels.length, cells, order, () => 1),
+    bucket,
+    count: picked(cells.rows, order),
+    value: mode === "count" ? none : picked(cells.value, order),
+    extra: hasExtra(mode) ? picked(cells.extra, order) : none,
+  };
+}
+
+/** The partial of a scan that kept every sample: ordered by series, bucket, and time if times are wanted. */
+export function partialOfSamples(
+  labels: readonly Labels[],
+  cells: CellTable,
+  samples: SampleColumns,
+  withTimes: boolean,
+): MetricPartial {
+  const order = cells.order();
+  const place = new Uint32Array(cells.count);
+  const bucket = new Uint32Array(samples.count);
+  let total = 0;
+  for (const cell of order) {
+    const rows = cells.rows[cell] as number;
+    place[cell] = total;
+    bucket.fill(cells.bucket[cell] as number, total, total + rows);
+    total += rows;
+  }
+  const value = new Float64Array(samples.count);
+  const time = withTimes ? new Float64Array(samples.count) : none;
+  const next = place.slice();
+  for (let i = 0; i < samples.count; i++) {
+    const at = next[samples.cell[i] as number]!++;
+    value[at] = samples.value[i] as number;
+    if (withTimes) time[at] = samples.time[i] as number;
+  }
+  if (withTimes) {
+    for (const cell of order) {
+      const from = place[cell] as number;
+      sortByTime(time, value, from, from + (cells.rows[cell] as number));
+    }
+  }
+  const start = startsOfSeries(labels.length, cells, order, (cell) => cells.rows[cell] as number);
+  return { mode: "samples", labels, start, bucket, count: none, value, extra: time };
+}
+
+/** Sorts the samples of [from, to) by time; equal times keep their order. */
+export function sortByTime(
+  time: Float64Array,
+  value: Float64Array,
+  from: number,
+  to: number,
+): void {
+  let sorted = true;
+  for (let i = from + 1; sorted && i < to; i++) {
+    sorted = (time[i - 1] as number) <= (time[i] as number);
+  }
+  if (sorted) return;
+  const order = Array.from({ length: to - from }, (_, i) => from + i);
+  order.sort((a, b) => (time[a] as number) - (time[b] as number) || a - b);
+  const times = order.map((i) => time[i] as number);
+  const values = order.map((i) => value[i] as number);
+  time.set(times, from);
+  value.set(values, from);
+}
+
+function startsOfSeries(
+  seriesCount: number,
+  cells: CellTable,
+  order: Uint32Array,
+  entriesOf: (cell: number) => number,
+): Uint32Array {
+  const start = new Uint32Array(seriesCount + 1);
+  for (const cell of order) start[(cells.series[cell] as number) + 1]! += entriesOf(cell);
+  for (let s = 0; s < seriesCount; s++) start[s + 1]! += start[s] as number;
+  return start;
+}
+
+function picked(column: Float64Array, order: Uint32Array): Float64Array {
+  const out = new Float64Array(order.length);
+  for (let i = 0; i < order.length; i++) out[i] = column[order[i] as number] as number;
+  return out;
+}

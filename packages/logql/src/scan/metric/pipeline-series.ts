@@ -1,0 +1,76 @@
+import type { Block } from "@skald/model";
+import { invalidArgument } from "@skald/model";
+import {
+  compilePipeline,
+  type Pipeline,
+  type PipelineNeeds,
+  type PipelineRun,
+  type RowBatch,
+  type RowSelection,
+  type SeriesError,
+} from "../../pipeline/pipeline.js";
+import type { LeafPlan } from "../../plan/plan.js";
+import type { StreamLabels } from "./metric-scan.js";
+import { groupLabels, type SeriesIndex } from "./series.js";
+
+/** Label sets that a run of the pipeline may remember before it is replaced by a fresh one. */
+const maxRememberedSeries = 50_000;
+
+/** The pipeline of a leaf, and the series of the leaf that its series belong to. */
+export class PipelineSeries {
+  readonly #leaf: LeafPlan;
+  readonly #index: SeriesIndex;
+  readonly #pipeline: Pipeline;
+  #run: PipelineRun;
+  /** Series of the leaf by series of the run. */
+  #known: number[] = [];
+
+  constructor(leaf: LeafPlan, index: SeriesIndex) {
+    this.#leaf = leaf;
+    this.#index = index;
+    const { stages, unwrap, grouping, extract } = leaf;
+    // With every label extracted the grouping is left to seriesOf.
+    const grouped = extract === "needed" && grouping !== undefined ? { grouping } : {};
+    this.#pipeline = compilePipeline({
+      stages,
+      ...(unwrap === undefined ? {} : { unwrap }),
+      output: { kind: "metric", ...grouped },
+    });
+    this.#run = this.#pipeline.start();
+  }
+
+  get needs(): PipelineNeeds {
+    return this.#pipeline.needs;
+  }
+
+  process(block: Block, streams: StreamLabels, selection: RowSelection): RowBatch {
+    if (this.#run.series.count > maxRememberedSeries) {
+      this.#run = this.#pipeline.start();
+      this.#known = [];
+    }
+    return this.#run.process(block, streams, selection);
+  }
+
+  /** The series of the leaf for a series of the last batch. Throws when rows of it end in an error. */
+  readonly seriesOf = (id: number): number => {
+    const known = this.#known[id];
+    if (known !== undefined) return known;
+    const { labels, error } = this.#run.series.get(id);
+    if (error !== undefined) throw pipelineError(error);
+    const { grouping, extract } = this.#leaf;
+    const series = this.#index.find(extract === "all" ? groupLabels(labels, grouping) : labels);
+    this.#known[id] = series;
+    return series;
+  };
+}
+
+function pipelineError({ kind, labelsText }: SeriesError): Error {
+  return invalidArgument(
+    [
+      `pipeline error: '${kind}' for series: '${labelsText}'.`,
+      `Use a label filter to intentionally skip this error. (e.g | __error__!="${kind}").`,
+      'To skip all potential errors you can match empty errors.(e.g __error__="")',
+      'The label filter can also be specified after unwrap. (e.g | unwrap latency | __error__="" )',
+    ].join("\n"),
+  );
+}

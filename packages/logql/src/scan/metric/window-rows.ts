@@ -1,0 +1,76 @@
+import type { Block } from "@skald/model";
+import type { BucketCursor } from "../../plan/window-grid.js";
+import type { RunSelection } from "./metric-scan.js";
+
+/** The rows of a block that lie in a window of the leaf, ascending, each with its bucket. Reused block by block. */
+export class WindowRows {
+  count = 0;
+  rows = new Uint32Array(0);
+  /** By row number, not by position. */
+  bucketOfRow = new Uint32Array(0);
+
+  /** Selects the rows of the runs without the excluded ones. Reads timestamps only of runs that cross an edge. */
+  select(block: Block, selection: RunSelection, cursor: BucketCursor): void {
+    this.count = 0;
+    if (this.rows.length < block.rowCount) {
+      this.rows = new Uint32Array(block.rowCount);
+      this.bucketOfRow = new Uint32Array(block.rowCount);
+    }
+    forEachSegment(block, selection, (run, from, to) => {
+      const { minTime, maxTime } = block.runs;
+      if (cursor.covers(minTime[run] as number, maxTime[run] as number)) {
+        if (cursor.bucket >= 0) this.#addAll(from, to, cursor.bucket);
+      } else {
+        this.#addByTime(from, to, block.timestamps(), cursor);
+      }
+    });
+  }
+
+  #addAll(from: number, to: number, bucket: number): void {
+    let { count } = this;
+    for (let row = from; row < to; row++) this.rows[count++] = row;
+    this.bucketOfRow.fill(bucket, from, to);
+    this.count = count;
+  }
+
+  #addByTime(from: number, to: number, times: Float64Array, cursor: BucketCursor): void {
+    const { rows, bucketOfRow } = this;
+    let { count } = this;
+    let { bucket, low, high } = cursor;
+    for (let row = from; row < to; row++) {
+      const time = times[row] as number;
+      if (time <= low || time > high) {
+        cursor.seek(time);
+        ({ bucket, low, high } = cursor);
+      }
+      if (bucket < 0) continue;
+      rows[count++] = row;
+      bucketOfRow[row] = bucket;
+    }
+    this.count = count;
+  }
+}
+
+/** Calls back for the stretches of rows of each selected run that have no excluded row in them. */
+export function forEachSegment(
+  block: Block,
+  selection: RunSelection,
+  visit: (run: number, from: number, to: number) => void,
+): void {
+  const { rowStart } = block.runs;
+  const { runs, excluded } = selection;
+  let next = 0;
+  for (const run of runs) {
+    let from = rowStart[run] as number;
+    const to = rowStart[run + 1] as number;
+    if (excluded !== undefined) {
+      while (next < excluded.length && (excluded[next] as number) < from) next++;
+      for (; next < excluded.length && (excluded[next] as number) < to; next++) {
+        const row = excluded[next] as number;
+        if (row > from) visit(run, from, row);
+        from = row + 1;
+      }
+    }
+    if (from < to) visit(run, from, to);
+  }
+}

@@ -1,0 +1,48 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { mutateQuery, seededRandom } from "../../testing/mutate.js";
+import { parseErrorDetail } from "../errors.js";
+import { formatQuery } from "../format.js";
+import { printQuery } from "../print.js";
+import { parseQuery } from "./parser.js";
+
+const corpus = JSON.parse(
+  readFileSync(new URL("../../../testdata/accepted-queries.json", import.meta.url), "utf8"),
+) as string[];
+
+describe("queries in use", () => {
+  it.each(corpus)("%s", (text) => {
+    const expr = parseQuery(text);
+    expect(parseQuery(printQuery(expr))).toEqual(expr);
+    expect(parseQuery(formatQuery(expr))).toEqual(expr);
+  });
+});
+
+describe("mutated queries", () => {
+  // Most of the time would go into stack traces of errors that are expected.
+  const { stackTraceLimit } = Error;
+  beforeAll(() => {
+    Error.stackTraceLimit = 0;
+  });
+  afterAll(() => {
+    Error.stackTraceLimit = stackTraceLimit;
+  });
+
+  it("give a tree that prints, or an error with a position", () => {
+    const random = seededRandom(1);
+    let accepted = 0;
+    for (let i = 0; i < 50_000; i++) {
+      const text = mutateQuery(random, corpus);
+      try {
+        const printed = printQuery(parseQuery(text));
+        accepted++;
+        if (printQuery(parseQuery(printed)) !== printed) throw new Error("prints differently");
+      } catch (error) {
+        const offset = parseErrorDetail(error)?.position.offset ?? -1;
+        if (offset >= 0 && offset <= text.length) continue;
+        throw new Error(`query ${JSON.stringify(text)}`, { cause: error });
+      }
+    }
+    expect(accepted).toBeGreaterThan(2_000);
+  });
+});

@@ -1,0 +1,38 @@
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { arbitraryQuery } from "../testing/arbitrary.js";
+import { formatQuery } from "./format.js";
+import { parseQuery } from "./parser/parser.js";
+import { printQuery } from "./print.js";
+
+describe("print", () => {
+  it("prints what parses to the same tree", () => {
+    fc.assert(
+      fc.property(arbitraryQuery(), (expr) => {
+        expect(parseQuery(printQuery(expr))).toEqual(expr);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("formats to what parses to the same tree", () => {
+    fc.assert(
+      fc.property(arbitraryQuery(), (expr) => {
+        expect(parseQuery(formatQuery(expr))).toEqual(expr);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("is idempotent", () => {
+    fc.assert(
+      fc.property(arbitraryQuery(), (expr) => {
+        const printed = printQuery(expr);
+        expect(printQuery(parseQuery(printed))).toBe(printed);
+        const formatted = formatQuery(expr);
+        expect(formatQuery(parseQuery(formatted))).toBe(formatted);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

@@ -1,0 +1,324 @@
+import type { Command, Operand, Pipe, TemplateNode } from "./ast.js";
+import { TemplateRunError } from "./error.js";
+import { checkArguments, type TemplateFunction, type TemplateRow, textMax } from "./function.js";
+import { templateFunction } from "./functions/table.js";
+import { timeMethods } from "./functions/times.js";
+import {
+  type GoMap,
+  isList,
+  isMap,
+  isTime,
+  isTrue,
+  printValue,
+  typeName,
+  type Value,
+} from "./value.js";
+
+/** State of one execution. */
+export interface Env {
+  dot: Value;
+  readonly vars: Value[];
+  readonly row: TemplateRow;
+  out: string;
+  /** Rounds of `range` so far. */
+  rounds: number;
+}
+
+export function newEnv(root: GoMap, row: TemplateRow): Env {
+  return { dot: root, vars: [root], row, out: "", rounds: 0 };
+}
+
+type Flow = "next" | "break" | "continue";
+type Run = (env: Env) => Flow;
+type Eval = (env: Env) => Value;
+
+const roundsMax = 100_000;
+
+/** Where a node stands, for error texts. */
+interface Source {
+  readonly source: string;
+  readonly name: string;
+}
+
+/** Compiles a list of nodes into one closure that appends to `env.out`. */
+export function compileNodes(nodes: readonly TemplateNode[], source: Source): Run {
+  return new Compiler(source).list(nodes);
+}
+
+class Compiler {
+  readonly #source: Source;
+  readonly #scope: string[] = ["$"];
+
+  constructor(source: Source) {
+    this.#source = source;
+  }
+
+  list(nodes: readonly TemplateNode[]): Run {
+    const runs = nodes.map((node) => this.#node(node));
+    return (env) => {
+      for (const run of runs) {
+        const flow = run(env);
+        if (flow !== "next") return flow;
+      }
+      return "next";
+    };
+  }
+
+  #node(node: TemplateNode): Run {
+    switch (node.kind) {
+      case "text": {
+        const { text } = node;
+        return (env) => {
+          env.out += text;
+          return "next";
+        };
+      }
+      case "action":
+        return this.#action(node.pipe);
+      case "if":
+      case "with":
+        return this.#branch(node);
+      case "range":
+        return this.#range(node);
+      default: {
+        const flow = node.kind;
+        return () => flow;
+      }
+    }
+  }
+
+  #action(pipe: Pipe): Run {
+    const value = this.#pipe(pipe);
+    if (pipe.variables.length > 0) {
+      return (env) => {
+        value(env);
+        return "next";
+      };
+    }
+    return (env) => {
+      env.out += printValue(value(env));
+      if (env.out.length > textMax) {
+        throw new TemplateRunError(`result longer than ${textMax} characters`);
+      }
+      return "next";
+    };
+  }
+
+  #branch(node: TemplateNode & { kind: "if" | "with" }): Run {
+    const scope = this.#scope.length;
+    const value = this.#pipe(node.pipe);
+    const body = this.list(node.body);
+    const otherwise = this.list(node.otherwise);
+    this.#scope.length = scope;
+    const setsDot = node.kind === "with";
+    return (env) => {
+      const got = value(env);
+      if (!isTrue(got)) return otherwise(env);
+      if (!setsDot) return body(env);
+      const { dot } = env;
+      env.dot = got;
+      const flow = body(env);
+      env.dot = dot;
+      return flow;
+    };
+  }
+
+  #range(node: TemplateNode & { kind: "range" }): Run {
+    const scope = this.#scope.length;
+    const { variables, commands, assigns } = node.pipe;
+    const value = this.#pipe({ variables: [], assigns: false, commands });
+    const slots = variables.map((name) => this.#slot(name, assigns));
+    const body = this.list(node.body);
+    const otherwise = this.list(node.otherwise);
+    this.#scope.length = scope;
+    const [first, second] = slots;
+    return (env) => {
+      const items = itemsOf(value(env));
+      if (items.length === 0) return otherwise(env);
+      const { dot } = env;
+      for (const [key, item] of items) {
+        if (++env.rounds > roundsMax) throw new TemplateRunError("too many rounds of range");
+        env.dot = item;
+        if (second !== undefined) {
+          env.vars[first as number] = key;
+          env.vars[second] = item;
+        } else if (first !== undefined) env.vars[first] = item;
+        if (body(env) === "break") break;
+      }
+      env.dot = dot;
+      return "next";
+    };
+  }
+
+  #slot(name: string, assigns: boolean): number {
+    return assigns ? this.#scope.lastIndexOf(name) : this.#scope.push(name) - 1;
+  }
+
+  #pipe(pipe: Pipe): Eval {
+    let value: Eval | undefined;
+    for (const command of pipe.commands) value = this.#command(command, value);
+    const last = value as Eval;
+    const [name] = pipe.variables;
+    if (name === undefined) return last;
+    const slot = this.#slot(name, pipe.assigns);
+    return (env) => {
+      const got = last(env);
+      env.vars[slot] = got;
+      return got;
+    };
+  }
+
+  #command(command: Command, piped: Eval | undefined): Eval {
+    const [first, ...rest] = command.args as readonly [Operand, ...Operand[]];
+    const args = rest.map((operand) => this.#operand(operand));
+    if (piped !== undefined) args.push(piped);
+    switch (first.kind) {
+      case "function":
+        return this.#call(first.name, args, command);
+      case "field":
+      case "variable":
+      case "group":
+        return this.#chain(first, args);
+      default:
+        if (args.length > 0) {
+          return () =>
+            this.#fail(
+              command.at,
+              command.text,
+              `can't give argument to non-function ${command.text}`,
+            );
+        }
+        return this.#operand(first);
+    }
+  }
+
+  #operand(operand: Operand): Eval {
+    switch (operand.kind) {
+      case "dot":
+        return (env) => env.dot;
+      case "nil":
+        return () => null;
+      case "constant": {
+        const { value } = operand;
+        return () => value;
+      }
+      case "function":
+        return this.#call(operand.name, [], {
+          args: [operand],
+          at: operand.at,
+          text: operand.name,
+        });
+      default:
+        return this.#chain(operand, []);
+    }
+  }
+
+  #chain(operand: Operand & { kind: "field" | "variable" | "group" }, args: readonly Eval[]): Eval {
+    const base = this.#base(operand);
+    const { fields, at, text } = operand;
+    if (fields.length === 0) {
+      if (args.length === 0) return base;
+      return () => this.#fail(at, text, `can't give argument to non-function ${text}`);
+    }
+    const last = fields.length - 1;
+    return (env) => {
+      let value = base(env);
+      for (let i = 0; i <= last; i++) {
+        const given = i === last ? args.map((arg) => arg(env)) : [];
+        value = this.#field(value, fields[i] as string, given, operand);
+      }
+      return value;
+    };
+  }
+
+  #base(operand: Operand & { kind: "field" | "variable" | "group" }): Eval {
+    if (operand.kind === "field") return (env) => env.dot;
+    if (operand.kind === "group") return this.#pipe(operand.pipe);
+    const slot = this.#scope.lastIndexOf(operand.name);
+    return (env) => env.vars[slot] ?? null;
+  }
+
+  #field(
+    value: Value,
+    name: string,
+    args: readonly Value[],
+    { at, text }: { readonly at: number; readonly text: string },
+  ): Value {
+    if (isTime(value)) {
+      const method = timeMethods[name];
+      if (method === undefined) {
+        return this.#fail(at, text, `can't evaluate field ${name} in type time.Time`);
+      }
+      return this.#guard(at, text, "", () =>
+        method.call(value, checkArguments(name, method.takes, args)),
+      );
+    }
+    if (args.length > 0 && value !== null) {
+      return this.#fail(at, text, `${name} has arguments but cannot be invoked as function`);
+    }
+    if (value === null) return null;
+    if (isMap(value)) return value.get(name) ?? value.missing;
+    return this.#fail(at, text, `can't evaluate field ${name} in type ${typeName(value)}`);
+  }
+
+  #call(name: string, args: readonly Eval[], command: Command): Eval {
+    if (name === "and" || name === "or") return this.#shortCircuit(name, args, command);
+    const fn = templateFunction(name) as TemplateFunction;
+    const { at, text } = command;
+    return (env) => {
+      const given = args.map((arg) => arg(env));
+      const checked = this.#guard(at, text, "", () => checkArguments(name, fn.takes, given));
+      return this.#guard(at, text, `error calling ${name}: `, () => fn.call(checked, env.row));
+    };
+  }
+
+  /** The first false (and) or true (or) argument, else the last. */
+  #shortCircuit(name: "and" | "or", args: readonly Eval[], { at, text }: Command): Eval {
+    const stopsAt = name === "or";
+    return (env) => {
+      if (args.length === 0) {
+        return this.#fail(at, text, `wrong number of args for ${name}: want at least 1 got 0`);
+      }
+      let value: Value = null;
+      for (const arg of args) {
+        value = arg(env);
+        if (isTrue(value) === stopsAt) break;
+      }
+      return value;
+    };
+  }
+
+  #guard<T>(at: number, text: string, prefix: string, work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      if (error instanceof TemplateRunError) return this.#fail(at, text, prefix + error.message);
+      throw error;
+    }
+  }
+
+  #fail(at: number, text: string, message: string): never {
+    const { source, name } = this.#source;
+    const before = source.slice(0, at);
+    const line = before.split("\n").length;
+    const column = new TextEncoder().encode(before.slice(before.lastIndexOf("\n") + 1)).length;
+    throw new TemplateRunError(
+      `template: ${name}:${line}:${column}: executing "${name}" at <${text}>: ${message}`,
+    );
+  }
+}
+
+function itemsOf(value: Value): readonly (readonly [Value, Value])[] {
+  if (value === null) return [];
+  if (isList(value)) return value.map((item, i) => [BigInt(i), item] as const);
+  if (isMap(value))
+    return value.keys().map((key) => [key, value.get(key) ?? value.missing] as const);
+  if (typeof value === "bigint") {
+    if (value > roundsMax) throw new TemplateRunError("too many rounds of range");
+    return Array.from(
+      { length: Math.max(Number(value), 0) },
+      (_, i) => [BigInt(i), BigInt(i)] as const,
+    );
+  }
+  throw new TemplateRunError(`range can't iterate over ${printValue(value)}`);
+}

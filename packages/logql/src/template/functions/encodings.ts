@@ -1,0 +1,113 @@
+import { TemplateRunError } from "../error.js";
+import { isEmpty, type TemplateFunction, text } from "../function.js";
+import { printValue, type Value, valueOfJson } from "../value.js";
+
+const one = (call: (value: string) => string): TemplateFunction => ({
+  takes: "s",
+  call: (args) => call(text(args, 0)),
+});
+const joined = (call: (value: string) => string): TemplateFunction => ({
+  takes: "v*",
+  call: (args) => call(printAll(args)),
+});
+
+export const encodingFunctions: Readonly<Record<string, TemplateFunction>> = {
+  urlencode: one(queryEscape),
+  urlquery: joined(queryEscape),
+  urldecode: one(queryUnescape),
+  b64enc: one((value) => toBase64(new TextEncoder().encode(value))),
+  b64dec: one(fromBase64),
+  fromJson: { takes: "s", call: (args) => valueOfJson(text(args, 0)) ?? null },
+  default: {
+    takes: "vv*",
+    call: ([fallback, given]) => (isEmpty(given) ? (fallback as Value) : (given as Value)),
+  },
+  html: joined((value) => value.replace(/[&<>"'\0]/g, (c) => htmlEscapes[c] as string)),
+  js: joined((value) =>
+    value.replace(/[\\'"<>&=\p{Cc}\u2028\u2029]/gu, (c) => jsEscapes[c] ?? `\\u${code(c)}`),
+  ),
+};
+
+/** Go's fmt.Sprint: a blank between neighbours that are both no texts. */
+export function printAll(args: readonly Value[]): string {
+  let out = "";
+  for (const [i, arg] of args.entries()) {
+    if (i > 0 && typeof arg !== "string" && typeof args[i - 1] !== "string") out += " ";
+    out += printValue(arg, "<nil>");
+  }
+  return out;
+}
+
+const htmlEscapes: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&#34;",
+  "'": "&#39;",
+  "\0": "\ufffd",
+};
+const jsEscapes: Readonly<Record<string, string | undefined>> = {
+  "\\": "\\\\",
+  "'": "\\'",
+  '"': '\\"',
+};
+
+function code(c: string): string {
+  return c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
+}
+
+/** Everything but letters, digits and `-_.~` is written as %XX, a blank as +. */
+function queryEscape(value: string): string {
+  // through bytes: half a surrogate pair would throw
+  return encodeURIComponent(new TextDecoder().decode(new TextEncoder().encode(value)))
+    .replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll("%20", "+");
+}
+
+function queryUnescape(value: string): string {
+  const bad = /%(?![0-9a-fA-F]{2}).{0,2}/s.exec(value);
+  if (bad !== null) {
+    throw new TemplateRunError(`invalid URL escape ${JSON.stringify(bad[0])}`);
+  }
+  const bytes: number[] = [];
+  for (const part of value.replaceAll("+", " ").split(/(%[0-9a-fA-F]{2})/)) {
+    if (part.startsWith("%")) bytes.push(Number.parseInt(part.slice(1), 16));
+    else for (const byte of new TextEncoder().encode(part)) bytes.push(byte);
+  }
+  return new TextDecoder().decode(Uint8Array.from(bytes));
+}
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+function toBase64(bytes: Uint8Array): string {
+  let out = "";
+  for (let i = 0; i < bytes.length; i += 3) {
+    const left = bytes.length - i;
+    const triple = ((bytes[i] as number) << 16) | ((bytes[i + 1] ?? 0) << 8) | (bytes[i + 2] ?? 0);
+    out += alphabet[triple >> 18];
+    out += alphabet[(triple >> 12) & 63];
+    out += left > 1 ? alphabet[(triple >> 6) & 63] : "=";
+    out += left > 2 ? alphabet[triple & 63] : "=";
+  }
+  return out;
+}
+
+/** Padding may be missing; the answer to a text that is not base64 is the error's text. */
+function fromBase64(value: string): string {
+  const text = value.replace(/=+$/, "");
+  const bytes: number[] = [];
+  let bits = 0;
+  let held = 0;
+  for (let i = 0; i < text.length; i++) {
+    const digit = alphabet.indexOf(text[i] as string);
+    if (digit < 0) return `illegal base64 data at input byte ${i}`;
+    bits = ((bits << 6) | digit) & 0xffffff;
+    held += 6;
+    if (held >= 8) {
+      held -= 8;
+      bytes.push((bits >> held) & 255);
+    }
+  }
+  if (text.length % 4 === 1) return `illegal base64 data at input byte ${text.length}`;
+  return new TextDecoder().decode(Uint8Array.from(bytes));
+}

@@ -1,0 +1,95 @@
+import { compileRegex, type Regex, SkaldError } from "@skald/model";
+import { regexCost } from "../../syntax/check-regex.js";
+import { TemplateRunError } from "../error.js";
+import { type TemplateFunction, text, textMax } from "../function.js";
+import { tooLong } from "./strings.js";
+
+/** Functions that search by RE2 expressions. */
+export const regexFunctions: Readonly<Record<string, TemplateFunction>> = {
+  regexReplaceAll: {
+    takes: "sss",
+    call: (args) => {
+      const regex = cachedRegex(text(args, 0));
+      return replaceMatches(regex, text(args, 1), (groups, whole) =>
+        expand(text(args, 2), regex, groups, whole),
+      );
+    },
+  },
+  regexReplaceAllLiteral: {
+    takes: "sss",
+    call: (args) => replaceMatches(cachedRegex(text(args, 0)), text(args, 1), () => text(args, 2)),
+  },
+  count: {
+    takes: "ss",
+    call: (args) => {
+      let count = 0n;
+      replaceMatches(cachedRegex(text(args, 0)), text(args, 1), () => {
+        count++;
+        return "";
+      });
+      return count;
+    },
+  },
+};
+
+const regexCostMax = 10_000;
+/** Matches times characters of an expression that may look at all the text behind for each match. */
+const workMax = 2 ** 24;
+const regexes = new Map<string, Regex>();
+
+function cachedRegex(pattern: string): Regex {
+  const known = regexes.get(pattern);
+  if (known !== undefined) return known;
+  // the pattern can come from a line: it may cost no more than one of a query
+  if (regexCost(pattern) > regexCostMax) throw new TemplateRunError("regular expression too large");
+  if (regexes.size > 200) regexes.clear();
+  try {
+    const regex = compileRegex(pattern, { anchored: false });
+    regexes.set(pattern, regex);
+    return regex;
+  } catch (error) {
+    if (error instanceof SkaldError) throw new TemplateRunError(error.message);
+    throw error;
+  }
+}
+
+/** Go's ReplaceAll: an empty match right behind a match is not replaced. */
+function replaceMatches(
+  regex: Regex,
+  value: string,
+  replacement: (groups: readonly (string | undefined)[], whole: string) => string,
+): string {
+  let out = "";
+  let copied = 0;
+  let at = 0;
+  let matchesMax = regex.findsAllInLinearTime ? Number.POSITIVE_INFINITY : workMax / value.length;
+  while (at <= value.length) {
+    if (--matchesMax < 0) throw new TemplateRunError("too many matches for the length of the text");
+    const match = regex.exec(value, at);
+    if (match === undefined) break;
+    out += value.slice(copied, match.start);
+    if (match.end > copied || match.start === 0) {
+      out += replacement(match.groups, value.slice(match.start, match.end));
+    }
+    copied = match.end;
+    if (out.length > textMax) tooLong();
+    const width = (value.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+    at = Math.max(at + width, match.end);
+  }
+  return out + value.slice(copied);
+}
+
+/** `$1`, `${1}`, `$name`, `$$`; a name is as long as it can be, and unknown ones are empty. */
+function expand(
+  template: string,
+  regex: Regex,
+  groups: readonly (string | undefined)[],
+  whole: string,
+): string {
+  return template.replace(/\$(?:\$|\{(\w+)\}|(\w+))/g, (found, braced?: string, bare?: string) => {
+    const name = braced ?? bare;
+    if (name === undefined) return found === "$$" ? "$" : found;
+    if (/^\d+$/.test(name)) return name === "0" ? whole : (groups[Number(name) - 1] ?? "");
+    return groups[regex.groupNames.indexOf(name)] ?? "";
+  });
+}

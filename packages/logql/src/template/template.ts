@@ -1,0 +1,136 @@
+import type { Command, Operand, Pipe, TemplateNode } from "./ast.js";
+import { TemplateSyntaxError } from "./error.js";
+import { compileNodes, newEnv } from "./eval.js";
+import type { TemplateRow } from "./function.js";
+import { hasTemplateFunction } from "./functions/table.js";
+import { parseTemplate } from "./parser.js";
+import type { GoMap } from "./value.js";
+
+/** A template of line_format or label_format, compiled once into closures. */
+export interface Template {
+  /** Labels that it can look at; `all` when that depends on the row. */
+  readonly labels: readonly string[] | "all";
+  readonly usesLine: boolean;
+  readonly usesTimestamp: boolean;
+  /** False for texts and single labels: then `run` never throws. */
+  readonly canFail: boolean;
+  /** Throws TemplateRunError with Go's text when the row's values do not fit. */
+  run(labels: GoMap, row: TemplateRow): string;
+}
+
+/**
+ * Compiles a template; `name` is what error texts call it (`line` or `label`). Throws TemplateSyntaxError, whose
+ * message has Go's form `template: line:1: ...`.
+ */
+export function compileTemplate(source: string, name: string): Template {
+  let nodes: readonly TemplateNode[];
+  try {
+    nodes = parseTemplate(source, hasTemplateFunction);
+  } catch (error) {
+    if (!(error instanceof TemplateSyntaxError)) throw error;
+    const line = source.slice(0, error.at).split("\n").length;
+    throw new TemplateSyntaxError(`template: ${name}:${line}: ${error.message}`, error.at);
+  }
+  const uses = new Uses();
+  uses.nodes(nodes);
+  const plain = simple(nodes);
+  return {
+    labels: uses.all ? "all" : [...uses.labels],
+    usesLine: uses.functions.has("__line__"),
+    usesTimestamp: uses.functions.has("__timestamp__"),
+    canFail: plain === undefined,
+    run: plain ?? general(nodes, source, name),
+  };
+}
+
+/** Text and single fields only: no environment is needed. */
+function simple(nodes: readonly TemplateNode[]): Template["run"] | undefined {
+  const parts: { readonly text: string; readonly field: string | undefined }[] = [];
+  for (const node of nodes) {
+    if (node.kind === "text") parts.push({ text: node.text, field: undefined });
+    else {
+      const operand = node.kind === "action" ? onlyOperand(node.pipe) : undefined;
+      if (operand?.kind !== "field" || operand.fields.length !== 1) return undefined;
+      parts.push({ text: "", field: operand.fields[0] });
+    }
+  }
+  return (labels) => {
+    let out = "";
+    for (const { text, field } of parts) {
+      out += field === undefined ? text : ((labels.get(field) as string | undefined) ?? "");
+    }
+    return out;
+  };
+}
+
+function onlyOperand(pipe: Pipe): Operand | undefined {
+  if (pipe.variables.length > 0 || pipe.commands.length !== 1) return undefined;
+  const { args } = pipe.commands[0] as Command;
+  return args.length === 1 ? args[0] : undefined;
+}
+
+function general(nodes: readonly TemplateNode[], source: string, name: string): Template["run"] {
+  const run = compileNodes(nodes, { source, name });
+  return (labels, row) => {
+    const env = newEnv(labels, row);
+    run(env);
+    return env.out;
+  };
+}
+
+/** What a template looks at. */
+class Uses {
+  readonly labels = new Set<string>();
+  readonly functions = new Set<string>();
+  all = false;
+
+  nodes(nodes: readonly TemplateNode[]): void {
+    for (const node of nodes) {
+      switch (node.kind) {
+        case "action":
+          this.#pipe(node.pipe);
+          break;
+        case "if":
+        case "with":
+        case "range":
+          this.#pipe(node.pipe);
+          this.nodes(node.body);
+          this.nodes(node.otherwise);
+          break;
+        case "text":
+        case "break":
+        case "continue":
+          break;
+      }
+    }
+  }
+
+  #pipe(pipe: Pipe): void {
+    for (const command of pipe.commands) for (const operand of command.args) this.#operand(operand);
+  }
+
+  #operand(operand: Operand): void {
+    switch (operand.kind) {
+      case "dot":
+        this.all = true;
+        break;
+      case "field":
+        this.labels.add(operand.fields[0] as string);
+        break;
+      case "variable":
+        if (operand.name !== "$") break;
+        if (operand.fields.length === 0) this.all = true;
+        else this.labels.add(operand.fields[0] as string);
+        break;
+      case "group":
+        this.#pipe(operand.pipe);
+        break;
+      case "function":
+        this.functions.add(operand.name);
+        break;
+      case "nil":
+      case "constant":
+        break;
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "@jest/globals";
+import {
+  formatLabels,
+  formatPrometheusDuration,
+  labelsToObject,
+  parseStreamText,
+} from "@skald/model";
+import { parseScript, type Script, type ScriptEval } from "@skald/testkit";
+import { formatSample } from "../engine/format-sample.js";
+import type { LogResult, QueryResult } from "../plan/result.js";
+import { parseQuery } from "../syntax/parser/parser.js";
+import type { PlainRow } from "./memory-block.js";
+import { runQuery } from "./run-query.js";
+
+const folder = fileURLToPath(new URL("../../../../test/logql", import.meta.url));
+/** Scripts count from the start of a day, so that no row lies across midnight. */
+const startNs = 20_000n * 86_400_000_000_000n;
+
+for (const file of readdirSync(folder).filter((name) => name.endsWith(".test"))) {
+  const script = parseScript(readFileSync(join(folder, file), "utf8"));
+  describe(file, () => {
+    const rows = rowsOf(script);
+    it.each(
+      script.evals.map((evaluation) => [evaluation.at, evaluation.query, evaluation] as const),
+    )("line %i: %s", (_at, _query, evaluation) => {
+      const got = answer(evaluation, rows);
+      const [error] = evaluation.want;
+      if (error?.startsWith("error: ") === true)
+        expect(got.join("\n").slice(0, error.length)).toBe(error);
+      else expect(got).toEqual(evaluation.want);
+    });
+  });
+}
+
+function rowsOf(script: Script): PlainRow[] {
+  return script.loads.flatMap(({ stream, rows }) => {
+    const labels = labelsToObject(parseStreamText(stream));
+    return rows.map(({ timeNs, line }) => ({ labels, ts: startNs + timeNs, line }));
+  });
+}
+
+function answer(evaluation: ScriptEval, rows: readonly PlainRow[]): string[] {
+  const { fromNs, toNs, instant, stepNs = 1_000_000_000n, query } = evaluation;
+  const range = { startNs: startNs + fromNs, endNs: startNs + toNs, stepNs: instant ? 0n : stepNs };
+  const params = { ...range, limit: 1000, direction: "forward" as const, intervalNs: 0n };
+  try {
+    return linesOf(runQuery(parseQuery(query), rows, params));
+  } catch (error) {
+    return [`error: ${error instanceof Error ? error.message : String(error)}`];
+  }
+}
+
+function linesOf(result: QueryResult | LogResult): string[] {
+  switch (result.kind) {
+    case "streams":
+      return rowLines(result);
+    case "matrix":
+      return result.series.map(({ labels, at, values }) => {
+        const samples = Array.from(at, (point, i) => {
+          const time = result.points.startNs + BigInt(point) * result.points.stepNs - startNs;
+          return `${formatPrometheusDuration(time)}:${formatSample(values[i] as number)}`;
+        });
+        return `${formatLabels(labels)} ${samples.join(" ")}`;
+      });
+    case "vector":
+      return result.samples.map(
+        ({ labels, value }) => `${formatLabels(labels)} ${formatSample(value)}`,
+      );
+    case "scalar":
+      return [formatSample(result.value)];
+  }
+}
+
+function rowLines(result: LogResult): string[] {
+  const decoder = new TextDecoder();
+  const { bytes, offsets } = result.lines;
+  return Array.from({ length: result.rowCount }, (_, row) => {
+    const time = formatPrometheusDuration((result.timestamps[row] as bigint) - startNs);
+    const labels = result.labels[result.labelSet[row] as number];
+    const line = decoder.decode(bytes.subarray(offsets[row], offsets[row + 1]));
+    return `${time} ${formatLabels(labels?.labels ?? { names: [], values: [] })} ${line}`;
+  });
+}
