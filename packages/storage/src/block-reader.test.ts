@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { BlockReader } from "./block-reader.js";
 import { makeDirectory, makeHead, makeSegment, row } from "./scan.fixture.js";
 import { ScanMemory } from "./scan-memory.js";
-import { openSegmentFile } from "./segment-file.js";
+import { openSegmentFile } from "./segment/read/open-file.js";
 import { openHead, type Source, segmentSource } from "./source.js";
 
 const directory = makeDirectory();

@@ -2,7 +2,7 @@ import type { ColumnNeeds } from "@skald/logql";
 import type { Block } from "@skald/model";
 import { withLazyMetadata } from "./lazy-metadata.js";
 import type { ScanMemory } from "./scan-memory.js";
-import type { ColumnSelection, PageMemory, PageSet } from "./segment.js";
+import type { ColumnSelection, PageMemory, PageSet } from "./segment/segment.js";
 import type { Source } from "./source.js";
 
 /** Blocks whose pages are fetched by one read per column: about 4 MiB of raw lines. */

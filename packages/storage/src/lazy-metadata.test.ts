@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from "@jest/globals";
 import type { Block } from "@skald/model";
 import { withLazyMetadata } from "./lazy-metadata.js";
 import { makeDirectory, makeSegment, row } from "./scan.fixture.js";
-import { openSegmentFile } from "./segment-file.js";
+import { openSegmentFile } from "./segment/read/open-file.js";
 
 const directory = makeDirectory();
 const rows = [row("a", 1, "x", { trace: "t1" }), row("a", 2, "y"), row("a", 3, "z", { user: "ü" })];

@@ -1,5 +1,5 @@
 import { paddingBytes } from "@skald/model";
-import type { PageMemory } from "./segment.js";
+import type { PageMemory } from "./segment/segment.js";
 
 /** Memory that is free and kept for the next block. */
 const maxFreeBytes = 16 * 1024 * 1024;

@@ -16,7 +16,7 @@ import { formatLabels, type SourceRef } from "@skald/model";
 import { makeDirectory, makeHead, makeSegment, row, testDayNs } from "./scan.fixture.js";
 import { ScanMemory } from "./scan-memory.js";
 import type { ScanContext } from "./scan-view.js";
-import { openSegmentFile } from "./segment-file.js";
+import { openSegmentFile } from "./segment/read/open-file.js";
 import { type OpenSource, openHead, type Source, segmentSource } from "./source.js";
 
 /** A plan over times that are ns after midnight; the end of a log query is exclusive. */

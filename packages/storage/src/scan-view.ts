@@ -3,7 +3,7 @@ import { emptyReadStats, type Labels, type ReadStats, type RunTable } from "@ska
 import { countWithin, type Exclusions } from "./exclusions.js";
 import type { ScanMemory } from "./scan-memory.js";
 import type { ScanSource } from "./scan-task.js";
-import type { BlockRange } from "./segment.js";
+import type { BlockRange } from "./segment/segment.js";
 import type { Source } from "./source.js";
 import { withTenantLabel } from "./tenant-label.js";
 

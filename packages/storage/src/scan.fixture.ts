@@ -11,8 +11,8 @@ import {
   type SegmentRef,
 } from "@skald/model";
 import { makeBatch } from "@skald/testkit";
-import { HeadBlock, openHeadBlock } from "./head-block.js";
-import { sealSegment } from "./seal.js";
+import { HeadBlock, openHeadBlock } from "./head/head-block.js";
+import { sealSegment } from "./seal/seal.js";
 
 /** One row as tests write it. */
 export interface SourceRow {

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
 import type { SegmentRef } from "@skald/model";
 import { makeDirectory, makeHead, makeSegment, row } from "./scan.fixture.js";
-import { openSegmentFile } from "./segment-file.js";
+import { openSegmentFile } from "./segment/read/open-file.js";
 import { SourceCache } from "./source-cache.js";
 
 const directory = makeDirectory();

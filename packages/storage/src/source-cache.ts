@@ -1,7 +1,7 @@
 import type { SegmentRef, SourceRef } from "@skald/model";
-import { corruptSegmentOf } from "./corrupt-segment.js";
-import type { Segment } from "./segment.js";
-import { type OpenedSegmentFile, openSegmentFile } from "./segment-file.js";
+import { corruptSegmentOf } from "./segment/corrupt.js";
+import { type OpenedSegmentFile, openSegmentFile } from "./segment/read/open-file.js";
+import type { Segment } from "./segment/segment.js";
 import { type OpenSource, openHead, type Source, segmentSource } from "./source.js";
 
 export interface SourceCacheOptions {

@@ -1,7 +1,13 @@
 import type { Block, HeadRef, Labels, Matcher, RunTable, SourceRef } from "@skald/model";
 import { compileMatchers, parseStreamText } from "@skald/model";
-import { openHeadBlock } from "./head-block.js";
-import type { BlockRange, ColumnSelection, PageMemory, PageSet, Segment } from "./segment.js";
+import { openHeadBlock } from "./head/head-block.js";
+import type {
+  BlockRange,
+  ColumnSelection,
+  PageMemory,
+  PageSet,
+  Segment,
+} from "./segment/segment.js";
 
 /** Streams, block headers and blocks of one day of one tenant: a sealed segment or an unsealed head. */
 export interface Source {

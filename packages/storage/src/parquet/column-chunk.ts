@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { minCompressBytes, zstd } from "../codec.js";
+import { minCompressBytes, zstd } from "../zstd/zstd.js";
 import { ByteWriter } from "./byte-writer.js";
 import { codec, encoding, pageType } from "./format.js";
 import { ThriftWriter } from "./thrift.js";

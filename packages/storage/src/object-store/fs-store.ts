@@ -1,0 +1,277 @@
+import { randomUUID } from "node:crypto";
+import { constants, type Dirent } from "node:fs";
+import {
+  copyFile,
+  type FileHandle,
+  link,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  unlink,
+} from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { notFound, paddingBytes, SkaldError, unavailable } from "@skald/model";
+import { checkKey, rangeError } from "./check-key.js";
+import type {
+  CallOptions,
+  ListOptions,
+  ObjectInfo,
+  ObjectRange,
+  ObjectStore,
+  PutOptions,
+  PutOutcome,
+} from "./object-store.js";
+
+/** Holds unfinished objects; no key may begin with it. */
+const temporaryName = ".tmp";
+
+/** A put whose directory is removed under it by a delete makes it again this often. */
+const maxPlaceTries = 10;
+
+/**
+ * An object store in a directory: a key is a path below it. An object is written beside the others, synced, and moved
+ * into place with its directory synced; directories that become empty are removed. A key and one that continues it
+ * with a slash cannot both exist.
+ */
+export class FsStore implements ObjectStore {
+  readonly #root: string;
+  readonly #temporary: string;
+
+  constructor(root: string) {
+    this.#root = root;
+    this.#temporary = join(root, temporaryName);
+  }
+
+  put(key: string, body: Uint8Array, options: PutOptions): Promise<PutOutcome> {
+    return this.#store(key, options, async (temporary) => {
+      const file = await open(temporary, "wx");
+      await withFile(file, async () => {
+        await file.writeFile(body, options);
+        await file.sync();
+      });
+    });
+  }
+
+  putFile(key: string, path: string, options: PutOptions): Promise<PutOutcome> {
+    return this.#store(key, options, async (temporary) => {
+      // A second name for the same bytes costs nothing; another file system needs a copy.
+      try {
+        await link(path, temporary);
+      } catch {
+        await copyFile(path, temporary, constants.COPYFILE_FICLONE);
+      }
+      const file = await open(temporary, "r");
+      await withFile(file, () => file.sync());
+    });
+  }
+
+  async get(key: string, options: CallOptions): Promise<Uint8Array> {
+    const path = this.#pathOf(key);
+    return this.#run(key, options, () => readFile(path, options));
+  }
+
+  async getRange(key: string, range: ObjectRange, options: CallOptions): Promise<Uint8Array> {
+    const path = this.#pathOf(key);
+    const { offset, length } = range;
+    return this.#run(key, options, async () => {
+      const file = await open(path, "r");
+      return withFile(file, async () => {
+        const out = Buffer.allocUnsafeSlow(length + paddingBytes);
+        let done = 0;
+        while (done < length) {
+          options.signal.throwIfAborted();
+          const { bytesRead } = await file.read(out, done, length - done, offset + done);
+          if (bytesRead === 0) throw rangeError(key, offset, length, (await file.stat()).size);
+          done += bytesRead;
+        }
+        return out.subarray(0, length);
+      });
+    });
+  }
+
+  list(prefix: string, options: ListOptions): AsyncIterable<ObjectInfo> {
+    return this.#listDirectory("", prefix, options);
+  }
+
+  async delete(key: string, options: CallOptions): Promise<void> {
+    const path = this.#pathOf(key);
+    await this.#run(key, options, async () => {
+      try {
+        await unlink(path);
+      } catch (error) {
+        if (isAbsent(error)) return;
+        throw error;
+      }
+      await this.#removeEmpty(dirname(path));
+    });
+  }
+
+  async *#listDirectory(
+    directory: string,
+    prefix: string,
+    options: ListOptions,
+  ): AsyncGenerator<ObjectInfo> {
+    const after = options.after ?? "";
+    for (const { name, isDirectory } of await this.#entries(directory, options)) {
+      options.signal.throwIfAborted();
+      const key = directory + name;
+      if (isDirectory) {
+        const mayHold = key.startsWith(prefix) || prefix.startsWith(key);
+        if (mayHold && (key > after || after.startsWith(key))) {
+          yield* this.#listDirectory(key, prefix, options);
+        }
+        continue;
+      }
+      if (!key.startsWith(prefix) || key <= after) continue;
+      const info = await this.#info(key, options);
+      if (info !== undefined) yield info;
+    }
+  }
+
+  /** Entries in the order of the keys below them: that of a directory ends with a slash. */
+  async #entries(directory: string, options: CallOptions) {
+    const entries = await this.#run(directory, options, async () => {
+      try {
+        return await readdir(join(this.#root, directory), { withFileTypes: true });
+      } catch (error) {
+        if (isAbsent(error)) return [];
+        throw error;
+      }
+    });
+    const named = entries
+      .filter((entry) => directory !== "" || entry.name !== temporaryName)
+      .map((entry: Dirent) => {
+        const isDirectory = entry.isDirectory();
+        return { name: isDirectory ? `${entry.name}/` : entry.name, isDirectory };
+      });
+    return named.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** Undefined when the object was deleted since its directory was read. */
+  #info(key: string, options: CallOptions): Promise<ObjectInfo | undefined> {
+    return this.#run(key, options, async () => {
+      try {
+        const { size, mtimeMs } = await stat(join(this.#root, key));
+        return { key, sizeBytes: size, modifiedMs: mtimeMs };
+      } catch (error) {
+        if (isAbsent(error)) return undefined;
+        throw error;
+      }
+    });
+  }
+
+  async #store(
+    key: string,
+    options: PutOptions,
+    write: (temporary: string) => Promise<void>,
+  ): Promise<PutOutcome> {
+    const path = this.#pathOf(key);
+    const temporary = join(this.#temporary, randomUUID());
+    return this.#run(key, { signal: options.signal, call: "put" }, async () => {
+      try {
+        await mkdir(this.#temporary, { recursive: true });
+        await write(temporary);
+        options.signal.throwIfAborted();
+        return await this.#place(temporary, path, options.ifAbsent === true);
+      } finally {
+        await rm(temporary, { force: true });
+      }
+    });
+  }
+
+  async #place(temporary: string, path: string, ifAbsent: boolean): Promise<PutOutcome> {
+    for (let attempt = 1; ; attempt++) {
+      const made = await mkdir(dirname(path), { recursive: true });
+      try {
+        if (ifAbsent) await link(temporary, path);
+        else await rename(temporary, path);
+      } catch (error) {
+        if (codeOf(error) === "EEXIST" && ifAbsent) return "exists";
+        if (codeOf(error) === "ENOENT" && attempt < maxPlaceTries) continue;
+        throw error;
+      }
+      await syncDirectories(dirname(path), made === undefined ? undefined : dirname(made));
+      return "stored";
+    }
+  }
+
+  async #removeEmpty(directory: string): Promise<void> {
+    let at = directory;
+    while (at !== this.#root && at.startsWith(this.#root)) {
+      try {
+        await rmdir(at);
+      } catch (error) {
+        if (["ENOTEMPTY", "EEXIST", "ENOENT"].includes(codeOf(error))) return;
+        throw error;
+      }
+      at = dirname(at);
+    }
+  }
+
+  #pathOf(key: string): string {
+    checkKey(key);
+    if (key.split("/")[0] === temporaryName) throw notFound(`object ${key} cannot exist`);
+    return join(this.#root, key);
+  }
+
+  async #run<T>(
+    key: string,
+    { signal, call }: CallOptions & { readonly call?: "put" },
+    act: () => Promise<T>,
+  ): Promise<T> {
+    signal.throwIfAborted();
+    try {
+      return await act();
+    } catch (error) {
+      if (error instanceof SkaldError || signal.aborted) throw error;
+      if (isAbsent(error) && call !== "put") throw notFound(`object ${key} does not exist`);
+      throw unavailable(`object ${key} cannot be reached in ${this.#root}: ${messageOf(error)}`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+/** Makes the entries of a directory last, and of those above it up to `top`. */
+async function syncDirectories(directory: string, top: string | undefined): Promise<void> {
+  // Windows cannot open a directory, and its renames need no help.
+  if (process.platform === "win32") return;
+  for (let at = directory; ; at = dirname(at)) {
+    let file: FileHandle;
+    try {
+      file = await open(at, "r");
+    } catch (error) {
+      // A delete has removed the object and its directory already.
+      if (isAbsent(error)) return;
+      throw error;
+    }
+    await withFile(file, () => file.sync());
+    if (top === undefined || at === top || at === dirname(at)) return;
+  }
+}
+
+async function withFile<T>(file: FileHandle, use: () => Promise<T>): Promise<T> {
+  try {
+    return await use();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Not there, or below something that is no directory. */
+function isAbsent(error: unknown): boolean {
+  return ["ENOENT", "ENOTDIR"].includes(codeOf(error));
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? "";
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,212 @@
+import { type BytesColumn, paddingBytes } from "@skald/model";
+import { lengthsHeadroom } from "../segment/write/columns.js";
+import type { SortedBlock } from "../segment/write/layout.js";
+import type { SealBlock, SealSources } from "./inputs.js";
+import { Pieces } from "./row-ranges.js";
+import type { RowSink } from "./sort-rows.js";
+
+/** A block is full at this many bytes of lines or rows, whichever comes first; a longer line has one to itself. */
+export const maxBlockLineBytes = 256 * 1024;
+export const maxBlockRows = 16 * 1024;
+/** Bounds what rows with short lines and long metadata make of a block. */
+export const maxBlockMetadataBytes = 1024 * 1024;
+
+/** Cuts rows that come in their final order into blocks, and copies their columns together. */
+export class BlockGatherer implements RowSink {
+  readonly #blocks: readonly SealBlock[];
+  readonly #names: readonly string[];
+  readonly #emit: (block: SortedBlock) => void;
+  readonly #pieces = new Pieces();
+  #streams: number[] = [];
+  #rows = 0;
+  #lineBytes = 0;
+  #metadataBytes = 0;
+  #lineTarget = new Uint8Array(0);
+
+  /** The blocks that `emit` gets are valid during the call. */
+  constructor(sources: SealSources, emit: (block: SortedBlock) => void) {
+    this.#blocks = sources.blocks;
+    this.#names = sources.metadataNames;
+    this.#emit = emit;
+  }
+
+  take(stream: number, block: number, from: number, to: number): void {
+    let row = from;
+    while (row < to) {
+      const end = this.#fit(block, row, to);
+      if (end === row) {
+        this.#flush();
+        continue;
+      }
+      const source = this.#blocks[block] as SealBlock;
+      this.#pieces.push(block, row, end);
+      this.#streams.push(stream);
+      this.#rows += end - row;
+      this.#lineBytes += bytesOf(source.lines, row, end);
+      this.#metadataBytes += metadataBytesOf(source, row, end);
+      row = end;
+    }
+  }
+
+  /** Emits what is left. */
+  finish(): void {
+    if (this.#rows > 0) this.#flush();
+  }
+
+  /** Where the rows that still fit end; an empty block takes at least one. */
+  #fit(block: number, from: number, to: number): number {
+    const source = this.#blocks[block] as SealBlock;
+    const limit = Math.min(to, from + maxBlockRows - this.#rows);
+    const fits = (end: number) =>
+      this.#lineBytes + bytesOf(source.lines, from, end) <= maxBlockLineBytes &&
+      this.#metadataBytes + metadataBytesOf(source, from, end) <= maxBlockMetadataBytes;
+    if (fits(limit)) return limit;
+    let low = from;
+    let high = limit;
+    while (high - low > 1) {
+      const middle = (low + high) >>> 1;
+      if (fits(middle)) low = middle;
+      else high = middle;
+    }
+    return low === from && this.#rows === 0 ? from + 1 : low;
+  }
+
+  #flush(): void {
+    const rowCount = this.#rows;
+    const timestamps = this.#gatherTimes();
+    const headroom = lengthsHeadroom(rowCount);
+    this.#lineTarget = grown(this.#lineTarget, headroom + this.#lineBytes + paddingBytes);
+    const lines = this.#gather((block) => block.lines, this.#lineTarget.subarray(headroom));
+    this.#emit({
+      rowCount,
+      runs: this.#runs(timestamps, lines),
+      timestamps,
+      lines,
+      lineHeadroom: headroom,
+      metadata: this.#gatherMetadata(),
+    });
+    this.#pieces.clear();
+    this.#streams = [];
+    this.#rows = 0;
+    this.#lineBytes = 0;
+    this.#metadataBytes = 0;
+  }
+
+  #gatherTimes(): Float64Array {
+    const pieces = this.#pieces;
+    const timestamps = new Float64Array(this.#rows);
+    let at = 0;
+    for (let i = 0; i < pieces.count; i++) {
+      const source = (this.#blocks[pieces.block[i] as number] as SealBlock).timestamps;
+      const from = pieces.from[i] as number;
+      const to = pieces.to[i] as number;
+      for (let row = from; row < to; row++) timestamps[at++] = source[row] as number;
+    }
+    return timestamps;
+  }
+
+  #gatherMetadata(): Map<string, BytesColumn> {
+    const pieces = this.#pieces;
+    const columns = new Map<string, BytesColumn>();
+    for (const name of this.#names) {
+      let bytes = 0;
+      for (let i = 0; i < pieces.count; i++) {
+        const column = (this.#blocks[pieces.block[i] as number] as SealBlock).metadata.get(name);
+        if (column !== undefined) {
+          bytes += bytesOf(column, pieces.from[i] as number, pieces.to[i] as number);
+        }
+      }
+      if (bytes === 0) continue;
+      const target = new Uint8Array(bytes + paddingBytes);
+      columns.set(
+        name,
+        this.#gather((block) => block.metadata.get(name), target),
+      );
+    }
+    return columns;
+  }
+
+  /** Copies one column of all pieces; where a piece has none, its rows are empty. */
+  #gather(columnOf: (block: SealBlock) => BytesColumn | undefined, bytes: Uint8Array): BytesColumn {
+    const pieces = this.#pieces;
+    const offsets = new Uint32Array(this.#rows + 1);
+    let row = 0;
+    let end = 0;
+    for (let i = 0; i < pieces.count; i++) {
+      const column = columnOf(this.#blocks[pieces.block[i] as number] as SealBlock);
+      const from = pieces.from[i] as number;
+      const to = pieces.to[i] as number;
+      if (column === undefined) {
+        offsets.fill(end, row + 1, row + 1 + to - from);
+        row += to - from;
+        continue;
+      }
+      const source = column.offsets;
+      const start = source[from] as number;
+      const shift = end - start;
+      for (let r = from; r < to; r++) offsets[++row] = (source[r + 1] as number) + shift;
+      copyBytes(column.bytes, start, source[to] as number, bytes, end);
+      end = offsets[row] as number;
+    }
+    return { bytes, offsets };
+  }
+
+  #runs(timestamps: Float64Array, lines: BytesColumn): SortedBlock["runs"] {
+    const pieces = this.#pieces;
+    const streams: number[] = [];
+    const starts: number[] = [];
+    let row = 0;
+    for (let i = 0; i < pieces.count; i++) {
+      const stream = this.#streams[i] as number;
+      if (stream !== streams.at(-1)) {
+        streams.push(stream);
+        starts.push(row);
+      }
+      row += (pieces.to[i] as number) - (pieces.from[i] as number);
+    }
+    starts.push(row);
+    const count = streams.length;
+    const at = (run: number) => starts[run] as number;
+    const byRun = (of: (run: number) => number) =>
+      Float64Array.from({ length: count }, (_, r) => of(r));
+    return {
+      count,
+      stream: Uint32Array.from(streams),
+      rowStart: Uint32Array.from(starts),
+      minTime: byRun((r) => timestamps[at(r)] as number),
+      maxTime: byRun((r) => timestamps[at(r + 1) - 1] as number),
+      lineBytes: byRun((r) => bytesOf(lines, at(r), at(r + 1))),
+    };
+  }
+}
+
+/** Short ranges are cheaper byte by byte than through a call. */
+const maxLoopBytes = 24;
+
+function copyBytes(
+  source: Uint8Array,
+  from: number,
+  to: number,
+  target: Uint8Array,
+  at: number,
+): void {
+  if (to - from > maxLoopBytes) {
+    target.set(source.subarray(from, to), at);
+    return;
+  }
+  for (let i = from, t = at; i < to; i++, t++) target[t] = source[i] as number;
+}
+
+function bytesOf({ offsets }: BytesColumn, from: number, to: number): number {
+  return (offsets[to] as number) - (offsets[from] as number);
+}
+
+function metadataBytesOf({ metadata }: SealBlock, from: number, to: number): number {
+  let bytes = 0;
+  for (const column of metadata.values()) bytes += bytesOf(column, from, to);
+  return bytes;
+}
+
+function grown(target: Uint8Array<ArrayBuffer>, size: number): Uint8Array<ArrayBuffer> {
+  return target.byteLength >= size ? target : new Uint8Array(size * 2);
+}

@@ -1,0 +1,167 @@
+import type { BytesColumn } from "@skald/model";
+import type { SealBlock, SealSources } from "./inputs.js";
+import { Pieces } from "./row-ranges.js";
+import type { RowSink } from "./sort-rows.js";
+
+/** Ties of up to this many rows are compared pair by pair, longer ones are grouped first. */
+const maxPairwiseRows = 8;
+
+/** Rows of one tie that are looked at together; a row number and its sample share the 53 bits of a number. */
+const maxTieRows = 2 ** 21;
+
+/** Drops rows that are equal in time, line and metadata to an earlier row of their stream. */
+export class DuplicateFinder {
+  readonly #blocks: readonly SealBlock[];
+  readonly #kept = new Pieces();
+  /** The rows of the tie being looked at, in order. */
+  readonly #tie = new Pieces();
+
+  constructor(sources: SealSources) {
+    this.#blocks = sources.blocks;
+  }
+
+  /** Hands the rows of a stream, sorted by time, to the sink without the duplicates. */
+  emit(stream: number, pieces: Pieces, sink: RowSink): void {
+    const kept = this.#kept;
+    const tie = this.#tie;
+    kept.clear();
+    tie.clear();
+    let tieTime = Number.NaN;
+    for (let i = 0; i < pieces.count; i++) {
+      const block = pieces.block[i] as number;
+      const { timestamps } = this.#blocks[block] as SealBlock;
+      for (let row = pieces.from[i] as number; row < (pieces.to[i] as number); row++) {
+        const time = timestamps[row] as number;
+        if (time !== tieTime) {
+          this.#endTie();
+          tieTime = time;
+        }
+        if (tie.count === maxTieRows) this.#endTie();
+        tie.push(block, row, row + 1);
+      }
+    }
+    this.#endTie();
+    kept.emit(stream, sink);
+  }
+
+  #endTie(): void {
+    const tie = this.#tie;
+    if (tie.count === 1) this.#kept.pushRow(tie.block[0] as number, tie.from[0] as number);
+    else if (tie.count > maxPairwiseRows) this.#keepFirstGrouped();
+    else this.#keepFirstPairwise();
+    tie.clear();
+  }
+
+  #keepFirstPairwise(): void {
+    const rows = Uint32Array.from({ length: this.#tie.count }, (_, i) => i);
+    this.#keep(this.#dropPairwise(rows, new Uint8Array(rows.length)));
+  }
+
+  /**
+   * Groups the rows by a few of their bytes, then compares within the groups. Sorting bounds the work of a stream
+   * whose rows all have one time, even where the groups do not tell them apart.
+   */
+  #keepFirstGrouped(): void {
+    const { count } = this.#tie;
+    const keys = Float64Array.from({ length: count }, (_, i) => this.#sample(i) * maxTieRows + i);
+    keys.sort();
+    const dropped = new Uint8Array(count);
+    for (let from = 0; from < count; ) {
+      const sample = Math.floor((keys[from] as number) / maxTieRows);
+      let to = from + 1;
+      while (to < count && Math.floor((keys[to] as number) / maxTieRows) === sample) to++;
+      if (to - from > 1) {
+        const rows = Uint32Array.from(keys.subarray(from, to), (key) => key % maxTieRows);
+        if (rows.length > maxPairwiseRows) this.#dropSorted(rows, dropped);
+        else this.#dropPairwise(rows, dropped);
+      }
+      from = to;
+    }
+    this.#keep(dropped);
+  }
+
+  #dropPairwise(rows: Uint32Array, dropped: Uint8Array): Uint8Array {
+    for (let i = 1; i < rows.length; i++) {
+      for (let j = 0; j < i; j++) {
+        if (this.#compare(rows[j] as number, rows[i] as number) !== 0) continue;
+        dropped[rows[i] as number] = 1;
+        break;
+      }
+    }
+    return dropped;
+  }
+
+  #dropSorted(rows: Uint32Array, dropped: Uint8Array): void {
+    rows.sort((a, b) => this.#compare(a, b) || a - b);
+    for (let i = 1; i < rows.length; i++) {
+      const row = rows[i] as number;
+      if (this.#compare(rows[i - 1] as number, row) === 0) dropped[row] = 1;
+    }
+  }
+
+  #keep(dropped: Uint8Array): void {
+    const tie = this.#tie;
+    for (let i = 0; i < tie.count; i++) {
+      if (dropped[i] === 0) this.#kept.pushRow(tie.block[i] as number, tie.from[i] as number);
+    }
+  }
+
+  /** 32 bits from the length and 16 bytes of the line, spread over it: equal lines have equal samples. */
+  #sample(i: number): number {
+    const { lines } = this.#blocks[this.#tie.block[i] as number] as SealBlock;
+    const row = this.#tie.from[i] as number;
+    const from = lines.offsets[row] as number;
+    const length = (lines.offsets[row + 1] as number) - from;
+    let hash = length;
+    for (let s = 0; s < 16; s++) {
+      const at = from + Math.floor((s * length) / 16);
+      hash = Math.imul(hash ^ (length === 0 ? 0 : (lines.bytes[at] as number)), 0x01000193);
+    }
+    return hash >>> 0;
+  }
+
+  /** Orders two rows of the tie by line and metadata; 0 when they are equal. */
+  #compare(i: number, j: number): number {
+    const tie = this.#tie;
+    const a = this.#blocks[tie.block[i] as number] as SealBlock;
+    const b = this.#blocks[tie.block[j] as number] as SealBlock;
+    const rowA = tie.from[i] as number;
+    const rowB = tie.from[j] as number;
+    const byLine = compareLines(a, rowA, b, rowB);
+    if (byLine !== 0) return byLine;
+    return compareMetadata(a, rowA, b, rowB);
+  }
+}
+
+function compareLines(a: SealBlock, rowA: number, b: SealBlock, rowB: number): number {
+  const fromA = a.lines.offsets[rowA] as number;
+  const toA = a.lines.offsets[rowA + 1] as number;
+  const fromB = b.lines.offsets[rowB] as number;
+  const toB = b.lines.offsets[rowB + 1] as number;
+  if (toA - fromA !== toB - fromB) return toA - fromA - (toB - fromB);
+  return a.lineBuffer.compare(b.lineBuffer, fromB, toB, fromA, toA);
+}
+
+function compareMetadata(a: SealBlock, rowA: number, b: SealBlock, rowB: number): number {
+  for (const name of sortedNames(a, b)) {
+    const order = Buffer.compare(
+      valueAt(a.metadata.get(name), rowA),
+      valueAt(b.metadata.get(name), rowB),
+    );
+    if (order !== 0) return order;
+  }
+  return 0;
+}
+
+/** Names of either block, always in one order, so that comparing is transitive. */
+function sortedNames(a: SealBlock, b: SealBlock): string[] {
+  if (a.metadata.size === 0 && b.metadata.size === 0) return [];
+  return [...new Set([...a.metadata.keys(), ...b.metadata.keys()])].sort();
+}
+
+const noValue = new Uint8Array(0);
+
+function valueAt(column: BytesColumn | undefined, row: number): Uint8Array {
+  if (column === undefined) return noValue;
+  return column.bytes.subarray(column.offsets[row], column.offsets[row + 1]);
+}

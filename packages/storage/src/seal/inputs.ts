@@ -1,0 +1,187 @@
+import {
+  type Block,
+  type BytesColumn,
+  detectedLevelName,
+  type MetadataColumn,
+  paddingBytes,
+} from "@skald/model";
+import { maxMetadataColumns } from "../segment/write/names.js";
+import type { SealHead } from "./seal.js";
+
+/** The columns of one block to seal, all materialised. */
+export interface SealBlock {
+  readonly timestamps: Float64Array;
+  readonly lines: BytesColumn;
+  /** `lines.bytes` for comparisons. */
+  readonly lineBuffer: Buffer;
+  readonly metadata: ReadonlyMap<string, BytesColumn>;
+}
+
+/** The runs of all blocks, sorted by stream and within a stream by arrival. */
+export interface SealRuns {
+  readonly count: number;
+  /** Index into the sorted stream texts. */
+  readonly stream: Uint32Array;
+  readonly block: Uint32Array;
+  /** Rows `from .. to)` of the block. */
+  readonly from: Uint32Array;
+  readonly to: Uint32Array;
+}
+
+export interface SealSources {
+  readonly baseNs: bigint;
+  /** Of the streams that have rows, ascending by code unit. */
+  readonly streamTexts: readonly string[];
+  readonly blocks: readonly SealBlock[];
+  readonly runs: SealRuns;
+  /** Every metadata name, those in most rows first. */
+  readonly metadataNames: readonly string[];
+}
+
+/** Reads the columns of the blocks and numbers the streams of all heads together. */
+export function openSources(heads: readonly SealHead[]): SealSources {
+  const all = heads.flatMap((head) => head.blocks).filter((block) => block.rowCount > 0);
+  const baseNs = all[0]?.baseNs;
+  if (baseNs === undefined) throw new Error("no rows to seal");
+  if (all.some((block) => block.baseNs !== baseNs)) throw new Error("blocks of several days");
+  const streams = numberStreams(heads);
+  const blocks = all.map(sealBlock);
+  return {
+    baseNs,
+    streamTexts: streams.texts,
+    blocks,
+    runs: sortRuns(heads, streams),
+    metadataNames: metadataNames(blocks),
+  };
+}
+
+interface StreamNumbers {
+  readonly texts: readonly string[];
+  /** Per head, the number of each of its streams; streams without rows have none that matters. */
+  readonly ofHead: readonly Uint32Array[];
+}
+
+function numberStreams(heads: readonly SealHead[]): StreamNumbers {
+  const used = new Set<string>();
+  for (const { blocks, streamTexts } of heads) {
+    const seen = new Uint8Array(streamTexts.length);
+    for (const { runs } of blocks) {
+      for (let r = 0; r < runs.count; r++) seen[runs.stream[r] as number] = 1;
+    }
+    for (let s = 0; s < seen.length; s++) if (seen[s] === 1) used.add(streamTexts[s] as string);
+  }
+  const texts = [...used].sort();
+  const numbers = new Map(texts.map((text, number) => [text, number]));
+  const ofHead = heads.map(({ streamTexts }) =>
+    Uint32Array.from(streamTexts, (text) => numbers.get(text) ?? 0),
+  );
+  return { texts, ofHead };
+}
+
+/** Counting sort: stable, so the runs of a stream stay in order of arrival. */
+function sortRuns(heads: readonly SealHead[], streams: StreamNumbers): SealRuns {
+  const next = new Uint32Array(streams.texts.length + 1);
+  let count = 0;
+  const forEachRun = (visit: (stream: number, block: number, from: number, to: number) => void) => {
+    let block = 0;
+    heads.forEach((head, h) => {
+      const numbers = streams.ofHead[h] as Uint32Array;
+      for (const { runs, rowCount } of head.blocks) {
+        if (rowCount === 0) continue;
+        for (let r = 0; r < runs.count; r++) {
+          const from = runs.rowStart[r] as number;
+          const to = runs.rowStart[r + 1] as number;
+          visit(numbers[runs.stream[r] as number] as number, block, from, to);
+        }
+        block++;
+      }
+    });
+  };
+  forEachRun((stream) => {
+    next[stream + 1] = (next[stream + 1] as number) + 1;
+    count++;
+  });
+  for (let s = 1; s < next.length; s++) next[s] = (next[s] as number) + (next[s - 1] as number);
+  const sorted = {
+    count,
+    stream: new Uint32Array(count),
+    block: new Uint32Array(count),
+    from: new Uint32Array(count),
+    to: new Uint32Array(count),
+  };
+  forEachRun((stream, block, from, to) => {
+    const at = next[stream] as number;
+    next[stream] = at + 1;
+    sorted.stream[at] = stream;
+    sorted.block[at] = block;
+    sorted.from[at] = from;
+    sorted.to[at] = to;
+  });
+  return sorted;
+}
+
+function sealBlock(block: Block): SealBlock {
+  const lines = block.lines();
+  const metadata = new Map<string, BytesColumn>();
+  for (const name of block.metadataNames()) {
+    const column = block.metadata(name);
+    if (column !== undefined) metadata.set(name, asBytes(column));
+  }
+  const { buffer, byteOffset, byteLength } = lines.bytes;
+  return {
+    timestamps: block.timestamps(),
+    lines,
+    lineBuffer: Buffer.from(buffer, byteOffset, byteLength),
+    metadata,
+  };
+}
+
+function asBytes(column: MetadataColumn): BytesColumn {
+  if (column.kind === "bytes") return column;
+  const { codes } = column;
+  const values = column.dictionary.map((text) => Buffer.from(text, "utf8"));
+  const lengths = Uint32Array.from(values, (value) => value.byteLength);
+  const starts = new Uint32Array(values.length);
+  for (let v = 1; v < values.length; v++) {
+    starts[v] = (starts[v - 1] as number) + (lengths[v - 1] as number);
+  }
+  const all = new Uint8Array(Buffer.concat(values));
+  const offsets = new Uint32Array(codes.length + 1);
+  let total = 0;
+  for (let row = 0; row < codes.length; row++) {
+    total += lengths[codes[row] as number] as number;
+    offsets[row + 1] = total;
+  }
+  const bytes = new Uint8Array(total + paddingBytes);
+  let at = 0;
+  for (let row = 0; row < codes.length; row++) {
+    const code = codes[row] as number;
+    const from = starts[code] as number;
+    const to = from + (lengths[code] as number);
+    for (let i = from; i < to; i++) bytes[at++] = all[i] as number;
+  }
+  return { bytes, offsets };
+}
+
+/** Counting values is only worth it where not all names can have a column. */
+function metadataNames(blocks: readonly SealBlock[]): string[] {
+  const names = [...new Set(blocks.flatMap(({ metadata }) => [...metadata.keys()]))].sort();
+  if (names.length <= maxMetadataColumns) return names;
+  const rows = new Map(names.map((name) => [name, 0]));
+  for (const { metadata } of blocks) {
+    for (const [name, column] of metadata) {
+      rows.set(name, (rows.get(name) as number) + countValues(column));
+    }
+  }
+  rows.set(detectedLevelName, Number.POSITIVE_INFINITY);
+  const rowsOf = (name: string) => rows.get(name) as number;
+  return names.filter((name) => rowsOf(name) > 0).sort((a, b) => rowsOf(b) - rowsOf(a));
+}
+
+function countValues({ offsets }: BytesColumn): number {
+  let count = 0;
+  for (let row = 1; row < offsets.length; row++) {
+    if (offsets[row] !== offsets[row - 1]) count++;
+  }
+  return count;
+}

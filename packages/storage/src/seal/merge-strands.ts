@@ -1,0 +1,96 @@
+import type { SealBlock, SealSources } from "./inputs.js";
+import type { Pieces } from "./row-ranges.js";
+
+/**
+ * Merges the strands of a stream, given in order of arrival, into `ordered` and returns it: rows ascend in time, equal
+ * times stay in order of arrival. Neighbouring strands are merged pairwise until one is left: n rows in k strands
+ * cost n log k.
+ */
+export function mergeStrands(sources: SealSources, strands: Pieces, ordered: Pieces): Pieces {
+  const rows = flatten(sources, strands);
+  let bounds = rows.bounds;
+  let from = rows.order;
+  let to = new Uint32Array(from.length);
+  while (bounds.length > 2) {
+    const merged: number[] = [0];
+    for (let i = 0; i + 1 < bounds.length; i += 2) {
+      const start = bounds[i] as number;
+      const middle = bounds[i + 1] as number;
+      const end = bounds[Math.min(i + 2, bounds.length - 1)] as number;
+      mergePair(rows.times, from, to, start, middle, end);
+      merged.push(end);
+    }
+    bounds = merged;
+    [from, to] = [to, from];
+  }
+  ordered.clear();
+  for (let i = 0; i < from.length; i++) {
+    const row = from[i] as number;
+    ordered.pushRow(rows.block[row] as number, rows.row[row] as number);
+  }
+  return ordered;
+}
+
+/** All rows of the strands in order of arrival, and a permutation of them that starts as that order. */
+interface FlatRows {
+  readonly times: Float64Array;
+  readonly block: Uint32Array;
+  readonly row: Uint32Array;
+  readonly order: Uint32Array<ArrayBuffer>;
+  /** Where strands begin, and the end. */
+  readonly bounds: number[];
+}
+
+function flatten({ blocks }: SealSources, strands: Pieces): FlatRows {
+  const bounds = [0];
+  for (let i = 0; i < strands.count; i++) {
+    bounds.push((bounds[i] as number) + (strands.to[i] as number) - (strands.from[i] as number));
+  }
+  const count = bounds[strands.count] as number;
+  const rows = {
+    times: new Float64Array(count),
+    block: new Uint32Array(count),
+    row: new Uint32Array(count),
+    order: Uint32Array.from({ length: count }, (_, i) => i),
+    bounds,
+  };
+  for (let i = 0; i < strands.count; i++) {
+    const block = strands.block[i] as number;
+    const { timestamps } = blocks[block] as SealBlock;
+    let at = bounds[i] as number;
+    for (let row = strands.from[i] as number; row < (strands.to[i] as number); row++) {
+      rows.times[at] = timestamps[row] as number;
+      rows.block[at] = block;
+      rows.row[at] = row;
+      at++;
+    }
+  }
+  return rows;
+}
+
+/** Merges `start .. middle)` and `middle .. end)` of `from` into `to`; on equal times the left comes first. */
+function mergePair(
+  times: Float64Array,
+  from: Uint32Array,
+  to: Uint32Array,
+  start: number,
+  middle: number,
+  end: number,
+): void {
+  let left = start;
+  let right = middle;
+  let at = start;
+  while (left < middle && right < end) {
+    const a = from[left] as number;
+    const b = from[right] as number;
+    if ((times[a] as number) <= (times[b] as number)) {
+      to[at++] = a;
+      left++;
+    } else {
+      to[at++] = b;
+      right++;
+    }
+  }
+  to.set(from.subarray(left, middle), at);
+  to.set(from.subarray(right, end), at + middle - left);
+}

@@ -1,0 +1,201 @@
+import { internal, paddingBytes } from "@skald/model";
+import { ByteWriter } from "../parquet/byte-writer.js";
+import { decodeDelta, encodeDelta } from "../parquet/delta.js";
+import { type ByteArrayPage, decodeByteArrays, encodeLengths } from "../parquet/delta-length.js";
+import { bitWidth, decodeHybrid, encodeHybrid } from "../parquet/hybrid.js";
+
+/**
+ * The own index of a segment is a list of sections that describe themselves, so that later versions can add some and
+ * older readers skip what they do not know. See docs/formats/segment.md.
+ *
+ *     u32 number of sections | per section, 16 bytes: u16 id, u16 kind, u32 ordinal, u32 count, u32 bytes | the sections
+ */
+export const section = {
+  identity: 1,
+  summary: 2,
+  labelNames: 3,
+  labelValues: 4,
+  labelStreams: 5,
+  labelCodes: 6,
+  runCounts: 7,
+  runStreams: 8,
+  runRows: 9,
+  runMinTimes: 10,
+  runSpans: 11,
+  runLineBytes: 12,
+  groupBlocks: 13,
+  metadataNames: 14,
+  chunkOffsets: 15,
+  pageHeaderBytes: 16,
+  pageLevelBytes: 17,
+  pageStoredBytes: 18,
+  pageRawBytes: 19,
+  pageValues: 20,
+  pageCrcs: 21,
+  moreNames: 22,
+  moreCounts: 23,
+  moreIds: 24,
+  moreLevels: 25,
+  filters: 26,
+} as const;
+
+const kinds = { numbers: 1, texts: 2, codes: 3, words: 4 } as const;
+const entryBytes = 16;
+
+/** Collects sections and writes them as one piece. The ordinal tells sections of one id apart. */
+export class SectionWriter {
+  readonly #table = new ByteWriter(1024);
+  readonly #body = new ByteWriter(16 * 1024);
+  readonly #scratch = new ByteWriter(4096);
+  #count = 0;
+
+  /** Whole numbers of at most 51 bits. */
+  numbers(id: number, values: Float64Array | Uint32Array, ordinal = 0): void {
+    this.#scratch.clear();
+    encodeDelta(this.#scratch, values, values.length, 0n);
+    this.#add(id, kinds.numbers, ordinal, values.length);
+  }
+
+  texts(id: number, texts: readonly string[], ordinal = 0): void {
+    this.#scratch.clear();
+    const bytes = texts.map((text) => Buffer.from(text, "utf8"));
+    const lengths = Uint32Array.from(bytes, (b) => b.byteLength);
+    encodeLengths(this.#scratch, lengths, lengths.length);
+    for (const b of bytes) this.#scratch.append(b);
+    this.#add(id, kinds.texts, ordinal, texts.length);
+  }
+
+  /** Small numbers that often repeat. */
+  codes(id: number, values: Uint32Array, ordinal = 0): void {
+    this.#scratch.clear();
+    let most = 0;
+    for (const value of values) if (value > most) most = value;
+    const width = bitWidth(most);
+    this.#scratch.byte(width);
+    encodeHybrid(this.#scratch, values, values.length, width);
+    this.#add(id, kinds.codes, ordinal, values.length);
+  }
+
+  /** Numbers of 32 bits as they are: checksums. */
+  words(id: number, values: Uint32Array, ordinal = 0): void {
+    this.#scratch.clear();
+    for (const value of values) this.#scratch.u32(value);
+    this.#add(id, kinds.words, ordinal, values.length);
+  }
+
+  finish(): Uint8Array {
+    const out = new ByteWriter(4 + this.#table.length + this.#body.length);
+    out.u32(this.#count);
+    out.append(this.#table.view());
+    out.append(this.#body.view());
+    return out.view();
+  }
+
+  #add(id: number, kind: number, ordinal: number, count: number): void {
+    const table = this.#table;
+    table.u32(id | (kind << 16));
+    table.u32(ordinal);
+    table.u32(count);
+    table.u32(this.#scratch.length);
+    this.#body.append(this.#scratch.view());
+    this.#count++;
+  }
+}
+
+interface Section {
+  readonly kind: number;
+  readonly count: number;
+  readonly bytes: Uint8Array;
+}
+
+/** Finds sections and decodes them when asked. Throws `internal` when one is missing or not what it must be. */
+export class SectionReader {
+  readonly #sections = new Map<string, Section>();
+
+  /** The bytes must have padding behind them. */
+  constructor(bytes: Uint8Array) {
+    if (bytes.byteLength < 4) throw internal("index is cut short");
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const count = view.getUint32(0, true);
+    let at = 4 + count * entryBytes;
+    if (at > bytes.byteLength) throw internal("index is cut short");
+    for (let entry = 4; entry < 4 + count * entryBytes; entry += entryBytes) {
+      const length = view.getUint32(entry + 12, true);
+      if (at + length > bytes.byteLength) throw internal("index section ends behind the index");
+      this.#sections.set(`${view.getUint16(entry, true)}/${view.getUint32(entry + 4, true)}`, {
+        kind: view.getUint16(entry + 2, true),
+        count: view.getUint32(entry + 8, true),
+        bytes: bytes.subarray(at, at + length),
+      });
+      at += length;
+    }
+  }
+
+  has(id: number, ordinal = 0): boolean {
+    return this.#sections.has(`${id}/${ordinal}`);
+  }
+
+  count(id: number, ordinal = 0): number {
+    return this.#find(id, ordinal).count;
+  }
+
+  numbers(id: number, ordinal = 0): Float64Array {
+    const { bytes, count } = this.#find(id, ordinal, kinds.numbers);
+    // A constant difference costs no bits, but every block of 128 values has a head.
+    if (count > bytes.byteLength * 128) throw internal(`index section ${id} is cut short`);
+    return decodeDelta(bytes, count, 0n).values;
+  }
+
+  texts(id: number, ordinal = 0): string[] {
+    const { offsets, bytes } = this.textBytes(id, ordinal);
+    const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const texts: string[] = new Array(offsets.length - 1);
+    for (let i = 0; i < texts.length; i++) {
+      texts[i] = all.toString("utf8", offsets[i] as number, offsets[i + 1] as number);
+    }
+    return texts;
+  }
+
+  textBytes(id: number, ordinal = 0): ByteArrayPage {
+    const { bytes, count } = this.#find(id, ordinal, kinds.texts);
+    if (count > bytes.byteLength * 128) throw internal(`index section ${id} is cut short`);
+    return decodeByteArrays(bytes, count);
+  }
+
+  codes(id: number, ordinal: number, limit: number): Uint32Array {
+    const { bytes, count } = this.#find(id, ordinal, kinds.codes);
+    if (count > maxCodes) throw internal(`index section ${id} has ${count} codes`);
+    const values = new Uint32Array(count);
+    decodeHybrid(bytes.subarray(1), bytes[0] ?? 0, values, count);
+    for (const value of values) {
+      if (value >= limit) throw internal(`index section ${id} has the code ${value} of ${limit}`);
+    }
+    return values;
+  }
+
+  words(id: number, ordinal = 0): Uint32Array {
+    const { bytes, count } = this.#find(id, ordinal, kinds.words);
+    if (bytes.byteLength !== count * 4) throw internal(`index section ${id} has a wrong length`);
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    return Uint32Array.from({ length: count }, (_, i) => view.getUint32(i * 4, true));
+  }
+
+  #find(id: number, ordinal: number, kind?: number): Section {
+    const found = this.#sections.get(`${id}/${ordinal}`);
+    if (found === undefined) throw internal(`index lacks section ${id}/${ordinal}`);
+    if (kind !== undefined && found.kind !== kind) {
+      throw internal(`index section ${id}/${ordinal} is of kind ${found.kind}, not ${kind}`);
+    }
+    return found;
+  }
+}
+
+/** More streams than any segment has; bounds what a section of runs may make a reader allocate. */
+const maxCodes = 2 ** 26;
+
+/** The bytes with padding behind them, as decoders need. */
+export function withPadding(bytes: Uint8Array): Uint8Array {
+  const padded = new Uint8Array(bytes.byteLength + paddingBytes).subarray(0, bytes.byteLength);
+  padded.set(bytes);
+  return padded;
+}

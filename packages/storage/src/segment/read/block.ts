@@ -1,0 +1,177 @@
+import {
+  type Block,
+  type BytesColumn,
+  internal,
+  type MetadataColumn,
+  paddingBytes,
+} from "@skald/model";
+import { decodeDelta } from "../../parquet/delta.js";
+import { decodeByteArrays } from "../../parquet/delta-length.js";
+import { decodeHybrid } from "../../parquet/hybrid.js";
+import type { PageMemory, PageSet } from "../segment.js";
+import { firstMetadataLeaf, lineLeaf, type SegmentIndex, timestampLeaf } from "./index-reader.js";
+import type { DecodedPage, PageReader } from "./page-reader.js";
+
+/** Where a block comes from. */
+export interface BlockSource {
+  readonly index: SegmentIndex;
+  readonly reader: PageReader;
+  readonly pages: PageSet | undefined;
+  /** Where decompressed pages go; to memory of their own when absent. */
+  readonly memory: PageMemory | undefined;
+  readonly block: number;
+  readonly rowCount: number;
+  readonly runs: Block["runs"];
+  /** Names the file in the error of whatever fails. */
+  guard<T>(read: () => T): T;
+}
+
+/** A sealed block: each column is read, checked and decoded when first asked for, and then kept. */
+export function segmentBlock(source: BlockSource): Block {
+  const { index, rowCount, block, guard } = source;
+  const page = (leaf: number) => source.reader.page(leaf, block, source);
+  const columns = new Map<string, MetadataColumn | undefined>();
+  let timestamps: Float64Array | undefined;
+  let lines: BytesColumn | undefined;
+  let names: readonly string[] | undefined;
+  let pairs: MorePairs | undefined;
+
+  function metadataColumn(name: string): MetadataColumn | undefined {
+    const column = index.metadataNames.indexOf(name);
+    if (column >= 0) {
+      const leaf = firstMetadataLeaf + column;
+      if (index.pages(leaf).values[block] === 0) return undefined;
+      return { kind: "bytes", ...nullableColumn(page(leaf), rowCount) };
+    }
+    const more = index.more();
+    const id = more.ofBlock(block).find((number) => more.names[number] === name);
+    if (id === undefined) return undefined;
+    pairs ??= readPairs(page, index, block, rowCount);
+    return { kind: "bytes", ...pairColumn(pairs, id, rowCount) };
+  }
+
+  return {
+    baseNs: index.baseNs,
+    rowCount,
+    runs: source.runs,
+    timestamps() {
+      timestamps ??= guard(
+        () => decodeDelta(page(timestampLeaf).body, rowCount, index.baseNs).values,
+      );
+      return timestamps;
+    },
+    lines() {
+      lines ??= guard(() => decodeByteArrays(page(lineLeaf).body, rowCount));
+      return lines;
+    },
+    metadataNames() {
+      names ??= guard(() => namesOf(index, block));
+      return names;
+    },
+    metadata(name) {
+      if (!columns.has(name))
+        columns.set(
+          name,
+          guard(() => metadataColumn(name)),
+        );
+      return columns.get(name);
+    },
+  };
+}
+
+function namesOf(index: SegmentIndex, block: number): string[] {
+  const names = index.metadataNames.filter(
+    (_, i) => index.pages(firstMetadataLeaf + i).values[block] !== 0,
+  );
+  const more = index.more();
+  for (const id of more.ofBlock(block)) names.push(more.names[id] as string);
+  return names;
+}
+
+/** Spreads the values of a page over the rows: a null is an empty value. */
+function nullableColumn(page: DecodedPage, rowCount: number): BytesColumn {
+  const { offsets, bytes } = decodeByteArrays(page.body, page.values);
+  if (page.values === rowCount) return { offsets, bytes };
+  const present = new Uint8Array(rowCount);
+  decodeHybrid(page.levels, 1, present, rowCount);
+  const spread = new Uint32Array(rowCount + 1);
+  let value = 0;
+  for (let row = 0; row < rowCount; row++) {
+    value += present[row] as number;
+    spread[row + 1] = offsets[value] as number;
+  }
+  if (value !== page.values) throw internal(`page has levels of ${value} values`);
+  return { offsets: spread, bytes };
+}
+
+/** The pairs of the map of a block. */
+interface MorePairs {
+  readonly rows: Uint32Array;
+  /** Number of the name of each pair. */
+  readonly names: Uint32Array;
+  readonly offsets: Uint32Array;
+  readonly bytes: Uint8Array;
+}
+
+function readPairs(
+  page: (leaf: number) => DecodedPage,
+  index: SegmentIndex,
+  block: number,
+  rowCount: number,
+): MorePairs {
+  const key = page(index.leafCount - 2);
+  const value = page(index.leafCount - 1);
+  const more = index.more();
+  const rows = pairRows(key, more.levels(block), rowCount);
+  const dictionary = more.dictionary(block);
+  const codes = new Uint32Array(key.values);
+  decodeHybrid(key.body.subarray(1), key.body[0] as number, codes, key.values);
+  const names = codes.map((code) => {
+    const name = dictionary[code];
+    if (name === undefined) throw internal(`page has the code ${code} of ${dictionary.length}`);
+    return name;
+  });
+  return { rows, names, ...decodeByteArrays(value.body, value.values) };
+}
+
+/** The row of each pair, from the levels. */
+function pairRows(page: DecodedPage, count: number, rowCount: number): Uint32Array {
+  const repetition = new Uint8Array(count);
+  const definition = new Uint8Array(count);
+  const definitionAt = decodeHybrid(page.levels, 1, repetition, count);
+  decodeHybrid(page.levels.subarray(definitionAt), 1, definition, count);
+  const rows = new Uint32Array(page.values);
+  let row = -1;
+  let pair = 0;
+  for (let i = 0; i < count; i++) {
+    if (repetition[i] === 0) row++;
+    if (definition[i] === 1) rows[pair++] = row;
+  }
+  if (row !== rowCount - 1 || pair !== page.values) {
+    throw internal(`page has levels of ${row + 1} rows and ${pair} values`);
+  }
+  return rows;
+}
+
+function pairColumn(pairs: MorePairs, id: number, rowCount: number): BytesColumn {
+  const offsets = new Uint32Array(rowCount + 1);
+  let total = 0;
+  for (let pair = 0; pair < pairs.names.length; pair++) {
+    if (pairs.names[pair] !== id) continue;
+    const length = (pairs.offsets[pair + 1] as number) - (pairs.offsets[pair] as number);
+    offsets[(pairs.rows[pair] as number) + 1] = length;
+    total += length;
+  }
+  for (let row = 0; row < rowCount; row++) {
+    offsets[row + 1] = (offsets[row + 1] as number) + (offsets[row] as number);
+  }
+  const bytes = new Uint8Array(total + paddingBytes).subarray(0, total);
+  let at = 0;
+  for (let pair = 0; pair < pairs.names.length; pair++) {
+    if (pairs.names[pair] !== id) continue;
+    const value = pairs.bytes.subarray(pairs.offsets[pair], pairs.offsets[pair + 1]);
+    bytes.set(value, at);
+    at += value.byteLength;
+  }
+  return { offsets, bytes };
+}

@@ -1,0 +1,227 @@
+import { crc32 } from "node:zlib";
+import { dayNs, internal, type RunTable } from "@skald/model";
+import { zstd, zstdContentBytes } from "../../zstd/zstd.js";
+import { SectionReader, section } from "../index-sections.js";
+import { StreamTable } from "../stream-table.js";
+import { endBytes, type SegmentTrailer, trailerBytes } from "../trailer.js";
+
+/** Places of the pages of one column, block by block. */
+export interface LeafPages {
+  /** Of the levels, which the body follows. */
+  readonly offsets: Float64Array;
+  readonly levelBytes: Float64Array;
+  readonly storedBytes: Float64Array;
+  readonly rawBytes: Float64Array;
+  /** Values that are not null. */
+  readonly values: Float64Array;
+  readonly crcs: Uint32Array;
+}
+
+/** Numbers of the columns that have a page per block. Those of metadata follow; the last two are the map's. */
+export const timestampLeaf = 0;
+export const lineLeaf = 1;
+export const firstMetadataLeaf = 2;
+
+/** An index that is longer when decompressed is refused before it is. */
+const maxIndexBytes = 1024 * 1024 * 1024;
+
+/** The own index of a segment; everything but the summary is decoded when first asked for. */
+export class SegmentIndex {
+  readonly tenant: string;
+  readonly id: string;
+  readonly baseNs: bigint;
+  readonly rowCount: number;
+  readonly lineBytes: number;
+  readonly minTime: number;
+  readonly maxTime: number;
+  readonly streams: StreamTable;
+  readonly blockCount: number;
+  /** Blocks of each row group. */
+  readonly groupBlocks: Float64Array;
+  readonly metadataNames: readonly string[];
+  readonly leafCount: number;
+  readonly #sections: SectionReader;
+  readonly #indexOffset: number;
+  readonly #leaves = new Map<number, LeafPages>();
+  #runs: BlockRuns | undefined;
+  #more: MoreNames | undefined;
+
+  /** Checks the index as stored against its trailer and the file, and parses it. Throws `internal`. */
+  constructor(stored: Uint8Array, trailer: SegmentTrailer, fileBytes: number) {
+    if (crc32(stored) !== trailer.indexCrc) throw internal("index does not match its checksum");
+    const rawBytes = zstdContentBytes(stored);
+    if (rawBytes === undefined || rawBytes > maxIndexBytes)
+      throw internal("index has no valid size");
+    const sections = new SectionReader(zstd.decompress(stored, rawBytes));
+    const [day, rows, lineBytes, minTime, maxTime, streams, indexOffset, footerBytes] =
+      sections.numbers(section.summary);
+    const end = trailer.indexOffset + trailer.indexBytes + trailerBytes + trailer.footerBytes;
+    if (
+      indexOffset !== trailer.indexOffset ||
+      footerBytes !== trailer.footerBytes ||
+      end + endBytes !== fileBytes
+    ) {
+      throw internal("index belongs to a file of another length");
+    }
+    const [tenant = "", id = ""] = sections.texts(section.identity);
+    this.tenant = tenant;
+    this.id = id;
+    this.baseNs = BigInt(day as number) * dayNs;
+    this.rowCount = rows as number;
+    this.lineBytes = lineBytes as number;
+    this.minTime = minTime as number;
+    this.maxTime = maxTime as number;
+    this.streams = new StreamTable(sections, streams as number);
+    this.blockCount = sections.count(section.runCounts);
+    this.groupBlocks = sections.numbers(section.groupBlocks);
+    this.metadataNames = sections.texts(section.metadataNames);
+    this.leafCount = firstMetadataLeaf + this.metadataNames.length + 2;
+    this.#sections = sections;
+    this.#indexOffset = trailer.indexOffset;
+  }
+
+  /** The runs of a block. */
+  runs(block: number): RunTable {
+    this.#runs ??= readRuns(this.#sections, this);
+    return this.#runs.of(block);
+  }
+
+  pages(leaf: number): LeafPages {
+    let pages = this.#leaves.get(leaf);
+    if (pages === undefined) {
+      pages = this.#readPages(leaf);
+      this.#leaves.set(leaf, pages);
+    }
+    return pages;
+  }
+
+  /** The names that share the map of structured metadata. */
+  more(): MoreNames {
+    this.#more ??= readMore(this.#sections, this.groupBlocks);
+    return this.#more;
+  }
+
+  #readPages(leaf: number): LeafPages {
+    const numbers = (id: number) => {
+      const values = this.#sections.numbers(id, leaf);
+      if (values.length !== this.blockCount) throw internal(`index has ${values.length} pages`);
+      return values;
+    };
+    const headerBytes = numbers(section.pageHeaderBytes);
+    const levelBytes = numbers(section.pageLevelBytes);
+    const storedBytes = numbers(section.pageStoredBytes);
+    const chunks = this.#sections.numbers(section.chunkOffsets);
+    const offsets = new Float64Array(this.blockCount);
+    let block = 0;
+    for (let group = 0; group < this.groupBlocks.length; group++) {
+      let at = chunks[group * this.leafCount + leaf] as number;
+      for (let left = this.groupBlocks[group] as number; left > 0; left--) {
+        offsets[block] = at + (headerBytes[block] as number);
+        at =
+          (offsets[block] as number) +
+          (levelBytes[block] as number) +
+          (storedBytes[block] as number);
+        block++;
+      }
+      if (!(at <= this.#indexOffset)) throw internal("index has a page outside the file");
+    }
+    return {
+      offsets,
+      levelBytes,
+      storedBytes,
+      rawBytes: numbers(section.pageRawBytes),
+      values: numbers(section.pageValues),
+      crcs: this.#sections.words(section.pageCrcs, leaf),
+    };
+  }
+}
+
+interface BlockRuns {
+  of(block: number): RunTable;
+}
+
+function readRuns(sections: SectionReader, index: SegmentIndex): BlockRuns {
+  const counts = sections.numbers(section.runCounts);
+  const stream = Uint32Array.from(sections.numbers(section.runStreams));
+  const rows = sections.numbers(section.runRows);
+  const minTime = sections.numbers(section.runMinTimes);
+  const maxTime = sections.numbers(section.runSpans);
+  const lineBytes = sections.numbers(section.runLineBytes);
+  const blockCount = counts.length;
+  const first = new Uint32Array(blockCount + 1);
+  // The row starts of a block are one more than its runs.
+  const rowStart = new Uint32Array(stream.length + blockCount);
+  let run = 0;
+  let rowTotal = 0;
+  for (let block = 0; block < blockCount; block++) {
+    first[block] = run;
+    let row = 0;
+    const end = run + (counts[block] as number);
+    if (end > stream.length) throw internal("index has fewer runs than its blocks");
+    for (; run < end; run++) {
+      rowStart[run + block] = row;
+      row += rows[run] as number;
+      maxTime[run] = (maxTime[run] as number) + (minTime[run] as number);
+      if ((stream[run] as number) >= index.streams.count) {
+        throw internal(`index has a run of stream ${stream[run]} of ${index.streams.count}`);
+      }
+    }
+    rowStart[run + block] = row;
+    rowTotal += row;
+  }
+  first[blockCount] = run;
+  if (rowTotal !== index.rowCount) throw internal(`index has runs of ${rowTotal} rows`);
+  return {
+    of(block) {
+      const from = first[block] as number;
+      const to = first[block + 1] as number;
+      return {
+        count: to - from,
+        stream: stream.subarray(from, to),
+        rowStart: rowStart.subarray(from + block, to + block + 1),
+        minTime: minTime.subarray(from, to),
+        maxTime: maxTime.subarray(from, to),
+        lineBytes: lineBytes.subarray(from, to),
+      };
+    },
+  };
+}
+
+/** The names without a column of their own. */
+export interface MoreNames {
+  readonly names: readonly string[];
+  /** Numbers of the names that a block has, ascending. */
+  ofBlock(block: number): Float64Array;
+  /** The dictionary of the row group of a block: the number of the name that each code stands for. */
+  dictionary(block: number): readonly number[];
+  /** Levels of the key page of a block. */
+  levels(block: number): number;
+}
+
+function readMore(sections: SectionReader, groupBlocks: Float64Array): MoreNames {
+  const names = sections.texts(section.moreNames);
+  const counts = sections.numbers(section.moreCounts);
+  const ids = sections.numbers(section.moreIds);
+  const levels = sections.numbers(section.moreLevels);
+  const starts = new Uint32Array(counts.length + 1);
+  for (let b = 0; b < counts.length; b++) {
+    starts[b + 1] = (starts[b] as number) + (counts[b] as number);
+  }
+  const ofBlock = (block: number) => ids.subarray(starts[block], starts[block + 1]);
+  return {
+    names,
+    ofBlock,
+    dictionary(block) {
+      let from = 0;
+      let group = 0;
+      while (block >= from + (groupBlocks[group] as number)) from += groupBlocks[group++] as number;
+      // Codes were given in order of first use, and each block uses its names in ascending order.
+      const seen = new Set<number>();
+      for (let b = from; b < from + (groupBlocks[group] as number); b++) {
+        for (const id of ofBlock(b)) seen.add(id);
+      }
+      return [...seen];
+    },
+    levels: (block) => levels[block] as number,
+  };
+}

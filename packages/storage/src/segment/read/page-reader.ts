@@ -1,0 +1,123 @@
+import { crc32 } from "node:zlib";
+import { internal } from "@skald/model";
+import { zstd } from "../../zstd/zstd.js";
+import type { BlockRange, PageMemory, PageSet } from "../segment.js";
+import type { SegmentIndex } from "./index-reader.js";
+import type { RangeReader } from "./range-reader.js";
+
+/** A page, checked and decompressed. Views with padding behind them. */
+export interface DecodedPage {
+  readonly levels: Uint8Array;
+  readonly body: Uint8Array;
+  /** Values that are not null. */
+  readonly values: number;
+}
+
+/** Fetches pages by their places, verifies the checksum of each when it is first read, and decompresses. */
+export class PageReader {
+  readonly #reader: RangeReader;
+  readonly #index: SegmentIndex;
+  /** One flag per leaf and block: the page was read and found right. */
+  readonly #checked: Uint8Array;
+
+  constructor(reader: RangeReader, index: SegmentIndex) {
+    this.#reader = reader;
+    this.#index = index;
+    this.#checked = new Uint8Array(index.leafCount * index.blockCount);
+  }
+
+  page(
+    leaf: number,
+    block: number,
+    {
+      pages,
+      memory,
+    }: { readonly pages?: PageSet | undefined; readonly memory?: PageMemory | undefined },
+  ): DecodedPage {
+    const places = this.#index.pages(leaf);
+    const offset = places.offsets[block] as number;
+    const levelBytes = places.levelBytes[block] as number;
+    const storedBytes = places.storedBytes[block] as number;
+    const rawBytes = places.rawBytes[block] as number;
+    const stored = this.#stored(offset, levelBytes + storedBytes, pages);
+    const flag = leaf * this.#index.blockCount + block;
+    if (this.#checked[flag] === 0) {
+      if (crc32(stored) !== places.crcs[block]) {
+        throw internal(`page at ${offset} does not match its checksum`);
+      }
+      this.#checked[flag] = 1;
+    }
+    const body = stored.subarray(levelBytes);
+    return {
+      levels: stored.subarray(0, levelBytes),
+      body: storedBytes === rawBytes ? body : zstd.decompress(body, rawBytes, memory),
+      values: places.values[block] as number,
+    };
+  }
+
+  /** The ranges of the file that hold the pages of some leaves, near ones joined. */
+  ranges(leaves: readonly number[], blocks: BlockRange): ByteRange[] {
+    const ranges: ByteRange[] = [];
+    for (const leaf of leaves) {
+      const { offsets, levelBytes, storedBytes, values } = this.#index.pages(leaf);
+      for (let block = blocks.from; block < blocks.to; block++) {
+        // Pages of nothing but nulls are never asked for.
+        if (values[block] === 0) continue;
+        const from = offsets[block] as number;
+        const to = from + (levelBytes[block] as number) + (storedBytes[block] as number);
+        ranges.push({ from, to });
+      }
+    }
+    return joinRanges(ranges);
+  }
+
+  #stored(offset: number, length: number, pages: PageSet | undefined): Uint8Array {
+    const held = pages?.find(offset, length);
+    if (held !== undefined) return held;
+    if (this.#reader.kind === "sync") return this.#reader.read(offset, length);
+    throw new Error(`page at ${offset} of ${this.#reader.name} was not fetched before its use`);
+  }
+}
+
+/** The bytes `from .. to)` of a file. */
+export interface ByteRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Ranges held in memory, ascending and apart. */
+export function pageSet(ranges: readonly ByteRange[], parts: readonly Uint8Array[]): PageSet {
+  return {
+    sizeBytes: ranges.reduce((sum, range) => sum + range.to - range.from, 0),
+    find(offset, length) {
+      let low = 0;
+      let high = ranges.length;
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        if ((ranges[middle] as ByteRange).to <= offset) low = middle + 1;
+        else high = middle;
+      }
+      const range = ranges[low];
+      if (range === undefined || offset < range.from || offset + length > range.to)
+        return undefined;
+      return (parts[low] as Uint8Array).subarray(offset - range.from, offset - range.from + length);
+    },
+  };
+}
+
+/** Reading this much for nothing costs less than another read. */
+const maxGapBytes = 16 * 1024;
+
+function joinRanges(ranges: ByteRange[]): ByteRange[] {
+  ranges.sort((a, b) => a.from - b.from);
+  const joined: { from: number; to: number }[] = [];
+  for (const range of ranges) {
+    const last = joined.at(-1);
+    if (last !== undefined && range.from - last.to <= maxGapBytes) {
+      last.to = Math.max(last.to, range.to);
+    } else {
+      joined.push({ ...range });
+    }
+  }
+  return joined;
+}

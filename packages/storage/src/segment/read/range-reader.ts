@@ -1,0 +1,92 @@
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { internal, paddingBytes } from "@skald/model";
+import type { ObjectStore } from "../../object-store/object-store.js";
+import type { PageMemory } from "../segment.js";
+
+/** Bytes of a file or object by range. What it returns has padding behind the last byte and is not reused. */
+export type RangeReader = SyncRangeReader | AsyncRangeReader;
+
+export interface SyncRangeReader {
+  readonly kind: "sync";
+  /** For error texts: a path or a key. */
+  readonly name: string;
+  readonly sizeBytes: number;
+  /** Into `memory` when it is given. */
+  read(offset: number, length: number, memory?: PageMemory): Uint8Array;
+}
+
+export interface AsyncRangeReader {
+  readonly kind: "async";
+  readonly name: string;
+  readonly sizeBytes: number;
+  read(
+    offset: number,
+    length: number,
+    options: { readonly signal: AbortSignal },
+  ): Promise<Uint8Array>;
+}
+
+export interface FileRangeReader extends SyncRangeReader {
+  close(): void;
+}
+
+/** Opens a file for reading by range, for workers: reads block the thread. Throws what the file system throws. */
+export function openFileRange(path: string): FileRangeReader {
+  const fd = openSync(path, "r");
+  return {
+    kind: "sync",
+    name: path,
+    sizeBytes: fstatSync(fd).size,
+    read: (offset, length, memory) => readRange(fd, path, { offset, length, memory }),
+    close: () => closeSync(fd),
+  };
+}
+
+/** A range reader over bytes in memory, copied on each read so that padding can be promised. */
+export function bytesRange(name: string, bytes: Uint8Array): SyncRangeReader {
+  return {
+    kind: "sync",
+    name,
+    sizeBytes: bytes.byteLength,
+    read: (offset, length) => {
+      const out = new Uint8Array(length + paddingBytes).subarray(0, length);
+      out.set(bytes.subarray(offset, offset + length));
+      return out;
+    },
+  };
+}
+
+interface RangeRead {
+  readonly offset: number;
+  readonly length: number;
+  readonly memory: PageMemory | undefined;
+}
+
+function readRange(fd: number, path: string, { offset, length, memory }: RangeRead): Uint8Array {
+  const out = memory?.take(length) ?? Buffer.allocUnsafeSlow(length + paddingBytes);
+  let done = 0;
+  while (done < length) {
+    const got = readSync(fd, out, done, length - done, offset + done);
+    if (got === 0)
+      throw internal(`file ${path} ends at byte ${offset + done}, before the read does`);
+    done += got;
+  }
+  return out.subarray(0, length);
+}
+
+/** Reads an object of a store by range. */
+export function objectRange(store: ObjectStore, key: string, sizeBytes: number): AsyncRangeReader {
+  return {
+    kind: "async",
+    name: key,
+    sizeBytes,
+    async read(offset, length, options) {
+      const bytes = await store.getRange(key, { offset, length }, options);
+      const behind = bytes.buffer.byteLength - bytes.byteOffset - bytes.byteLength;
+      if (behind >= paddingBytes) return bytes;
+      const padded = new Uint8Array(length + paddingBytes).subarray(0, length);
+      padded.set(bytes);
+      return padded;
+    },
+  };
+}

@@ -1,0 +1,327 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import {
+  errorCodeOf,
+  formatLabels,
+  labelsFromObject,
+  type Matcher,
+  paddingBytes,
+} from "@skald/model";
+import { MemoryStore } from "../../object-store/memory-store.js";
+import { sealSegment } from "../../seal/seal.js";
+import {
+  fixtureBaseNs,
+  headOf,
+  type PlainRow,
+  type Row,
+  rowsOf,
+  sealedRows,
+} from "../../testing/seal-rows.js";
+import type { Segment } from "../segment.js";
+import { openSegmentFile } from "./open-file.js";
+import { bytesRange, objectRange } from "./range-reader.js";
+import { openSegment, openSegmentAsync } from "./reader.js";
+
+const identity = { id: "s", tenant: "t" };
+const { signal } = new AbortController();
+const rows: Row[] = Array.from({ length: 60 }, (_, i) => ({
+  labels: { app: ["api", "db", "web"][i % 3] as string, ...(i % 2 ? { env: "prod" } : {}) },
+  time: i * 1_000_003,
+  line: `line ${i} ${"lorem ipsum ".repeat(i % 9)}`,
+  metadata: {
+    trace_id: String(i * 7919),
+    ...(i % 5 === 0 ? { Trace_id: `clash ${i}` } : {}),
+    detected_level: i % 4 ? "info" : "",
+  },
+}));
+
+let directory: string;
+let small: Uint8Array;
+let large: string;
+let largeRows: PlainRow[];
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), "skald-reader-"));
+  const path = join(directory, "small.parquet");
+  sealSegment({ ...identity, path, heads: [headOf([rows])] });
+  small = readFileSync(path);
+  large = join(directory, "large.parquet");
+  const many = Array.from({ length: 1500 }, (_, i) => ({
+    labels: { app: `app-${i % 5}` },
+    time: 86_399_000_000_000 - i * 1000,
+    line: `${i} ${String(i * 7919).repeat(1200)}`,
+    metadata: i % 3 ? { user: `u${i % 50}` } : {},
+  }));
+  largeRows = sealedRows(many);
+  sealSegment({ ...identity, path: large, heads: [headOf([many])] });
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const openBytes = (bytes: Uint8Array) => openSegment(bytesRange("test.parquet", bytes), identity);
+
+describe("an opened segment", () => {
+  it("says what it holds", () => {
+    const segment = openBytes(small);
+    expect(segment).toMatchObject({
+      id: "s",
+      tenant: "t",
+      baseNs: fixtureBaseNs,
+      minNs: fixtureBaseNs,
+      maxNs: fixtureBaseNs + 59n * 1_000_003n,
+      rowCount: 60,
+      sizeBytes: small.byteLength,
+      streamCount: 6,
+      blockCount: 1,
+    });
+    expect(segment.labelNames()).toEqual(["app", "env"]);
+    expect(segment.labelValues("app")).toEqual(["api", "db", "web"]);
+    expect(segment.labelValues("none")).toEqual([]);
+    expect(segment.text(1)).toBe('{app="api"}');
+    expect(segment.labels(0)).toEqual({ names: ["app", "env"], values: ["api", "prod"] });
+  });
+
+  it("has headers that agree with its blocks", () => {
+    const { segment, close } = openSegmentFile({
+      ...identity,
+      location: { kind: "file", path: large },
+    });
+    let total = 0;
+    for (let b = 0; b < segment.blockCount; b++) {
+      const header = segment.header(b);
+      const block = segment.block(b);
+      const times = block.timestamps();
+      expect(header.rowCount).toBe(times.length);
+      expect(header.minTime).toBe(Math.min(...times));
+      expect(header.maxTime).toBe(Math.max(...times));
+      expect(header.lineBytes).toBe(block.lines().offsets[header.rowCount]);
+      expect(header.lineBytes).toBeLessThanOrEqual(256 * 1024);
+      expect(header.storedBytes).toBeLessThan(header.rawBytes);
+      expect(header.rawBytes).toBeGreaterThan(header.lineBytes);
+      for (let r = 0; r < header.runs.count; r++) {
+        const run = times.subarray(header.runs.rowStart[r], header.runs.rowStart[r + 1]);
+        expect(run[0]).toBe(header.runs.minTime[r]);
+        expect(run.at(-1)).toBe(header.runs.maxTime[r]);
+        expect(Float64Array.from(run).sort()).toEqual(Float64Array.from(run));
+      }
+      const { bytes } = block.lines();
+      const behind = bytes.buffer.byteLength - bytes.byteOffset - bytes.byteLength;
+      expect(behind).toBeGreaterThanOrEqual(paddingBytes);
+      total += header.rowCount;
+    }
+    close();
+    expect(total).toBe(1500);
+    expect(segment.blockCount).toBeGreaterThan(10);
+  });
+
+  it.each<[string, Matcher[], string[]]>([
+    ["equality", [{ name: "app", op: "=", value: "db" }], ['{app="db", env="prod"}', '{app="db"}']],
+    ["a value that no stream has", [{ name: "app", op: "=", value: "d" }], []],
+    ["a name that no stream has", [{ name: "pod", op: "=", value: "x" }], []],
+    [
+      "absence",
+      [{ name: "env", op: "=", value: "" }],
+      ['{app="api"}', '{app="db"}', '{app="web"}'],
+    ],
+    [
+      "inequality, which absence satisfies",
+      [
+        { name: "env", op: "!=", value: "prod" },
+        { name: "app", op: "!=", value: "db" },
+      ],
+      ['{app="api"}', '{app="web"}'],
+    ],
+    [
+      "an expression",
+      [
+        { name: "app", op: "=~", value: "api|w.*" },
+        { name: "env", op: "=~", value: ".+" },
+      ],
+      ['{app="api", env="prod"}', '{app="web", env="prod"}'],
+    ],
+    ["a negated expression", [{ name: "app", op: "!~", value: ".*[bp].*" }], []],
+    [
+      "absence of any name",
+      [
+        { name: "pod", op: "!~", value: ".+" },
+        { name: "app", op: "=", value: "db" },
+      ],
+      ['{app="db", env="prod"}', '{app="db"}'],
+    ],
+  ])("matches streams by %s", (_, matchers, want) => {
+    const segment = openBytes(small);
+    const got = [...segment.matchStreams(matchers)].map((stream) => segment.text(stream));
+    expect(got).toEqual(want);
+  });
+
+  it("matches every stream without matchers", () => {
+    expect([...openBytes(small).matchStreams([])]).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+
+  it("reads columns ahead in few reads", () => {
+    let reads = 0;
+    const bytes = readFileSync(large);
+    const reader = bytesRange("large", bytes);
+    const segment = openSegment(
+      {
+        ...reader,
+        read: (offset, length) => {
+          reads++;
+          return reader.read(offset, length);
+        },
+      },
+      identity,
+    );
+    reads = 0;
+    const blocks = { from: 0, to: segment.blockCount };
+    const pages = segment.readPages(blocks, { timestamps: true, lines: true, metadata: ["user"] });
+    expect(reads).toBeLessThanOrEqual(3);
+    const held = reads;
+    let row = 0;
+    for (let b = 0; b < segment.blockCount; b++) {
+      const block = segment.block(b, pages);
+      for (const time of block.timestamps()) expect(time).toBe(largeRows[row++]?.time);
+      block.lines();
+      block.metadata("user");
+    }
+    expect(reads).toBe(held);
+    expect(row).toBe(1500);
+  });
+
+  it("reads all blocks through an object store", async () => {
+    const store = new MemoryStore();
+    await store.putFile("key", large, { signal });
+    const sizeBytes = readFileSync(large).byteLength;
+    const segment = await openSegmentAsync(objectRange(store, "key", sizeBytes), identity, {
+      signal,
+    });
+    expect(() => segment.block(0).lines()).toThrow("not fetched");
+    expect(() => segment.readPages({ from: 0, to: 1 }, all)).toThrow("fetchPages");
+    const pages = await segment.fetchPages({ from: 0, to: segment.blockCount }, all, { signal });
+    const fetched: Segment = {
+      blockCount: segment.blockCount,
+      block: (b: number) => segment.block(b, pages),
+      text: (stream: number) => segment.text(stream),
+    } as Segment;
+    expect(rowsOf(fetched)).toEqual(largeRows);
+  });
+});
+
+const all = { timestamps: true, lines: true, metadata: "all" } as const;
+
+describe("a damaged file", () => {
+  /** Reads everything that the reader can read. */
+  const readAll = (bytes: Uint8Array) => {
+    const segment = openBytes(bytes);
+    const columns = segment.labelNames().map((name) => segment.labelValues(name));
+    return { rows: rowsOf(segment), columns, matched: [...segment.matchStreams([])] };
+  };
+
+  it("is refused or read right, whichever byte is wrong", () => {
+    const want = readAll(small);
+    const damaged = new Uint8Array(small);
+    let refused = 0;
+    for (let at = 0; at < damaged.length; at += at > damaged.length - 400 ? 1 : 3) {
+      const good = damaged[at] as number;
+      damaged[at] = good ^ (1 << (at % 8));
+      try {
+        expect(readAll(damaged)).toEqual(want);
+      } catch (error) {
+        expect(errorCodeOf(error)).toBe("internal");
+        expect(String(error)).toContain("test.parquet");
+        refused++;
+      }
+      damaged[at] = good;
+    }
+    expect(refused).toBeGreaterThan(100);
+  });
+
+  it("is refused when it is cut short anywhere", () => {
+    for (let length = 0; length < small.length; length += 7) {
+      expect(() => openBytes(small.subarray(0, length))).toThrow("test.parquet");
+    }
+  });
+
+  it("is refused when something is missing in front or appended", () => {
+    expect(() => openBytes(small.subarray(1))).toThrow("test.parquet");
+    expect(() => openBytes(Buffer.concat([small, Buffer.alloc(1)]))).toThrow("test.parquet");
+    expect(() => openBytes(Buffer.concat([Buffer.alloc(4), small]))).toThrow("test.parquet");
+  });
+
+  it("is refused when a page changes after it was opened", () => {
+    const bytes = new Uint8Array(small);
+    const segment = openBytes(bytes);
+    bytes.fill(0, 4, 2000);
+    expect(() => segment.block(0).lines()).toThrow(
+      expect.objectContaining({ detail: { kind: "corrupt_segment", name: "test.parquet" } }),
+    );
+    expect(() => segment.block(0).timestamps()).toThrow("does not match its checksum");
+  });
+});
+
+describe("a file that is no segment", () => {
+  it.each([
+    ["empty", new Uint8Array(0)],
+    ["short", Buffer.from("PAR1")],
+    ["text", Buffer.from("this is a text and not a parquet file at all, is it".repeat(3))],
+    ["parquet without a trailer", Buffer.from(`PAR1${"x".repeat(100)}\x10\0\0\0PAR1`, "latin1")],
+  ])("is refused: %s", (_, bytes) => {
+    expect(() => openBytes(bytes)).toThrow(/segment test.parquet (cannot be read|does not|has no)/);
+  });
+
+  it("is refused for another tenant", () => {
+    const open = () => openSegment(bytesRange("x", small), { id: "s", tenant: "other" });
+    expect(open).toThrow("belongs to tenant t, not other");
+  });
+
+  it("is said to be gone when there is no file", () => {
+    const path = join(directory, "none");
+    const open = () => openSegmentFile({ ...identity, location: { kind: "file", path } });
+    expect(open).toThrow(expect.objectContaining({ code: "not_found" }));
+  });
+
+  it("leaves no file open when it is refused", () => {
+    const path = join(directory, "bad");
+    writeFileSync(path, "bad");
+    const open = () => openSegmentFile({ ...identity, location: { kind: "file", path } });
+    for (let i = 0; i < 5; i++) expect(open).toThrow("too short");
+  });
+});
+
+describe("the golden file", () => {
+  it("of version 1 is read", () => {
+    const path = fileURLToPath(new URL("../../../testdata/segment-v1.parquet", import.meta.url));
+    const { segment, close } = openSegmentFile({
+      id: "golden",
+      tenant: "golden",
+      location: { kind: "file", path },
+    });
+    const golden = goldenRows();
+    expect(rowsOf(segment)).toEqual(sealedRows(golden));
+    const stream = formatLabels(labelsFromObject(golden[0]?.labels ?? {}));
+    expect(segment.text(0)).toBe(stream);
+    close();
+  });
+});
+
+/** The rows of testdata/segment-v1.parquet, which was written once and stays as it is. */
+function goldenRows(): Row[] {
+  return [
+    { labels: { app: "api", env: "prod" }, time: 1, line: "first" },
+    { labels: { app: "api", env: "prod" }, time: 1, line: "first" },
+    {
+      labels: { app: "api", env: "prod" },
+      time: 86_399_999_999_999,
+      line: "größe\nlast of the day",
+      metadata: { trace_id: "0af7651916cd43dd8448eb211c80319c", detected_level: "info" },
+    },
+    { labels: { app: "web" }, time: 5_000_000_000, line: "", metadata: { Trace_ID: "clash" } },
+    ...Array.from({ length: 200 }, (_, i) => ({
+      labels: { app: "web" },
+      time: 6_000_000_000 + i * 1_000_000,
+      line: `GET /items/${i} 200 ${"0123456789".repeat(i % 4)}`,
+      metadata: i % 3 ? { trace_id: `t${i}` } : {},
+    })),
+  ];
+}

@@ -1,0 +1,246 @@
+import { internal, type SegmentRef, SkaldError } from "@skald/model";
+import { corruptSegment, corruptSegmentOf } from "../corrupt.js";
+import type {
+  BlockHeader,
+  BlockRange,
+  ColumnSelection,
+  PageMemory,
+  PageSet,
+  Segment,
+} from "../segment.js";
+import { endBytes, parseTrailer, trailerBytes, trailerFromEnd } from "../trailer.js";
+import { segmentBlock } from "./block.js";
+import { firstMetadataLeaf, lineLeaf, SegmentIndex, timestampLeaf } from "./index-reader.js";
+import { type ByteRange, PageReader, pageSet } from "./page-reader.js";
+import type { AsyncRangeReader, RangeReader, SyncRangeReader } from "./range-reader.js";
+
+/** What must be known of a segment to open it. */
+export type SegmentIdentity = Pick<SegmentRef, "id" | "tenant">;
+
+/** Read at once from the end of the file: most often the whole index and more. */
+const tailBytes = 64 * 1024;
+
+/**
+ * Opens a segment and parses its index; no page is read. Throws `internal`, naming the file, when it was not written
+ * by this store, is damaged, or belongs to another tenant.
+ */
+export function openSegment(reader: SyncRangeReader, identity: SegmentIdentity): Segment {
+  return guarded(reader.name, () => {
+    const steps = loadIndex(reader.name, reader.sizeBytes);
+    let step = steps.next();
+    while (!step.done) step = steps.next(reader.read(step.value.from, lengthOf(step.value)));
+    return new OpenedSegment(reader, step.value, identity);
+  });
+}
+
+/** The same over an object store. The blocks of the segment read only from pages fetched before. */
+export async function openSegmentAsync(
+  reader: AsyncRangeReader,
+  identity: SegmentIdentity,
+  options: { readonly signal: AbortSignal },
+): Promise<Segment> {
+  const steps = loadIndex(reader.name, reader.sizeBytes);
+  let step = guarded(reader.name, () => steps.next());
+  while (!step.done) {
+    const bytes = await reader.read(step.value.from, lengthOf(step.value), options);
+    step = guarded(reader.name, () => steps.next(bytes));
+  }
+  const index = step.value;
+  return guarded(reader.name, () => new OpenedSegment(reader, index, identity));
+}
+
+class OpenedSegment implements Segment {
+  readonly id: string;
+  readonly tenant: string;
+  readonly baseNs: bigint;
+  readonly minNs: bigint;
+  readonly maxNs: bigint;
+  readonly rowCount: number;
+  readonly sizeBytes: number;
+  readonly streamCount: number;
+  readonly blockCount: number;
+  readonly #reader: RangeReader;
+  readonly #index: SegmentIndex;
+  readonly #pages: PageReader;
+  readonly #headers: (BlockHeader | undefined)[] = [];
+
+  constructor(reader: RangeReader, index: SegmentIndex, identity: SegmentIdentity) {
+    if (index.tenant !== identity.tenant) {
+      throw internal(`it belongs to tenant ${index.tenant}, not ${identity.tenant}`);
+    }
+    this.id = identity.id;
+    this.tenant = index.tenant;
+    this.baseNs = index.baseNs;
+    this.minNs = index.baseNs + BigInt(index.minTime);
+    this.maxNs = index.baseNs + BigInt(index.maxTime);
+    this.rowCount = index.rowCount;
+    this.sizeBytes = reader.sizeBytes;
+    this.streamCount = index.streams.count;
+    this.blockCount = index.blockCount;
+    this.#reader = reader;
+    this.#index = index;
+    this.#pages = new PageReader(reader, index);
+  }
+
+  text(stream: number) {
+    return this.#guard(() => this.#index.streams.text(stream));
+  }
+
+  labels(stream: number) {
+    return this.#guard(() => this.#index.streams.labels(stream));
+  }
+
+  labelNames() {
+    return this.#index.streams.names;
+  }
+
+  labelValues(name: string) {
+    return this.#guard(() => this.#index.streams.column(name)?.values ?? []);
+  }
+
+  matchStreams(matchers: Parameters<Segment["matchStreams"]>[0]) {
+    return this.#guard(() => this.#index.streams.match(matchers));
+  }
+
+  header(block: number): BlockHeader {
+    this.#checkBlock(block);
+    this.#headers[block] ??= this.#guard(() => blockHeader(this.#index, block));
+    return this.#headers[block];
+  }
+
+  block(block: number, pages?: PageSet, memory?: PageMemory) {
+    const { rowCount, runs } = this.header(block);
+    return segmentBlock({
+      index: this.#index,
+      reader: this.#pages,
+      pages,
+      memory,
+      block,
+      rowCount,
+      runs,
+      guard: (read) => this.#guard(read),
+    });
+  }
+
+  readPages(blocks: BlockRange, columns: ColumnSelection, memory?: PageMemory): PageSet {
+    const reader = this.#reader;
+    if (reader.kind !== "sync")
+      throw new Error(`segment ${this.id} can only be read by fetchPages`);
+    return this.#guard(() => {
+      const ranges = this.#ranges(blocks, columns);
+      return pageSet(
+        ranges,
+        ranges.map((range) => reader.read(range.from, lengthOf(range), memory)),
+      );
+    });
+  }
+
+  async fetchPages(
+    blocks: BlockRange,
+    columns: ColumnSelection,
+    options: { readonly signal: AbortSignal },
+  ): Promise<PageSet> {
+    const reader = this.#reader;
+    if (reader.kind === "sync") return this.readPages(blocks, columns);
+    const ranges = this.#guard(() => this.#ranges(blocks, columns));
+    const parts = await Promise.all(
+      ranges.map((range) => reader.read(range.from, lengthOf(range), options)),
+    );
+    return pageSet(ranges, parts);
+  }
+
+  #ranges(blocks: BlockRange, columns: ColumnSelection): ByteRange[] {
+    if (blocks.from < blocks.to) {
+      this.#checkBlock(blocks.from);
+      this.#checkBlock(blocks.to - 1);
+    }
+    return this.#pages.ranges(leavesOf(this.#index, columns), blocks);
+  }
+
+  #checkBlock(block: number): void {
+    if (block >= 0 && block < this.blockCount) return;
+    throw new Error(`segment ${this.id} has ${this.blockCount} blocks, not block ${block}`);
+  }
+
+  #guard<T>(read: () => T): T {
+    return guarded(this.#reader.name, read);
+  }
+}
+
+/** Asks for the ranges that it needs, one at a time, and returns the parsed index. */
+function* loadIndex(
+  name: string,
+  sizeBytes: number,
+): Generator<ByteRange, SegmentIndex, Uint8Array> {
+  if (sizeBytes < trailerBytes + endBytes) throw internal("it is too short");
+  let tailFrom = Math.max(0, sizeBytes - tailBytes);
+  let tail = yield { from: tailFrom, to: sizeBytes };
+  const fromEnd = trailerFromEnd(tail, name);
+  if (fromEnd > sizeBytes) throw internal("its footer is longer than the file");
+  if (fromEnd > tail.byteLength) {
+    tailFrom = sizeBytes - fromEnd;
+    tail = yield { from: tailFrom, to: sizeBytes };
+  }
+  const trailerAt = sizeBytes - fromEnd;
+  const trailer = parseTrailer(
+    tail.subarray(trailerAt - tailFrom),
+    fromEnd - trailerBytes - endBytes,
+    name,
+  );
+  const indexEnd = trailer.indexOffset + trailer.indexBytes;
+  if (indexEnd !== trailerAt) throw internal("its index does not end at the trailer");
+  const stored =
+    trailer.indexOffset >= tailFrom
+      ? tail.subarray(trailer.indexOffset - tailFrom, indexEnd - tailFrom)
+      : yield { from: trailer.indexOffset, to: indexEnd };
+  return new SegmentIndex(stored, trailer, sizeBytes);
+}
+
+function blockHeader(index: SegmentIndex, block: number): BlockHeader {
+  const runs = index.runs(block);
+  let minTime = Number.POSITIVE_INFINITY;
+  let maxTime = Number.NEGATIVE_INFINITY;
+  let lineBytes = 0;
+  for (let r = 0; r < runs.count; r++) {
+    minTime = Math.min(minTime, runs.minTime[r] as number);
+    maxTime = Math.max(maxTime, runs.maxTime[r] as number);
+    lineBytes += runs.lineBytes[r] as number;
+  }
+  const rowCount = runs.rowStart[runs.count] as number;
+  let storedBytes = 0;
+  let rawBytes = 0;
+  for (let leaf = 0; leaf < index.leafCount; leaf++) {
+    const pages = index.pages(leaf);
+    storedBytes += (pages.levelBytes[block] as number) + (pages.storedBytes[block] as number);
+    rawBytes += (pages.levelBytes[block] as number) + (pages.rawBytes[block] as number);
+  }
+  return { rowCount, runs, minTime, maxTime, lineBytes, storedBytes, rawBytes };
+}
+
+function leavesOf(index: SegmentIndex, columns: ColumnSelection): number[] {
+  const leaves: number[] = [];
+  if (columns.timestamps) leaves.push(timestampLeaf);
+  if (columns.lines) leaves.push(lineLeaf);
+  const wanted = columns.metadata === "all" ? undefined : new Set(columns.metadata);
+  index.metadataNames.forEach((name, i) => {
+    if (wanted?.delete(name) ?? true) leaves.push(firstMetadataLeaf + i);
+  });
+  // A name without a column may be in the map.
+  if (wanted === undefined || wanted.size > 0)
+    leaves.push(index.leafCount - 2, index.leafCount - 1);
+  return leaves;
+}
+
+function lengthOf(range: ByteRange): number {
+  return range.to - range.from;
+}
+
+/** Runs a read and names the file in what it throws about its contents. */
+function guarded<T>(name: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof SkaldError) || error.code !== "internal") throw error;
+    throw corruptSegmentOf(error) === undefined ? corruptSegment(name, error) : error;
+  }
+}

@@ -1,0 +1,192 @@
+import { internal, type Labels, type Matcher, quote } from "@skald/model";
+import { type SectionReader, type SectionWriter, section } from "./index-sections.js";
+import { type LabelColumn, matchLabels } from "./match-labels.js";
+
+/** Turns the label sets of the streams into one column per name, sorted by name. */
+export function labelColumns(streams: readonly Labels[]): LabelColumn[] {
+  const byName = new Map<string, { streams: number[]; values: string[] }>();
+  streams.forEach((labels, stream) => {
+    for (let i = 0; i < labels.names.length; i++) {
+      const name = labels.names[i] as string;
+      let column = byName.get(name);
+      if (column === undefined) {
+        column = { streams: [], values: [] };
+        byName.set(name, column);
+      }
+      column.streams.push(stream);
+      column.values.push(labels.values[i] as string);
+    }
+  });
+  return [...byName.keys()].sort().map((name) => {
+    const column = byName.get(name) as { streams: number[]; values: string[] };
+    const values = [...new Set(column.values)].sort();
+    const codeOf = new Map(values.map((value, code) => [value, code]));
+    return {
+      name,
+      values,
+      streams:
+        column.streams.length === streams.length ? undefined : Uint32Array.from(column.streams),
+      codes: Uint32Array.from(column.values, (value) => codeOf.get(value) as number),
+    };
+  });
+}
+
+export function writeStreams(sections: SectionWriter, columns: readonly LabelColumn[]): void {
+  sections.texts(
+    section.labelNames,
+    columns.map((column) => column.name),
+  );
+  columns.forEach((column, ordinal) => {
+    sections.texts(section.labelValues, column.values, ordinal);
+    if (column.streams !== undefined) {
+      sections.numbers(section.labelStreams, column.streams, ordinal);
+    }
+    sections.codes(section.labelCodes, column.codes, ordinal);
+  });
+}
+
+/**
+ * The stream table of an opened segment. A column of labels is decoded when a matcher first needs it; texts and label
+ * sets are put together when they are first asked for.
+ */
+export class StreamTable {
+  readonly count: number;
+  readonly names: readonly string[];
+  readonly #sections: SectionReader;
+  readonly #columns = new Map<string, LabelColumn>();
+  readonly #ordinals: ReadonlyMap<string, number>;
+  readonly #texts: (string | undefined)[] = [];
+  readonly #labels: (Labels | undefined)[] = [];
+  #rows: StreamRows | undefined;
+
+  constructor(sections: SectionReader, count: number) {
+    this.#sections = sections;
+    this.count = count;
+    this.names = sections.texts(section.labelNames);
+    this.#ordinals = new Map(this.names.map((name, ordinal) => [name, ordinal]));
+  }
+
+  /** The column of a label; undefined when no stream has it. */
+  column(name: string): LabelColumn | undefined {
+    const known = this.#columns.get(name);
+    if (known !== undefined) return known;
+    const ordinal = this.#ordinals.get(name);
+    if (ordinal === undefined) return undefined;
+    const column = this.#readColumn(name, ordinal);
+    this.#columns.set(name, column);
+    return column;
+  }
+
+  match(matchers: readonly Matcher[]): Uint32Array {
+    return matchLabels(this.count, (name) => this.column(name), matchers);
+  }
+
+  labels(stream: number): Labels {
+    const known = this.#labels[stream];
+    if (known !== undefined) return known;
+    const rows = this.#streamRows();
+    const names: string[] = [];
+    const values: string[] = [];
+    for (let i = rows.starts[stream] as number; i < (rows.starts[stream + 1] as number); i++) {
+      const column = rows.columns[rows.ordinals[i] as number] as LabelColumn;
+      names.push(column.name);
+      values.push(column.values[rows.codes[i] as number] as string);
+    }
+    const labels = { names, values };
+    this.#labels[stream] = labels;
+    return labels;
+  }
+
+  /** The same text as `formatLabels` prints, from pairs that are quoted once per distinct value. */
+  text(stream: number): string {
+    const known = this.#texts[stream];
+    if (known !== undefined) return known;
+    const rows = this.#streamRows();
+    const to = rows.starts[stream + 1] as number;
+    let text = "{";
+    for (let i = rows.starts[stream] as number; i < to; i++) {
+      if (text.length > 1) text += ", ";
+      text += rows.pair(rows.ordinals[i] as number, rows.codes[i] as number);
+    }
+    text += "}";
+    this.#texts[stream] = text;
+    return text;
+  }
+
+  #readColumn(name: string, ordinal: number): LabelColumn {
+    const sections = this.#sections;
+    const values = sections.texts(section.labelValues, ordinal);
+    const codes = sections.codes(section.labelCodes, ordinal, values.length);
+    const streams = sections.has(section.labelStreams, ordinal)
+      ? Uint32Array.from(sections.numbers(section.labelStreams, ordinal))
+      : undefined;
+    if (codes.length !== (streams === undefined ? this.count : streams.length)) {
+      throw internal(`index has ${codes.length} codes for the label ${name}`);
+    }
+    if (streams !== undefined) checkAscending(streams, this.count);
+    return { name, values, streams, codes };
+  }
+
+  #streamRows(): StreamRows {
+    this.#rows ??= rowsOf(
+      this.count,
+      this.names.map((name) => this.column(name) as LabelColumn),
+    );
+    return this.#rows;
+  }
+}
+
+/** The label pairs stream by stream: those of stream s are `starts[s] .. starts[s+1])`. */
+interface StreamRows {
+  readonly columns: readonly LabelColumn[];
+  readonly starts: Uint32Array;
+  readonly ordinals: Uint32Array;
+  readonly codes: Uint32Array;
+  pair(ordinal: number, code: number): string;
+}
+
+function rowsOf(count: number, columns: readonly LabelColumn[]): StreamRows {
+  const starts = new Uint32Array(count + 1);
+  forEachPair(columns, (stream) => {
+    starts[stream + 1] = (starts[stream + 1] as number) + 1;
+  });
+  for (let s = 0; s < count; s++) starts[s + 1] = (starts[s + 1] as number) + (starts[s] as number);
+  const next = starts.slice();
+  const ordinals = new Uint32Array(starts[count] as number);
+  const codes = new Uint32Array(ordinals.length);
+  // Columns come in the order of their names, and so do the pairs of each stream.
+  forEachPair(columns, (stream, ordinal, code) => {
+    const at = next[stream] as number;
+    next[stream] = at + 1;
+    ordinals[at] = ordinal;
+    codes[at] = code;
+  });
+  const pairs = columns.map((): (string | undefined)[] => []);
+  const pair = (ordinal: number, code: number): string => {
+    const ofName = pairs[ordinal] as (string | undefined)[];
+    const column = columns[ordinal] as LabelColumn;
+    ofName[code] ??= `${column.name}=${quote(column.values[code] as string)}`;
+    return ofName[code] as string;
+  };
+  return { columns, starts, ordinals, codes, pair };
+}
+
+function forEachPair(
+  columns: readonly LabelColumn[],
+  visit: (stream: number, ordinal: number, code: number) => void,
+): void {
+  columns.forEach(({ streams, codes }, ordinal) => {
+    for (let i = 0; i < codes.length; i++) {
+      visit(streams === undefined ? i : (streams[i] as number), ordinal, codes[i] as number);
+    }
+  });
+}
+
+function checkAscending(streams: Uint32Array, limit: number): void {
+  let least = 0;
+  for (const stream of streams) {
+    if (stream < least || stream >= limit)
+      throw internal(`index has stream ${stream} out of order`);
+    least = stream + 1;
+  }
+}

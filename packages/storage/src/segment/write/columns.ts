@@ -1,0 +1,133 @@
+import type { BytesColumn } from "@skald/model";
+import { ByteWriter } from "../../parquet/byte-writer.js";
+import { ColumnChunk } from "../../parquet/column-chunk.js";
+import { encodeDelta } from "../../parquet/delta.js";
+import { encodeLengths } from "../../parquet/delta-length.js";
+import { encoding } from "../../parquet/format.js";
+import { encodeHybrid, encodeRun } from "../../parquet/hybrid.js";
+import { areUtf8 } from "./utf8.js";
+
+const noLevels = new Uint8Array(0);
+
+/** The `timestamp` column: one page of deltas per block, never compressed. */
+export class TimestampColumn {
+  readonly chunk = new ColumnChunk({ dataEncoding: encoding.deltaBinaryPacked, level: 0 });
+  readonly #baseNs: bigint;
+  readonly #body = new ByteWriter(4096);
+
+  constructor(baseNs: bigint) {
+    this.#baseNs = baseNs;
+  }
+
+  addBlock(timestamps: Float64Array, rowCount: number): void {
+    this.#body.clear();
+    encodeDelta(this.#body, timestamps, rowCount, this.#baseNs);
+    this.chunk.addPage({
+      rowCount,
+      valueCount: rowCount,
+      nullCount: 0,
+      repetition: noLevels,
+      definition: noLevels,
+      encoding: encoding.deltaBinaryPacked,
+      body: this.#body.view(),
+    });
+  }
+}
+
+/** A column of byte strings: `line`, or one name of structured metadata, where an empty value is a null. */
+export class BytesLeaf {
+  readonly chunk: ColumnChunk;
+  /** False once some value was not UTF-8. */
+  utf8 = true;
+  readonly #optional: boolean;
+  readonly #definition = new ByteWriter(64);
+  readonly #lengthBytes = new ByteWriter(4096);
+  readonly #body = new ByteWriter(4096);
+  #lengths = new Uint32Array(4096);
+  #present = new Uint8Array(4096);
+
+  constructor(options: { readonly level: number; readonly optional: boolean }) {
+    this.chunk = new ColumnChunk({
+      dataEncoding: encoding.deltaLengthByteArray,
+      level: options.level,
+    });
+    this.#optional = options.optional;
+  }
+
+  /**
+   * Adds the page of a block; an absent column is all nulls. Up to `headroom` bytes before `column.bytes` in its
+   * buffer may be overwritten, which saves a copy of the values.
+   */
+  addBlock(column: BytesColumn | undefined, rowCount: number, headroom = 0): void {
+    const count = column === undefined ? 0 : this.#measure(column, rowCount);
+    this.#definition.clear();
+    if (this.#optional) this.#encodeLevels(count, rowCount);
+    this.#lengthBytes.clear();
+    encodeLengths(this.#lengthBytes, this.#lengths, count);
+    const values = column === undefined ? noLevels : valuesOf(column, rowCount);
+    this.utf8 &&= areUtf8(values, this.#lengths, count);
+    this.chunk.addPage({
+      rowCount,
+      valueCount: rowCount,
+      nullCount: rowCount - count,
+      repetition: noLevels,
+      definition: this.#definition.view(),
+      encoding: encoding.deltaLengthByteArray,
+      body: this.#joinBody(values, headroom),
+    });
+  }
+
+  /** Fills the lengths of the values and the levels; returns the number of values. */
+  #measure({ offsets }: BytesColumn, rowCount: number): number {
+    if (this.#lengths.length < rowCount) {
+      this.#lengths = new Uint32Array(rowCount * 2);
+      this.#present = new Uint8Array(rowCount * 2);
+    }
+    const lengths = this.#lengths;
+    const present = this.#present;
+    const nullable = this.#optional;
+    let count = 0;
+    let before = offsets[0] as number;
+    for (let row = 0; row < rowCount; row++) {
+      const offset = offsets[row + 1] as number;
+      const length = offset - before;
+      before = offset;
+      if (nullable && length === 0) {
+        present[row] = 0;
+        continue;
+      }
+      present[row] = 1;
+      lengths[count++] = length;
+    }
+    return count;
+  }
+
+  #encodeLevels(count: number, rowCount: number): void {
+    if (count === 0) encodeRun(this.#definition, 0, rowCount, 1);
+    else if (count === rowCount) encodeRun(this.#definition, 1, rowCount, 1);
+    else encodeHybrid(this.#definition, this.#present, rowCount, 1);
+  }
+
+  #joinBody(values: Uint8Array, headroom: number): Uint8Array {
+    const lengthBytes = this.#lengthBytes.view();
+    const size = lengthBytes.byteLength + values.byteLength;
+    if (lengthBytes.byteLength <= headroom) {
+      const body = new Uint8Array(values.buffer, values.byteOffset - lengthBytes.byteLength, size);
+      body.set(lengthBytes);
+      return body;
+    }
+    this.#body.clear();
+    this.#body.append(lengthBytes);
+    this.#body.append(values);
+    return this.#body.view();
+  }
+}
+
+/** Headroom that holds the lengths of any block of so many rows. */
+export function lengthsHeadroom(rowCount: number): number {
+  return 64 + Math.ceil(rowCount / 128) * (16 + 4 * 128);
+}
+
+function valuesOf({ bytes, offsets }: BytesColumn, rowCount: number): Uint8Array {
+  return bytes.subarray(offsets[0] as number, offsets[rowCount] as number);
+}

@@ -1,0 +1,130 @@
+import { dayNs, type RunTable } from "@skald/model";
+import type { ChunkSummary } from "../../parquet/footer.js";
+import { SectionWriter, section } from "../index-sections.js";
+import { writeStreams } from "../stream-table.js";
+import type { SegmentLayout } from "./layout.js";
+
+/** What the index says of the file as a whole. */
+export interface IndexSummary {
+  readonly id: string;
+  readonly tenant: string;
+  readonly rowCount: number;
+  readonly lineBytes: number;
+  /** ns since the base, inclusive */
+  readonly minTime: number;
+  readonly maxTime: number;
+  readonly indexOffset: number;
+  readonly footerBytes: number;
+}
+
+/** Kind of the block filters: none yet. */
+export const noFilters = 0;
+
+/** Collects the own index of a segment while its blocks are written. */
+export class SegmentIndexWriter {
+  readonly #layout: SegmentLayout;
+  readonly #runs = {
+    counts: [] as number[],
+    streams: [] as number[],
+    rows: [] as number[],
+    minTimes: [] as number[],
+    spans: [] as number[],
+    lineBytes: [] as number[],
+  };
+  readonly #more = { counts: [] as number[], ids: [] as number[] };
+  readonly #groups: (readonly ChunkSummary[])[] = [];
+
+  constructor(layout: SegmentLayout) {
+    this.#layout = layout;
+  }
+
+  addBlock(runs: RunTable, moreIds: readonly number[]): void {
+    const to = this.#runs;
+    to.counts.push(runs.count);
+    for (let r = 0; r < runs.count; r++) {
+      const minTime = runs.minTime[r] as number;
+      to.streams.push(runs.stream[r] as number);
+      to.rows.push((runs.rowStart[r + 1] as number) - (runs.rowStart[r] as number));
+      to.minTimes.push(minTime);
+      to.spans.push((runs.maxTime[r] as number) - minTime);
+      to.lineBytes.push(runs.lineBytes[r] as number);
+    }
+    this.#more.counts.push(moreIds.length);
+    for (const id of moreIds) this.#more.ids.push(id);
+  }
+
+  /** Adds the chunks of a row group that have a page per block. */
+  addGroup(chunks: readonly ChunkSummary[]): void {
+    this.#groups.push(chunks);
+  }
+
+  finish(summary: IndexSummary): Uint8Array {
+    const layout = this.#layout;
+    const sections = new SectionWriter();
+    sections.texts(section.identity, [summary.tenant, summary.id]);
+    sections.numbers(
+      section.summary,
+      Float64Array.of(
+        Number(layout.baseNs / dayNs),
+        summary.rowCount,
+        summary.lineBytes,
+        summary.minTime,
+        summary.maxTime,
+        layout.streamCount,
+        summary.indexOffset,
+        summary.footerBytes,
+      ),
+    );
+    writeStreams(sections, layout.labels);
+    const runs = this.#runs;
+    sections.numbers(section.runCounts, Float64Array.from(runs.counts));
+    sections.numbers(section.runStreams, Float64Array.from(runs.streams));
+    sections.numbers(section.runRows, Float64Array.from(runs.rows));
+    sections.numbers(section.runMinTimes, Float64Array.from(runs.minTimes));
+    sections.numbers(section.runSpans, Float64Array.from(runs.spans));
+    sections.numbers(section.runLineBytes, Float64Array.from(runs.lineBytes));
+    this.#writePages(sections);
+    sections.texts(section.moreNames, layout.metadataMore);
+    sections.numbers(section.moreCounts, Float64Array.from(this.#more.counts));
+    sections.numbers(section.moreIds, Float64Array.from(this.#more.ids));
+    const keys = this.#groups.flatMap((chunks) => chunks.at(-2)?.pages ?? []);
+    sections.numbers(
+      section.moreLevels,
+      Float64Array.from(keys, (page) => page.valueCount + page.nullCount),
+    );
+    sections.numbers(section.filters, Float64Array.of(noFilters, summary.indexOffset, 0));
+    return sections.finish();
+  }
+
+  #writePages(sections: SectionWriter): void {
+    const groups = this.#groups;
+    const pagesOf = (leaf: number) => groups.flatMap((chunks) => chunks[leaf]?.pages ?? []);
+    sections.texts(section.metadataNames, this.#layout.metadataColumns);
+    sections.numbers(
+      section.groupBlocks,
+      Float64Array.from(groups, (chunks) => chunks[0]?.pages.length ?? 0),
+    );
+    sections.numbers(
+      section.chunkOffsets,
+      Float64Array.from(
+        groups.flatMap((chunks) => chunks.map((chunk) => chunk.offset + chunk.dictionaryBytes)),
+      ),
+    );
+    const leafCount = groups[0]?.length ?? 0;
+    for (let leaf = 0; leaf < leafCount; leaf++) {
+      const pages = pagesOf(leaf);
+      const column = (id: number, of: (page: (typeof pages)[number]) => number) =>
+        sections.numbers(id, Float64Array.from(pages, of), leaf);
+      column(section.pageHeaderBytes, (page) => page.headerBytes);
+      column(section.pageLevelBytes, (page) => page.levelBytes);
+      column(section.pageStoredBytes, (page) => page.storedBytes);
+      column(section.pageRawBytes, (page) => page.rawBytes);
+      column(section.pageValues, (page) => page.valueCount);
+      sections.words(
+        section.pageCrcs,
+        Uint32Array.from(pages, (page) => page.crc),
+        leaf,
+      );
+    }
+  }
+}

@@ -1,0 +1,172 @@
+import type { ColumnChunk, SealedChunk } from "../../parquet/column-chunk.js";
+import type { Bounds, ChunkSummary, RowGroupSummary } from "../../parquet/footer.js";
+import type { SchemaNode } from "../../parquet/schema.js";
+import type { LabelColumn } from "../match-labels.js";
+import { BytesLeaf, TimestampColumn } from "./columns.js";
+import { LabelLeaf, type StreamRun } from "./label-columns.js";
+import type { SegmentLayout, SortedBlock } from "./layout.js";
+import { MapColumn } from "./map-column.js";
+import { LabelPairs, metadataPairs } from "./map-pairs.js";
+
+/**
+ * The row group being collected: a chunk of pages per column, a page per block; only the labels have a single page,
+ * made when the group ends. Used again for the next group.
+ */
+export class RowGroup {
+  blockCount = 0;
+  readonly #layout: SegmentLayout;
+  readonly #timestamps: TimestampColumn;
+  readonly #lines: BytesLeaf;
+  readonly #labels: readonly LabelLeaf[];
+  readonly #labelPairs: LabelPairs;
+  readonly #labelsMore: MapColumn;
+  readonly #metadata: readonly BytesLeaf[];
+  readonly #metadataMore: MapColumn;
+  readonly #runs: StreamRun[] = [];
+  readonly #times: { min: number; max: number }[] = [];
+  #rowCount = 0;
+
+  constructor(layout: SegmentLayout) {
+    const { baseNs, level } = layout;
+    this.#layout = layout;
+    this.#timestamps = new TimestampColumn(baseNs);
+    this.#lines = new BytesLeaf({ level, optional: false });
+    this.#labels = layout.labelColumns.map((column) => new LabelLeaf(column));
+    this.#labelPairs = new LabelPairs(layout.labelsMore, layout.streamCount);
+    this.#labelsMore = new MapColumn({
+      level,
+      nameOf: (name) => (layout.labelsMore[name] as LabelColumn).name,
+    });
+    this.#metadata = layout.metadataColumns.map(() => new BytesLeaf({ level, optional: true }));
+    this.#metadataMore = new MapColumn({
+      level,
+      nameOf: (name) => layout.metadataMore[name] as string,
+    });
+  }
+
+  /** Encodes the pages of a block; returns the numbers of the names that it has in `metadata_more`. */
+  add(block: SortedBlock): readonly number[] {
+    const { rowCount, runs, metadata } = block;
+    this.#timestamps.addBlock(block.timestamps, rowCount);
+    this.#lines.addBlock(block.lines, rowCount, block.lineHeadroom);
+    this.#layout.metadataColumns.forEach((name, i) => {
+      (this.#metadata[i] as BytesLeaf).addBlock(metadata.get(name), rowCount);
+    });
+    const more = metadataPairs(this.#layout.metadataMore, metadata, rowCount);
+    this.#metadataMore.addBlock(more);
+    if (this.#hasLabelsMore()) this.#labelsMore.addBlock(this.#labelPairs.rows(runs, rowCount));
+    let min = Number.POSITIVE_INFINITY;
+    let max = Number.NEGATIVE_INFINITY;
+    for (let r = 0; r < runs.count; r++) {
+      const rows = (runs.rowStart[r + 1] as number) - (runs.rowStart[r] as number);
+      this.#runs.push({ stream: runs.stream[r] as number, rows });
+      min = Math.min(min, runs.minTime[r] as number);
+      max = Math.max(max, runs.maxTime[r] as number);
+    }
+    this.#times.push({ min, max });
+    this.#rowCount += rowCount;
+    this.blockCount++;
+    return more.used;
+  }
+
+  /** Ends the group, whose first byte is at `offset` of the file. The parts are valid until `clear`. */
+  seal(offset: number): SealedGroup {
+    const chunks: ChunkSummary[] = [];
+    const paged: ChunkSummary[] = [];
+    const parts: Uint8Array[] = [];
+    let at = offset;
+    const put = (sealed: SealedChunk, indexed: boolean, bounds?: Bounds): ChunkSummary => {
+      const chunk = { ...sealed, offset: at, indexed, ...(bounds === undefined ? {} : { bounds }) };
+      parts.push(...sealed.parts);
+      at += sealed.storedBytes;
+      chunks.push(chunk);
+      return chunk;
+    };
+    const putPaged = (chunk: ColumnChunk) => paged.push(put(chunk.seal(), false));
+    paged.push(put(this.#timestamps.chunk.seal(), true, this.#timeBounds()));
+    putPaged(this.#lines.chunk);
+    for (const leaf of this.#labels) {
+      const { chunk, bounds } = leaf.seal(this.#runs, this.#rowCount);
+      put(chunk, true, bounds);
+    }
+    if (this.#hasLabelsMore()) {
+      this.#labelsMore.endGroup();
+      put(this.#labelsMore.key.seal(), false);
+      put(this.#labelsMore.value.seal(), false);
+    }
+    for (const leaf of this.#metadata) putPaged(leaf.chunk);
+    this.#metadataMore.endGroup();
+    putPaged(this.#metadataMore.key);
+    putPaged(this.#metadataMore.value);
+    return { group: { rowCount: this.#rowCount, chunks }, paged, parts };
+  }
+
+  clear(): void {
+    this.#timestamps.chunk.clear();
+    this.#lines.chunk.clear();
+    for (const leaf of this.#metadata) leaf.chunk.clear();
+    this.#metadataMore.clear();
+    this.#labelsMore.clear();
+    this.#runs.length = 0;
+    this.#times.length = 0;
+    this.#rowCount = 0;
+    this.blockCount = 0;
+  }
+
+  /** The schema, as far as the values seen so far allow it: a column with a value that is not UTF-8 is no String. */
+  schema(): SchemaNode[] {
+    const struct = (name: string, children: SchemaNode[]): SchemaNode[] =>
+      children.length === 0 ? [] : [{ kind: "struct", name, children }];
+    const labels = this.#labels.map(
+      ({ name }): SchemaNode => ({ kind: "text", name, optional: true, utf8: true }),
+    );
+    const metadata = this.#layout.metadataColumns.map(
+      (name, i): SchemaNode => ({
+        kind: "text",
+        name,
+        optional: true,
+        utf8: (this.#metadata[i] as BytesLeaf).utf8,
+      }),
+    );
+    const labelsMore: SchemaNode[] = this.#hasLabelsMore()
+      ? [{ kind: "map", name: "labels_more", utf8: true }]
+      : [];
+    return [
+      { kind: "timestamp", name: "timestamp" },
+      { kind: "text", name: "line", optional: false, utf8: this.#lines.utf8 },
+      ...struct("labels", labels),
+      ...labelsMore,
+      ...struct("metadata", metadata),
+      { kind: "map", name: "metadata_more", utf8: this.#metadataMore.utf8 },
+    ];
+  }
+
+  #hasLabelsMore(): boolean {
+    return this.#layout.labelsMore.length > 0;
+  }
+
+  #timeBounds(): Bounds {
+    const pages = this.#times.map(({ min, max }) => ({
+      min: this.#timeBytes(min),
+      max: this.#timeBytes(max),
+    }));
+    return {
+      min: this.#timeBytes(Math.min(...this.#times.map((time) => time.min))),
+      max: this.#timeBytes(Math.max(...this.#times.map((time) => time.max))),
+      pages,
+    };
+  }
+
+  #timeBytes(time: number): Uint8Array {
+    const bytes = Buffer.alloc(8);
+    bytes.writeBigInt64LE(this.#layout.baseNs + BigInt(time));
+    return bytes;
+  }
+}
+
+export interface SealedGroup {
+  readonly group: RowGroupSummary;
+  /** The chunks that have a page per block, in the order in which the own index counts them. */
+  readonly paged: readonly ChunkSummary[];
+  readonly parts: readonly Uint8Array[];
+}

@@ -1,0 +1,167 @@
+import { crc32 } from "node:zlib";
+import { ByteWriter } from "../../parquet/byte-writer.js";
+import {
+  encodeFooter,
+  encodePageIndexes,
+  type FileSummary,
+  type RowGroupSummary,
+} from "../../parquet/footer.js";
+import { magic } from "../../parquet/format.js";
+import { sealLevel, zstd } from "../../zstd/zstd.js";
+import { trailerBytes, trailerMagic } from "../trailer.js";
+import { SegmentOutput } from "./atomic-file.js";
+import { SegmentIndexWriter } from "./index-writer.js";
+import { type SegmentLayout, type SortedBlock, segmentLayout } from "./layout.js";
+import { RowGroup } from "./row-group.js";
+
+/** Blocks of a row group: 16 MiB of raw lines, what other readers skip and share out by. */
+export const groupBlocks = 64;
+
+export interface SegmentWriterOptions {
+  readonly path: string;
+  readonly id: string;
+  readonly tenant: string;
+  /** Start of the UTC day: ns since the epoch. */
+  readonly baseNs: bigint;
+  /** Canonical label texts, ascending by code unit, none twice. */
+  readonly streamTexts: readonly string[];
+  /** Every metadata name that blocks may bring; the first ones get a column of their own. */
+  readonly metadataNames: readonly string[];
+  /** Level of zstd; 1 where absent. */
+  readonly level?: number;
+}
+
+export interface WrittenSegment {
+  readonly rows: number;
+  /** Bytes of the lines. */
+  readonly bytes: number;
+  /** ns since the epoch, inclusive */
+  readonly minNs: bigint;
+  readonly maxNs: bigint;
+  readonly sizeBytes: number;
+}
+
+/**
+ * Writes a segment: blocks in, one Parquet file out, in the layout of docs/formats/segment.md. Holds one row group in
+ * memory. The file appears under its path when `finish` returns, complete and synced; before that, or after `abort`,
+ * there is nothing there. Blocks the thread; meant for workers.
+ */
+export class SegmentWriter {
+  readonly #options: SegmentWriterOptions;
+  readonly #layout: SegmentLayout;
+  readonly #output: SegmentOutput;
+  readonly #group: RowGroup;
+  readonly #index: SegmentIndexWriter;
+  readonly #rowGroups: RowGroupSummary[] = [];
+  #rows = 0;
+  #bytes = 0;
+  #minTime = Number.POSITIVE_INFINITY;
+  #maxTime = Number.NEGATIVE_INFINITY;
+
+  constructor(options: SegmentWriterOptions) {
+    this.#options = options;
+    this.#layout = segmentLayout({ ...options, level: options.level ?? sealLevel });
+    this.#group = new RowGroup(this.#layout);
+    this.#index = new SegmentIndexWriter(this.#layout);
+    this.#output = new SegmentOutput(options.path);
+    this.#output.write(Buffer.from(magic, "latin1"));
+  }
+
+  /** Adds a block; blocks come in the order of their streams, and within a stream of their times. */
+  append(block: SortedBlock): void {
+    this.#index.addBlock(block.runs, this.#group.add(block));
+    this.#rows += block.rowCount;
+    for (let r = 0; r < block.runs.count; r++) {
+      this.#bytes += block.runs.lineBytes[r] as number;
+      this.#minTime = Math.min(this.#minTime, block.runs.minTime[r] as number);
+      this.#maxTime = Math.max(this.#maxTime, block.runs.maxTime[r] as number);
+    }
+    if (this.#group.blockCount === groupBlocks) this.#endGroup();
+  }
+
+  /** Writes indexes and footer, and puts the file in its place. A segment without rows is refused. */
+  finish(): WrittenSegment {
+    if (this.#rows === 0) throw new Error(`segment ${this.#options.id} has no rows`);
+    if (this.#group.blockCount > 0) this.#endGroup();
+    const pageIndexes = encodePageIndexes(this.#rowGroups, this.#output.sizeBytes);
+    this.#output.write(pageIndexes.bytes);
+    const indexOffset = this.#output.sizeBytes;
+    const footer = (place: string) => encodeFooter(this.#fileSummary(place), pageIndexes.places);
+    // The index states the length of the footer and the footer names the index, in figures of fixed width.
+    const footerBytes = footer(indexPlace(0, 0, 0)).byteLength;
+    const index = this.#encodeIndex(indexOffset, footerBytes);
+    const indexCrc = crc32(index);
+    const tail = new ByteWriter(index.byteLength + footerBytes + trailerBytes + 8);
+    tail.append(index);
+    tail.u64(BigInt(indexOffset));
+    tail.u32(index.byteLength);
+    tail.u32(indexCrc);
+    tail.text(trailerMagic);
+    tail.append(footer(indexPlace(indexOffset, index.byteLength, indexCrc)));
+    tail.u32(footerBytes);
+    tail.text(magic);
+    this.#output.write(tail.view());
+    this.#output.finish();
+    return this.#summary();
+  }
+
+  /** Gives up: nothing stays on disk. */
+  abort(): void {
+    this.#output.abort();
+  }
+
+  #endGroup(): void {
+    const { group, paged, parts } = this.#group.seal(this.#output.sizeBytes);
+    for (const part of parts) this.#output.write(part);
+    this.#rowGroups.push(group);
+    this.#index.addGroup(paged);
+    this.#group.clear();
+  }
+
+  #encodeIndex(indexOffset: number, footerBytes: number): Uint8Array {
+    const { id, tenant } = this.#options;
+    const raw = this.#index.finish({
+      id,
+      tenant,
+      rowCount: this.#rows,
+      minTime: this.#minTime,
+      maxTime: this.#maxTime,
+      lineBytes: this.#bytes,
+      footerBytes,
+      indexOffset,
+    });
+    return zstd.compress(raw, this.#layout.level);
+  }
+
+  #fileSummary(indexPlaceText: string): FileSummary {
+    return {
+      schema: this.#group.schema(),
+      rowCount: this.#rows,
+      rowGroups: this.#rowGroups,
+      keyValues: [
+        ["skald.version", "1"],
+        ["skald.index", indexPlaceText],
+      ],
+      createdBy,
+    };
+  }
+
+  #summary(): WrittenSegment {
+    const { baseNs } = this.#options;
+    return {
+      rows: this.#rows,
+      bytes: this.#bytes,
+      minNs: baseNs + BigInt(this.#minTime),
+      maxNs: baseNs + BigInt(this.#maxTime),
+      sizeBytes: this.#output.sizeBytes,
+    };
+  }
+}
+
+/** Readers parse this form, `<name> version <x.y.z> (build <text>)`, to work around bugs of known writers. */
+const createdBy = "skald version 1.0.0 (build segment-1)";
+
+function indexPlace(offset: number, length: number, crc: number): string {
+  const pad = (value: number, digits: number) => String(value).padStart(digits, "0");
+  return `${pad(offset, 16)},${pad(length, 10)},${pad(crc, 10)}`;
+}

@@ -1,0 +1,172 @@
+import {
+  type Block,
+  type BytesColumn,
+  dayNs,
+  detectedLevelName,
+  formatLabels,
+  labelsFromObject,
+  type MetadataColumn,
+  paddingBytes,
+} from "@skald/model";
+import type { SealHead } from "../seal/seal.js";
+import type { Segment } from "../segment/segment.js";
+
+/** One row as tests write it. */
+export interface Row {
+  readonly labels: Readonly<Record<string, string>>;
+  /** ns since the base */
+  readonly time: number;
+  readonly line: string | Uint8Array;
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** One row as tests compare it: the line in latin1, so that any bytes are seen. */
+export interface PlainRow {
+  readonly text: string;
+  readonly time: number;
+  readonly line: string;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+export const fixtureBaseNs = 20_777n * dayNs;
+
+/** A head with one block per list of rows; a run per stretch of rows of one stream. */
+export function headOf(blocks: readonly (readonly Row[])[], baseNs = fixtureBaseNs): SealHead {
+  const streamTexts: string[] = [];
+  const streamOf = (row: Row) => {
+    const text = formatLabels(labelsFromObject(row.labels));
+    const known = streamTexts.indexOf(text);
+    return known >= 0 ? known : streamTexts.push(text) - 1;
+  };
+  return { blocks: blocks.map((rows) => blockOf(rows, streamOf, baseNs)), streamTexts };
+}
+
+/** What a segment of the rows must hold: sorted, without duplicates. */
+export function sealedRows(rows: readonly Row[]): PlainRow[] {
+  const plain = rows.map(plainRow);
+  const seen = new Set<string>();
+  return plain
+    .map((row, arrival) => ({ row, arrival }))
+    .sort(
+      (a, b) =>
+        (a.row.text < b.row.text ? -1 : a.row.text > b.row.text ? 1 : 0) ||
+        a.row.time - b.row.time ||
+        a.arrival - b.arrival,
+    )
+    .map(({ row }) => row)
+    .filter((row) => {
+      const key = JSON.stringify(row);
+      return seen.has(key) ? false : seen.add(key) !== undefined;
+    });
+}
+
+/** Every row of a segment, column by column through its blocks. */
+export function rowsOf(segment: Segment): PlainRow[] {
+  const rows: PlainRow[] = [];
+  for (let b = 0; b < segment.blockCount; b++) {
+    const block = segment.block(b);
+    for (let run = 0; run < block.runs.count; run++) {
+      const text = segment.text(block.runs.stream[run] as number);
+      const to = block.runs.rowStart[run + 1] as number;
+      for (let row = block.runs.rowStart[run] as number; row < to; row++) {
+        rows.push({
+          text,
+          time: block.timestamps()[row] as number,
+          line: valueAt(block.lines(), row).toString("latin1"),
+          metadata: metadataAt(block, row),
+        });
+      }
+    }
+  }
+  return rows;
+}
+
+function plainRow(row: Row): PlainRow {
+  const metadata: Record<string, string> = {};
+  for (const name of Object.keys(row.metadata ?? {}).sort()) {
+    const value = row.metadata?.[name] ?? "";
+    if (value !== "") metadata[name] = value;
+  }
+  return {
+    text: formatLabels(labelsFromObject(row.labels)),
+    time: row.time,
+    line: Buffer.from(row.line as string).toString("latin1"),
+    metadata,
+  };
+}
+
+function metadataAt(block: Block, row: number): Record<string, string> {
+  const metadata: Record<string, string> = {};
+  for (const name of [...block.metadataNames()].sort()) {
+    const column = block.metadata(name);
+    if (column === undefined) throw new Error(`no column for ${name}`);
+    const value =
+      column.kind === "bytes"
+        ? valueAt(column, row).toString("utf8")
+        : (column.dictionary[column.codes[row] as number] as string);
+    if (value !== "") metadata[name] = value;
+  }
+  return metadata;
+}
+
+function valueAt({ bytes, offsets }: BytesColumn, row: number): Buffer {
+  return Buffer.from(bytes.subarray(offsets[row], offsets[row + 1]));
+}
+
+function blockOf(rows: readonly Row[], streamOf: (row: Row) => number, baseNs: bigint): Block {
+  const lines = bytesColumn(rows.map((row) => Buffer.from(row.line as string)));
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row.metadata ?? {})))];
+  const metadata = new Map(names.map((name) => [name, metadataColumn(rows, name)]));
+  const timestamps = Float64Array.from(rows, (row) => row.time);
+  return {
+    baseNs,
+    rowCount: rows.length,
+    runs: runsOf(rows, streamOf, timestamps, lines),
+    timestamps: () => timestamps,
+    lines: () => lines,
+    metadataNames: () => names,
+    metadata: (name) => metadata.get(name),
+  };
+}
+
+function metadataColumn(rows: readonly Row[], name: string): MetadataColumn {
+  const values = rows.map((row) => row.metadata?.[name] ?? "");
+  if (name !== detectedLevelName) {
+    return { kind: "bytes", ...bytesColumn(values.map((value) => Buffer.from(value))) };
+  }
+  const dictionary = [...new Set(["", ...values])];
+  return {
+    kind: "dictionary",
+    dictionary,
+    codes: Uint8Array.from(values, (value) => dictionary.indexOf(value)),
+  };
+}
+
+function bytesColumn(values: readonly Uint8Array[]): BytesColumn {
+  const offsets = new Uint32Array(values.length + 1);
+  values.forEach((value, i) => {
+    offsets[i + 1] = (offsets[i] as number) + value.byteLength;
+  });
+  return { bytes: Buffer.concat([...values, Buffer.alloc(paddingBytes)]), offsets };
+}
+
+function runsOf(
+  rows: readonly Row[],
+  streamOf: (row: Row) => number,
+  timestamps: Float64Array,
+  lines: BytesColumn,
+): Block["runs"] {
+  const streams = rows.map(streamOf);
+  const starts = streams.flatMap((stream, row) => (stream === streams[row - 1] ? [] : [row]));
+  const ends = [...starts.slice(1), rows.length];
+  const byRun = (of: (from: number, to: number) => number) =>
+    Float64Array.from(starts, (from, run) => of(from, ends[run] as number));
+  return {
+    count: starts.length,
+    stream: Uint32Array.from(starts, (row) => streams[row] as number),
+    rowStart: Uint32Array.from([...starts, rows.length]),
+    minTime: byRun((from, to) => Math.min(...timestamps.subarray(from, to))),
+    maxTime: byRun((from, to) => Math.max(...timestamps.subarray(from, to))),
+    lineBytes: byRun((from, to) => (lines.offsets[to] as number) - (lines.offsets[from] as number)),
+  };
+}

@@ -1,0 +1,418 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "@jest/globals";
+import type { BatchSource } from "@skald/model";
+import { makeBatch } from "@skald/testkit";
+import { nodeWalDisk, type WalDisk, type WalDiskFile } from "./disk.js";
+import type { PushBodyRecord, WalRecord } from "./record.js";
+import { replayWal, type WalDamage } from "./replay.js";
+import { Wal, type WalOptions } from "./wal.js";
+
+async function openWal(dir: string, options: Partial<WalOptions> = {}) {
+  const errors: unknown[] = [];
+  const wal = await Wal.open({
+    dir,
+    fsync: "interval",
+    fsyncIntervalMs: 100,
+    maxFileBytes: 1 << 20,
+    maxQueuedBytes: 1 << 20,
+    diskFullThreshold: 0,
+    onError: (error) => errors.push(error),
+    ...options,
+  });
+  return { wal, errors };
+}
+
+function push(text: string): PushBodyRecord {
+  const source: BatchSource = {
+    format: "json",
+    encoding: "gzip",
+    body: Buffer.from(text),
+    dropped: Uint32Array.of(2, 5),
+  };
+  return {
+    kind: "push_body",
+    tenant: "täst",
+    heads: [
+      { day: 20_000, id: "h1" },
+      { day: -3, id: "h2" },
+    ],
+    ordinals: Uint32Array.of(0, 3),
+    streams: Uint32Array.of(17, 4),
+    levels: Uint8Array.of(1, 2, 255),
+    source,
+  };
+}
+
+async function replay(dir: string, disk?: WalDisk) {
+  const records: WalRecord[] = [];
+  const damages: WalDamage[] = [];
+  const result = await replayWal({
+    dir,
+    onRecord: (record) => void records.push(record),
+    onDamage: (damage) => void damages.push(damage),
+    ...(disk === undefined ? {} : { disk }),
+  });
+  return { records, damages, result };
+}
+
+function bodies(records: readonly WalRecord[]): string[] {
+  return records.flatMap((record) =>
+    record.kind === "push_body" ? [Buffer.from(record.source.body).toString()] : [],
+  );
+}
+
+const dirs: string[] = [];
+
+async function newDir(): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), "skald-wal-"));
+  dirs.push(dir);
+  return dir;
+}
+
+afterAll(async () => {
+  for (const dir of dirs) await rm(dir, { recursive: true });
+});
+
+describe("Wal", () => {
+  it("gives back each kind of record", async () => {
+    const dir = await newDir();
+    const { wal } = await openWal(dir);
+    const batch = makeBatch([
+      {
+        labels: { a: "1" },
+        rows: [
+          { ns: 1n, line: "refused" },
+          { ns: 2_000_000_003n, line: "zwölf", metadata: { k: "v", l: "wert" }, level: 3 },
+          { ns: 4n, line: "" },
+        ],
+      },
+      { labels: { a: "2" }, rows: [{ ns: 5n, line: "other", metadata: { l: "x" } }] },
+    ]);
+    const ranges = [
+      { stream: 9, rowFrom: 1, rowTo: 3 },
+      { stream: 2, rowFrom: 3, rowTo: 4 },
+    ];
+    const heads = [{ day: 0, id: "h" }];
+    const records: WalRecord[] = [
+      { kind: "streams", tenant: "t", numbers: [9, 2], texts: ['{a="1"}', '{a="2"}'] },
+      push("body"),
+      { kind: "push_columns", tenant: "t", heads, ranges, batch },
+    ];
+    await wal.append(records, () => undefined).written;
+    await wal.close();
+    const { records: got, damages } = await replay(dir);
+    expect(damages).toEqual([]);
+    expect(got.slice(0, 2)).toEqual([records[0], { ...push("body"), source: expect.anything() }]);
+    expect((got[1] as PushBodyRecord).source).toEqual({
+      ...push("body").source,
+      body: expect.anything(),
+    });
+    expect(bodies(got)).toEqual(["body"]);
+    const columns = got[2];
+    if (columns?.kind !== "push_columns") throw new Error("not columns");
+    expect(columns.ranges).toEqual([
+      { stream: 9, rowFrom: 0, rowTo: 2 },
+      { stream: 2, rowFrom: 2, rowTo: 3 },
+    ]);
+    const text = (start: number, length: number) =>
+      Buffer.from(columns.batch.bytes.subarray(start, start + length)).toString();
+    const { batch: rows } = columns;
+    expect([...rows.lineStart].map((at, row) => text(at, rows.lineLength[row] as number))).toEqual([
+      "zwölf",
+      "",
+      "other",
+    ]);
+    expect([...rows.seconds]).toEqual([2, 0, 0]);
+    expect([...rows.nanos]).toEqual([3, 4, 5]);
+    expect([...rows.levels]).toEqual([3, 0, 0]);
+    expect([...rows.metaStart]).toEqual([0, 2, 2, 3]);
+    expect([...rows.metaName].map((name) => rows.metaNames[name])).toEqual(["k", "l", "l"]);
+    expect(
+      [...rows.metaValueStart].map((at, pair) => text(at, rows.metaValueLength[pair] as number)),
+    ).toEqual(["v", "wert", "x"]);
+    expect(rows.lineBytes).toBe(11);
+  });
+
+  it("writes what comes in one turn at once, in order", async () => {
+    const dir = await newDir();
+    const { wal } = await openWal(dir, { fsync: "never" });
+    const order: string[] = [];
+    const appends = ["a", "b", "c"].map((text) => wal.append([push(text)], () => order.push(text)));
+    expect(appends.map((append) => append.position.file)).toEqual([1, 1, 1]);
+    expect(appends.map((append) => append.position.offset)).toEqual(
+      appends.map((append) => append.position.offset).sort((x, y) => x - y),
+    );
+    await Promise.all(appends.map((append) => append.written));
+    expect(order).toEqual(["a", "b", "c"]);
+    expect(wal.stats()).toMatchObject({ writes: 1, syncs: 0, queuedBytes: 0, files: 1 });
+    expect(bodies((await replay(dir)).records)).toEqual(["a", "b", "c"]);
+    await wal.close();
+  });
+
+  it("begins a new file when one is full, and cuts old ones", async () => {
+    const dir = await newDir();
+    const { wal } = await openWal(dir, { maxFileBytes: 200, fsync: "never" });
+    for (const text of ["a", "b", "c", "d", "e"]) {
+      expect(wal.nextFile()).toBeGreaterThan(0);
+      await wal.append([push(text.repeat(60))], () => undefined).written;
+    }
+    expect(wal.stats().files).toBe(3);
+    expect(wal.firstFile).toBe(1);
+    expect(wal.bytesSince(2)).toBeLessThan(wal.bytesSince(1));
+    expect(await wal.cut(3)).toBe(2);
+    expect(wal.firstFile).toBe(3);
+    expect(await wal.cut(99)).toBe(0);
+    await wal.close();
+    expect(bodies((await replay(dir)).records)).toEqual(["e".repeat(60)]);
+    const { wal: next } = await openWal(dir);
+    expect(next.nextFile()).toBe(4);
+    await next.close();
+  });
+
+  it("can be cut completely once it is rotated", async () => {
+    const dir = await newDir();
+    const { wal } = await openWal(dir);
+    await wal.append([push("a")], () => undefined).written;
+    wal.rotate();
+    wal.rotate();
+    expect(wal.nextFile()).toBe(2);
+    expect(await wal.cut(2)).toBe(1);
+    expect(await readdir(dir)).toEqual([]);
+    await wal.append([push("b")], () => undefined).written;
+    await wal.close();
+    expect(await readdir(dir)).toEqual(["00000002.wal"]);
+  });
+
+  it.each([
+    ["always", 2, 0],
+    ["interval", 0, 1],
+    ["never", 0, 0],
+  ] as const)("syncs as told: %s", async (fsync, syncs, planned) => {
+    let slept = 0;
+    let wake = (): void => undefined;
+    const timer = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    const sleep = () => {
+      slept++;
+      return timer;
+    };
+    const { disk, synced } = failingDisk();
+    const { wal } = await openWal(await newDir(), { fsync, sleep, disk });
+    await wal.append([push("a")], () => undefined).written;
+    await wal.append([push("b")], () => undefined).written;
+    expect([wal.stats().syncs, slept]).toEqual([syncs, planned]);
+    wake();
+    if (planned > 0) await synced;
+    await wal.close();
+    expect(wal.stats().syncs).toBe(syncs + planned + 1);
+  });
+
+  it("makes appends wait for room", async () => {
+    const { wal } = await openWal(await newDir(), { maxQueuedBytes: 100 });
+    const release = await wal.reserve(5000);
+    let got = false;
+    const second = wal.reserve(1).then((free) => {
+      got = true;
+      free();
+    });
+    await Promise.resolve();
+    expect(got).toBe(false);
+    release();
+    await second;
+    await wal.close();
+    expect(() => wal.append([push("x")], () => undefined)).toThrow("is closed");
+  });
+});
+
+/** A disk whose next writes can be told to fail or to be cut short. */
+function failingDisk() {
+  const plan: { take?: number; code?: string }[] = [];
+  let used = 0.5;
+  let onSync = (): void => undefined;
+  const synced = new Promise<void>((resolve) => {
+    onSync = resolve;
+  });
+  const wrap = (file: WalDiskFile): WalDiskFile => ({
+    ...file,
+    writev: async (parts) => {
+      const step = plan.shift();
+      if (step?.take !== undefined) {
+        return file.writev([Buffer.concat(parts).subarray(0, step.take)]);
+      }
+      if (step?.code !== undefined) throw Object.assign(new Error("no"), { code: step.code });
+      return file.writev(parts);
+    },
+    datasync: async () => {
+      await file.datasync();
+      onSync();
+    },
+  });
+  const disk: WalDisk = {
+    ...nodeWalDisk,
+    create: async (path) => wrap(await nodeWalDisk.create(path)),
+    usedFraction: async () => used,
+  };
+  const setUsed = (fraction: number) => {
+    used = fraction;
+  };
+  return { disk, plan, synced, setUsed };
+}
+
+describe("a failing disk", () => {
+  it("goes on after a short write", async () => {
+    const dir = await newDir();
+    const { disk, plan } = failingDisk();
+    const { wal } = await openWal(dir, { disk });
+    plan.push({ take: 7 }, { take: 30 });
+    await wal.append([push("whole")], () => undefined).written;
+    await wal.close();
+    expect(bodies((await replay(dir)).records)).toEqual(["whole"]);
+  });
+
+  it("loses all that waits, tells the owner first, and leaves nothing of it", async () => {
+    const dir = await newDir();
+    const { disk, plan } = failingDisk();
+    const { wal, errors } = await openWal(dir, { disk, diskFullThreshold: 0.9 });
+    await wal.append([push("kept")], () => undefined).written;
+    const events: string[] = [];
+    wal.onAbort(() => void events.push("abort"));
+    plan.push({ take: 50 }, { code: "ENOSPC" });
+    const lost = [push("x"), push("y")].map((record) =>
+      wal
+        .append([record], () => events.push("written"))
+        .written.catch((error: Error) => void events.push(error.message)),
+    );
+    await Promise.all(lost);
+    const text = "the disk of the write-ahead log is full; free space to go on";
+    expect(events).toEqual(["abort", text, text]);
+    expect(errors).toHaveLength(1);
+    expect(wal.refusal).toMatchObject({ code: "unavailable", status: 503 });
+    await wal.checkDisk();
+    expect(wal.refusal).toBeUndefined();
+    expect(wal.nextFile()).toBe(2);
+    await wal.append([push("later")], () => undefined).written;
+    await wal.close();
+    expect(bodies((await replay(dir)).records)).toEqual(["kept", "later"]);
+  });
+
+  it("refuses when the disk is fuller than the threshold", async () => {
+    const { disk, setUsed } = failingDisk();
+    const { wal } = await openWal(await newDir(), { disk, diskFullThreshold: 0.9 });
+    setUsed(0.93);
+    await wal.checkDisk();
+    expect(wal.refusal?.message).toContain("93% full, pushes are refused from 90%");
+    setUsed(0.5);
+    await wal.checkDisk();
+    expect(wal.refusal).toBeUndefined();
+    await wal.close();
+  });
+});
+
+describe("replayWal", () => {
+  async function threeRecords() {
+    const dir = await newDir();
+    const { wal } = await openWal(dir);
+    const offsets: number[] = [];
+    for (const text of ["one", "two", "three"]) {
+      const { position, written } = wal.append([push(text)], () => undefined);
+      offsets.push(position.offset);
+      await written;
+    }
+    await wal.close();
+    const path = join(dir, "00000001.wal");
+    return { dir, path, offsets, bytes: await readFile(path) };
+  }
+
+  it("keeps the whole records of a file cut at any byte", async () => {
+    const { dir, path, offsets, bytes } = await threeRecords();
+    const ends = [...offsets.slice(1), bytes.length];
+    for (let length = 0; length <= bytes.length; length++) {
+      await writeFile(path, bytes.subarray(0, length));
+      const { records, damages } = await replay(dir);
+      const whole = ends.filter((end) => end <= length).length;
+      expect(bodies(records)).toEqual(["one", "two", "three"].slice(0, whole));
+      const clean = length === 0 || length === 16 || ends.includes(length);
+      expect(damages.map((damage) => damage.kind)).toEqual(clean ? [] : ["torn"]);
+      expect((await replay(dir)).damages).toEqual([]);
+    }
+  });
+
+  it("stops at a flipped byte and sets the rest aside", async () => {
+    const { dir, path, offsets, bytes } = await threeRecords();
+    const [, second = 0, third = 0] = offsets;
+    for (const at of [second, second + 5, second + 9, second + 13, second + 40, third - 1]) {
+      const broken = Buffer.from(bytes);
+      broken[at]! ^= 1;
+      await writeFile(path, broken);
+      const { records, damages } = await replay(dir);
+      expect(bodies(records)).toEqual(["one"]);
+      expect(damages).toEqual([
+        { kind: "corrupt", path, offset: second, lostBytes: bytes.length - second },
+      ]);
+      expect(await readFile(`${path}.corrupt`)).toEqual(broken.subarray(second));
+      expect((await replay(dir)).damages).toEqual([]);
+    }
+  });
+
+  it("goes on with the next file after a corrupt one", async () => {
+    const { dir, path, bytes } = await threeRecords();
+    const { wal } = await openWal(dir);
+    await wal.append([push("next")], () => undefined).written;
+    await wal.close();
+    const broken = Buffer.from(bytes);
+    broken[2] = 0;
+    await writeFile(path, broken);
+    const { records, damages, result } = await replay(dir);
+    expect(bodies(records)).toEqual(["next"]);
+    expect(damages).toMatchObject([{ kind: "corrupt", offset: 0, lostBytes: bytes.length }]);
+    expect(result).toMatchObject({ files: 2, records: 1 });
+    expect((await readdir(dir)).sort()).toEqual([
+      "00000001.wal",
+      "00000001.wal.corrupt",
+      "00000002.wal",
+    ]);
+  });
+
+  it("takes zeros behind the last record as torn", async () => {
+    const { dir, path, bytes } = await threeRecords();
+    await writeFile(path, Buffer.concat([bytes, Buffer.alloc(4096)]));
+    const { records, damages } = await replay(dir);
+    expect(bodies(records)).toEqual(["one", "two", "three"]);
+    expect(damages).toMatchObject([{ kind: "torn", offset: bytes.length, lostBytes: 4096 }]);
+    expect(await readFile(path)).toEqual(bytes);
+  });
+});
+
+it("has the layout of docs/formats/wal.md", async () => {
+  const dir = await newDir();
+  const { wal } = await openWal(dir);
+  const streams: WalRecord = { kind: "streams", tenant: "t", numbers: [7], texts: ['{a="b"}'] };
+  const record: WalRecord = {
+    kind: "push_body",
+    tenant: "t",
+    heads: [{ day: 20_778, id: "h" }],
+    ordinals: Uint32Array.of(0),
+    streams: Uint32Array.of(7),
+    levels: Uint8Array.of(4),
+    source: {
+      format: "json",
+      encoding: "identity",
+      body: Buffer.from('{"streams":[]}'),
+      dropped: Uint32Array.of(1),
+    },
+  };
+  await wal.append([streams, record], () => undefined).written;
+  await wal.close();
+  const got = (await readFile(join(dir, "00000001.wal"))).toString("hex");
+  const marker = got.slice(24, 32);
+  expect(got.replaceAll(marker, "[marker]")).toBe(
+    `${Buffer.from("SKALDWAL").toString("hex")}01000000[marker]` +
+      "[marker]c9aa383f1800000001000000010000007401000000070000000700" +
+      "00007b613d2262227d" +
+      "[marker]97193fd943000000020000000100000074010000002a51000001000000680100010000000000000001" +
+      "00000007000000010000000100000001000000040e0000007b2273747265616d73223a5b5d7d",
+  );
+});
