@@ -7,27 +7,27 @@ import {
   type PushBody,
   resolveMetadataNames,
 } from "@skald/transport";
-import { incrementDuplicateTimestamps, truncateLines } from "./alter-rows.js";
 import { parsePushHeaders } from "./content-type.js";
-import { discoverLevels } from "./discover-levels.js";
-import type { DistributorOptions, IncomingPush } from "./distributor-options.js";
-import { withoutDropped } from "./dropped-rows.js";
+import { discoverLevels } from "./levels/discover-levels.js";
 import type { PushLimits } from "./limits.js";
+import type { DistributorOptions, IncomingPush } from "./options.js";
 import {
   failedResponse,
   type PushResponse,
   pushResponse,
   rateLimitedResponse,
 } from "./push-response.js";
-import type { DiscardReason } from "./reasons.js";
-import type { Refusals } from "./refusals.js";
-import { resolveStreams } from "./resolve-streams.js";
-import { rowRulesOf } from "./row-rules.js";
-import type { PushStream } from "./stream-rules.js";
-import type { TenantState } from "./tenant-state.js";
-import { TenantStates } from "./tenant-states.js";
+import type { TenantState } from "./tenant/tenant-state.js";
+import { TenantStates } from "./tenant/tenant-states.js";
 import { runInTurns } from "./turns.js";
-import { type Validated, validate } from "./validate.js";
+import { incrementDuplicateTimestamps, truncateLines } from "./validate/alter-rows.js";
+import { withoutDropped } from "./validate/dropped-rows.js";
+import type { DiscardReason } from "./validate/reasons.js";
+import type { Refusals } from "./validate/refusals.js";
+import { resolveStreams } from "./validate/resolve-streams.js";
+import { rowRulesOf } from "./validate/row-rules.js";
+import type { PushStream } from "./validate/stream-rules.js";
+import { type Validated, validate } from "./validate/validate.js";
 
 /** Bodies above these sizes are decoded in a worker: about 5 ms of this thread. */
 const inlineBytes = { identity: 2 * 1024 * 1024, gzip: 256 * 1024, deflate: 256 * 1024 } as const;

@@ -1,8 +1,8 @@
 export { type PushStyle, parsePushHeaders } from "./content-type.js";
 export { Distributor } from "./distributor.js";
-export type { DistributorOptions, IncomingPush } from "./distributor-options.js";
 export { createPushHandler, type PushHandler, type PushHandlerOptions } from "./http.js";
 export { InflightBytes } from "./inflight.js";
 export { defaultPushLimits, type PushLimits } from "./limits.js";
 export { createDistributorMetrics, type DistributorMetrics } from "./metrics.js";
+export type { DistributorOptions, IncomingPush } from "./options.js";
 export type { PushResponse } from "./push-response.js";

@@ -1,6 +1,6 @@
 import { type PushRefusal, SkaldError } from "@skald/model";
 import type { PushLimits } from "./limits.js";
-import type { Validated } from "./validate.js";
+import type { Validated } from "./validate/validate.js";
 
 /** The answer to a push; without a text it has no body. */
 export interface PushResponse {

@@ -2,9 +2,9 @@ import type { Batch, Clock, Ingester, PushRefusal, PushRequest } from "@skald/mo
 import { levelInMetadata, levelNames } from "@skald/model";
 import { Metrics } from "@skald/runtime/metrics";
 import { Distributor } from "../distributor.js";
-import type { DistributorOptions, IncomingPush } from "../distributor-options.js";
 import { defaultPushLimits, type PushLimits } from "../limits.js";
 import { createDistributorMetrics } from "../metrics.js";
+import type { DistributorOptions, IncomingPush } from "../options.js";
 import type { PushResponse } from "../push-response.js";
 
 /** 2026-11-20T10:00:00Z */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { makePushBody } from "@skald/testkit";
 import fc from "fast-check";
-import type { PushLimits } from "./limits.js";
-import { jsonPush, makeHarness, testNowNs } from "./testing/harness.js";
+import type { PushLimits } from "../limits.js";
+import { jsonPush, makeHarness, testNowNs } from "../testing/harness.js";
 
 type Pairs = Record<string, string>;
 

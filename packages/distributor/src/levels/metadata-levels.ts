@@ -1,10 +1,10 @@
 import type { RawPush } from "@skald/kernels";
 import { detectedLevelName, levelInMetadata, levelNames } from "@skald/model";
 import type { MetadataNames } from "@skald/transport";
-import type { ForeignLevels } from "./foreign-levels.js";
+import type { PushLimits } from "../limits.js";
+import type { PushStream } from "../validate/stream-rules.js";
 import { levelCodeOf, severityCodeOf } from "./level-code.js";
-import type { PushLimits } from "./limits.js";
-import type { PushStream } from "./stream-rules.js";
+import type { ForeignLevels } from "./unmapped-levels.js";
 
 /** Ranks of metadata names, best first; a name that says nothing about the level has `noRank`. */
 const detectedRank = 0;

@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { TokenBucket } from "./rate-limit.js";
+import { TokenBucket } from "./token-bucket.js";
 
 it("starts full, takes all or nothing, refills with time up to the burst", () => {
   const bucket = new TokenBucket(100, 250, 0);

@@ -1,4 +1,4 @@
-import type { PushLimits } from "./limits.js";
+import type { PushLimits } from "../limits.js";
 import { TenantState } from "./tenant-state.js";
 
 /** Tenants that are remembered; the one that pushed longest ago goes first. */

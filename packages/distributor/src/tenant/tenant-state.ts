@@ -1,6 +1,6 @@
-import type { PushLimits } from "./limits.js";
-import { TokenBucket } from "./rate-limit.js";
-import { StreamRules } from "./stream-rules.js";
+import type { PushLimits } from "../limits.js";
+import { StreamRules } from "../validate/stream-rules.js";
+import { TokenBucket } from "./token-bucket.js";
 
 const bytesPerMb = 1024 * 1024;
 /** Shards of backfills whose rules are kept per tenant. */

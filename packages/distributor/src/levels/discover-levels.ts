@@ -1,10 +1,10 @@
 import { detectLevels, type RawPush } from "@skald/kernels";
 import { levelInMetadata } from "@skald/model";
 import type { MetadataNames } from "@skald/transport";
-import { ForeignLevels } from "./foreign-levels.js";
-import type { PushLimits } from "./limits.js";
+import type { PushLimits } from "../limits.js";
+import type { PushStream } from "../validate/stream-rules.js";
 import { MetadataLevels } from "./metadata-levels.js";
-import type { PushStream } from "./stream-rules.js";
+import { ForeignLevels } from "./unmapped-levels.js";
 
 export interface DiscoverInput {
   readonly push: RawPush;
