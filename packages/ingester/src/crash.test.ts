@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { makeBatch } from "@skald/testkit";
-import { copyFiles, newDir, readRows, type Setup, setUp } from "./ingester.fixture.js";
+import { copyFiles, newDir, readRows, type Setup, setUp } from "./testing/ingester.js";
 
 const base = 20_400n * 86_400_000_000_000n;
 const pushes = 12;

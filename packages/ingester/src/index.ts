@@ -1,4 +1,4 @@
-export type { FlushReason, Seal, SealJob } from "./flush.js";
+export type { FlushReason, Seal, SealJob } from "./flush/sealer.js";
+export type { SegmentStore } from "./flush/uploader.js";
 export * from "./ingester.js";
 export * from "./options.js";
-export type { SegmentStore } from "./upload.js";

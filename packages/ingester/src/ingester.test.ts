@@ -12,7 +12,7 @@ import {
   sealHere,
   setUp,
   until,
-} from "./ingester.fixture.js";
+} from "./testing/ingester.js";
 
 const second = 1_000_000_000n;
 const day = 20_400n * 86_400n * second;

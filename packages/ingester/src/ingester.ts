@@ -12,18 +12,18 @@ import {
 } from "@skald/model";
 import { type Logger, type Metrics, repeat, type Sleep } from "@skald/runtime";
 import { Wal, type WalDisk } from "@skald/storage";
-import { type Seal, Sealer } from "./flush.js";
-import { Heads } from "./heads.js";
-import { LocalSegments } from "./local-segments.js";
+import { LocalSegments } from "./flush/local-segments.js";
+import { PushQueue } from "./flush/push-queue.js";
+import { type Seal, Sealer } from "./flush/sealer.js";
+import { type SegmentStore, Uploader } from "./flush/uploader.js";
+import { noLog, type PushLog } from "./log/push-log.js";
+import { recordsOf } from "./log/push-record.js";
+import { recoverHeads } from "./log/recovery.js";
 import { createIngesterMetrics, type IngesterMetrics, observeSealed } from "./metrics.js";
 import type { IngesterLimits, IngesterOptions } from "./options.js";
-import { noLog, type PushLog } from "./push-log.js";
-import { PushQueue } from "./push-queue.js";
-import { recordsOf } from "./push-record.js";
-import { recoverHeads } from "./recovery.js";
-import { selectSources } from "./selection.js";
-import type { TenantAppend } from "./tenant.js";
-import { type SegmentStore, Uploader } from "./upload.js";
+import { Heads } from "./tenant/heads.js";
+import { selectSources } from "./tenant/selection.js";
+import type { TenantAppend } from "./tenant/tenant.js";
 
 export interface IngesterDependencies {
   readonly options: IngesterOptions;

@@ -1,6 +1,6 @@
 import type { Metrics } from "@skald/runtime";
-import type { FlushReason } from "./flush.js";
-import type { Head } from "./head.js";
+import type { FlushReason } from "./flush/sealer.js";
+import type { Head } from "./head/head.js";
 
 const MiB = 1024 * 1024;
 

@@ -1,10 +1,10 @@
 import type { Batch, BatchStream, Matcher, PushRefusal } from "@skald/model";
 import type { BatchRange } from "@skald/storage";
-import { type Admission, admitRows } from "./admission.js";
-import type { Head, HeadMark } from "./head.js";
-import type { IngesterLimits } from "./options.js";
-import { rowBytes, streamLimited, streamRateLimited, tooFarBehind } from "./refusal.js";
-import { StreamTable } from "./stream.js";
+import { type Admission, admitRows } from "../admit/admission.js";
+import { rowBytes, streamLimited, streamRateLimited, tooFarBehind } from "../admit/refusal.js";
+import type { Head, HeadMark } from "../head/head.js";
+import type { IngesterLimits } from "../options.js";
+import { StreamTable } from "../streams/stream-table.js";
 
 export interface TenantContext {
   /** Makes the head of a day. */

@@ -7,10 +7,10 @@ import type { Sleep } from "@skald/runtime";
 import { silentLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
 import { openHeadBlock, openSegmentFile, sealSegment, type WalDisk } from "@skald/storage";
-import type { Seal, SealJob } from "./flush.js";
-import { Ingester } from "./ingester.js";
-import { defaultIngesterOptions, type IngesterLimits, type IngesterOptions } from "./options.js";
-import type { SegmentStore } from "./upload.js";
+import type { Seal, SealJob } from "../flush/sealer.js";
+import type { SegmentStore } from "../flush/uploader.js";
+import { Ingester } from "../ingester.js";
+import { defaultIngesterOptions, type IngesterLimits, type IngesterOptions } from "../options.js";
 
 /** Settings that a test changes; the nested ones one by one. */
 export interface Changes extends Partial<Omit<IngesterOptions, "wal" | "upload">> {

@@ -1,7 +1,7 @@
 import { type Clock, type SegmentRef, unavailable } from "@skald/model";
 import type { Logger } from "@skald/runtime";
+import type { UploadSettings } from "../options.js";
 import type { LocalSegment, LocalSegments } from "./local-segments.js";
-import type { UploadSettings } from "./options.js";
 
 /** Where segments end up: an object store, seen as the ingester needs it. */
 export interface SegmentStore {

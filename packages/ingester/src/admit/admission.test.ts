@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import type { PushOutcome } from "@skald/model";
 import { makeBatch, type TestRow } from "@skald/testkit";
-import { readRows, type SetupOptions, setUp } from "./ingester.fixture.js";
+import { readRows, type SetupOptions, setUp } from "../testing/ingester.js";
 
 const second = 1_000_000_000n;
 const hour = 3600n * second;

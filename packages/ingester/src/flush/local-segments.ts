@@ -3,7 +3,7 @@ import { basename, dirname, join, relative, sep } from "node:path";
 import { type SegmentRef, SkaldError } from "@skald/model";
 import type { Logger } from "@skald/runtime";
 import { nodeWalDisk, openSegmentFile, type SealedSegment } from "@skald/storage";
-import type { Head } from "./head.js";
+import type { Head } from "../head/head.js";
 
 /** A sealed file on this machine. */
 export interface LocalSegment {

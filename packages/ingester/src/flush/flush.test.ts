@@ -4,7 +4,6 @@ import { describe, expect, it } from "@jest/globals";
 import type { Sleep } from "@skald/runtime";
 import { openHeadBlock } from "@skald/storage";
 import { makeBatch } from "@skald/testkit";
-import type { Seal } from "./flush.js";
 import {
   copyFiles,
   everything,
@@ -16,7 +15,8 @@ import {
   sealHere,
   setUp,
   until,
-} from "./ingester.fixture.js";
+} from "../testing/ingester.js";
+import type { Seal } from "./sealer.js";
 
 const base = 20_400n * 86_400_000_000_000n;
 const minuteMs = 60_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatLabels, labelsFromObject, type Matcher, type MatchOp } from "@skald/model";
-import { StreamTable } from "./stream.js";
+import { StreamTable } from "./stream-table.js";
 
 function tableOf(...sets: Record<string, string>[]): StreamTable {
   const table = new StreamTable();

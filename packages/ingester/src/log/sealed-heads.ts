@@ -1,5 +1,5 @@
 import type { WalPosition } from "@skald/storage";
-import type { LocalSegments } from "./local-segments.js";
+import type { LocalSegments } from "../flush/local-segments.js";
 
 /**
  * Knows from the ids of local segments which rows of the log are sealed. The segment of a head has its id; one that

@@ -1,6 +1,6 @@
 import type { Batch, BatchSource } from "@skald/model";
 import type { WalHead, WalRecord } from "@skald/storage";
-import type { TenantAppend } from "./tenant.js";
+import type { TenantAppend } from "../tenant/tenant.js";
 
 /**
  * The log records of a push: the names of streams that the file does not know yet, then the body as received with what

@@ -1,6 +1,6 @@
 import type { HeadRef, SelectRequest, SourceRef } from "@skald/model";
-import type { Head } from "./head.js";
-import type { LocalSegments } from "./local-segments.js";
+import type { LocalSegments } from "../flush/local-segments.js";
+import type { Head } from "../head/head.js";
 import type { Tenant } from "./tenant.js";
 
 /**

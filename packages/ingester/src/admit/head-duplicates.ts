@@ -1,7 +1,7 @@
 import type { Batch } from "@skald/model";
 import type { HeadBlock } from "@skald/storage";
-import type { Head } from "./head.js";
-import { equalsHeadRow, HashIndex, hashBatchRow, hashHeadRow } from "./row-hash.js";
+import type { Head } from "../head/head.js";
+import { equalsHeadRow, HashIndex, hashBatchRow, hashHeadRow } from "../head/row-hash.js";
 
 /** What one stream of one push may look through before its rows are hashed instead. */
 const maxSteps = 20_000;

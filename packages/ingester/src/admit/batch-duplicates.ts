@@ -1,5 +1,5 @@
 import type { Batch, BatchStream } from "@skald/model";
-import { equalBatchRows, HashIndex, hashBatchRow } from "./row-hash.js";
+import { equalBatchRows, HashIndex, hashBatchRow } from "../head/row-hash.js";
 
 /** Rows of equal times that are compared one by one; beyond that all rows are hashed. */
 const maxCompared = 32;

@@ -1,7 +1,7 @@
 import { SkaldError } from "@skald/model";
 import { type Sleep, sleep } from "@skald/runtime";
-import type { Sealer } from "./flush.js";
-import type { PushLog } from "./push-log.js";
+import type { PushLog } from "../log/push-log.js";
+import type { Sealer } from "./sealer.js";
 
 export interface PushQueueOptions {
   readonly sealer: Sealer;

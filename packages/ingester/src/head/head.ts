@@ -1,8 +1,8 @@
 import { type Batch, dayNs, type HeadBlockRef } from "@skald/model";
 import { HeadBlock, headBlockBytes } from "@skald/storage";
-import { capacityFor, maxBlockLineBytes, minBlockLineBytes } from "./head-capacity.js";
-import type { StreamHashes } from "./head-duplicates.js";
-import type { HeadMemory } from "./head-memory.js";
+import type { StreamHashes } from "../admit/head-duplicates.js";
+import { capacityFor, maxBlockLineBytes, minBlockLineBytes } from "./capacity.js";
+import type { HeadMemory } from "./memory.js";
 import { RunChains } from "./run-chains.js";
 
 /** Where a head ends: blocks, and rows of the last one. */

@@ -1,8 +1,8 @@
 import type { Batch, BatchStream } from "@skald/model";
+import type { Head } from "../head/head.js";
+import { noDay, type StreamTable } from "../streams/stream-table.js";
 import { BatchDuplicates } from "./batch-duplicates.js";
-import type { Head } from "./head.js";
 import { HeadDuplicates } from "./head-duplicates.js";
-import { noDay, type StreamTable } from "./stream.js";
 
 /** Accepted rows of one stream that lie in one UTC day. */
 export interface AdmittedRange {

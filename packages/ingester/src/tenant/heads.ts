@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
 import type { Clock } from "@skald/model";
 import type { WalPosition } from "@skald/storage";
-import type { FlushReason, Sealer } from "./flush.js";
-import { Head } from "./head.js";
-import { maxBlockLineBytes } from "./head-capacity.js";
-import { HeadMemory } from "./head-memory.js";
-import type { IngesterMetrics } from "./metrics.js";
-import type { IngesterOptions } from "./options.js";
-import type { PushLog } from "./push-log.js";
-import { partId } from "./sealed-heads.js";
+import type { FlushReason, Sealer } from "../flush/sealer.js";
+import { maxBlockLineBytes } from "../head/capacity.js";
+import { Head } from "../head/head.js";
+import { HeadMemory } from "../head/memory.js";
+import type { PushLog } from "../log/push-log.js";
+import { partId } from "../log/sealed-heads.js";
+import type { IngesterMetrics } from "../metrics.js";
+import type { IngesterOptions } from "../options.js";
 import { Tenant } from "./tenant.js";
 
 export interface HeadsContext {

@@ -11,10 +11,10 @@ import {
   type WalRecord,
 } from "@skald/storage";
 import { assembleBatch, decodePush } from "@skald/transport";
-import { timeOf } from "./admission.js";
-import type { Head } from "./head.js";
+import { timeOf } from "../admit/admission.js";
+import type { Head } from "../head/head.js";
+import type { Tenant } from "../tenant/tenant.js";
 import type { SealedHeads } from "./sealed-heads.js";
-import type { Tenant } from "./tenant.js";
 
 export interface ReplayContext {
   readonly dir: string;

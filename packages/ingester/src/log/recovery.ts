@@ -1,14 +1,14 @@
 import { type Clock, parseStreamText } from "@skald/model";
 import type { Logger } from "@skald/runtime";
 import type { WalDamage, WalDisk, WalPosition } from "@skald/storage";
-import type { Sealer } from "./flush.js";
-import type { Heads } from "./heads.js";
-import type { LocalSegments } from "./local-segments.js";
-import type { IngesterMetrics } from "./metrics.js";
-import type { IngesterLimits, WalSettings } from "./options.js";
+import type { LocalSegments } from "../flush/local-segments.js";
+import type { Sealer } from "../flush/sealer.js";
+import type { IngesterMetrics } from "../metrics.js";
+import type { IngesterLimits, WalSettings } from "../options.js";
+import type { Heads } from "../tenant/heads.js";
+import type { Tenant } from "../tenant/tenant.js";
 import { type ReplaySummary, replayLog } from "./replay.js";
 import { SealedHeads } from "./sealed-heads.js";
-import type { Tenant } from "./tenant.js";
 
 export interface RecoveryContext {
   readonly settings: WalSettings;
