@@ -1,3 +1,3 @@
-export type { QueryByteLimits } from "./byte-limits.js";
+export type { SegmentCatalog } from "./find/source-finder.js";
 export * from "./querier.js";
-export type { SegmentCatalog } from "./source-finder.js";
+export type { QueryByteLimits } from "./run/byte-limits.js";

@@ -8,7 +8,7 @@ import {
   request,
   sampleSegments,
   tenRows,
-} from "./querier.fixture.js";
+} from "./testing/querier.js";
 
 const directory = makeDirectory();
 const scanners: LocalScanner[] = [];

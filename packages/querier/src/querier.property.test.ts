@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from "@jest/globals";
 import type { SourceRef } from "@skald/model";
 import { makeDirectory, makeHead, makeSegment, row, type SourceRow } from "@skald/storage/fixture";
 import fc from "fast-check";
-import { LocalScanner, never, noLimits, plain, planOf, querierOf } from "./querier.fixture.js";
+import { LocalScanner, never, noLimits, plain, planOf, querierOf } from "./testing/querier.js";
 
 const directory = makeDirectory();
 afterAll(directory.remove);

@@ -1,6 +1,7 @@
 import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { notFound } from "@skald/model";
 import { makeDirectory, makeHead, makeSegment } from "@skald/storage/fixture";
+import type { Querier } from "./querier.js";
 import {
   LocalScanner,
   never,
@@ -9,8 +10,7 @@ import {
   request,
   sampleSegments,
   tenRows,
-} from "./querier.fixture.js";
-import type { Querier } from "./querier.js";
+} from "./testing/querier.js";
 
 const directory = makeDirectory();
 const scanners: LocalScanner[] = [];

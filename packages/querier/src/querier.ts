@@ -16,15 +16,15 @@ import {
   unavailable,
 } from "@skald/model";
 import { keepsEveryRow, type Scanner, type TimeSpan } from "@skald/storage";
-import { type QueryByteLimits, tooManyBytesRead } from "./byte-limits.js";
-import { runConcurrently } from "./concurrent.js";
-import { logTasks, runLogQuery, spanOfLog } from "./log-query.js";
-import { leafTasks, runLeaf, spanOfLeaf } from "./metric-query.js";
-import { QueryRun, scanSource } from "./query-run.js";
-import { type SegmentCatalog, SourceFinder } from "./source-finder.js";
-import type { PlannedSource } from "./sources.js";
-import type { QueryTask } from "./tasks.js";
-import { selectTenants } from "./tenants.js";
+import type { PlannedSource } from "./find/order-sources.js";
+import { type SegmentCatalog, SourceFinder } from "./find/source-finder.js";
+import { selectTenants } from "./find/tenants.js";
+import { type QueryByteLimits, tooManyBytesRead } from "./run/byte-limits.js";
+import { runConcurrently } from "./run/concurrent.js";
+import type { QueryTask } from "./run/cut-tasks.js";
+import { logTasks, runLogQuery, spanOfLog } from "./run/log-query.js";
+import { leafTasks, runLeaf, spanOfLeaf } from "./run/metric-query.js";
+import { QueryRun, scanSource } from "./run/query-run.js";
 
 export interface QueryRequest {
   /** Sorted, at least one. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import type { HeadRef, SegmentRef } from "@skald/model";
-import type { PlannedSource } from "./sources.js";
-import { cutTasks } from "./tasks.js";
+import type { PlannedSource } from "../find/order-sources.js";
+import { cutTasks } from "./cut-tasks.js";
 
 const mib = 1024 * 1024;
 

@@ -1,10 +1,10 @@
 import type { LeafPlan, SeriesMatrix } from "@skald/logql";
 import type { TimeSpan } from "@skald/storage";
+import type { PlannedSource } from "../find/order-sources.js";
 import { runConcurrently } from "./concurrent.js";
+import { cutTasks, type QueryTask } from "./cut-tasks.js";
 import { MetricMerge } from "./metric-merge.js";
 import type { QueryRun } from "./query-run.js";
-import type { PlannedSource } from "./sources.js";
-import { cutTasks, type QueryTask } from "./tasks.js";
 
 /** The rows of a leaf lie in this span. */
 export function spanOfLeaf(leaf: LeafPlan): TimeSpan {

@@ -1,10 +1,10 @@
 import type { LogPlan, LogResult } from "@skald/logql";
 import { keepsEveryRow, type TimeSpan } from "@skald/storage";
+import type { PlannedSource } from "../find/order-sources.js";
 import { runConcurrently } from "./concurrent.js";
+import { cutTasks, type QueryTask } from "./cut-tasks.js";
 import { LogMerge } from "./log-merge.js";
 import type { QueryRun } from "./query-run.js";
-import type { PlannedSource } from "./sources.js";
-import { cutTasks, type QueryTask } from "./tasks.js";
 
 /** The tasks of a log query, those with the best times first. */
 export function logTasks(

@@ -8,8 +8,8 @@ import {
 } from "@skald/logql";
 import { formatLabels } from "@skald/model";
 import fc from "fast-check";
+import { planOf } from "../testing/querier.js";
 import { LogMerge } from "./log-merge.js";
-import { planOf } from "./querier.fixture.js";
 
 interface Row {
   readonly time: number;

@@ -22,8 +22,8 @@ import {
   uniteExclusions,
 } from "@skald/storage";
 import { makeSegment, row, type SourceRow, testDayNs } from "@skald/storage/fixture";
-import { Querier, type QueryAnswer, type QueryRequest } from "./querier.js";
-import type { SegmentCatalog } from "./source-finder.js";
+import type { SegmentCatalog } from "../find/source-finder.js";
+import { Querier, type QueryAnswer, type QueryRequest } from "../querier.js";
 
 export const noLimits = { maxBytesRead: 0, maxResultBytes: 256 * 1024 * 1024 };
 export const never: AbortSignal = new AbortController().signal;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import type { HeadRef, SegmentRef, SourceRef } from "@skald/model";
 import fc from "fast-check";
-import { orderSources } from "./sources.js";
+import { orderSources } from "./order-sources.js";
 
 const segment = (id: string, from: number, to: number): SegmentRef => ({
   kind: "segment",

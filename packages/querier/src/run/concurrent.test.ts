@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { SkaldError } from "@skald/model";
+import { never } from "../testing/querier.js";
 import { runConcurrently } from "./concurrent.js";
-import { never } from "./querier.fixture.js";
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 

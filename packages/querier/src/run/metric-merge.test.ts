@@ -7,8 +7,8 @@ import {
 } from "@skald/logql";
 import { testDayNs } from "@skald/storage/fixture";
 import fc from "fast-check";
+import { planOf } from "../testing/querier.js";
 import { MetricMerge } from "./metric-merge.js";
-import { planOf } from "./querier.fixture.js";
 
 function leafOf(query: string): LeafPlan {
   const plan = planOf(query, { from: 1e9, to: 1e9 }) as MetricPlan;

@@ -1,5 +1,5 @@
 import type { SourceRef } from "@skald/model";
-import type { PlannedSource } from "./sources.js";
+import type { PlannedSource } from "../find/order-sources.js";
 
 /** A piece of work for one thread: some small sources, or a part of a large one. All are of one side. */
 export interface QueryTask {

@@ -1,9 +1,9 @@
 import type { LogResult, QueryResult } from "@skald/logql";
 import { addReadStats, emptyReadStats, type QueryStats, type ReadStats } from "@skald/model";
 import type { Exclusions, Scanner, ScanSource, TimeSpan } from "@skald/storage";
+import type { PlannedSource } from "../find/order-sources.js";
 import { type QueryByteLimits, tooManyBytesRead } from "./byte-limits.js";
-import type { PlannedSource } from "./sources.js";
-import type { QueryTask } from "./tasks.js";
+import type { QueryTask } from "./cut-tasks.js";
 
 /** Scans in flight per thread: one runs, one waits, so that no thread idles between two. */
 const tasksPerThread = 2;

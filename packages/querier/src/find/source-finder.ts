@@ -1,5 +1,5 @@
 import type { Ingester, Matcher, SourceRef } from "@skald/model";
-import { orderSources, type PlannedSource } from "./sources.js";
+import { orderSources, type PlannedSource } from "./order-sources.js";
 import type { TenantSelector } from "./tenants.js";
 
 /** Lists sealed segments of the object store; ids are those that ingesters gave them. */
