@@ -26,9 +26,9 @@ import {
 } from "@skald/model";
 import { deadline } from "@skald/runtime";
 import type { QueryBackend } from "./backend.js";
-import { checkLength, checkQueryLimits } from "./check-limits.js";
-import { combineLimits, type QueryTenantLimits } from "./limits.js";
-import type { InstantParams, RangeParams } from "./params.js";
+import type { InstantParams, RangeParams } from "./http/params.js";
+import { checkLength, checkQueryLimits } from "./limits/check-limits.js";
+import { combineLimits, type QueryTenantLimits } from "./limits/limits.js";
 
 export interface FrontendDeps {
   readonly backend: QueryBackend;

@@ -1,7 +1,7 @@
 import type { LogResult, RowLabels } from "@skald/logql";
 import { formatLabels, formatRfc3339, type QueryStats } from "@skald/model";
-import { text } from "./encode.js";
-import { encodeStats } from "./encode-stats.js";
+import { text } from "./json.js";
+import { encodeStats } from "./stats.js";
 
 /** The body of the legacy query endpoint: streams with label texts, entries with RFC 3339 times. */
 export function encodeLegacyStreams(result: LogResult, stats: QueryStats): string {

@@ -7,7 +7,7 @@ import {
   type VectorResult,
 } from "@skald/logql";
 import { formatLabels, type Labels, labelsToObject, nsPerMs, type QueryStats } from "@skald/model";
-import { encodeStats } from "./encode-stats.js";
+import { encodeStats } from "./stats.js";
 
 export interface EncodeOptions {
   /** Keep index labels, structured metadata and parsed labels apart (`categorize-labels`). */

@@ -8,10 +8,10 @@ import {
   type Route,
   type TenantOptions,
 } from "@skald/transport";
-import { encodeQueryResult, text } from "./encode.js";
-import { encodeLegacyStreams } from "./encode-legacy.js";
-import { encodeParquet, parquetType } from "./encode-parquet.js";
-import type { Answer, Frontend, TimeRange } from "./frontend.js";
+import { encodeQueryResult, text } from "../encode/json.js";
+import { encodeLegacyStreams } from "../encode/legacy.js";
+import { encodeParquet, parquetType } from "../encode/parquet.js";
+import type { Answer, Frontend, TimeRange } from "../frontend.js";
 import { parseBounds, parseInstantParams, parseRangeParams } from "./params.js";
 
 export interface QueryRouteOptions extends TenantOptions {

@@ -3,10 +3,10 @@ import type { LogResult, Plan, QueryResult } from "@skald/logql";
 import { emptyReadStats, labelsFromObject, type QueryStats, SkaldError } from "@skald/model";
 import type { HttpRequest, HttpResponse } from "@skald/transport";
 import { parquetReadObjects } from "hyparquet";
-import type { BackendLimits, QueryBackend } from "./backend.js";
-import { Frontend } from "./frontend.js";
-import { queryRoutes } from "./http.js";
-import type { QueryTenantLimits } from "./limits.js";
+import type { BackendLimits, QueryBackend } from "../backend.js";
+import { Frontend } from "../frontend.js";
+import type { QueryTenantLimits } from "../limits/limits.js";
+import { queryRoutes } from "./routes.js";
 
 const limits: QueryTenantLimits = {
   maxEntriesPerQuery: 5000,
