@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from "@jest/globals";
 import { errorCodeOf } from "@skald/model";
 import { readBody } from "./body.js";
 import { endResponse } from "./end-response.js";
-import { openWire } from "./http-server.fixture.js";
+import { openWire } from "./testing/server.js";
 
 const maxBytes = 100_000;
 const servers: Server[] = [];

@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { SkaldError } from "@skald/model";
 import { endResponse } from "./end-response.js";
-import { type HttpResponse, textResponse } from "./http.js";
+import { type HttpResponse, textResponse } from "./types.js";
 
 /** Answers smaller than this are not worth compressing. */
 const minCompressBytes = 1400;

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { errorCodeOf, invalidArgument } from "@skald/model";
 import express from "express";
+import { errorAnswer, sendAnswer } from "./answer.js";
 import { readBody } from "./body.js";
-import { type HttpRequest, type HttpResponse, type Route, textResponse } from "./http.js";
-import { errorAnswer, sendAnswer } from "./http-answer.js";
+import { type HttpRequest, type HttpResponse, type Route, textResponse } from "./types.js";
 
 export interface RouterOptions {
   readonly maxBodyBytes: number;

@@ -1,13 +1,13 @@
 import { gunzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { invalidArgument, SkaldError } from "@skald/model";
+import { wantsGzip } from "./answer.js";
 import { readBody } from "./body.js";
 import { endResponse } from "./end-response.js";
-import { type HttpRequest, jsonResponse, type Route, textResponse } from "./http.js";
-import { wantsGzip } from "./http-answer.js";
-import type { RequestFacts } from "./http-router.js";
-import { makeGate, openWire, startTestServer, stopTestServers } from "./http-server.fixture.js";
-import type { RawHandler } from "./http-server.js";
+import type { RequestFacts } from "./router.js";
+import type { RawHandler } from "./server.js";
+import { makeGate, openWire, startTestServer, stopTestServers } from "./testing/server.js";
+import { type HttpRequest, jsonResponse, type Route, textResponse } from "./types.js";
 
 afterEach(stopTestServers);
 

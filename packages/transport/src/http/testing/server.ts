@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
-import { type HttpResponse, textResponse } from "./http.js";
-import { HttpServer, type HttpServerOptions } from "./http-server.js";
+import { HttpServer, type HttpServerOptions } from "../server.js";
+import { type HttpResponse, textResponse } from "../types.js";
 
 const started: HttpServer[] = [];
 

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import type { Route } from "./http.js";
-import { errorAnswer, sendAnswer } from "./http-answer.js";
-import { buildRouter, observe, pathOf, type RequestFacts, routeName } from "./http-router.js";
+import { errorAnswer, sendAnswer } from "./answer.js";
+import { buildRouter, observe, pathOf, type RequestFacts, routeName } from "./router.js";
+import type { Route } from "./types.js";
 
 /** A handler on plain node:http objects for requests that must not pay for a router. */
 export type RawHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
