@@ -4,7 +4,7 @@ import {
   nearest,
   type Settings,
 } from "@skald/runtime/config";
-import type { SchemaPeriod } from "./schema-config.js";
+import type { SchemaPeriod } from "./sections/schema-config.js";
 import { targets } from "./targets.js";
 
 interface Findings {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { leavesOf, limitsConfig, readSchema } from "@skald/runtime/config";
 import { configRoot, configToYaml, type LoadedConfig, loadConfig } from "./load-config.js";
-import { samples } from "./samples.fixture.js";
+import { samples } from "./testing/samples.js";
 
 function load(yaml: string, ...argv: string[]): LoadedConfig {
   const options = { readFile: () => yaml };

@@ -10,7 +10,11 @@ const acceptedOnly = ["analytics.reporting_enabled", "storage_config.use_thanos_
 /** All that the program reads of its configuration is read in its composition root, or when it is derived or checked. */
 function wordsOfProgram(): Set<string> {
   const directory = new URL("../../src/", import.meta.url);
-  const names = readdirSync(directory).filter((name) => /(?<!\.test)\.ts$/.test(name));
+  const names = ["", "wiring/", "http/"].flatMap((folder) =>
+    readdirSync(new URL(folder || ".", directory))
+      .filter((name) => /(?<!\.test)\.ts$/.test(name))
+      .map((name) => folder + name),
+  );
   const files = [...names, "config/derive.ts", "config/check.ts"];
   const text = files.map((name) => readFileSync(new URL(name, directory), "utf8")).join("\n");
   return new Set(text.match(/\b[a-z][a-z0-9_]*\b/g));

@@ -10,15 +10,15 @@ import {
   querySchedulerConfig,
   runtimeConfig,
   tracingConfig,
-} from "./backend.js";
-import { commonConfig } from "./common.js";
-import { compactorClientConfig, compactorConfig } from "./compactor.js";
-import { memberlistConfig } from "./memberlist.js";
-import { patternIngesterConfig } from "./pattern-ingester.js";
-import { rulerConfig, rulerStorageConfig } from "./ruler.js";
-import { schemaConfig } from "./schema-config.js";
-import { serverConfig } from "./server.js";
-import { chunkStoreConfig, storageConfig } from "./storage-config.js";
+} from "./sections/backend.js";
+import { commonConfig } from "./sections/common.js";
+import { compactorClientConfig, compactorConfig } from "./sections/compactor.js";
+import { memberlistConfig } from "./sections/memberlist.js";
+import { patternIngesterConfig } from "./sections/pattern-ingester.js";
+import { rulerConfig, rulerStorageConfig } from "./sections/ruler.js";
+import { schemaConfig } from "./sections/schema-config.js";
+import { serverConfig } from "./sections/server.js";
+import { chunkStoreConfig, storageConfig } from "./sections/storage-config.js";
 
 /** Limits that a client may ask for about its own tenant. */
 const publishedLimits = [

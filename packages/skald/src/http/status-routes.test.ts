@@ -4,7 +4,7 @@ import { type BuildInfo, buildInfo, type NamedState } from "@skald/runtime";
 import { createLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
 import type { HttpRequest, HttpResponse } from "@skald/transport";
-import { configToYaml, loadConfig } from "./config/load-config.js";
+import { configToYaml, loadConfig } from "../config/load-config.js";
 import { statusRoutes } from "./status-routes.js";
 
 const yaml = `

@@ -19,17 +19,17 @@ import { TenantLimits } from "@skald/runtime/config";
 import { Metrics } from "@skald/runtime/metrics";
 import { FsStore, ScanPool, type SealedSegment, SegmentCatalog } from "@skald/storage";
 import { HttpServer } from "@skald/transport";
-import { configToYaml } from "./config/load-config.js";
-import { keyNotes } from "./config/notes.js";
-import type { Config } from "./config/root.js";
-import { CorruptSegments } from "./corrupt-segments.js";
+import { configToYaml } from "../config/load-config.js";
+import { keyNotes } from "../config/notes.js";
+import type { Config } from "../config/root.js";
+import { CorruptSegments } from "../corrupt-segments.js";
+import { operatorRoutes } from "../http/operator-routes.js";
+import { pushRoutes } from "../http/push-routes.js";
+import { requestObserver } from "../http/request-metrics.js";
+import { statusRoutes } from "../http/status-routes.js";
 import { ingesterLimitsOf, ingesterOptionsOf } from "./ingester-options.js";
 import { pushLimitsOf, queryLimitsOf } from "./limits.js";
-import { operatorRoutes } from "./operator-routes.js";
-import { pushRoutes } from "./push-routes.js";
-import { requestObserver } from "./request-metrics.js";
 import { segmentStore } from "./segment-store.js";
-import { statusRoutes } from "./status-routes.js";
 
 export interface ProcessDeps {
   readonly config: Config;
@@ -212,7 +212,7 @@ function startPool(config: Config, log: Logger, metrics: Metrics): WorkerPool {
     config.server.worker_threads > 0 ? config.server.worker_threads : availableParallelism();
   const lost = metrics.counter("worker_threads_lost_total", "Threads that died and were replaced.");
   return new WorkerPool({
-    url: new URL("./worker.js", import.meta.url),
+    url: new URL("../worker.js", import.meta.url),
     size,
     maxQueued: maxQueuedJobs,
     onThreadLost: (error) => {

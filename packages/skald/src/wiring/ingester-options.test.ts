@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { defaultIngesterOptions } from "@skald/ingester";
-import { loadConfig } from "./config/load-config.js";
+import { loadConfig } from "../config/load-config.js";
 import { ingesterLimitsOf, ingesterOptionsOf } from "./ingester-options.js";
 import { pushLimitsOf, queryLimitsOf } from "./limits.js";
 

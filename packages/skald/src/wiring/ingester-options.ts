@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { defaultIngesterOptions, type IngesterLimits, type IngesterOptions } from "@skald/ingester";
 import type { Limits } from "@skald/runtime";
-import type { Config } from "./config/root.js";
+import type { Config } from "../config/root.js";
 
 /** The ingester's settings out of the configuration. */
 export function ingesterOptionsOf(config: Config, instanceId: string): IngesterOptions {

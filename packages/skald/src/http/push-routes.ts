@@ -1,7 +1,7 @@
 import { totalmem } from "node:os";
 import { createPushHandler, type Distributor, InflightBytes } from "@skald/distributor";
 import { parseTenant, type RawHandler, type TenantOptions } from "@skald/transport";
-import type { Config } from "./config/root.js";
+import type { Config } from "../config/root.js";
 
 /** Pushes take more room than they came with, so they get a part of the memory only. */
 const memoryShare = 1 / 8;
