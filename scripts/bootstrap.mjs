@@ -1,7 +1,7 @@
 // Makes a checkout runnable with nothing but Node 20 and npm: the runtime, the dependencies, the build.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -72,8 +72,23 @@ export function build(node) {
   const compiled = existsSync(join(root, "packages", "skald", "dist", "main.js"));
   if (!compiled) say("building");
   run("kernels", spawnSync(node, ["packages/kernels/build.mjs"], { cwd: root, stdio: "inherit" }));
+  removeStaleOutputs();
   const tsc = ["node_modules/typescript/bin/tsc", "--build"];
   run("tsc", spawnSync(node, tsc, { cwd: root, stdio: "inherit" }));
+}
+
+/** What was compiled from files that have moved or gone: tests among it would still be run. */
+function removeStaleOutputs() {
+  for (const name of readdirSync(join(root, "packages"))) {
+    const dist = join(root, "packages", name, "dist");
+    if (!existsSync(dist)) continue;
+    for (const file of readdirSync(dist, { recursive: true })) {
+      const [, stem] = /^(.*?)(?:\.js|\.d\.ts|\.d\.ts\.map)$/.exec(file) ?? [];
+      if (stem === undefined || existsSync(join(root, "packages", name, "src", `${stem}.ts`)))
+        continue;
+      rmSync(join(dist, file));
+    }
+  }
 }
 
 /** Runtime, dependencies and build; returns the Node to run with. */

@@ -3,6 +3,7 @@ import { root } from "./bootstrap.mjs";
 
 const checks = [
   [process.execPath, ["scripts/check-layers.mjs"]],
+  [process.execPath, ["scripts/check-folders.mjs"]],
   [
     process.execPath,
     ["node_modules/@biomejs/biome/bin/biome", "check", "--diagnostic-level=error", "."],

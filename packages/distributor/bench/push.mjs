@@ -6,9 +6,9 @@
 // Last figures (one thread of a shared 2-core machine, Node 24): 1 MB protobuf 1000 MB/s (decoding alone 1590), 1 MB JSON
 // 680 MB/s, 10 KB protobuf 20 us a push; made-up fleet 1480 MB/s.
 import fs from "node:fs";
+import { decodePush } from "@skald/push";
 import { Metrics } from "@skald/runtime/metrics";
 import { makePushBody } from "@skald/testkit";
-import { decodePush } from "@skald/transport";
 import {
   createDistributorMetrics,
   Distributor,

@@ -1,13 +1,14 @@
+import type { PushRefusal } from "@skald/contracts";
 import type { RawPush } from "@skald/kernels";
-import { formatRfc3339, invalidArgument, type PushRefusal, SkaldError } from "@skald/model";
+import { formatRfc3339, invalidArgument, SkaldError } from "@skald/model";
 import {
   assembleBatchSteps,
   ByteCache,
   decodePush,
   type PushBody,
+  parsePushHeaders,
   resolveMetadataNames,
-} from "@skald/transport";
-import { parsePushHeaders } from "./content-type.js";
+} from "@skald/push";
 import { discoverLevels } from "./levels/discover-levels.js";
 import type { PushLimits } from "./limits.js";
 import type { DistributorOptions, IncomingPush } from "./options.js";
@@ -31,6 +32,8 @@ import { type Validated, validate } from "./validate/validate.js";
 
 /** Bodies above these sizes are decoded in a worker: about 5 ms of this thread. */
 const inlineBytes = { identity: 2 * 1024 * 1024, gzip: 256 * 1024, deflate: 256 * 1024 } as const;
+/** Rows that were decoded are stored, also when whoever sent them is gone. */
+const neverStopped = new AbortController().signal;
 const maxBackfillShardBytes = 128;
 const streamCacheBounds = { maxEntries: 128 * 1024, maxKeyBytes: 32 * 1024 * 1024 };
 
@@ -169,7 +172,7 @@ export class Distributor {
     const labels = { ingester: ingesterName ?? "all" };
     metrics.ingesterAppends.inc(labels);
     try {
-      const { refusals } = await ingester.push({ tenant, batch });
+      const { refusals } = await ingester.push({ tenant, batch }, { signal: neverStopped });
       for (const { reason, entries, bytes } of refusals) {
         this.#countDiscarded(tenant, reason, entries, bytes);
       }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
+import { decodePush } from "@skald/push";
 import { makePushBody, snappyLiterals } from "@skald/testkit";
-import { decodePush } from "@skald/transport";
 import { jsonPush, makeHarness, testNowNs } from "./testing/harness.js";
 
 const protobuf = { contentType: "application/x-protobuf" };

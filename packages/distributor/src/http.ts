@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { PushStyle } from "@skald/push";
 import { endResponse, readBody } from "@skald/transport";
-import type { PushStyle } from "./content-type.js";
 import type { Distributor } from "./distributor.js";
 import type { InflightBytes } from "./inflight.js";
 import { failedResponse, type PushResponse } from "./push-response.js";

@@ -1,4 +1,3 @@
-export { type PushStyle, parsePushHeaders } from "./content-type.js";
 export { Distributor } from "./distributor.js";
 export { createPushHandler, type PushHandler, type PushHandlerOptions } from "./http.js";
 export { InflightBytes } from "./inflight.js";

@@ -1,7 +1,7 @@
+import type { Ingester } from "@skald/contracts";
 import type { RawPush } from "@skald/kernels";
-import type { Clock, Ingester, SkaldError } from "@skald/model";
-import type { PushBody } from "@skald/transport";
-import type { PushStyle } from "./content-type.js";
+import type { Clock, SkaldError } from "@skald/model";
+import type { PushBody, PushStyle } from "@skald/push";
 import type { PushLimits } from "./limits.js";
 import type { DistributorMetrics } from "./metrics.js";
 

@@ -1,4 +1,5 @@
-import { type PushRefusal, SkaldError } from "@skald/model";
+import type { PushRefusal } from "@skald/contracts";
+import { SkaldError } from "@skald/model";
 import type { PushLimits } from "./limits.js";
 import type { Validated } from "./validate/validate.js";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { assembleBatch, decodePush } from "@skald/transport";
+import { assembleBatch, decodePush } from "@skald/push";
 import fc from "fast-check";
 import { jsonPush, makeHarness } from "./testing/harness.js";
 

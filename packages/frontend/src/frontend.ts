@@ -1,50 +1,35 @@
+import type { Querier, QueryAnswer } from "@skald/contracts";
 import {
   compilePipeline,
   defaultQueryLimits,
   type Expr,
   formatQuery,
-  type LogResult,
   type Plan,
   parseQuery,
   parseSelector,
   planQuery,
   type QueryParams,
-  type QueryResult,
 } from "@skald/logql";
 import {
   type Clock,
-  floorDiv,
   invalidArgument,
   type Labels,
   labelValue,
   type Matcher,
   nowNs,
-  nsPerSecond,
   parseStreamText,
-  type QueryStats,
   SkaldError,
+  type TimeRange,
 } from "@skald/model";
 import { deadline } from "@skald/runtime";
-import type { QueryBackend } from "./backend.js";
 import type { InstantParams, RangeParams } from "./http/params.js";
 import { checkLength, checkQueryLimits } from "./limits/check-limits.js";
 import { combineLimits, type QueryTenantLimits } from "./limits/limits.js";
 
 export interface FrontendDeps {
-  readonly backend: QueryBackend;
+  readonly querier: Querier;
   readonly limitsOf: (tenant: string) => QueryTenantLimits;
   readonly clock: Clock;
-}
-
-export interface Answer {
-  readonly result: QueryResult | LogResult;
-  readonly stats: QueryStats;
-}
-
-/** Range of a question about labels or streams; both inclusive, ns since the epoch. */
-export interface TimeRange {
-  readonly startNs: bigint;
-  readonly endNs: bigint;
 }
 
 const tenantLabel = "__tenant_id__";
@@ -53,12 +38,12 @@ const maxResultBytes = 256 * 1024 * 1024;
 
 /** Takes queries from clients: parses, limits, plans, and passes them to a querier. */
 export class Frontend {
-  readonly #backend: QueryBackend;
+  readonly #querier: Querier;
   readonly #limitsOf: (tenant: string) => QueryTenantLimits;
   readonly #clock: Clock;
 
   constructor(deps: FrontendDeps) {
-    this.#backend = deps.backend;
+    this.#querier = deps.querier;
     this.#limitsOf = deps.limitsOf;
     this.#clock = deps.clock;
   }
@@ -71,9 +56,9 @@ export class Frontend {
     tenants: readonly string[],
     params: RangeParams,
     signal: AbortSignal,
-  ): Promise<Answer> {
+  ): Promise<QueryAnswer> {
     const expr = parseQuery(params.query);
-    return this.#run(tenants, expr, expr.kind === "log" ? params : endOfSecond(params), signal);
+    return this.#run(tenants, expr, params, signal);
   }
 
   /** Only metric queries; a log query is refused. */
@@ -81,7 +66,7 @@ export class Frontend {
     tenants: readonly string[],
     params: InstantParams,
     signal: AbortSignal,
-  ): Promise<Answer> {
+  ): Promise<QueryAnswer> {
     const expr = parseQuery(params.query);
     if (expr.kind === "log") {
       throw invalidArgument(
@@ -149,7 +134,7 @@ export class Frontend {
     expr: Expr,
     params: QueryParams,
     signal: AbortSignal,
-  ): Promise<Answer> {
+  ): Promise<QueryAnswer> {
     const limits = this.#limits(tenants);
     checkQueryLimits(expr, params, limits);
     const range = clampLookback(params, limits, this.nowNs());
@@ -159,9 +144,9 @@ export class Frontend {
     });
     checkStages(plan);
     return this.#withTimeout(limits, signal, (bounded) =>
-      this.#backend.query(
+      this.#querier.query(
         { tenants, plan, limits: { maxBytesRead: limits.maxBytesRead, maxResultBytes } },
-        bounded,
+        { signal: bounded },
       ),
     );
   }
@@ -169,14 +154,14 @@ export class Frontend {
   async #streams(
     tenants: readonly string[],
     selectors: readonly (readonly Matcher[])[],
-    { startNs, endNs }: TimeRange,
+    { fromNs, toNs }: TimeRange,
     signal: AbortSignal,
   ): Promise<{ tenant: string; labels: Labels }[]> {
     const limits = this.#limits(tenants);
-    checkLength(endNs - startNs, limits);
-    const request = { tenants, selectors, fromNs: startNs, toNs: endNs };
+    checkLength(toNs - 1n - fromNs, limits);
+    const request = { tenants, selectors, fromNs, toNs };
     const found = await this.#withTimeout(limits, signal, (bounded) =>
-      this.#backend.streams(request, bounded),
+      this.#querier.streams(request, { signal: bounded }),
     );
     return found.flatMap(({ tenant, texts }) =>
       texts.map((text) => ({ tenant, labels: parseStreamText(text) })),
@@ -245,10 +230,4 @@ function checkStages(plan: Plan): void {
       output: { kind: "metric" },
     });
   }
-}
-
-/** The end of a graph may lie within a second, where a clock put it: its last point is at the end of that second. */
-function endOfSecond(params: RangeParams): RangeParams {
-  const seconds = -floorDiv(-params.endNs, nsPerSecond);
-  return { ...params, endNs: seconds * nsPerSecond };
 }

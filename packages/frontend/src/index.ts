@@ -1,4 +1,3 @@
-export * from "./backend.js";
 export * from "./frontend.js";
 export * from "./http/routes.js";
 export type { QueryTenantLimits } from "./limits/limits.js";

@@ -1,17 +1,23 @@
-import {
-  type Batch,
-  type Clock,
-  type Ingester as IngesterContract,
-  type PushOutcome,
-  type PushRequest,
-  type Selection,
-  type SelectRequest,
-  SkaldError,
-  systemClock,
-  unavailable,
-} from "@skald/model";
+import type {
+  CallOptions,
+  DuplicateTask,
+  FlushRequest,
+  Ingester as IngesterContract,
+  PushOutcome,
+  PushRequest,
+  RowMask,
+  Scanner,
+  ScanOutcome,
+  ScanPlan,
+  ScanTask,
+  Selection,
+  SelectRequest,
+  SourceRef,
+  StreamTask,
+} from "@skald/contracts";
+import { type Batch, type Clock, SkaldError, systemClock, unavailable } from "@skald/model";
 import { type Logger, type Metrics, repeat, type Sleep } from "@skald/runtime";
-import { Wal, type WalDisk } from "@skald/storage";
+import { type LocalRef, Wal, type WalDisk } from "@skald/storage";
 import { LocalSegments } from "./flush/local-segments.js";
 import { PushQueue } from "./flush/push-queue.js";
 import { type Seal, Sealer } from "./flush/sealer.js";
@@ -22,14 +28,17 @@ import { recoverHeads } from "./log/recovery.js";
 import { createIngesterMetrics, type IngesterMetrics, observeSealed } from "./metrics.js";
 import type { IngesterLimits, IngesterOptions } from "./options.js";
 import { Heads } from "./tenant/heads.js";
-import { selectSources } from "./tenant/selection.js";
+import { selectHeads } from "./tenant/selection.js";
 import type { TenantAppend } from "./tenant/tenant.js";
+import { Views } from "./tenant/views.js";
 
 export interface IngesterDependencies {
   readonly options: IngesterOptions;
   readonly limitsOf: (tenant: string) => IngesterLimits;
   readonly seal: Seal;
   readonly store: SegmentStore;
+  /** Scans what the ingester holds. */
+  readonly scanner: Scanner<LocalRef>;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly clock?: Clock;
@@ -61,6 +70,7 @@ export class Ingester implements IngesterContract {
   readonly #sealer: Sealer;
   readonly #uploader: Uploader;
   readonly #queue: PushQueue;
+  readonly #views: Views;
   readonly #abort = new AbortController();
   /** Pushes that the log has not written yet, oldest first. */
   readonly #pending: TenantAppend[] = [];
@@ -87,6 +97,7 @@ export class Ingester implements IngesterContract {
     });
     this.#sealer = this.#createSealer();
     this.#uploader = this.#createUploader();
+    this.#views = new Views(this.#clock);
     this.#queue = new PushQueue({
       sealer: this.#sealer,
       log: () => this.#wal,
@@ -172,20 +183,45 @@ export class Ingester implements IngesterContract {
     }
   }
 
-  select(request: SelectRequest): Promise<Selection> {
+  async select(request: SelectRequest): Promise<Selection> {
     if (this.#state !== "running" && this.#state !== "stopping") {
-      return Promise.reject(unavailable(`the ingester is ${this.#state}; try again`));
+      throw unavailable(`the ingester is ${this.#state}; try again`);
     }
-    try {
-      const tenant = this.#heads.find(request.tenant);
-      return Promise.resolve({ sources: selectSources(request, tenant, this.#segments) });
-    } catch (error) {
-      return Promise.reject(error);
-    }
+    const tenant = this.#heads.find(request.tenant);
+    const heads = tenant === undefined ? [] : selectHeads(request, tenant);
+    const segments = this.#segments.select(request.tenant, request.fromNs, request.toNs);
+    const { refs, ...view } = this.#views.open(heads);
+    return { ...view, sources: [...segments, ...refs] };
+  }
+
+  async release(view: string): Promise<void> {
+    this.#views.release(view);
+  }
+
+  async scan<Plan extends ScanPlan>(
+    task: ScanTask<Plan>,
+    options: CallOptions,
+  ): Promise<ScanOutcome<Plan>> {
+    return this.#deps.scanner.scan(this.#local(task), options);
+  }
+
+  async measure(task: ScanTask, options: CallOptions): Promise<number> {
+    return this.#deps.scanner.measure(this.#local(task), options);
+  }
+
+  async streams(task: StreamTask, options: CallOptions): Promise<readonly string[]> {
+    const sources = task.sources.map((ref) => this.#localRef(ref));
+    return this.#deps.scanner.streams({ ...task, sources }, options);
+  }
+
+  async duplicates(task: DuplicateTask, options: CallOptions): Promise<RowMask> {
+    const newer = this.#localRef(task.newer);
+    const older = task.older.map((ref) => this.#localRef(ref));
+    return this.#deps.scanner.duplicates({ ...task, newer, older }, options);
   }
 
   /** Seals every head and uploads every local segment, of one tenant or of all. */
-  async flush(tenant?: string): Promise<void> {
+  async flush({ tenant }: FlushRequest = {}): Promise<void> {
     await this.#heads.seal(tenant);
     await this.#uploader.flush(tenant);
   }
@@ -195,9 +231,19 @@ export class Ingester implements IngesterContract {
     this.#heads.freezeOld();
     this.#heads.freezePinning(this.#wal);
     this.#heads.removeIdle();
+    this.#views.sweep();
     this.#uploader.sweep();
     await this.#cutAll();
     await this.#uploader.dropOld(this.#wal.firstFile);
+  }
+
+  #local<Plan extends ScanPlan>(task: ScanTask<Plan>): ScanTask<Plan, LocalRef> {
+    const sources = task.sources.map((source) => ({ ...source, ref: this.#localRef(source.ref) }));
+    return { ...task, sources };
+  }
+
+  #localRef(ref: SourceRef): LocalRef {
+    return ref.kind === "head" ? this.#views.find(ref) : ref;
   }
 
   #assertPushable(): void {

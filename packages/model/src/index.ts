@@ -1,6 +1,5 @@
 export * from "./batch.js";
 export * from "./block.js";
-export * from "./contracts.js";
 export * from "./duration.js";
 export * from "./errors.js";
 export * from "./hash.js";
@@ -11,6 +10,7 @@ export * from "./quote.js";
 export type { Needles } from "./regex/needles.js";
 export * from "./regex/regex.js";
 export { parseRegex, type RegexNode } from "./regex/syntax.js";
+export type * from "./segment-ref.js";
 export * from "./size.js";
 export * from "./stats.js";
 export * from "./stream-text.js";

@@ -9,6 +9,12 @@ export const systemClock: Clock = { nowMs: () => Date.now() };
 export const nsPerMs = 1_000_000n;
 export const nsPerSecond = 1_000_000_000n;
 
+/** The times `fromNs <= t < toNs`, ns since the epoch. */
+export interface TimeRange {
+  readonly fromNs: bigint;
+  readonly toNs: bigint;
+}
+
 /** Now in ns since the epoch, with the millisecond resolution of the clock. */
 export function nowNs(clock: Clock): bigint {
   return BigInt(clock.nowMs()) * nsPerMs;

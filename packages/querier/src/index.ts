@@ -1,3 +1,2 @@
-export type { SegmentCatalog } from "./find/source-finder.js";
+export { CorruptSegments } from "./find/corrupt-segments.js";
 export * from "./querier.js";
-export type { QueryByteLimits } from "./run/byte-limits.js";

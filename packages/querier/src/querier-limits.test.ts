@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { makeDirectory, makeSegment } from "@skald/storage/fixture";
+import { makeDirectory, makeSegment } from "@skald/scan/testing";
 import {
   LocalScanner,
   never,
@@ -99,22 +99,22 @@ describe("cancellation", () => {
       if (job === name) stop.abort(reason);
     };
     const limits = { ...noLimits, maxBytesRead: name === "measure" ? 1e6 : 0 };
-    await expect(querier.query(request(query, { limits }), stop.signal)).rejects.toBe(reason);
+    await expect(querier.query(request(query, { limits }), stop)).rejects.toBe(reason);
     const begun = scans.jobs.length;
     await new Promise((resolve) => setTimeout(resolve, 0));
     expect(scans.jobs).toHaveLength(begun);
     expect(scans.jobs.filter((job) => job.startsWith(name)).length).toBeLessThanOrEqual(
-      scans.width * 2,
+      scans.threads * 2,
     );
   });
 
   it("ends a query that is being planned, and one that is not begun", async () => {
     const stop = new AbortController();
     const querier = querierOf(scans, { store: segments });
-    const planned = querier.query(request("{app=`a`}"), stop.signal);
+    const planned = querier.query(request("{app=`a`}"), stop);
     stop.abort(reason);
     await expect(planned).rejects.toBe(reason);
-    await expect(querier.query(request("{app=`a`}"), stop.signal)).rejects.toBe(reason);
+    await expect(querier.query(request("{app=`a`}"), stop)).rejects.toBe(reason);
     expect(scans.jobs).toEqual([]);
   });
 
@@ -122,8 +122,6 @@ describe("cancellation", () => {
     const stop = new AbortController();
     scans.onJob = () => stop.abort(reason);
     const all = { tenants: ["t"], selectors: [], fromNs: 0n, toNs: 2n ** 62n };
-    await expect(querierOf(scans, { store: segments }).streams(all, stop.signal)).rejects.toBe(
-      reason,
-    );
+    await expect(querierOf(scans, { store: segments }).streams(all, stop)).rejects.toBe(reason);
   });
 });

@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
-import type { SourceRef } from "@skald/model";
-import { makeDirectory, makeHead, makeSegment, row, type SourceRow } from "@skald/storage/fixture";
+import type { SegmentRef } from "@skald/model";
+import { makeDirectory, makeHead, makeSegment, row, type SourceRow } from "@skald/scan/testing";
+import type { LocalRef } from "@skald/storage";
 import fc from "fast-check";
 import { LocalScanner, never, noLimits, plain, planOf, querierOf } from "./testing/querier.js";
 
@@ -71,13 +72,14 @@ function sourcesOf(rows: readonly Placed[], placeOf: (row: Placed) => readonly n
       groups.set(key, [...(groups.get(key) ?? []), one.row]);
     }
   }
-  const ingester: SourceRef[] = [];
-  const store: SourceRef[] = [];
+  const ingester: LocalRef[] = [];
+  const store: SegmentRef[] = [];
   for (const [key, group] of groups) {
     const [tenant = "", , place = ""] = key.split(" ");
     const options = { id: `${made++}`, tenant, rowsPerBlock: 4 };
     if (place === "3") ingester.push(makeHead(distinct(group), options));
-    else (place === "2" ? ingester : store).push(makeSegment(directory.path, group, options));
+    else if (place === "2") ingester.push(makeSegment(directory.path, group, options));
+    else store.push(makeSegment(directory.path, group, options));
   }
   return { ingester, store };
 }

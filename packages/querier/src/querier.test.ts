@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { notFound } from "@skald/model";
-import { makeDirectory, makeHead, makeSegment } from "@skald/storage/fixture";
+import { makeDirectory, makeHead, makeSegment } from "@skald/scan/testing";
 import type { Querier } from "./querier.js";
 import {
   LocalScanner,

@@ -1,151 +1,169 @@
+import type {
+  Catalog,
+  Querier as Contract,
+  Ingester,
+  QueryAnswer,
+  QueryRequest,
+  Scanner,
+  ScanPlan,
+  StreamsRequest,
+  TenantStreams,
+} from "@skald/contracts";
 import {
   evaluate,
   type LeafPlan,
   type LogPlan,
   type LogResult,
   type MetricPlan,
-  type Plan,
   type QueryResult,
   type SeriesMatrix,
 } from "@skald/logql";
 import {
   errorCodeOf,
-  type Ingester,
   type Matcher,
-  type QueryStats,
+  type SegmentRef,
+  type TimeRange,
   unavailable,
 } from "@skald/model";
-import { keepsEveryRow, type Scanner, type TimeSpan } from "@skald/storage";
-import type { PlannedSource } from "./find/order-sources.js";
-import { type SegmentCatalog, SourceFinder } from "./find/source-finder.js";
+import { keepsEveryRow, rangeOf } from "@skald/scan";
+import { type CorruptSegments, corruptWarnings } from "./find/corrupt-segments.js";
+import type { PlannedSource, Side } from "./find/order-sources.js";
+import { type Search, SourceFinder } from "./find/source-finder.js";
 import { selectTenants } from "./find/tenants.js";
-import { type QueryByteLimits, tooManyBytesRead } from "./run/byte-limits.js";
+import { tooManyBytesRead } from "./run/byte-limits.js";
 import { runConcurrently } from "./run/concurrent.js";
 import type { QueryTask } from "./run/cut-tasks.js";
-import { logTasks, runLogQuery, spanOfLog } from "./run/log-query.js";
-import { leafTasks, runLeaf, spanOfLeaf } from "./run/metric-query.js";
-import { QueryRun, scanSource } from "./run/query-run.js";
-
-export interface QueryRequest {
-  /** Sorted, at least one. */
-  readonly tenants: readonly string[];
-  readonly plan: Plan;
-  readonly limits: QueryByteLimits;
-}
-
-export interface QueryAnswer {
-  readonly result: QueryResult | LogResult;
-  readonly stats: QueryStats;
-}
-
-export interface StreamsRequest {
-  readonly tenants: readonly string[];
-  /** A stream counts when any selector matches; no selector means all streams. */
-  readonly selectors: readonly (readonly Matcher[])[];
-  /** Both inclusive, ns since the epoch. */
-  readonly fromNs: bigint;
-  readonly toNs: bigint;
-}
-
-export interface TenantStreams {
-  readonly tenant: string;
-  /** Canonical label texts, each once. */
-  readonly texts: readonly string[];
-}
+import { logTasks, runLogQuery } from "./run/log-query.js";
+import { leafTasks, runLeaf } from "./run/metric-query.js";
+import { QueryRun } from "./run/query-run.js";
 
 /** Sources whose streams one job collects. */
 const sourcesPerJob = 64;
 
-/** Answers planned queries from ingesters and the store; the scans run on worker threads. */
-export class Querier {
-  readonly #finder: SourceFinder;
-  readonly #scans: Scanner;
+export interface QuerierDeps {
+  readonly ingester: Ingester;
+  readonly catalog: Catalog;
+  /** Scans segments of the store. */
+  readonly scanner: Scanner<SegmentRef>;
+  /** Scans that run at the same time. */
+  readonly threads: number;
+  readonly corrupt: CorruptSegments;
+}
 
-  constructor(deps: { ingester: Ingester; catalog: SegmentCatalog; scans: Scanner }) {
+interface Selector {
+  readonly range: TimeRange;
+  readonly tenants: readonly string[];
+  readonly matchers: readonly Matcher[];
+}
+
+/** Answers planned queries from ingesters and the store; the scans run where the data is. */
+export class Querier implements Contract {
+  readonly #deps: QuerierDeps;
+  readonly #finder: SourceFinder;
+  readonly #scanners: Readonly<Record<Side, Scanner>>;
+
+  constructor(deps: QuerierDeps) {
+    this.#deps = deps;
     this.#finder = new SourceFinder(deps);
-    this.#scans = deps.scans;
+    // On the side of the store there are no heads.
+    this.#scanners = { ingester: deps.ingester, store: deps.scanner as Scanner };
   }
 
   /**
    * Runs a plan. Throws invalid_argument when it breaks a limit. Rejects with `cancelled` or the signal's reason soon
    * after the signal fires.
    */
-  query(request: QueryRequest, signal: AbortSignal): Promise<QueryAnswer> {
-    return retryMoved(async (fresh) => {
-      const run = new QueryRun({ limits: request.limits, scans: this.#scans, fresh });
+  query(request: QueryRequest, { signal }: { signal: AbortSignal }): Promise<QueryAnswer> {
+    const { threads } = this.#deps;
+    return this.#search(async (search) => {
+      const run = new QueryRun({ limits: request.limits, scanners: this.#scanners, threads });
       const { tenants, plan } = request;
       const result =
         plan.kind === "log"
-          ? await this.#queryLog(tenants, plan, run, signal)
-          : await this.#queryMetric(tenants, plan, run, signal);
-      return { result, stats: run.stats(result) };
+          ? await this.#queryLog({ tenants, plan, search, run, signal })
+          : await this.#queryMetric({ tenants, plan, search, run, signal });
+      const warnings = [...result.warnings, ...corruptWarnings(search.missing)];
+      return { result: { ...result, warnings }, stats: run.stats(result) };
     });
   }
 
   /** Streams of each tenant with rows in the range. */
-  streams(request: StreamsRequest, signal: AbortSignal): Promise<TenantStreams[]> {
-    return retryMoved((fresh) =>
+  streams(
+    request: StreamsRequest,
+    { signal }: { signal: AbortSignal },
+  ): Promise<readonly TenantStreams[]> {
+    return this.#search((search) =>
       Promise.all(
         request.tenants.map(async (tenant) => ({
           tenant,
-          texts: await this.#streamsOf(tenant, { ...request, fresh }, signal),
+          texts: await this.#streamsOf(tenant, request, search, signal),
         })),
       ),
     );
   }
 
+  /** Runs a query with a search of its own: again when segments moved, or turned out to be damaged, while it ran. */
+  #search<T>(query: (search: Search) => Promise<T>): Promise<T> {
+    return this.#deps.corrupt.retry(() =>
+      retryMoved(async (fresh) => {
+        const search: Search = { fresh, views: [], missing: new Set() };
+        try {
+          return await query(search);
+        } finally {
+          await this.#finder.release(search);
+        }
+      }),
+    );
+  }
+
   async #streamsOf(
     tenant: string,
-    { selectors, fromNs, toNs, fresh }: StreamsRequest & { readonly fresh: boolean },
+    { selectors, fromNs, toNs }: StreamsRequest,
+    search: Search,
     signal: AbortSignal,
   ): Promise<string[]> {
     const found = new Set<string>();
     const matchers = selectors.length === 1 ? (selectors[0] as readonly Matcher[]) : [];
-    const sources = await this.#finder.list({ tenant, matchers, fromNs, toNs, fresh }, signal);
-    const jobs = chunks(sources, sourcesPerJob);
-    await runConcurrently(jobs, this.#scans.width, signal, async (job, stop) => {
+    const sources = await this.#finder.list({ tenant, matchers, fromNs, toNs }, search, signal);
+    const jobs = (["ingester", "store"] as const).flatMap((side) => {
+      const held = sources.filter((source) => source.side === side);
+      return chunks(held, sourcesPerJob).map((job) => ({ side, job }));
+    });
+    await runConcurrently(jobs, this.#deps.threads, signal, async ({ side, job }, stop) => {
       const task = { sources: job.map(({ ref }) => ref), selectors, fromNs, toNs };
-      for (const text of await this.#scans.streams(task, stop)) found.add(text);
+      const texts = await this.#scanners[side].streams(task, { signal: stop });
+      for (const text of texts) found.add(text);
     });
     return [...found];
   }
 
-  async #queryLog(
-    tenants: readonly string[],
-    plan: LogPlan,
-    run: QueryRun,
-    signal: AbortSignal,
-  ): Promise<LogResult> {
-    const selectors = selectTenants(tenants, plan.log.matchers);
-    const sources = await this.#list(selectors, { ...spanOfLog(plan), fresh: run.fresh }, signal);
+  async #queryLog({ tenants, plan, search, run, signal }: Query<LogPlan>): Promise<LogResult> {
+    const { matchers } = plan.log;
+    const range = rangeOf(plan);
+    const sources = await this.#list({ tenants, matchers, range }, search, signal);
     run.see(sources);
-    const log = { ...plan.log, matchers: selectors[0]?.matchers ?? plan.log.matchers };
-    const own = { ...plan, log };
-    const tasks = logTasks(own, sources, this.#scans.width);
+    const own = { ...plan, log: { ...plan.log, matchers: ownMatchers(tenants, matchers) } };
+    const tasks = logTasks(own, sources, run.threads);
     // A query without a filter reads as far as its limit goes, which headers do not show.
     if (!keepsEveryRow(own)) await refuseLarge([{ plan: own, tasks }], run, signal);
     return runLogQuery(own, tasks, run, signal);
   }
 
-  async #queryMetric(
-    tenants: readonly string[],
-    plan: MetricPlan,
-    run: QueryRun,
-    signal: AbortSignal,
-  ): Promise<QueryResult> {
+  async #queryMetric(query: Query<MetricPlan>): Promise<QueryResult> {
+    const { tenants, plan, search, run, signal } = query;
     const listed = new Map<string, PlannedSource[]>();
     const leaves: { plan: LeafPlan; tasks: QueryTask[] }[] = [];
     for (const leaf of plan.leaves) {
-      const selectors = selectTenants(tenants, leaf.matchers);
-      const span = spanOfLeaf(leaf);
+      const { matchers } = leaf;
+      const range = rangeOf(leaf);
       // Leaves of one selector and range look at the same sources.
-      const key = `${span.fromNs} ${span.toNs} ${JSON.stringify(leaf.matchers)}`;
+      const key = `${range.fromNs} ${range.toNs} ${JSON.stringify(matchers)}`;
       const sources =
-        listed.get(key) ?? (await this.#list(selectors, { ...span, fresh: run.fresh }, signal));
+        listed.get(key) ?? (await this.#list({ tenants, matchers, range }, search, signal));
       listed.set(key, sources);
       run.see(sources);
-      const matchers = selectors[0]?.matchers ?? leaf.matchers;
-      leaves.push({ plan: { ...leaf, matchers }, tasks: leafTasks(sources, this.#scans.width) });
+      const own = { ...leaf, matchers: ownMatchers(tenants, matchers) };
+      leaves.push({ plan: own, tasks: leafTasks(sources, run.threads) });
     }
     await refuseLarge(leaves, run, signal);
     const results = new Map<number, SeriesMatrix>();
@@ -157,28 +175,41 @@ export class Querier {
   }
 
   async #list(
-    selectors: ReturnType<typeof selectTenants>,
-    span: TimeSpan & { readonly fresh: boolean },
+    { range, tenants, matchers }: Selector,
+    search: Search,
     signal: AbortSignal,
   ): Promise<PlannedSource[]> {
     signal.throwIfAborted();
-    return span.fromNs > span.toNs ? [] : this.#finder.listAll(selectors, span, signal);
+    if (range.fromNs >= range.toNs) return [];
+    return this.#finder.listAll(selectTenants(tenants, matchers), range, search, signal);
   }
+}
+
+interface Query<Plan> {
+  readonly tenants: readonly string[];
+  readonly plan: Plan;
+  readonly search: Search;
+  readonly run: QueryRun;
+  readonly signal: AbortSignal;
+}
+
+/** The matchers that are left for streams: those on `__tenant_id__` have chosen the tenants. */
+function ownMatchers(tenants: readonly string[], matchers: readonly Matcher[]) {
+  return selectTenants(tenants, matchers)[0]?.matchers ?? matchers;
 }
 
 /** Refuses a query whose blocks hold more than it may read, before any is read. */
 async function refuseLarge(
-  scans: readonly { readonly plan: LeafPlan | LogPlan; readonly tasks: readonly QueryTask[] }[],
-  { limits, lanes, scans: scanner }: QueryRun,
+  scans: readonly { readonly plan: ScanPlan; readonly tasks: readonly QueryTask[] }[],
+  run: QueryRun,
   signal: AbortSignal,
 ): Promise<void> {
-  const { maxBytesRead } = limits;
+  const { maxBytesRead } = run.limits;
   if (maxBytesRead === 0) return;
   let bytes = 0;
   for (const { plan, tasks } of scans) {
-    await runConcurrently(tasks, lanes, signal, async (task, stop) => {
-      const sources = task.sources.map(({ source, part }) => scanSource(source, part));
-      const measured = await scanner.measure({ plan, sources }, stop);
+    await runConcurrently(tasks, run.lanes, signal, async (task, stop) => {
+      const measured = await run.measure(task, plan, stop);
       bytes += measured;
     });
   }

@@ -1,8 +1,9 @@
 import type { RawPush } from "@skald/kernels";
-import type { HeadBlockRef } from "@skald/model";
+import { decodePush, type PushBody } from "@skald/push";
 import { type JobResult, serveJobs } from "@skald/runtime";
-import { openHeadBlock, type SealInput, scanJobs, sealSegment } from "@skald/storage";
-import { decodePush, type PushBody } from "@skald/transport/codec";
+import { scanJobs } from "@skald/scan";
+import type { HeadBlockRef } from "@skald/storage";
+import { openHeadBlock, type SealInput, sealSegment } from "@skald/storage";
 
 /** A head to seal, with its blocks by reference to shared memory. */
 export interface SealJob extends Omit<SealInput, "heads"> {

@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { Frontend, type QueryBackend, type QueryTenantLimits, queryRoutes } from "@skald/frontend";
+import type { Ingester, Querier as QuerierContract } from "@skald/contracts";
+import { Frontend, type QueryTenantLimits, queryRoutes } from "@skald/frontend";
 import { dayNs, type SegmentRef, systemClock } from "@skald/model";
-import { Querier } from "@skald/querier";
+import { CorruptSegments, Querier } from "@skald/querier";
 import { WorkerPool } from "@skald/runtime";
-import { openHeadBlock, openSegmentFile, ScanPool, sealSegment } from "@skald/storage";
-import { makeDirectory, makeHead, row } from "@skald/storage/fixture";
+import { silentLogger } from "@skald/runtime/log";
+import { Metrics } from "@skald/runtime/metrics";
+import { ScanPool } from "@skald/scan";
+import { makeDirectory, makeHead, row } from "@skald/scan/testing";
+import { openHeadBlock, openSegmentFile, sealSegment } from "@skald/storage";
 import { HttpServer } from "@skald/transport";
 import { counterPlaces, type ShareJob } from "./counting-job.js";
 import { waitFor } from "./server.js";
@@ -68,7 +72,7 @@ beforeAll(async () => {
     rawRoutes: new Map(),
     routes: queryRoutes(
       new Frontend({
-        backend: watched(querierOf(refs)),
+        querier: watched(querierOf(refs)),
         limitsOf: () => ({ ...limits, timeoutMs }),
         clock: systemClock,
       }),
@@ -104,24 +108,25 @@ function sealLines(number: number): SegmentRef {
 }
 
 function querierOf(refs: readonly SegmentRef[]): Querier {
-  const unused = () => Promise.reject(new Error("not for queries"));
-  const none = async () => ({ sources: [] });
-  const ingester = { push: unused, flush: unused, select: none };
-  return new Querier({ ingester, catalog: { list: async () => refs }, scans: new ScanPool(pool) });
+  const ingester = { select: async () => ({ sources: [] }) } as Partial<Ingester> as Ingester;
+  const catalog = { list: async () => refs };
+  const log = silentLogger();
+  const corrupt = new CorruptSegments({ clock: systemClock, log, metrics: new Metrics() });
+  return new Querier({ ingester, catalog, scanner: new ScanPool(pool), threads, corrupt });
 }
 
 /** Notes how far the scans were when a query was given up. */
-function watched(querier: Querier): QueryBackend {
+function watched(querier: Querier): QuerierContract {
   return {
-    query: (request, signal) => {
+    query: (request, { signal }) => {
       aborted = false;
       signal.addEventListener("abort", () => {
         checksAtAbort = checks();
         aborted = true;
       });
-      return querier.query(request, signal);
+      return querier.query(request, { signal });
     },
-    streams: (request, signal) => querier.streams(request, signal),
+    streams: (request, options) => querier.streams(request, options),
   };
 }
 

@@ -1,5 +1,5 @@
 import { type JobHandler, type JobResult, serveJobs } from "@skald/runtime";
-import { scanJobs } from "@skald/storage";
+import { scanJobs } from "@skald/scan";
 import { counterPlaces, type ShareJob } from "./counting-job.js";
 
 let counters: Int32Array | undefined;

@@ -1,13 +1,6 @@
-export * from "./codec.js";
-export { ByteCache, equalBytes } from "./codec-push-cache.js";
-export * from "./codec-push-metadata.js";
-export * from "./codec-push-names.js";
-export { runSteps } from "./codec-push-steps.js";
 export * from "./http/body.js";
 export * from "./http/end-response.js";
 export type { RequestFacts } from "./http/router.js";
 export * from "./http/server.js";
 export * from "./http/types.js";
-export * from "./push-labels.js";
-export type { LabelPairs } from "./push-labels-pairs.js";
 export * from "./tenant.js";

@@ -1,6 +1,6 @@
 import type { RawPush } from "@skald/kernels";
 import { detectedLevelName, levelInMetadata, levelNames } from "@skald/model";
-import type { MetadataNames } from "@skald/transport";
+import type { MetadataNames } from "@skald/push";
 import type { PushLimits } from "../limits.js";
 import type { PushStream } from "../validate/stream-rules.js";
 import { levelCodeOf, severityCodeOf } from "./level-code.js";

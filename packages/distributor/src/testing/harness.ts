@@ -1,4 +1,5 @@
-import type { Batch, Clock, Ingester, PushRefusal, PushRequest } from "@skald/model";
+import type { Ingester, PushRefusal, PushRequest } from "@skald/contracts";
+import type { Batch, Clock } from "@skald/model";
 import { levelInMetadata, levelNames } from "@skald/model";
 import { Metrics } from "@skald/runtime/metrics";
 import { Distributor } from "../distributor.js";

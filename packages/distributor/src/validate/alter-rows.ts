@@ -1,5 +1,5 @@
 import type { RawPush } from "@skald/kernels";
-import { type AcceptedStream, equalBytes } from "@skald/transport";
+import { type AcceptedStream, equalBytes } from "@skald/push";
 
 /** How many rows were changed in place, and the bytes that were cut. */
 export interface Altered {

@@ -1,6 +1,6 @@
 import type { RawPush } from "@skald/kernels";
 import type { PushFormat } from "@skald/model";
-import { type ByteCache, parsePushLabels } from "@skald/transport";
+import { type ByteCache, parsePushLabels } from "@skald/push";
 import type { PushStream, StreamRules } from "./stream-rules.js";
 
 /** Streams between two points where other work may go first. */

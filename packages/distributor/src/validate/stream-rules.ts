@@ -1,5 +1,5 @@
 import { formatLabels, type Labels, labelValue } from "@skald/model";
-import type { LabelPairs } from "@skald/transport";
+import type { LabelPairs } from "@skald/push";
 import { levelCodeOf } from "../levels/level-code.js";
 import type { PushLimits } from "../limits.js";
 import type { DiscardReason } from "./reasons.js";

@@ -1,5 +1,5 @@
 import type { RawPush } from "@skald/kernels";
-import type { AcceptedStream } from "@skald/transport";
+import type { AcceptedStream } from "@skald/push";
 import { DroppedRows } from "./dropped-rows.js";
 import { Refusals } from "./refusals.js";
 import { metadataBytesOf, type RowRules, refuseRow, rowRefusalText } from "./row-rules.js";

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
+import type { Querier, QueryByteLimits } from "@skald/contracts";
 import type { LogResult, Plan, QueryResult } from "@skald/logql";
 import { emptyReadStats, labelsFromObject, type QueryStats, SkaldError } from "@skald/model";
 import type { HttpRequest, HttpResponse } from "@skald/transport";
 import { parquetReadObjects } from "hyparquet";
-import type { BackendLimits, QueryBackend } from "../backend.js";
 import { Frontend } from "../frontend.js";
 import type { QueryTenantLimits } from "../limits/limits.js";
 import { queryRoutes } from "./routes.js";
@@ -67,8 +67,8 @@ const vector: QueryResult = {
 function makeApi(result: QueryResult | LogResult, changed: Partial<QueryTenantLimits> = {}) {
   const plans: Plan[] = [];
   const asked: unknown[] = [];
-  const bounds: BackendLimits[] = [];
-  const backend: QueryBackend = {
+  const bounds: QueryByteLimits[] = [];
+  const querier: Querier = {
     query: async ({ plan, limits: bound }) => {
       plans.push(plan);
       bounds.push(bound);
@@ -83,7 +83,7 @@ function makeApi(result: QueryResult | LogResult, changed: Partial<QueryTenantLi
     },
   };
   const frontend = new Frontend({
-    backend,
+    querier,
     limitsOf: () => ({ ...limits, ...changed }),
     clock: { nowMs: () => 1_795_000_000_000 },
   });
@@ -237,13 +237,13 @@ describe("query_range", () => {
     );
   });
 
-  it("tells the backend how many bytes a query may read and hold", async () => {
+  it("tells the querier how many bytes a query may read and hold", async () => {
     const { call, bounds } = makeApi(logs, { maxBytesRead: 1000 });
     await call("/loki/api/v1/query_range", { query: '{app="a"}' });
     expect(bounds).toEqual([{ maxBytesRead: 1000, maxResultBytes: 256 * 1024 * 1024 }]);
   });
 
-  it("ends a graph with the second that its end lies in", async () => {
+  it("has the last point of a graph at or before its end", async () => {
     const { call, plans } = makeApi(matrix);
     const params = {
       query: 'rate({app="a"}[1m])',
@@ -252,19 +252,19 @@ describe("query_range", () => {
       step: "60",
     };
     await call("/loki/api/v1/query_range", params);
-    expect(plans[0]).toMatchObject({ points: { count: 2 } });
+    expect(plans[0]).toMatchObject({ points: { count: 1 } });
   });
 
   it("gives up after the time limit", async () => {
-    const hanging: QueryBackend = {
-      query: (_request, signal) =>
+    const hanging: Querier = {
+      query: (_request, { signal }) =>
         new Promise((_resolve, reject) => {
           signal.addEventListener("abort", () => reject(new SkaldError("cancelled", "stopped")));
         }),
       streams: async () => [],
     };
     const frontend = new Frontend({
-      backend: hanging,
+      querier: hanging,
       limitsOf: () => ({ ...limits, timeoutMs: 1 }),
       clock: { nowMs: () => 0 },
     });

@@ -1,4 +1,5 @@
-import { invalidArgument, nsPerSecond, SkaldError } from "@skald/model";
+import type { QueryAnswer } from "@skald/contracts";
+import { invalidArgument, nsPerSecond, SkaldError, type TimeRange } from "@skald/model";
 import {
   type HttpRequest,
   type HttpResponse,
@@ -11,7 +12,7 @@ import {
 import { encodeQueryResult, text } from "../encode/json.js";
 import { encodeLegacyStreams } from "../encode/legacy.js";
 import { encodeParquet, parquetType } from "../encode/parquet.js";
-import type { Answer, Frontend, TimeRange } from "../frontend.js";
+import type { Frontend } from "../frontend.js";
 import { parseBounds, parseInstantParams, parseRangeParams } from "./params.js";
 
 export interface QueryRouteOptions extends TenantOptions {
@@ -36,7 +37,7 @@ export function queryRoutes(frontend: Frontend, options: QueryRouteOptions): Rou
     checkedBounds(request.params, frontend.nowNs(), sinceNs);
   const param = (request: HttpRequest, name: string) => request.params.get(name) ?? "";
 
-  const answer = (request: HttpRequest, { result, stats }: Answer): HttpResponse => {
+  const answer = (request: HttpRequest, { result, stats }: QueryAnswer): HttpResponse => {
     if (options.parquetAnswers && request.headers.accept === parquetType) {
       return { status: 200, headers: { "content-type": parquetType }, body: encodeParquet(result) };
     }
@@ -117,10 +118,11 @@ function textAnswer(encode: () => string): HttpResponse {
 }
 
 function checkedBounds(params: URLSearchParams, nowNs: bigint, sinceNs: bigint): TimeRange {
-  const range = parseBounds(params, nowNs, sinceNs);
-  if (range.endNs < range.startNs)
+  const { startNs, endNs } = parseBounds(params, nowNs, sinceNs);
+  if (endNs < startNs)
     throw invalidArgument("end timestamp must not be before or equal to start time");
-  return range;
+  // Clients mean the last nanosecond too.
+  return { fromNs: startNs, toNs: endNs + 1n };
 }
 
 function formatQuery(frontend: Frontend, query: string): HttpResponse {

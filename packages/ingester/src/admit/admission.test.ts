@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import type { PushOutcome } from "@skald/model";
+import type { PushOutcome } from "@skald/contracts";
 import { makeBatch, type TestRow } from "@skald/testkit";
 import { readRows, type SetupOptions, setUp } from "../testing/ingester.js";
 

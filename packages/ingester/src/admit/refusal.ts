@@ -1,11 +1,5 @@
-import {
-  type Batch,
-  type BatchStream,
-  dayNs,
-  formatRfc3339,
-  formatSize,
-  type PushRefusal,
-} from "@skald/model";
+import type { PushRefusal } from "@skald/contracts";
+import { type Batch, type BatchStream, dayNs, formatRfc3339, formatSize } from "@skald/model";
 import { type BehindRow, timeOf } from "./admission.js";
 
 /** Lines of one refusal text, however many entries it stands for. */

@@ -7,6 +7,7 @@ import { makeBatch } from "@skald/testkit";
 import {
   copyFiles,
   everything,
+  localRefs,
   newDir,
   readRows,
   readUnion,
@@ -200,7 +201,7 @@ describe("sealing", () => {
     const setup = await started({ changes: { headTargetBytes: 100_000 } });
     await pushLine(setup, 1, "seen");
     const { sources } = await setup.ingester.select({ ...everything, tenant: "t" });
-    const head = sources[0];
+    const [head] = await localRefs(setup.ingester, sources);
     if (head?.kind !== "head") throw new Error("not a head");
     await setup.ingester.flush();
     for (let i = 2; i < 20; i++) {
@@ -229,7 +230,7 @@ describe("uploading", () => {
     const setup = await started({ changes: { upload: { afterMs: 1000, retainMs: 5000 } } });
     const { ingester, clock, store } = setup;
     await pushLine(setup, 1);
-    await ingester.flush("another tenant");
+    await ingester.flush({ tenant: "another tenant" });
     expect(store.objects.size).toBe(0);
     clock.ms += 31 * minuteMs;
     await ingester.sweep();

@@ -80,7 +80,7 @@ export class LocalSegments {
   select(tenant: string, fromNs: bigint, toNs: bigint): SegmentRef[] {
     return this.of(tenant)
       .map(({ ref }) => ref)
-      .filter((ref) => ref.minNs <= toNs && ref.maxNs >= fromNs);
+      .filter((ref) => ref.minNs < toNs && ref.maxNs >= fromNs);
   }
 
   /** Remembers, also for later processes, that the store has the segment. */

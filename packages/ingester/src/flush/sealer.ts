@@ -1,6 +1,5 @@
-import type { HeadBlockRef } from "@skald/model";
 import { type Logger, retry, type Sleep } from "@skald/runtime";
-import type { SealedSegment, SealInput } from "@skald/storage";
+import type { HeadBlockRef, SealedSegment, SealInput } from "@skald/storage";
 import type { Head } from "../head/head.js";
 
 /** A head to be written as a segment; survives a structured clone, so that a worker can do it. */

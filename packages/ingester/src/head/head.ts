@@ -1,5 +1,5 @@
-import { type Batch, dayNs, type HeadBlockRef } from "@skald/model";
-import { HeadBlock, headBlockBytes } from "@skald/storage";
+import { type Batch, dayNs } from "@skald/model";
+import { HeadBlock, type HeadBlockRef, headBlockBytes } from "@skald/storage";
 import type { StreamHashes } from "../admit/head-duplicates.js";
 import { capacityFor, maxBlockLineBytes, minBlockLineBytes } from "./capacity.js";
 import type { HeadMemory } from "./memory.js";
@@ -115,7 +115,7 @@ export class Head {
     this.hashed.clear();
   }
 
-  /** The published rows of blocks that have some in the range, both ends inclusive, ns since the start of the day. */
+  /** The published rows of blocks that have some in the range, `[fromTime, toTime)`, ns since the start of the day. */
   view(fromTime: number, toTime: number): HeadBlockRef[] {
     const refs: HeadBlockRef[] = [];
     for (const block of this.#blocks) {
@@ -177,7 +177,7 @@ export interface HeadInit {
 function overlaps(block: HeadBlock, fromTime: number, toTime: number): boolean {
   const { runMin, runMax } = block.columns;
   for (let run = 0; run < block.runCount; run++) {
-    if (runMin[run]! <= toTime && runMax[run]! >= fromTime) return true;
+    if (runMin[run]! < toTime && runMax[run]! >= fromTime) return true;
   }
   return false;
 }

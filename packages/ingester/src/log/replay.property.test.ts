@@ -1,8 +1,8 @@
 import { rm } from "node:fs/promises";
 import { describe, expect, it } from "@jest/globals";
 import { type Batch, formatLabels, labelsFromObject } from "@skald/model";
+import { assembleBatch, decodePush } from "@skald/push";
 import { makeBatch, makePushBody } from "@skald/testkit";
-import { assembleBatch, decodePush } from "@skald/transport";
 import fc from "fast-check";
 import {
   copyFiles,

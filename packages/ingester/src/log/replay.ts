@@ -1,4 +1,5 @@
 import type { Batch, BatchStream } from "@skald/model";
+import { assembleBatch, decodePush } from "@skald/push";
 import {
   type BatchRange,
   type PushBodyRecord,
@@ -10,7 +11,6 @@ import {
   type WalPosition,
   type WalRecord,
 } from "@skald/storage";
-import { assembleBatch, decodePush } from "@skald/transport";
 import { timeOf } from "../admit/admission.js";
 import type { Head } from "../head/head.js";
 import type { Tenant } from "../tenant/tenant.js";

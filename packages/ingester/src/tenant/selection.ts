@@ -1,19 +1,14 @@
-import type { HeadRef, SelectRequest, SourceRef } from "@skald/model";
-import type { LocalSegments } from "../flush/local-segments.js";
+import type { SelectRequest } from "@skald/contracts";
+import type { HeadView } from "@skald/storage";
 import type { Head } from "../head/head.js";
 import type { Tenant } from "./tenant.js";
 
 /**
- * What holds rows of the streams in the range at this moment: unsealed heads with their matching streams, and local
- * segments. Taken in one go, so a head that is being sealed is there either as head or as segment, under one id.
+ * The unsealed heads that hold rows of the streams in the range at this moment, with their matching streams. Taken in
+ * one go with the local segments, so a head that is being sealed is there either as head or as segment, under one id.
  */
-export function selectSources(
-  request: SelectRequest,
-  tenant: Tenant | undefined,
-  segments: LocalSegments,
-): SourceRef[] {
-  const sources: SourceRef[] = segments.select(request.tenant, request.fromNs, request.toNs);
-  if (tenant === undefined) return sources;
+export function selectHeads(request: SelectRequest, tenant: Tenant): HeadView[] {
+  const found: HeadView[] = [];
   let matched: number[] | undefined;
   for (const head of tenant.unsealed()) {
     const blocks = head.view(timeIn(head, request.fromNs), timeIn(head, request.toNs));
@@ -22,15 +17,15 @@ export function selectSources(
     const streams = Uint32Array.from(matched.filter((stream) => head.chains.has(stream)));
     if (streams.length === 0) continue;
     head.viewed = true;
-    sources.push(refOf(head, { blocks, streams, tenant }));
+    found.push(viewOf(head, { blocks, streams, tenant }));
   }
-  return sources;
+  return found;
 }
 
-function refOf(
+function viewOf(
   head: Head,
-  { blocks, streams, tenant }: Pick<HeadRef, "blocks" | "streams"> & { tenant: Tenant },
-): HeadRef {
+  { blocks, streams, tenant }: Pick<HeadView, "blocks" | "streams"> & { tenant: Tenant },
+): HeadView {
   const { minTime, maxTime } = head.bounds();
   return {
     kind: "head",

@@ -1,4 +1,5 @@
-import type { Batch, BatchStream, Matcher, PushRefusal } from "@skald/model";
+import type { PushRefusal } from "@skald/contracts";
+import type { Batch, BatchStream, Matcher } from "@skald/model";
 import type { BatchRange } from "@skald/storage";
 import { type Admission, admitRows } from "../admit/admission.js";
 import { rowBytes, streamLimited, streamRateLimited, tooFarBehind } from "../admit/refusal.js";

@@ -2,11 +2,18 @@ import { copyFile, mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { afterAll } from "@jest/globals";
-import type { Block, Matcher, SegmentRef, SelectRequest } from "@skald/model";
+import type { Scanner, SelectRequest, SourceRef } from "@skald/contracts";
+import type { Block, Matcher, SegmentRef } from "@skald/model";
 import type { Sleep } from "@skald/runtime";
 import { silentLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
-import { openHeadBlock, openSegmentFile, sealSegment, type WalDisk } from "@skald/storage";
+import {
+  type LocalRef,
+  openHeadBlock,
+  openSegmentFile,
+  sealSegment,
+  type WalDisk,
+} from "@skald/storage";
 import type { Seal, SealJob } from "../flush/sealer.js";
 import type { SegmentStore } from "../flush/uploader.js";
 import { Ingester } from "../ingester.js";
@@ -105,6 +112,7 @@ export async function setUp(options: SetupOptions = {}): Promise<Setup> {
     }),
     seal: options.seal ?? sealHere,
     store,
+    scanner: askedScanner,
     log: silentLogger(),
     metrics,
     clock,
@@ -138,6 +146,26 @@ export const everything: Omit<SelectRequest, "tenant"> = {
   toNs: 1n << 62n,
 };
 
+/** What scans were asked to read last. */
+let asked: readonly LocalRef[] = [];
+const askedScanner = {
+  streams: async ({ sources }) => {
+    asked = sources;
+    return [];
+  },
+} as Partial<Scanner<LocalRef>> as Scanner<LocalRef>;
+
+/** What the threads of an ingester's process read for sources that it selected. */
+export async function localRefs(
+  ingester: Ingester,
+  sources: readonly SourceRef[],
+): Promise<readonly LocalRef[]> {
+  const { fromNs, toNs } = everything;
+  const options = { signal: new AbortController().signal };
+  await ingester.streams({ sources, selectors: [], fromNs, toNs }, options);
+  return asked;
+}
+
 /** All rows that a query would see, by stream, time and arrival, from heads and segments. */
 export async function readRows(
   ingester: Ingester,
@@ -146,7 +174,7 @@ export async function readRows(
 ): Promise<RowText[]> {
   const { sources } = await ingester.select({ ...everything, ...request, tenant });
   const rows: { text: string; ns: bigint; row: RowText }[] = [];
-  for (const source of sources) {
+  for (const source of await localRefs(ingester, sources)) {
     if (source.kind === "head") {
       const texts = new Map(Array.from(source.streams, (n, i) => [n, source.texts[i] as string]));
       for (const ref of source.blocks) readBlock(openHeadBlock(ref), (n) => texts.get(n), rows);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import type { HeadRef, SegmentRef, SourceRef } from "@skald/model";
+import type { HeadRef, SourceRef } from "@skald/contracts";
+import type { SegmentRef } from "@skald/model";
 import fc from "fast-check";
 import { orderSources } from "./order-sources.js";
 
@@ -18,13 +19,12 @@ const head = (id: string, from: number, to: number): HeadRef => ({
   tenant: "t",
   minNs: BigInt(from),
   maxNs: BigInt(to),
-  streams: new Uint32Array(0),
-  texts: [],
-  blocks: [],
+  view: "v",
+  sizeBytes: 1,
 });
 const told = (ingester: SourceRef[], store: SourceRef[]) =>
   orderSources(ingester, store).map(({ ref, side, sequence, older }) =>
-    `${sequence} ${ref.id} ${side} ${older.map(({ id }) => id).join()}`.trim(),
+    `${sequence} ${ref.id} ${side} ${older.map(({ ref: one }) => one.id).join()}`.trim(),
   );
 
 describe("orderSources", () => {
@@ -67,7 +67,7 @@ describe("orderSources", () => {
             .slice(0, i)
             .filter(({ ref: one }) => one.minNs <= ref.maxNs && one.maxNs >= ref.minNs)
             .map(({ ref: one }) => one.id);
-          expect(older.map(({ id }) => id)).toEqual(want);
+          expect(older.map(({ ref: one }) => one.id)).toEqual(want);
         }
       }),
     );

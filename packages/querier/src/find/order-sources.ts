@@ -1,14 +1,19 @@
-import type { SourceRef } from "@skald/model";
+import type { SourceRef } from "@skald/contracts";
+
+/** A source, and who holds it: that side scans it, and its statistics are counted there. */
+export interface FoundSource {
+  readonly ref: SourceRef;
+  readonly side: Side;
+}
+
+export type Side = "ingester" | "store";
 
 /** A source with its place in a query. */
-export interface PlannedSource {
-  readonly ref: SourceRef;
-  /** Who answered for it; decides where its statistics are counted. */
-  readonly side: "ingester" | "store";
+export interface PlannedSource extends FoundSource {
   /** Order of arrival among the sources of the query. */
   readonly sequence: number;
   /** Earlier sources that may hold the same rows. */
-  readonly older: readonly SourceRef[];
+  readonly older: readonly FoundSource[];
   /** Set when the streams shall carry the tenant's name. */
   readonly tenantLabel?: string;
 }
@@ -21,18 +26,19 @@ export function orderSources(
   ingester: readonly SourceRef[],
   store: readonly SourceRef[],
 ): PlannedSource[] {
-  const found = [
+  const found: FoundSource[] = [
     ...ingester.map((ref) => ({ ref, side: "ingester" as const })),
     ...store.map((ref) => ({ ref, side: "store" as const })),
   ].sort((a, b) => compareArrival(a.ref, b.ref));
-  let open: SourceRef[] = [];
-  return found.map(({ ref, side }, sequence) => {
+  let open: FoundSource[] = [];
+  return found.map((source, sequence) => {
+    const { ref } = source;
     // Segments begin in ascending order: those that ended before this one cannot meet a later one, only heads can.
-    if (ref.kind === "segment") open = open.filter((older) => older.maxNs >= ref.minNs);
-    else if (open.length !== sequence) open = found.slice(0, sequence).map((older) => older.ref);
-    const older = open.filter((one) => overlap(one, ref));
-    open.push(ref);
-    return { ref, side, sequence, older };
+    if (ref.kind === "segment") open = open.filter((older) => older.ref.maxNs >= ref.minNs);
+    else if (open.length !== sequence) open = found.slice(0, sequence);
+    const older = open.filter((one) => overlap(one.ref, ref));
+    open.push(source);
+    return { ...source, sequence, older };
   });
 }
 

@@ -1,67 +1,82 @@
-import type { Ingester, Matcher, SourceRef } from "@skald/model";
+import type { Catalog, Ingester } from "@skald/contracts";
+import type { Matcher, TimeRange } from "@skald/model";
+import type { CorruptSegments } from "./corrupt-segments.js";
 import { orderSources, type PlannedSource } from "./order-sources.js";
 import type { TenantSelector } from "./tenants.js";
 
-/** Lists sealed segments of the object store; ids are those that ingesters gave them. */
-export interface SegmentCatalog {
-  list(request: {
-    readonly tenant: string;
-    readonly fromNs: bigint;
-    readonly toNs: bigint;
-    readonly signal: AbortSignal;
-    /** Lists anew, because a segment of the last listing was gone. */
-    readonly fresh?: boolean;
-  }): Promise<readonly SourceRef[]>;
-}
-
-export interface FindRequest {
+export interface FindRequest extends TimeRange {
   readonly tenant: string;
   readonly matchers: readonly Matcher[];
-  /** Both inclusive, ns since the epoch. */
-  readonly fromNs: bigint;
-  readonly toNs: bigint;
-  readonly fresh?: boolean;
+}
+
+/** What one query found, and what it holds until it ends. */
+export interface Search {
+  /** Whether listings must not be older than the query. */
+  readonly fresh: boolean;
+  /** Views of ingesters, to be released. */
+  readonly views: string[];
+  /** Ids of damaged segments that the query has to do without. */
+  readonly missing: Set<string>;
+}
+
+export interface SourceFinderDeps {
+  readonly ingester: Ingester;
+  readonly catalog: Catalog;
+  readonly corrupt: CorruptSegments;
 }
 
 /** Finds everything that may hold rows of a selector in a time range. */
 export class SourceFinder {
-  readonly #ingester: Ingester;
-  readonly #catalog: SegmentCatalog;
+  readonly #deps: SourceFinderDeps;
 
-  constructor(deps: { ingester: Ingester; catalog: SegmentCatalog }) {
-    this.#ingester = deps.ingester;
-    this.#catalog = deps.catalog;
+  constructor(deps: SourceFinderDeps) {
+    this.#deps = deps;
   }
 
   /**
    * Asks the ingester first and the store second: a segment that the ingester dropped in between is in the store
-   * already, and one that both have is used once.
+   * already, and one that both have is used once. Where the ingester's copy is damaged, that of the store is used.
    */
-  async list(request: FindRequest, signal: AbortSignal): Promise<PlannedSource[]> {
-    const { tenant, fromNs, toNs, fresh = false } = request;
-    const { sources: recent } = await this.#ingester.select(request);
+  async list(request: FindRequest, search: Search, signal: AbortSignal): Promise<PlannedSource[]> {
+    const { ingester, catalog, corrupt } = this.#deps;
+    const { fresh, views, missing } = search;
+    const { view, sources } = await ingester.select(request, { signal });
+    if (view !== undefined) views.push(view);
     signal.throwIfAborted();
-    const listed = await this.#catalog.list({ tenant, fromNs, toNs, signal, fresh });
+    const { tenant, fromNs, toNs } = request;
+    const listed = await catalog.list({ tenant, fromNs, toNs, fresh }, { signal });
     signal.throwIfAborted();
+    const recent = corrupt.without(sources);
     const held = new Set(recent.map((ref) => ref.id));
-    const stored = listed.filter((ref) => !held.has(ref.id));
-    return orderSources(recent, stored);
+    const others = listed.filter((ref) => !held.has(ref.id));
+    return orderSources(
+      recent,
+      corrupt.without(others, ({ id }) => missing.add(id)),
+    );
   }
 
   /** The sources of several tenants, numbered through. */
   async listAll(
     selectors: readonly TenantSelector[],
-    span: Pick<FindRequest, "fromNs" | "toNs" | "fresh">,
+    range: TimeRange,
+    search: Search,
     signal: AbortSignal,
   ): Promise<PlannedSource[]> {
     const found = await Promise.all(
       selectors.map(async ({ tenant, matchers, tenantLabel }) => {
-        const sources = await this.list({ tenant, matchers, ...span }, signal);
+        const sources = await this.list({ tenant, matchers, ...range }, search, signal);
         return tenantLabel === undefined
           ? sources
           : sources.map((source) => ({ ...source, tenantLabel }));
       }),
     );
     return found.flat().map((source, sequence) => ({ ...source, sequence }));
+  }
+
+  /** Gives the views of a query back; it does not matter when that fails, because ingesters forget them in time. */
+  async release({ views }: Search): Promise<void> {
+    const { signal } = new AbortController();
+    const releases = views.map((view) => this.#deps.ingester.release(view, { signal }));
+    await Promise.allSettled(releases);
   }
 }

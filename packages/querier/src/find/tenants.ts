@@ -1,5 +1,5 @@
 import { compileMatcher, type Matcher } from "@skald/model";
-import { tenantLabelName } from "@skald/storage";
+import { tenantLabelName } from "@skald/scan";
 
 /** Selectors of one tenant: the matchers without those on `__tenant_id__`, which have chosen the tenant. */
 export interface TenantSelector {

@@ -1,13 +1,5 @@
 import { invalidArgument } from "@skald/model";
 
-/** Bounds of one query in bytes. */
-export interface QueryByteLimits {
-  /** Lines that a query may read, decompressed; 0: no limit. */
-  readonly maxBytesRead: number;
-  /** Lines that a query may hold for its answer. */
-  readonly maxResultBytes: number;
-}
-
 export function tooManyBytesRead(bytes: number, limit: number): Error {
   return invalidArgument(
     `the query would read too many bytes (query: ${formatBytes(bytes)}, limit: ${formatBytes(limit)}); use a narrower selector or a shorter time range`,

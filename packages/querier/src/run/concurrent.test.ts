@@ -6,11 +6,11 @@ import { runConcurrently } from "./concurrent.js";
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe("runConcurrently", () => {
-  it("runs each item once, in order, and never more at a time than asked for", async () => {
+  it("runs each item once, in order, and never.signal more at a time than asked for", async () => {
     const started: number[] = [];
     let running = 0;
     let most = 0;
-    await runConcurrently([1, 2, 3, 4, 5], 2, never, async (item) => {
+    await runConcurrently([1, 2, 3, 4, 5], 2, never.signal, async (item) => {
       started.push(item);
       most = Math.max(most, ++running);
       for (let i = 0; i < item; i++) await turn();
@@ -21,7 +21,7 @@ describe("runConcurrently", () => {
 
   it("rejects with the first failure after the others have ended", async () => {
     const ended: string[] = [];
-    const work = runConcurrently(["fails", "stops"], 2, never, async (item, signal) => {
+    const work = runConcurrently(["fails", "stops"], 2, never.signal, async (item, signal) => {
       await turn();
       if (item === "fails") throw new Error("disk");
       while (!signal.aborted) await turn();
@@ -34,7 +34,7 @@ describe("runConcurrently", () => {
 
   it("starts nothing more after a failure", async () => {
     const started: number[] = [];
-    const work = runConcurrently([1, 2, 3, 4], 1, never, async (item) => {
+    const work = runConcurrently([1, 2, 3, 4], 1, never.signal, async (item) => {
       started.push(item);
       await turn();
       if (item === 2) throw new Error("disk");
@@ -55,6 +55,6 @@ describe("runConcurrently", () => {
   });
 
   it("does nothing without items", async () => {
-    await runConcurrently([], 4, never, () => Promise.reject(new Error("never")));
+    await runConcurrently([], 4, never.signal, () => Promise.reject(new Error("never.signal")));
   });
 });

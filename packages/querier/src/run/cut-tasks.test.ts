@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import type { HeadRef, SegmentRef } from "@skald/model";
+import type { HeadRef } from "@skald/contracts";
+import type { SegmentRef } from "@skald/model";
 import type { PlannedSource } from "../find/order-sources.js";
 import { cutTasks } from "./cut-tasks.js";
 
@@ -23,13 +24,10 @@ function segment(
 }
 
 function head(id: string, blocks: number): PlannedSource {
-  const memory = new SharedArrayBuffer(mib);
-  const block = { memory, rowCount: 0, runCount: 0, pairCount: 0, baseNs: 0n, metaNames: [] };
   const ref: HeadRef = {
     ...{ kind: "head", id, tenant: "t", minNs: 0n, maxNs: 0n },
-    streams: new Uint32Array(0),
-    texts: [],
-    blocks: Array.from({ length: blocks }, () => block),
+    view: "v",
+    sizeBytes: blocks * mib,
   };
   return { ref, side: "ingester", sequence: 0, older: [] };
 }

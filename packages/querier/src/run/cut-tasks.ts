@@ -1,4 +1,4 @@
-import type { SourceRef } from "@skald/model";
+import type { SourceRef } from "@skald/contracts";
 import type { PlannedSource } from "../find/order-sources.js";
 
 /** A piece of work for one thread: some small sources, or a part of a large one. All are of one side. */
@@ -61,7 +61,6 @@ export function cutTasks(
   return tasks;
 }
 
-function rawBytes(ref: SourceRef): number {
-  if (ref.kind === "segment") return ref.sizeBytes * compression;
-  return ref.blocks.reduce((sum, { memory }) => sum + memory.byteLength, 0);
+function rawBytes({ kind, sizeBytes }: SourceRef): number {
+  return kind === "segment" ? sizeBytes * compression : sizeBytes;
 }

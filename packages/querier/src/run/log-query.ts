@@ -1,5 +1,5 @@
 import type { LogPlan, LogResult } from "@skald/logql";
-import { keepsEveryRow, type TimeSpan } from "@skald/storage";
+import { keepsEveryRow, rangeOf } from "@skald/scan";
 import type { PlannedSource } from "../find/order-sources.js";
 import { runConcurrently } from "./concurrent.js";
 import { cutTasks, type QueryTask } from "./cut-tasks.js";
@@ -21,11 +21,6 @@ export function logTasks(
   return cutTasks(sorted, { split: !keepsEveryRow(plan), threads });
 }
 
-/** The rows of a log plan lie in this span. */
-export function spanOfLog(plan: LogPlan): TimeSpan {
-  return { fromNs: plan.fromNs, toNs: plan.toNs - 1n };
-}
-
 /**
  * Scans the tasks in waves, each twice as wide as the one before, until none that is left can have a row of the
  * answer: most often the newest source has them all.
@@ -36,7 +31,7 @@ export async function runLogQuery(
   run: QueryRun,
   signal: AbortSignal,
 ): Promise<LogResult> {
-  const { scans, limits, lanes } = run;
+  const { threads, limits, lanes } = run;
   const merge = new LogMerge(plan, { maxBytes: limits.maxResultBytes });
   const best = bestTime(plan);
   const isBeyond = ({ sources }: QueryTask) => {
@@ -46,15 +41,14 @@ export async function runLogQuery(
   };
   const scan = async (task: QueryTask, stop: AbortSignal) => {
     if (isBeyond(task)) return;
-    const sources = await run.resolve(task, spanOfLog(plan), stop);
-    const boundNs = merge.boundNs();
-    const bound = boundNs === undefined ? {} : { boundNs };
+    const bound = () => {
+      const boundNs = merge.boundNs();
+      return boundNs === undefined ? {} : { boundNs };
+    };
     const bounded = { ...plan, maxLineBytes: limits.maxResultBytes };
-    const outcome = await scans.scanLog({ plan: bounded, sources, ...bound }, stop);
-    run.add(task, outcome);
-    merge.add(outcome.partial);
+    merge.add(await run.scan(task, bounded, rangeOf(plan), stop, bound));
   };
-  let width = keepsEveryRow(plan) ? 1 : scans.width;
+  let width = keepsEveryRow(plan) ? 1 : threads;
   let at = 0;
   while (at < tasks.length && !isBeyond(tasks[at] as QueryTask)) {
     const end = width < lanes ? at + width : tasks.length;

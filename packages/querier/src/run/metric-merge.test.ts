@@ -5,7 +5,7 @@ import {
   type MetricPlan,
   mergeMetricPartials,
 } from "@skald/logql";
-import { testDayNs } from "@skald/storage/fixture";
+import { testDayNs } from "@skald/scan/testing";
 import fc from "fast-check";
 import { planOf } from "../testing/querier.js";
 import { MetricMerge } from "./metric-merge.js";

@@ -1,67 +1,97 @@
+import type {
+  QueryByteLimits,
+  RowMask,
+  Scanner,
+  ScanOutcome,
+  ScanPlan,
+  ScanSource,
+  ScanTask,
+} from "@skald/contracts";
 import type { LogResult, QueryResult } from "@skald/logql";
-import { addReadStats, emptyReadStats, type QueryStats, type ReadStats } from "@skald/model";
-import type { Exclusions, Scanner, ScanSource, TimeSpan } from "@skald/storage";
-import type { PlannedSource } from "../find/order-sources.js";
-import { type QueryByteLimits, tooManyBytesRead } from "./byte-limits.js";
+import {
+  addReadStats,
+  emptyReadStats,
+  type QueryStats,
+  type ReadStats,
+  type TimeRange,
+} from "@skald/model";
+import type { PlannedSource, Side } from "../find/order-sources.js";
+import { tooManyBytesRead } from "./byte-limits.js";
 import type { QueryTask } from "./cut-tasks.js";
 
 /** Scans in flight per thread: one runs, one waits, so that no thread idles between two. */
 const tasksPerThread = 2;
 
+export interface QueryRunOptions {
+  readonly limits: QueryByteLimits;
+  /** Who scans the sources of a side. */
+  readonly scanners: Readonly<Record<Side, Scanner>>;
+  /** Threads that scan at the same time. */
+  readonly threads: number;
+}
+
 /** One query while it runs: what its scans report, and what was found out about its sources. */
 export class QueryRun {
   readonly limits: QueryByteLimits;
-  readonly scans: Scanner;
-  /** Whether listings must not be older than the query. */
-  readonly fresh: boolean;
+  readonly threads: number;
+  readonly #scanners: Readonly<Record<Side, Scanner>>;
   readonly #started = performance.now();
-  readonly #ingester = emptyReadStats();
-  readonly #store = emptyReadStats();
-  readonly #exclusions = new Map<PlannedSource, Promise<Exclusions>>();
+  readonly #read: Readonly<Record<Side, ReadStats>> = {
+    ingester: emptyReadStats(),
+    store: emptyReadStats(),
+  };
+  readonly #masks = new Map<PlannedSource, Promise<RowMask>>();
   #streams = 0;
   #shards = 0;
 
-  constructor(options: Pick<QueryRun, "limits" | "scans" | "fresh">) {
-    this.limits = options.limits;
-    this.scans = options.scans;
-    this.fresh = options.fresh;
+  constructor({ limits, scanners, threads }: QueryRunOptions) {
+    this.limits = limits;
+    this.threads = threads;
+    this.#scanners = scanners;
   }
 
   /** Scans in flight. */
   get lanes(): number {
-    return this.scans.width * tasksPerThread;
+    return this.threads * tasksPerThread;
   }
 
   see(sources: readonly PlannedSource[]): void {
-    for (const { side } of sources) this.#side(side).sources++;
+    for (const { side } of sources) this.#read[side].sources++;
   }
 
-  /** Counts what a scan read. Throws invalid_argument when all of them have read more than the query may. */
-  add(task: QueryTask, outcome: { readonly stats: ReadStats; readonly streams: number }): void {
-    addReadStats(this.#side(task.side), outcome.stats);
-    this.#streams = Math.max(this.#streams, outcome.streams);
-    this.#shards++;
-    const { maxBytesRead } = this.limits;
-    const bytes = bytesOf(this.#ingester) + bytesOf(this.#store);
-    if (maxBytesRead > 0 && bytes > maxBytesRead) throw tooManyBytesRead(bytes, maxBytesRead);
-  }
-
-  /** The sources of a task as a scan takes them, with the rows that older sources have too. */
-  async resolve(task: QueryTask, span: TimeSpan, signal: AbortSignal): Promise<ScanSource[]> {
-    return Promise.all(
+  /**
+   * Scans the sources of a task, without the rows that older sources have too, and counts what was read. Throws
+   * invalid_argument when all scans have read more than the query may.
+   */
+  async scan<Plan extends ScanPlan>(
+    task: QueryTask,
+    plan: Plan,
+    range: TimeRange,
+    signal: AbortSignal,
+    /** Asked when the scan starts; see `ScanTask.boundNs`. */
+    bound: () => Pick<ScanTask, "boundNs"> = () => ({}),
+  ): Promise<ScanOutcome<Plan>["partial"]> {
+    const sources = await Promise.all(
       task.sources.map(async ({ source, part }) => ({
         ...scanSource(source, part),
-        ...(source.older.length === 0
-          ? {}
-          : { exclusions: await this.#exclusionsOf(source, span, signal) }),
+        ...(source.older.length === 0 ? {} : { mask: await this.#maskOf(source, range, signal) }),
       })),
     );
+    const scanner = this.#scanners[task.side];
+    const outcome = await scanner.scan({ plan, sources, ...bound() }, { signal });
+    this.#add(task.side, outcome);
+    return outcome.partial;
+  }
+
+  /** Bytes of lines that a scan may have to read, from headers. */
+  measure(task: QueryTask, plan: ScanPlan, signal: AbortSignal): Promise<number> {
+    const sources = task.sources.map(({ source, part }) => scanSource(source, part));
+    return this.#scanners[task.side].measure({ plan, sources }, { signal });
   }
 
   stats(result: QueryResult | LogResult): QueryStats {
     return {
-      ingester: this.#ingester,
-      store: this.#store,
+      ...this.#read,
       ingestersReached: 1,
       streams: this.#streams,
       execSeconds: (performance.now() - this.#started) / 1000,
@@ -72,23 +102,32 @@ export class QueryRun {
     };
   }
 
-  /** Found out once per query: parts of a source and several leaves ask for the same. */
-  #exclusionsOf(source: PlannedSource, span: TimeSpan, signal: AbortSignal): Promise<Exclusions> {
-    const known = this.#exclusions.get(source);
-    if (known !== undefined) return known;
-    const task = { newer: source.ref, older: source.older, span };
-    const finding = this.scans.duplicates(task, signal);
-    this.#exclusions.set(source, finding);
-    return finding;
+  #add(side: Side, { stats, streams }: ScanOutcome): void {
+    addReadStats(this.#read[side], stats);
+    this.#streams = Math.max(this.#streams, streams);
+    this.#shards++;
+    const { maxBytesRead } = this.limits;
+    const bytes = bytesOf(this.#read.ingester) + bytesOf(this.#read.store);
+    if (maxBytesRead > 0 && bytes > maxBytesRead) throw tooManyBytesRead(bytes, maxBytesRead);
   }
 
-  #side(side: PlannedSource["side"]): ReadStats {
-    return side === "ingester" ? this.#ingester : this.#store;
+  /** Found out once per query: parts of a source and several leaves ask for the same. */
+  #maskOf(source: PlannedSource, range: TimeRange, signal: AbortSignal): Promise<RowMask> {
+    const known = this.#masks.get(source);
+    if (known !== undefined) return known;
+    const { ref: newer, older } = source;
+    // An ingester can read the store; nobody else can read what an ingester holds.
+    const sides = [source, ...older].map(({ side }) => side);
+    const scanner = this.#scanners[sides.includes("ingester") ? "ingester" : "store"];
+    const task = { newer, older: older.map(({ ref }) => ref), range };
+    const finding = scanner.duplicates(task, { signal });
+    this.#masks.set(source, finding);
+    return finding;
   }
 }
 
 /** A source for a scan that does not mind duplicates. */
-export function scanSource(
+function scanSource(
   { ref, sequence, tenantLabel }: PlannedSource,
   part: QueryTask["sources"][number]["part"],
 ): ScanSource {

@@ -1,82 +1,97 @@
-import type { LogResult, Plan, QueryResult } from "@skald/logql";
+import type {
+  CallOptions,
+  Catalog,
+  DuplicateTask,
+  HeadRef,
+  Ingester,
+  QueryAnswer,
+  QueryRequest,
+  Scanner,
+  ScanOutcome,
+  ScanPlan,
+  ScanTask,
+  StreamTask,
+} from "@skald/contracts";
 import {
   defaultQueryLimits,
   groupLogRows,
+  type LeafPlan,
+  type LogPlan,
+  type LogResult,
+  type Plan,
   parseQuery,
   planQuery,
   type QueryParams,
+  type QueryResult,
 } from "@skald/logql";
-import { formatLabels, type Ingester, type SegmentRef, type SourceRef } from "@skald/model";
+import { formatLabels, type SegmentRef, systemClock, type TimeRange } from "@skald/model";
+import { silentLogger } from "@skald/runtime/log";
+import { Metrics } from "@skald/runtime/metrics";
 import {
   collectStreams,
   findDuplicates,
   measureScan,
   type OpenSource,
   openHead,
-  openSegmentFile,
-  type Scanner,
   type Source,
   scanLog,
   scanMetric,
   segmentSource,
-  uniteExclusions,
-} from "@skald/storage";
-import { makeSegment, row, type SourceRow, testDayNs } from "@skald/storage/fixture";
-import type { SegmentCatalog } from "../find/source-finder.js";
-import { Querier, type QueryAnswer, type QueryRequest } from "../querier.js";
+  uniteMasks,
+} from "@skald/scan";
+import { makeSegment, row, type SourceRow, testDayNs } from "@skald/scan/testing";
+import { type HeadView, type LocalRef, openSegmentFile } from "@skald/storage";
+import { CorruptSegments } from "../find/corrupt-segments.js";
+import { Querier } from "../querier.js";
 
 export const noLimits = { maxBytesRead: 0, maxResultBytes: 256 * 1024 * 1024 };
-export const never: AbortSignal = new AbortController().signal;
+export const never: CallOptions = { signal: new AbortController().signal };
 
 /** Runs scans in this thread, each in a turn of its own, and writes down what it was asked. */
-export class LocalScanner implements Scanner {
-  readonly width: number;
+export class LocalScanner implements Scanner<LocalRef> {
+  readonly threads: number;
   readonly jobs: string[] = [];
   /** Called before each job; may throw. */
   onJob: (name: string) => void = () => {};
   readonly #opened = new Map<string, { source: Source; close: () => void }>();
 
-  constructor(width = 2) {
-    this.width = width;
+  constructor(threads = 2) {
+    this.threads = threads;
   }
 
-  scanMetric: Scanner["scanMetric"] = (task, signal) =>
-    this.#run(
-      "scan_metric",
-      task.sources.map(({ ref }) => ref),
-      signal,
-      (check) => scanMetric(task, this.#open, { check }),
-    );
+  scan<P extends ScanPlan>(
+    task: ScanTask<P, LocalRef>,
+    options: CallOptions,
+  ): Promise<ScanOutcome<P>> {
+    const refs = task.sources.map(({ ref }) => ref);
+    const run = (check: () => void): ScanOutcome =>
+      "log" in task.plan
+        ? scanLog(task as ScanTask<LogPlan, LocalRef>, this.#open, { check })
+        : scanMetric(task as ScanTask<LeafPlan, LocalRef>, this.#open, { check });
+    const name = "log" in task.plan ? "scan_log" : "scan_metric";
+    return this.#run(name, refs, options, run) as Promise<ScanOutcome<P>>;
+  }
 
-  scanLog: Scanner["scanLog"] = (task, signal) =>
-    this.#run(
-      "scan_log",
-      task.sources.map(({ ref }) => ref),
-      signal,
-      (check) => scanLog(task, this.#open, { check }),
-    );
+  measure(task: ScanTask<ScanPlan, LocalRef>, options: CallOptions): Promise<number> {
+    const refs = task.sources.map(({ ref }) => ref);
+    return this.#run("measure", refs, options, (check) => measureScan(task, this.#open, { check }));
+  }
 
-  measure: Scanner["measure"] = (task, signal) =>
-    this.#run(
-      "measure",
-      task.sources.map(({ ref }) => ref),
-      signal,
-      (check) => measureScan(task, this.#open, { check }),
-    );
-
-  streams: Scanner["streams"] = (task, signal) =>
-    this.#run("streams", task.sources, signal, (check) => {
+  streams(task: StreamTask<LocalRef>, options: CallOptions): Promise<string[]> {
+    return this.#run("streams", task.sources, options, (check) => {
       const found = new Set<string>();
       for (const ref of task.sources) collectStreams(ref, this.#open(ref), task, found, check);
       return [...found];
     });
+  }
 
-  duplicates: Scanner["duplicates"] = ({ newer, older, span }, signal) =>
-    this.#run("duplicates", [newer, ...older], signal, (check) =>
-      uniteExclusions(
-        older.map((ref) => findDuplicates(this.#open(ref), this.#open(newer), { check, span })),
+  duplicates({ newer, older, range }: DuplicateTask<LocalRef>, options: CallOptions) {
+    return this.#run("duplicates", [newer, ...older], options, (check) =>
+      uniteMasks(
+        older.map((ref) => findDuplicates(this.#open(ref), this.#open(newer), { check, range })),
       ),
     );
+  }
 
   close(): void {
     for (const { close } of this.#opened.values()) close();
@@ -85,8 +100,8 @@ export class LocalScanner implements Scanner {
   /** A structured clone of what goes in and out is what threads would get. */
   async #run<T>(
     name: string,
-    refs: readonly SourceRef[],
-    signal: AbortSignal,
+    refs: readonly LocalRef[],
+    { signal }: CallOptions,
     work: (check: () => void) => T,
   ): Promise<T> {
     this.jobs.push(`${name} ${refs.map(({ id }) => id).join()}`);
@@ -107,34 +122,84 @@ export class LocalScanner implements Scanner {
   };
 }
 
+/** Views of the ingester of `querierOf` that were selected and not released. */
+export const openViews = new Set<string>();
+
 /** An ingester and a store with given sources. */
 export function querierOf(
-  scans: Scanner,
-  sources: { readonly ingester?: readonly SourceRef[]; readonly store?: readonly SourceRef[] },
+  scanner: LocalScanner,
+  sources: { readonly ingester?: readonly LocalRef[]; readonly store?: readonly SegmentRef[] },
   onList: (fresh: boolean) => void = () => {},
 ): Querier {
   const within =
-    (refs: readonly SourceRef[] = []) =>
-    (request: { tenant: string; fromNs: bigint; toNs: bigint }) =>
+    <Ref extends LocalRef>(refs: readonly Ref[] = []) =>
+    (request: TimeRange & { readonly tenant: string }) =>
       refs.filter(
         ({ tenant, minNs, maxNs }) =>
-          tenant === request.tenant && minNs <= request.toNs && maxNs >= request.fromNs,
+          tenant === request.tenant && minNs < request.toNs && maxNs >= request.fromNs,
       );
-  const unused = () => Promise.reject(new Error("not for queries"));
-  const held = within(sources.ingester);
   const stored = within(sources.store);
-  const ingester: Ingester = {
-    push: unused,
-    flush: unused,
-    select: async (request) => ({ sources: held(request) }),
-  };
-  const catalog: SegmentCatalog = {
+  const catalog: Catalog = {
     list: async (request) => {
       onList(request.fresh === true);
       return stored(request);
     },
   };
-  return new Querier({ ingester, catalog, scans });
+  return new Querier({
+    ingester: ingesterOf(scanner, within(sources.ingester)),
+    catalog,
+    scanner,
+    threads: scanner.threads,
+    corrupt: new CorruptSegments({
+      clock: systemClock,
+      log: silentLogger(),
+      metrics: new Metrics(),
+    }),
+  });
+}
+
+/** An ingester as seen from another process: its heads are known by name only. */
+function ingesterOf(
+  scanner: LocalScanner,
+  held: (request: TimeRange & { readonly tenant: string }) => LocalRef[],
+): Ingester {
+  const unused = () => Promise.reject(new Error("not for queries"));
+  const heads = new Map<string, HeadView>();
+  const local = (ref: SegmentRef | HeadRef): LocalRef => {
+    if (ref.kind === "segment") return ref;
+    if (!openViews.has(ref.view)) throw new Error(`the view ${ref.view} was released`);
+    return heads.get(ref.id) as HeadView;
+  };
+  const localTask = <P extends ScanPlan>(task: ScanTask<P>): ScanTask<P, LocalRef> => ({
+    ...task,
+    sources: task.sources.map((source) => ({ ...source, ref: local(source.ref) })),
+  });
+  let views = 0;
+  return {
+    push: unused,
+    flush: unused,
+    select: async (request) => {
+      const view = `v${views++}`;
+      openViews.add(view);
+      const sources = held(request).map((ref) => {
+        if (ref.kind === "segment") return ref;
+        heads.set(ref.id, ref);
+        const { kind, id, tenant, minNs, maxNs, blocks } = ref;
+        const sizeBytes = blocks.reduce((sum, { memory }) => sum + memory.byteLength, 0);
+        return { kind, id, tenant, minNs, maxNs, view, sizeBytes };
+      });
+      return { view, sources };
+    },
+    release: async (view) => {
+      openViews.delete(view);
+    },
+    scan: async (task, options) => scanner.scan(localTask(task), options),
+    measure: async (task, options) => scanner.measure(localTask(task), options),
+    streams: async (task, options) =>
+      scanner.streams({ ...task, sources: task.sources.map(local) }, options),
+    duplicates: async ({ newer, older, ...rest }, options) =>
+      scanner.duplicates({ newer: local(newer), older: older.map(local), ...rest }, options),
+  };
 }
 
 /** A plan over times that are ns after midnight of the test day; the end of a log query is exclusive. */

@@ -1,4 +1,4 @@
-import type { Ingester } from "@skald/model";
+import type { Ingester } from "@skald/ingester";
 import type { Route } from "@skald/transport";
 
 /** What an operator may ask of an ingester. */

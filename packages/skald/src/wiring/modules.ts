@@ -6,7 +6,7 @@ import { Frontend, queryRoutes } from "@skald/frontend";
 import { Ingester } from "@skald/ingester";
 import type { RawPush } from "@skald/kernels";
 import { systemClock } from "@skald/model";
-import { Querier } from "@skald/querier";
+import { CorruptSegments, Querier } from "@skald/querier";
 import {
   type BuildInfo,
   type Logger,
@@ -17,12 +17,12 @@ import {
 } from "@skald/runtime";
 import { TenantLimits } from "@skald/runtime/config";
 import { Metrics } from "@skald/runtime/metrics";
-import { FsStore, ScanPool, type SealedSegment, SegmentCatalog } from "@skald/storage";
+import { ScanPool } from "@skald/scan";
+import { FsStore, type SealedSegment, SegmentCatalog } from "@skald/storage";
 import { HttpServer } from "@skald/transport";
 import { configToYaml } from "../config/load-config.js";
 import { keyNotes } from "../config/notes.js";
 import type { Config } from "../config/root.js";
-import { CorruptSegments } from "../corrupt-segments.js";
 import { operatorRoutes } from "../http/operator-routes.js";
 import { pushRoutes } from "../http/push-routes.js";
 import { requestObserver } from "../http/request-metrics.js";
@@ -119,10 +119,12 @@ function buildParts({ config, log, metrics, limits }: PartsDeps): Parts {
   const pool = startPool(config, log, metrics);
   const directory = storeDirectory(config);
   const store = new FsStore(directory);
+  const scanner = new ScanPool(pool);
   const ingester = new Ingester({
     options: ingesterOptionsOf(config, instanceId(config)),
     limitsOf: (tenant) => ingesterLimitsOf(limits.of(tenant)),
     store: segmentStore(store),
+    scanner,
     seal: (job) => pool.run<SealedSegment>("seal", job, { lane: "background" }),
     clock: systemClock,
     log: log.child({ component: "ingester" }),
@@ -139,14 +141,15 @@ function buildParts({ config, log, metrics, limits }: PartsDeps): Parts {
   });
   const locate = (key: string) => ({ kind: "file" as const, path: join(directory, key) });
   const catalog = new SegmentCatalog({ store, locate, clock: systemClock });
-  const corrupt = new CorruptSegments({ clock: systemClock, log, metrics });
   const querier = new Querier({
-    ingester: corrupt.ingester(ingester),
-    catalog: corrupt.catalog(catalog),
-    scans: new ScanPool(pool),
+    ingester,
+    catalog,
+    scanner,
+    threads: pool.size,
+    corrupt: new CorruptSegments({ clock: systemClock, log, metrics }),
   });
   const frontend = new Frontend({
-    backend: corrupt.backend(querier),
+    querier,
     limitsOf: (tenant) => queryLimitsOf(limits.of(tenant)),
     clock: systemClock,
   });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Batch, Block, HeadBlockRef } from "@skald/model";
+import type { Batch, Block } from "@skald/model";
 import { levelNames } from "@skald/model";
+import type { HeadBlockRef } from "@skald/storage";
 import { makeBatch } from "@skald/testkit";
 import { HeadBlock, openHeadBlock } from "./head-block.js";
 

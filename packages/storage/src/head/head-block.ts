@@ -2,10 +2,10 @@ import {
   type Batch,
   type Block,
   type BytesColumn,
-  type HeadBlockRef,
   paddingBytes,
   type RunTable,
 } from "@skald/model";
+import type { HeadBlockRef } from "@skald/storage";
 import {
   createHeadColumns,
   type HeadBlockCapacity,

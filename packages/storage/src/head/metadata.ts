@@ -1,12 +1,12 @@
 import {
   type BytesColumn,
   detectedLevelName,
-  type HeadBlockRef,
   levelInMetadata,
   levelNames,
   type MetadataColumn,
   paddingBytes,
 } from "@skald/model";
+import type { HeadBlockRef } from "@skald/storage";
 import type { HeadBlockColumns } from "./layout.js";
 
 /**

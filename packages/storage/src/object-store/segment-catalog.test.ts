@@ -23,7 +23,7 @@ describe("SegmentCatalog", () => {
     return { store, catalog, pass: (ms: number) => (nowMs += ms) };
   }
 
-  const request = { tenant: "t", fromNs: start, toNs: start + hourNs, signal };
+  const request = { tenant: "t", fromNs: start, toNs: start + hourNs };
   const late = { tenant: "t", id: "late", minNs: start, maxNs: start + 1n };
 
   it.each([
@@ -38,48 +38,50 @@ describe("SegmentCatalog", () => {
       [start + hourNs, start + 2n * hourNs],
       [start + dayNs, start + dayNs + hourNs],
     ]);
-    const found = await catalog.list({ tenant: "t", fromNs, toNs, signal });
+    const found = await catalog.list({ tenant: "t", fromNs, toNs }, { signal });
     expect(found).toHaveLength(want);
-    expect(await catalog.list({ tenant: "other", fromNs, toNs, signal })).toEqual([]);
+    expect(await catalog.list({ tenant: "other", fromNs, toNs }, { signal })).toEqual([]);
   });
 
   it("lists again after a while", async () => {
     const { store, catalog, pass } = await catalogOf([]);
-    expect(await catalog.list(request)).toEqual([]);
+    expect(await catalog.list(request, { signal })).toEqual([]);
     await store.put(segmentKey(late), new Uint8Array(5), { signal });
-    expect(await catalog.list(request)).toEqual([]);
+    expect(await catalog.list(request, { signal })).toEqual([]);
     pass(61_000);
-    expect(await catalog.list(request)).toMatchObject([{ ...late, sizeBytes: 5 }]);
+    expect(await catalog.list(request, { signal })).toMatchObject([{ ...late, sizeBytes: 5 }]);
   });
 
   it("goes on with a listing while it is read again", async () => {
     const { store, catalog, pass } = await catalogOf([]);
-    await catalog.list(request);
+    await catalog.list(request, { signal });
     await store.put(segmentKey(late), new Uint8Array(5), { signal });
     pass(6_000);
-    expect(await catalog.list(request)).toEqual([]);
+    expect(await catalog.list(request, { signal })).toEqual([]);
     await new Promise((resolve) => setImmediate(resolve));
-    expect(await catalog.list(request)).toHaveLength(1);
+    expect(await catalog.list(request, { signal })).toHaveLength(1);
   });
 
   it("lists anew when it is asked to", async () => {
     const { store, catalog } = await catalogOf([]);
-    await catalog.list(request);
+    await catalog.list(request, { signal });
     await store.put(segmentKey(late), new Uint8Array(5), { signal });
-    expect(await catalog.list({ ...request, fresh: true })).toHaveLength(1);
-    expect(await catalog.list(request)).toHaveLength(1);
+    expect(await catalog.list({ ...request, fresh: true }, { signal })).toHaveLength(1);
+    expect(await catalog.list(request, { signal })).toHaveLength(1);
   });
 
   it("keeps a listing while the store is down, but not for long", async () => {
     const { store, catalog, pass } = await catalogOf([[start, start + 1n]]);
-    await catalog.list(request);
+    await catalog.list(request, { signal });
     store.list = () => {
       throw new Error("the store is down");
     };
     pass(6_000);
-    expect(await catalog.list(request)).toHaveLength(1);
+    expect(await catalog.list(request, { signal })).toHaveLength(1);
     pass(60_000);
-    await expect(catalog.list(request)).rejects.toThrow("the store is down");
-    await expect(catalog.list({ ...request, fresh: true })).rejects.toThrow("the store is down");
+    await expect(catalog.list(request, { signal })).rejects.toThrow("the store is down");
+    await expect(catalog.list({ ...request, fresh: true }, { signal })).rejects.toThrow(
+      "the store is down",
+    );
   });
 });

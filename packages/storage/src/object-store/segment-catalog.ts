@@ -1,7 +1,14 @@
-import { type Clock, dayNs, floorDiv, type SegmentLocation, type SegmentRef } from "@skald/model";
+import {
+  type Clock,
+  dayNs,
+  floorDiv,
+  type SegmentLocation,
+  type SegmentRef,
+  type TimeRange,
+} from "@skald/model";
 import { LRUCache } from "lru-cache";
 import { dayPrefix, parseSegmentKey, tenantPrefix } from "./keys.js";
-import type { ObjectStore } from "./object-store.js";
+import type { CallOptions, ObjectStore } from "./object-store.js";
 
 export interface SegmentCatalogOptions {
   readonly store: Pick<ObjectStore, "list">;
@@ -10,12 +17,8 @@ export interface SegmentCatalogOptions {
   readonly clock: Clock;
 }
 
-export interface CatalogRequest {
+interface ListRequest extends TimeRange {
   readonly tenant: string;
-  /** Both inclusive, ns since the epoch. */
-  readonly fromNs: bigint;
-  readonly toNs: bigint;
-  readonly signal: AbortSignal;
   /** Lists anew, because a segment of the last listing was gone. */
   readonly fresh?: boolean;
 }
@@ -45,13 +48,13 @@ export class SegmentCatalog {
   }
 
   /** Segments of a tenant that may hold rows of the range, by key. */
-  async list(request: CatalogRequest): Promise<SegmentRef[]> {
-    const { tenant, fromNs, toNs, signal, fresh = false } = request;
+  async list(request: ListRequest, { signal }: CallOptions): Promise<SegmentRef[]> {
+    const { tenant, fromNs, toNs, fresh = false } = request;
     const listings = await Promise.all(
       prefixesOf(tenant, fromNs, toNs).map((prefix) => this.#listing(prefix, fresh)),
     );
     signal.throwIfAborted();
-    return listings.flat().filter((ref) => ref.maxNs >= fromNs && ref.minNs <= toNs);
+    return listings.flat().filter((ref) => ref.maxNs >= fromNs && ref.minNs < toNs);
   }
 
   async #listing(prefix: string, fresh: boolean): Promise<readonly SegmentRef[]> {
@@ -92,7 +95,7 @@ export class SegmentCatalog {
 
 function prefixesOf(tenant: string, fromNs: bigint, toNs: bigint): string[] {
   const first = floorDiv(fromNs, dayNs);
-  const last = floorDiv(toNs, dayNs);
+  const last = floorDiv(toNs - 1n, dayNs);
   if (last - first >= maxDaysListed) return [tenantPrefix(tenant)];
   const prefixes: string[] = [];
   for (let day = first; day <= last; day++) prefixes.push(dayPrefix(tenant, day * dayNs));

@@ -1,0 +1,51 @@
+import type { Batch, Matcher, TimeRange } from "@skald/model";
+import type { CallOptions } from "./call.js";
+import type { Scanner } from "./scan.js";
+import type { SourceRef } from "./source.js";
+
+/** Holds new rows until they are in the object store, and scans what it holds. */
+export interface Ingester extends Scanner {
+  /** Stores a batch. Resolves when the rows are in the write-ahead log; refused rows are reported, not thrown. */
+  push(request: PushRequest, options: CallOptions): Promise<PushOutcome>;
+  /** Consistent view of what is held for the tenant in the range: heads, and segments not dropped yet. */
+  select(request: SelectRequest, options: CallOptions): Promise<Selection>;
+  /** Gives a view back: its heads can not be scanned any more. Of no consequence when it is gone already. */
+  release(view: string, options: CallOptions): Promise<void>;
+  /** Seals every head and uploads every local segment, of one tenant or of all. */
+  flush(request: FlushRequest, options: CallOptions): Promise<void>;
+}
+
+export interface PushRequest {
+  readonly tenant: string;
+  readonly batch: Batch;
+}
+
+export interface PushOutcome {
+  readonly refusals: readonly PushRefusal[];
+}
+
+/** Rows that an ingester refused, with the text that the client gets. */
+export interface PushRefusal {
+  /** 400 or 429 */
+  readonly status: number;
+  /** Reason as in the `reason` label of the discarded metrics. */
+  readonly reason: string;
+  readonly message: string;
+  readonly entries: number;
+  readonly bytes: number;
+}
+
+export interface FlushRequest {
+  readonly tenant?: string;
+}
+
+export interface SelectRequest extends TimeRange {
+  readonly tenant: string;
+  readonly matchers: readonly Matcher[];
+}
+
+export interface Selection {
+  /** Names the view to `release`; absent when nothing of it has to be held. */
+  readonly view?: string;
+  readonly sources: readonly SourceRef[];
+}

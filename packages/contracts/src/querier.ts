@@ -1,0 +1,43 @@
+import type { LogResult, Plan, QueryResult } from "@skald/logql";
+import type { Matcher, QueryStats, TimeRange } from "@skald/model";
+import type { CallOptions } from "./call.js";
+
+/** Answers planned queries. */
+export interface Querier {
+  /** Runs a plan. Throws invalid_argument when it breaks a limit. */
+  query(request: QueryRequest, options: CallOptions): Promise<QueryAnswer>;
+  /** Streams of each tenant with rows in the range. */
+  streams(request: StreamsRequest, options: CallOptions): Promise<readonly TenantStreams[]>;
+}
+
+export interface QueryRequest {
+  /** Sorted, at least one. */
+  readonly tenants: readonly string[];
+  readonly plan: Plan;
+  readonly limits: QueryByteLimits;
+}
+
+/** Bounds of one query in bytes of lines. */
+export interface QueryByteLimits {
+  /** Lines that it may read, decompressed; 0: no limit. */
+  readonly maxBytesRead: number;
+  /** Lines that it may hold for its answer. */
+  readonly maxResultBytes: number;
+}
+
+export interface QueryAnswer {
+  readonly result: QueryResult | LogResult;
+  readonly stats: QueryStats;
+}
+
+export interface StreamsRequest extends TimeRange {
+  readonly tenants: readonly string[];
+  /** A stream counts when any selector matches; no selector means all streams. */
+  readonly selectors: readonly (readonly Matcher[])[];
+}
+
+export interface TenantStreams {
+  readonly tenant: string;
+  /** Canonical label texts, each once. */
+  readonly texts: readonly string[];
+}

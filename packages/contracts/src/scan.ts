@@ -1,0 +1,74 @@
+import type { LeafPlan, LogPartial, LogPlan, MetricPartial } from "@skald/logql";
+import type { Matcher, ReadStats, TimeRange } from "@skald/model";
+import type { CallOptions } from "./call.js";
+import type { SourceRef } from "./source.js";
+
+/**
+ * Reads sources where they are: the threads of this process, or an ingester. `Ref` is how it is told of a source. Every
+ * call ends soon after its signal; one for a segment that is gone rejects with not_found.
+ */
+export interface Scanner<Ref = SourceRef> {
+  /** Runs a plan over some sources. Throws invalid_argument when it breaks a limit of the plan. */
+  scan<Plan extends ScanPlan>(
+    task: ScanTask<Plan, Ref>,
+    options: CallOptions,
+  ): Promise<ScanOutcome<Plan>>;
+  /** Bytes of lines that a scan may have to read, from headers. */
+  measure(task: ScanTask<ScanPlan, Ref>, options: CallOptions): Promise<number>;
+  /** Canonical texts of matching streams, each once. */
+  streams(task: StreamTask<Ref>, options: CallOptions): Promise<readonly string[]>;
+  /** Rows of `newer` that any of `older` has too, in the range of the query at least. */
+  duplicates(task: DuplicateTask<Ref>, options: CallOptions): Promise<RowMask>;
+}
+
+/** What a scan can run: a log query, or one range aggregation of a metric query. */
+export type ScanPlan = LeafPlan | LogPlan;
+
+/** Work for one thread: one plan over some sources, or parts of them. */
+export interface ScanTask<Plan extends ScanPlan = ScanPlan, Ref = SourceRef> {
+  readonly plan: Plan;
+  /** For metric plans in order of arrival, for log plans best times first. */
+  readonly sources: readonly ScanSource<Ref>[];
+  /** Log plans: rows worse than this time (ns since the epoch) are not wanted any more. */
+  readonly boundNs?: bigint;
+}
+
+export interface ScanSource<Ref = SourceRef> {
+  readonly ref: Ref;
+  /** Order of arrival among the sources of the query; decides between rows of equal time. */
+  readonly sequence: number;
+  /** One of `count` equal parts of the blocks; all blocks when absent. */
+  readonly part?: { readonly index: number; readonly count: number };
+  /** Rows to leave out. */
+  readonly mask?: RowMask;
+  /** Adds `__tenant_id__` to every stream, for queries over several tenants. */
+  readonly tenantLabel?: string;
+}
+
+export interface ScanOutcome<Plan extends ScanPlan = ScanPlan> {
+  readonly partial: Plan extends LogPlan ? LogPartial : MetricPartial;
+  readonly stats: ReadStats;
+  /** Streams of the source with most of those that the matchers name. */
+  readonly streams: number;
+}
+
+/** Asks for the streams of some sources that have rows in the range and satisfy any of the selectors. */
+export interface StreamTask<Ref = SourceRef> extends TimeRange {
+  readonly sources: readonly Ref[];
+  /** No selector at all means every stream. */
+  readonly selectors: readonly (readonly Matcher[])[];
+}
+
+export interface DuplicateTask<Ref = SourceRef> {
+  readonly newer: Ref;
+  readonly older: readonly Ref[];
+  /** Rows outside do not matter; without it all rows do. */
+  readonly range?: TimeRange | undefined;
+}
+
+/** Rows of a source that a scan must leave out, because an older source has them too. */
+export interface RowMask {
+  /** Block numbers, ascending, and for each the ascending row numbers, each once. */
+  readonly blocks: Uint32Array;
+  readonly rows: readonly Uint32Array[];
+}

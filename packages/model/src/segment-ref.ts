@@ -1,0 +1,17 @@
+/** A sealed segment and where its bytes are. */
+export interface SegmentRef {
+  readonly kind: "segment";
+  /** Unique; the same segment has one id on the ingester's disk and in the object store. */
+  readonly id: string;
+  readonly tenant: string;
+  /** ns since the epoch, inclusive */
+  readonly minNs: bigint;
+  readonly maxNs: bigint;
+  readonly location: SegmentLocation;
+  readonly sizeBytes: number;
+}
+
+/** Where the bytes are: a file of this machine, or an object of the store. */
+export type SegmentLocation =
+  | { readonly kind: "file"; readonly path: string }
+  | { readonly kind: "object"; readonly key: string };

@@ -1,0 +1,116 @@
+import type { RawPush } from "@skald/kernels";
+import { type Batch, detectedLevelName, levelInMetadata } from "@skald/model";
+import type { MetadataNames } from "./metadata-names.js";
+import { blankInvalidUtf8 } from "./utf8.js";
+
+export type BatchMetadata = Pick<
+  Batch,
+  "metaStart" | "metaName" | "metaValueStart" | "metaValueLength" | "metaNames"
+>;
+
+const rowsPerStep = 8192;
+
+/** The metadata columns of a batch: pairs of the rows that are left, under the names that are stored. */
+export function* assembleMetadata(
+  raw: RawPush,
+  names: MetadataNames,
+  kept: Uint32Array | undefined,
+  levels: Uint8Array,
+): Generator<void, BatchMetadata> {
+  if (raw.pairCount === 0) return noMetadata(levels.length);
+  const columns = new PairColumns(raw, names);
+  const metaStart = new Uint32Array(levels.length + 1);
+  for (let row = 0; row < levels.length; row++) {
+    const code = levels[row]!;
+    columns.copyRow(kept === undefined ? row : kept[row]!, code !== 0 && code !== levelInMetadata);
+    metaStart[row + 1] = columns.count;
+    if (row % rowsPerStep === rowsPerStep - 1) yield;
+  }
+  return { metaStart, ...columns.finish() };
+}
+
+const empty = new Uint32Array(0);
+
+function noMetadata(rowCount: number): BatchMetadata {
+  return {
+    metaStart: new Uint32Array(rowCount + 1),
+    metaName: empty,
+    metaValueStart: empty,
+    metaValueLength: empty,
+    metaNames: [],
+  };
+}
+
+/** Pairs copied row by row; a name is numbered when its first pair is copied. */
+class PairColumns {
+  count = 0;
+  readonly #raw: RawPush;
+  readonly #names: MetadataNames;
+  readonly #name: Uint32Array;
+  readonly #valueStart: Uint32Array;
+  readonly #valueLength: Uint32Array;
+  readonly #stored: string[] = [];
+  readonly #numbers = new Map<string, number>();
+  /** By index of `names`: its number plus one, 0 before its first pair. */
+  readonly #numberOf: Uint32Array;
+  /** By number: the pair that was copied last under it, to find a name given twice in a row. */
+  readonly #lastPair: number[] = [];
+
+  constructor(raw: RawPush, names: MetadataNames) {
+    this.#raw = raw;
+    this.#names = names;
+    this.#name = new Uint32Array(raw.pairCount);
+    this.#valueStart = new Uint32Array(raw.pairCount);
+    this.#valueLength = new Uint32Array(raw.pairCount);
+    this.#numberOf = new Uint32Array(names.names.length);
+  }
+
+  copyRow(row: number, dropLevel: boolean): void {
+    const { metaStart, metaValueStart, metaValueLength, bytes } = this.#raw;
+    const first = this.count;
+    const end = metaStart[row + 1]!;
+    for (let pair = metaStart[row]!; pair < end; pair++) {
+      const length = metaValueLength[pair]!;
+      if (length === 0) continue;
+      const name = this.#names.ofPair[pair]!;
+      if (dropLevel && this.#names.names[name] === detectedLevelName) continue;
+      const number = this.#numberOf[name]! > 0 ? this.#numberOf[name]! - 1 : this.#add(name);
+      const start = metaValueStart[pair]!;
+      if (!isAscii(bytes, start, length)) blankInvalidUtf8(bytes, start, length);
+      const twin = this.#lastPair[number]!;
+      const at = twin >= first ? twin : this.count++;
+      this.#lastPair[number] = at;
+      this.#name[at] = number;
+      this.#valueStart[at] = start;
+      this.#valueLength[at] = length;
+    }
+  }
+
+  finish(): Omit<BatchMetadata, "metaStart"> {
+    return {
+      metaName: this.#name.subarray(0, this.count),
+      metaValueStart: this.#valueStart.subarray(0, this.count),
+      metaValueLength: this.#valueLength.subarray(0, this.count),
+      metaNames: this.#stored,
+    };
+  }
+
+  #add(name: number): number {
+    const text = this.#names.names[name] as string;
+    let number = this.#numbers.get(text);
+    if (number === undefined) {
+      number = this.#stored.length;
+      this.#stored.push(text);
+      this.#numbers.set(text, number);
+      this.#lastPair.push(-1);
+    }
+    this.#numberOf[name] = number + 1;
+    return number;
+  }
+}
+
+function isAscii(bytes: Uint8Array, start: number, length: number): boolean {
+  let seen = 0;
+  for (let i = start; i < start + length; i++) seen |= bytes[i]!;
+  return seen < 0x80;
+}

@@ -1,0 +1,55 @@
+import {
+  decodeSnappyProtobufPush,
+  KernelError,
+  type RawPush,
+  type RawPushLimits,
+  scanJsonPush,
+  scanLegacyJsonPush,
+} from "@skald/kernels";
+import { invalidArgument, type PushEncoding, type PushFormat, tooLarge } from "@skald/model";
+import { inflatePush } from "./inflate.js";
+
+/** A push body as it came over the wire; survives a structured clone, so that a worker can decode it. */
+export interface PushBody {
+  readonly format: PushFormat;
+  readonly encoding: PushEncoding;
+  readonly body: Uint8Array;
+}
+
+/** Each thread holds a decoded body in memory as a whole, so no setting goes beyond. */
+export const maxDecodedBytes = 128 * 1024 * 1024;
+/** What compresses better than this is a bomb, unless it is small. */
+const maxInflation = 32;
+const freeInflatedBytes = 32 * 1024 * 1024;
+
+/** One push holds at most this many streams, rows and metadata pairs: agents send a thousandth of it. */
+const maxStreams = 128 * 1024;
+const maxRows = 4 * 1024 * 1024;
+const maxPairs = 8 * 1024 * 1024;
+
+/**
+ * Decodes a push body into columns: content encoding, then snappy and protobuf, or JSON. `limitBytes` bounds what it may
+ * become in memory. Throws invalid_argument (400) for malformed input and too_large (413) beyond a limit.
+ */
+export function decodePush(input: PushBody, limitBytes: number = maxDecodedBytes): RawPush {
+  const inflated = Math.max(freeInflatedBytes, input.body.length * maxInflation);
+  const limits: RawPushLimits = {
+    maxDecodedBytes: Math.min(limitBytes, maxDecodedBytes, inflated),
+    maxStreams,
+    maxRows,
+    maxPairs,
+  };
+  const body = inflatePush(input.encoding, input.body, limits.maxDecodedBytes);
+  try {
+    return scannerOf(input.format)(body, limits);
+  } catch (error) {
+    if (!(error instanceof KernelError)) throw error;
+    if (error.code === "too_large") throw tooLarge(error.message);
+    throw invalidArgument(error.message, { cause: error });
+  }
+}
+
+function scannerOf(format: PushFormat): (body: Uint8Array, limits: RawPushLimits) => RawPush {
+  if (format === "protobuf") return decodeSnappyProtobufPush;
+  return format === "json" ? scanJsonPush : scanLegacyJsonPush;
+}

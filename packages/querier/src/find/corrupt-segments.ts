@@ -1,0 +1,84 @@
+import type { SourceRef } from "@skald/contracts";
+import type { Clock, SegmentRef } from "@skald/model";
+import type { Logger, Metrics } from "@skald/runtime";
+import { corruptSegmentOf } from "@skald/storage";
+
+/** A segment is tried again after this long: somebody may have put a good copy in its place. */
+const leaveOutMs = 10 * 60_000;
+const maxNames = 10_000;
+/** Segments that one query may find damaged before it gives up. */
+const maxRetries = 100;
+const maxNamed = 5;
+
+/**
+ * Keeps damaged segments from failing queries for ever: the first query that meets one is run again without it, and
+ * later ones leave it out from the start.
+ */
+export class CorruptSegments {
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #count: ReturnType<Metrics["counter"]>;
+  /** By file or key, with the time until which it is left out. */
+  readonly #names = new Map<string, number>();
+
+  constructor(deps: { clock: Clock; log: Logger; metrics: Metrics }) {
+    this.#clock = deps.clock;
+    this.#log = deps.log;
+    const help = "Segments that queries found damaged and left out.";
+    this.#count = deps.metrics.counter("querier_corrupt_segments_total", help);
+  }
+
+  /** Runs a query until it meets no segment that was not known to be damaged. */
+  async retry<T>(run: () => Promise<T>): Promise<T> {
+    for (let retries = 0; ; retries++) {
+      try {
+        return await run();
+      } catch (error) {
+        const name = corruptSegmentOf(error);
+        if (name === undefined || retries === maxRetries) throw error;
+        this.#leaveOut(name, error);
+      }
+    }
+  }
+
+  /** The sources that can be read; those that can not are told to `onCorrupt`. */
+  without<Ref extends SourceRef>(
+    refs: readonly Ref[],
+    onCorrupt?: (ref: Ref) => void,
+  ): readonly Ref[] {
+    if (this.#names.size === 0) return refs;
+    return refs.filter((ref) => {
+      if (ref.kind === "head" || !this.#isLeftOut(nameOf(ref))) return true;
+      onCorrupt?.(ref);
+      return false;
+    });
+  }
+
+  #leaveOut(name: string, error: unknown): void {
+    if (this.#isLeftOut(name)) return;
+    if (this.#names.size >= maxNames) this.#names.delete(this.#names.keys().next().value as string);
+    this.#names.set(name, this.#clock.nowMs() + leaveOutMs);
+    this.#count.inc();
+    this.#log.error("a segment is damaged; queries leave it out", { segment: name, error });
+  }
+
+  #isLeftOut(name: string): boolean {
+    const untilMs = this.#names.get(name);
+    if (untilMs === undefined) return false;
+    if (this.#clock.nowMs() < untilMs) return true;
+    this.#names.delete(name);
+    return false;
+  }
+}
+
+/** What to tell whoever asked about segments that were left out. */
+export function corruptWarnings(ids: ReadonlySet<string>): string[] {
+  if (ids.size === 0) return [];
+  const more = ids.size > maxNamed ? ` and ${ids.size - maxNamed} more` : "";
+  const named = [...ids].slice(0, maxNamed).join(", ");
+  return [`rows are missing: damaged segments were left out: ${named}${more}`];
+}
+
+function nameOf({ location }: SegmentRef): string {
+  return location.kind === "file" ? location.path : location.key;
+}

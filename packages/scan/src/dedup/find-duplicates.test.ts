@@ -1,0 +1,184 @@
+import { afterAll, describe, expect, it } from "@jest/globals";
+import type { RowMask } from "@skald/contracts";
+import { dayNs } from "@skald/model";
+import type { LocalRef } from "@skald/storage";
+import fc from "fast-check";
+import { SourceCache } from "../source-cache.js";
+import {
+  makeDirectory,
+  makeHead,
+  makeSegment,
+  row,
+  type SourceRow,
+  testDayNs,
+} from "../testing/sources.js";
+import { findDuplicates } from "./find-duplicates.js";
+
+const directory = makeDirectory();
+afterAll(directory.remove);
+let made = 0;
+
+type Make = (rows: readonly SourceRow[]) => LocalRef;
+const segment: Make = (rows) => makeSegment(directory.path, rows, { id: `s${made++}` });
+const head: Make = (rows) => makeHead(rows, { id: `h${made++}`, rowsPerBlock: 3 });
+
+/** The rows of `newer` that are named, as `app time line metadata`. */
+function find(
+  older: LocalRef,
+  newer: LocalRef,
+  span?: [number, number],
+  check = () => {},
+): string[] {
+  const cache = new SourceCache({ maxOpenSegments: 2, maxIndexBytes: 1e9 });
+  const limits = span && {
+    fromNs: testDayNs + BigInt(span[0]),
+    toNs: testDayNs + BigInt(span[1]) + 1n,
+  };
+  const found = cache.use((open) => {
+    const mask = findDuplicates(open(older), open(newer), { check, range: limits });
+    return describeRows(open(newer), mask);
+  });
+  cache.close();
+  return found;
+}
+
+function describeRows(
+  source: ReturnType<Parameters<Parameters<SourceCache["use"]>[0]>[0]>,
+  { blocks, rows }: RowMask,
+): string[] {
+  const texts: string[] = [];
+  blocks.forEach((number, i) => {
+    const block = source.block(number);
+    for (const at of rows[i] as Uint32Array) {
+      const run = block.runs.rowStart.findLastIndex((start) => start <= at);
+      const { bytes, offsets } = block.lines();
+      const line = Buffer.from(bytes.subarray(offsets[at], offsets[at + 1])).toString();
+      const trace = block.metadata("trace");
+      const value =
+        trace?.kind === "bytes"
+          ? Buffer.from(trace.bytes.subarray(trace.offsets[at], trace.offsets[at + 1])).toString()
+          : "";
+      texts.push(
+        `${source.text(block.runs.stream[run] as number)} ${block.timestamps()[at]} ${line} ${value}`.trim(),
+      );
+    }
+  });
+  return texts.sort();
+}
+
+const base = [row("a", 10, "one"), row("a", 20, "two", { trace: "t" }), row("b", 10, "one")];
+const kinds: [string, Make, Make][] = [
+  ["two segments", segment, segment],
+  ["a segment and a head", segment, head],
+  ["two heads", head, head],
+];
+
+describe.each(kinds)("findDuplicates in %s", (_name, makeOlder, makeNewer) => {
+  it.each<[string, SourceRow[], string[]]>([
+    ["the same rows", base, ['{app="a"} 10 one', '{app="a"} 20 two t', '{app="b"} 10 one']],
+    ["another line", [row("a", 10, "two")], []],
+    ["a line that begins the same", [row("a", 10, "on"), row("a", 10, "one ")], []],
+    ["another time", [row("a", 11, "one"), row("a", 9, "one")], []],
+    ["another stream", [row("c", 10, "one")], []],
+    ["other metadata", [row("a", 20, "two", { trace: "u" })], []],
+    ["metadata of another name", [row("a", 20, "two", { span: "t" })], []],
+    ["no metadata where there was some", [row("a", 20, "two")], []],
+    ["metadata where there was none", [row("a", 10, "one", { trace: "t" })], []],
+    ["empty metadata, which is none", [row("a", 10, "one", { trace: "" })], ['{app="a"} 10 one']],
+    [
+      "one among others of its time",
+      [row("a", 10, "x"), row("a", 10, "one"), row("a", 10, "y")],
+      ['{app="a"} 10 one'],
+    ],
+    [
+      "rows out of order",
+      [row("b", 99, "z"), row("a", 20, "two", { trace: "t" }), row("b", 10, "one")],
+      ['{app="a"} 20 two t', '{app="b"} 10 one'],
+    ],
+  ])("%s", (_case, rows, want) => {
+    expect(find(makeOlder(base), makeNewer(rows))).toEqual(want);
+  });
+
+  it("compares many rows of one time", () => {
+    const trace = (i: number) => ({ trace: `t${i % 50}` });
+    const older = Array.from({ length: 300 }, (_, i) => row("a", 5, `line ${i % 100}`, trace(i)));
+    const newer = Array.from({ length: 200 }, (_, i) => row("a", 5, `line ${i}`, trace(i)));
+    const want = newer.slice(0, 100).map((_, i) => `{app="a"} 5 line ${i} t${i % 50}`);
+    expect(find(makeOlder(older), makeNewer(newer))).toEqual(want.sort());
+  });
+
+  it("ignores rows outside the span", () => {
+    expect(find(makeOlder(base), makeNewer(base), [11, 20])).toEqual(['{app="a"} 20 two t']);
+    expect(find(makeOlder(base), makeNewer(base), [10, 10])).toEqual([
+      '{app="a"} 10 one',
+      '{app="b"} 10 one',
+    ]);
+    expect(find(makeOlder(base), makeNewer(base), [30, 40])).toEqual([]);
+  });
+
+  it("never compares rows of different days", () => {
+    const tomorrow = base.map((one) => ({ ...one, ns: one.ns + dayNs }));
+    expect(find(makeOlder(base), makeNewer(tomorrow))).toEqual([]);
+  });
+
+  it("ends when the query was cancelled", () => {
+    const check = () => {
+      throw new Error("cancelled");
+    };
+    const [older, newer] = [makeOlder(base), makeNewer(base)];
+    expect(() => find(older, newer, undefined, check)).toThrow("cancelled");
+  });
+});
+
+describe("findDuplicates in a head with some streams", () => {
+  it("looks only at the streams that were asked for", () => {
+    const all = makeHead(base, { id: "h" });
+    const some = { ...all, streams: Uint32Array.of(1), texts: ['{app="b"}'] };
+    expect(find(segment(base), some)).toEqual(['{app="b"} 10 one']);
+    expect(find(some, all)).toEqual(['{app="b"} 10 one']);
+  });
+});
+
+const anyRow: fc.Arbitrary<SourceRow> = fc
+  .record({
+    app: fc.constantFrom("a", "b"),
+    time: fc.integer({ min: 0, max: 6 }),
+    line: fc.constantFrom("", "x", "xx", "y"),
+    metadata: fc.record(
+      { trace: fc.constantFrom("", "1", "2"), é: fc.constantFrom("ü", "ý") },
+      { requiredKeys: [] },
+    ),
+  })
+  .map(({ app, time, line, metadata }) => row(app, time, line, metadata));
+
+function keyOf({ labels, ns, line, metadata = {} }: SourceRow): string {
+  const pairs = Object.entries(metadata).filter(([, value]) => value !== "");
+  return JSON.stringify([labels, String(ns), line, pairs.sort()]);
+}
+
+describe("findDuplicates", () => {
+  it("agrees with a set of rows", () => {
+    const rows = fc.array(anyRow, { minLength: 1, maxLength: 40, size: "max" });
+    fc.assert(
+      fc.property(
+        rows,
+        rows,
+        fc.constantFrom(...kinds),
+        (older, newer, [, makeOlder, makeNewer]) => {
+          const known = new Set(older.map(keyOf));
+          const ref = makeNewer(newer);
+          // A segment holds each row once.
+          const held =
+            ref.kind === "segment" ? [...new Map(newer.map((r) => [keyOf(r), r])).values()] : newer;
+          const want = held
+            .filter((one) => known.has(keyOf(one)))
+            .map(({ labels, ns, line, metadata }) =>
+              `{app="${labels.app}"} ${ns - testDayNs} ${line} ${metadata?.trace ?? ""}`.trim(),
+            );
+          expect(find(makeOlder(older), ref)).toEqual(want.sort());
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+});

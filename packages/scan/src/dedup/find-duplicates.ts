@@ -1,0 +1,201 @@
+import type { RowMask } from "@skald/contracts";
+import type { TimeRange } from "@skald/model";
+import type { Source } from "../source.js";
+import type { ScanContext } from "../source-view.js";
+import { compareRows, hashRow, RecentBlocks } from "./compare-rows.js";
+import { emptyMask } from "./row-mask.js";
+import { RowTimes } from "./row-times.js";
+
+/** Rows of equal time are compared pair by pair up to this many pairs; more are grouped by a hash first. */
+const maxPairs = 64;
+/** Rows between two looks at the cancellation. */
+const rowsPerCheck = 4096;
+
+/** A stretch of rows of one stream in one block. */
+interface StreamRun {
+  readonly block: number;
+  readonly from: number;
+  readonly to: number;
+  readonly minTime: number;
+  readonly maxTime: number;
+}
+
+/**
+ * Finds the rows of `newer` that equal a row of `older` in stream, time, line and metadata: what an agent sent
+ * twice, or replicas stored twice. With a range, rows outside it are not looked at. Reads headers first, then timestamps
+ * of runs that overlap in time within one stream, and lines only of rows with equal times.
+ */
+export function findDuplicates(
+  older: Source,
+  newer: Source,
+  { check, range }: Pick<ScanContext, "check"> & { readonly range?: TimeRange | undefined },
+): RowMask {
+  if (older.baseNs !== newer.baseNs) return emptyMask;
+  const found = new FoundRows();
+  const pair = { older: new RecentBlocks(older), newer: new RecentBlocks(newer), found, check };
+  const { from, to } = timesOf(range, newer.baseNs);
+  // A head knows only the streams that were asked for.
+  const known = newer.select([]);
+  const newerRuns = runsByStream(newer, (stream) => known[stream] === 1);
+  const twins = new Map<number, number>();
+  for (const stream of newerRuns.keys()) {
+    const twin = older.streamOf(newer.text(stream));
+    if (twin !== undefined) twins.set(stream, twin);
+  }
+  if (twins.size === 0) return emptyMask;
+  const wanted = new Set(twins.values());
+  const olderRuns = runsByStream(older, (stream) => wanted.has(stream));
+  for (const [stream, twin] of twins) {
+    check();
+    const a = olderRuns.get(twin) ?? [];
+    const b = newerRuns.get(stream) as StreamRun[];
+    const first = Math.max(earliest(a), earliest(b), from);
+    const last = Math.min(latest(a), latest(b), to - 1);
+    if (first <= last) compareStream(pair, rowsBetween(pair.older, a, first, last), b, first, last);
+  }
+  return found.mask();
+}
+
+interface Pair {
+  readonly older: RecentBlocks;
+  readonly newer: RecentBlocks;
+  readonly found: FoundRows;
+  readonly check: () => void;
+}
+
+/** Walks both lists by time and compares the rows of equal times. */
+function compareStream(
+  pair: Pair,
+  a: RowTimes,
+  newerRuns: readonly StreamRun[],
+  first: number,
+  last: number,
+): void {
+  if (a.count === 0) return;
+  const b = rowsBetween(pair.newer, newerRuns, first, last);
+  let i = 0;
+  let untilCheck = rowsPerCheck;
+  for (let j = 0; j < b.count; ) {
+    const time = b.timeAt(j);
+    const end = b.endOfTie(j);
+    while (i < a.count && a.timeAt(i) < time) i++;
+    if (i === a.count) return;
+    if (a.timeAt(i) === time) compareTie(pair, { a, from: i, to: a.endOfTie(i) }, b, j, end);
+    untilCheck -= end - j;
+    if (untilCheck <= 0) {
+      pair.check();
+      untilCheck = rowsPerCheck;
+    }
+    j = end;
+  }
+}
+
+interface Tie {
+  readonly a: RowTimes;
+  readonly from: number;
+  readonly to: number;
+}
+
+function compareTie(pair: Pair, { a, from, to }: Tie, b: RowTimes, first: number, end: number) {
+  const isSmall = (to - from) * (end - first) <= maxPairs;
+  const byHash = isSmall ? undefined : hashTie(pair, { a, from, to });
+  const all = Array.from({ length: isSmall ? to - from : 0 }, (_, i) => from + i);
+  for (let j = first; j < end; j++) {
+    const block = pair.newer.block(b.blockAt(j));
+    const row = b.rowAt(j);
+    if (byHash !== undefined && (j - first) % rowsPerCheck === 0) pair.check();
+    const twins = byHash === undefined ? all : (byHash.get(hashRow(block, row)) ?? []);
+    const isTwin = (i: number) =>
+      compareRows(pair.older.block(a.blockAt(i)), a.rowAt(i), block, row);
+    if (twins.some(isTwin)) pair.found.add(b.blockAt(j), row);
+  }
+}
+
+function hashTie(pair: Pair, { a, from, to }: Tie): Map<number, number[]> {
+  const byHash = new Map<number, number[]>();
+  for (let i = from; i < to; i++) {
+    if ((i - from) % rowsPerCheck === 0) pair.check();
+    const hash = hashRow(pair.older.block(a.blockAt(i)), a.rowAt(i));
+    const rows = byHash.get(hash);
+    if (rows === undefined) byHash.set(hash, [i]);
+    else rows.push(i);
+  }
+  return byHash;
+}
+
+/** Rows by block, in any order. */
+class FoundRows {
+  readonly #byBlock = new Map<number, number[]>();
+
+  add(block: number, row: number): void {
+    const rows = this.#byBlock.get(block);
+    if (rows === undefined) this.#byBlock.set(block, [row]);
+    else rows.push(row);
+  }
+
+  mask(): RowMask {
+    if (this.#byBlock.size === 0) return emptyMask;
+    const blocks = Uint32Array.from(this.#byBlock.keys()).sort();
+    const rows = [...blocks].map((block) =>
+      Uint32Array.from(this.#byBlock.get(block) as number[]).sort(),
+    );
+    return { blocks, rows };
+  }
+}
+
+function timesOf(range: TimeRange | undefined, baseNs: bigint): { from: number; to: number } {
+  if (range === undefined) return { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
+  return { from: Number(range.fromNs - baseNs), to: Number(range.toNs - baseNs) };
+}
+
+function runsByStream(
+  source: Source,
+  isWanted: (stream: number) => boolean,
+): Map<number, StreamRun[]> {
+  const byStream = new Map<number, StreamRun[]>();
+  for (let block = 0; block < source.blockCount; block++) {
+    const { count, stream, rowStart, minTime, maxTime } = source.runs(block);
+    for (let r = 0; r < count; r++) {
+      const number = stream[r] as number;
+      if (!isWanted(number)) continue;
+      const run = {
+        block,
+        from: rowStart[r] as number,
+        to: rowStart[r + 1] as number,
+        minTime: minTime[r] as number,
+        maxTime: maxTime[r] as number,
+      };
+      const runs = byStream.get(number);
+      if (runs === undefined) byStream.set(number, [run]);
+      else runs.push(run);
+    }
+  }
+  return byStream;
+}
+
+function rowsBetween(
+  blocks: RecentBlocks,
+  runs: readonly StreamRun[],
+  from: number,
+  to: number,
+): RowTimes {
+  const rows = new RowTimes();
+  for (const run of runs) {
+    if (run.maxTime < from || run.minTime > to) continue;
+    const times = blocks.block(run.block).timestamps();
+    for (let row = run.from; row < run.to; row++) {
+      const time = times[row] as number;
+      if (time >= from && time <= to) rows.push(time, run.block, row);
+    }
+  }
+  rows.sort();
+  return rows;
+}
+
+function earliest(runs: readonly StreamRun[]): number {
+  return runs.reduce((least, run) => Math.min(least, run.minTime), Number.POSITIVE_INFINITY);
+}
+
+function latest(runs: readonly StreamRun[]): number {
+  return runs.reduce((most, run) => Math.max(most, run.maxTime), Number.NEGATIVE_INFINITY);
+}

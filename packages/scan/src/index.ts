@@ -1,0 +1,11 @@
+export { findDuplicates } from "./dedup/find-duplicates.js";
+export { emptyMask, uniteMasks } from "./dedup/row-mask.js";
+export { scanJobs } from "./jobs.js";
+export { keepsEveryRow } from "./limit-pushdown.js";
+export { ScanPool } from "./pool.js";
+export { scanLog } from "./scan-log.js";
+export { measureScan, scanMetric } from "./scan-metric.js";
+export { collectStreams } from "./scan-streams.js";
+export { type OpenSource, openHead, type Source, segmentSource } from "./source.js";
+export { rangeOf, type ScanContext } from "./source-view.js";
+export { tenantLabelName } from "./tenant-label.js";

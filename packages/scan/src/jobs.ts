@@ -1,0 +1,57 @@
+import type { DuplicateTask, ScanPlan, ScanTask, StreamTask } from "@skald/contracts";
+import { type LeafPlan, type LogPartial, type LogPlan, transferablesOf } from "@skald/logql";
+import type { JobContext, JobHandler, JobResult } from "@skald/runtime";
+import type { LocalRef } from "@skald/storage";
+import { findDuplicates } from "./dedup/find-duplicates.js";
+import { ScanMemory } from "./page-memory.js";
+import { scanLog } from "./scan-log.js";
+import { measureScan, scanMetric } from "./scan-metric.js";
+import { collectStreams } from "./scan-streams.js";
+import { SourceCache } from "./source-cache.js";
+
+/** Open files per thread. */
+const maxOpenSegments = 256;
+/** Parsed indexes per thread. */
+const maxIndexBytes = 64 * 1024 * 1024;
+
+/** The jobs of `ScanPool`, for a worker thread. */
+export function scanJobs(): Record<string, JobHandler> {
+  const sources = new SourceCache({ maxOpenSegments, maxIndexBytes });
+  const memory = new ScanMemory();
+  return {
+    scan_metric: (task: ScanTask<LeafPlan, LocalRef>, { check }: JobContext): JobResult => {
+      const outcome = sources.use((open) => scanMetric(task, open, { check, memory }));
+      return { value: outcome, transfer: transferablesOf(outcome.partial) };
+    },
+    scan_log: (task: ScanTask<LogPlan, LocalRef>, { check }: JobContext): JobResult => {
+      const outcome = sources.use((open) => scanLog(task, open, { check, memory }));
+      return { value: outcome, transfer: buffersOf(outcome.partial) };
+    },
+    measure: (task: ScanTask<ScanPlan, LocalRef>, { check }: JobContext): JobResult => ({
+      value: sources.use((open) => measureScan(task, open, { check })),
+    }),
+    streams: (task: StreamTask<LocalRef>, { check }: JobContext): JobResult => {
+      const found = new Set<string>();
+      for (const ref of task.sources) {
+        sources.use((open) => collectStreams(ref, open(ref), task, found, check));
+      }
+      return { value: [...found] };
+    },
+    duplicates: (
+      { older, newer, range }: DuplicateTask<LocalRef>,
+      { check }: JobContext,
+    ): JobResult => ({
+      value: older.map((ref) =>
+        sources.use((open) => findDuplicates(open(ref), open(newer), { check, range })),
+      ),
+    }),
+  };
+}
+
+/** The columns of a partial, to be moved instead of copied. */
+function buffersOf(partial: LogPartial): ArrayBuffer[] {
+  const { timestamps, sequence, row, labelSet, lines } = partial;
+  return [timestamps, sequence, row, labelSet, lines.bytes, lines.offsets].map(
+    (column) => column.buffer as ArrayBuffer,
+  );
+}

@@ -1,0 +1,75 @@
+import type {
+  CallOptions,
+  DuplicateTask,
+  RowMask,
+  Scanner,
+  ScanOutcome,
+  ScanPlan,
+  ScanTask,
+  StreamTask,
+} from "@skald/contracts";
+import type { WorkerPool } from "@skald/runtime";
+import type { LocalRef } from "@skald/storage";
+import { LRUCache } from "lru-cache";
+import { maskBytes, shareMask, uniteMasks } from "./dedup/row-mask.js";
+
+/** Duplicates of pairs of segments that are remembered: segments never change, so neither do they. */
+const maxRememberedBytes = 64 * 1024 * 1024;
+
+/** Scans on the worker threads of this process. */
+export class ScanPool implements Scanner<LocalRef> {
+  readonly #pool: Pick<WorkerPool, "run">;
+  readonly #masks = new LRUCache<string, RowMask>({
+    maxSize: maxRememberedBytes,
+    sizeCalculation: maskBytes,
+  });
+
+  constructor(pool: Pick<WorkerPool, "run">) {
+    this.#pool = pool;
+  }
+
+  scan<Plan extends ScanPlan>(
+    task: ScanTask<Plan, LocalRef>,
+    options: CallOptions,
+  ): Promise<ScanOutcome<Plan>> {
+    return this.#run("log" in task.plan ? "scan_log" : "scan_metric", task, options);
+  }
+
+  measure(task: ScanTask<ScanPlan, LocalRef>, options: CallOptions): Promise<number> {
+    return this.#run("measure", task, options);
+  }
+
+  streams(task: StreamTask<LocalRef>, options: CallOptions): Promise<readonly string[]> {
+    return this.#run("streams", task, options);
+  }
+
+  async duplicates(task: DuplicateTask<LocalRef>, options: CallOptions): Promise<RowMask> {
+    const { newer, older } = task;
+    if (newer.kind === "head") {
+      return uniteMasks(await this.#run<RowMask[]>("duplicates", task, options));
+    }
+    const keys = older.map((ref) => `${ref.id}|${newer.id}`);
+    const all = keys.join();
+    const united = this.#masks.get(all);
+    if (united !== undefined) return united;
+    const known = keys.map((key) => this.#masks.get(key));
+    const missing = older.filter((_, i) => known[i] === undefined);
+    if (missing.length > 0) {
+      const asked: DuplicateTask<LocalRef> = { newer, older: missing };
+      const found = await this.#run<RowMask[]>("duplicates", asked, options);
+      for (const [i, key] of keys.entries()) {
+        if (known[i] !== undefined) continue;
+        known[i] = found.shift() as RowMask;
+        this.#masks.set(key, known[i]);
+      }
+    }
+    // Shared memory: the same rows go to a thread with every scan of the segment.
+    const result = shareMask(uniteMasks(known.filter((part) => part !== undefined)));
+    this.#masks.set(all, result);
+    return result;
+  }
+
+  #run<T>(name: string, payload: unknown, { signal }: CallOptions): Promise<T> {
+    return this.#pool.run(name, payload, { lane: "interactive", signal });
+  }
+}

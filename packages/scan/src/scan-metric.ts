@@ -1,0 +1,97 @@
+import type { ScanOutcome, ScanPlan, ScanTask } from "@skald/contracts";
+import { type LeafPlan, type MetricScan, startMetricScan } from "@skald/logql";
+import type { RunTable } from "@skald/model";
+import type { LocalRef } from "@skald/storage";
+import { BlockReader } from "./block-reader.js";
+import type { OpenSource } from "./source.js";
+import {
+  type Candidate,
+  candidateOf,
+  candidatesOf,
+  countRead,
+  rangeOf,
+  type ScanContext,
+  type SourceView,
+  selectionOf,
+  startStats,
+  viewOf,
+} from "./source-view.js";
+
+/** Runs a metric leaf over sources: rows that headers can count first, then block by block. */
+export function scanMetric(
+  task: ScanTask<LeafPlan, LocalRef>,
+  open: OpenSource,
+  context: ScanContext,
+): ScanOutcome<LeafPlan> {
+  const { plan } = task;
+  const scan = startMetricScan(plan);
+  const views = task.sources.map((scanned) => viewOf(open(scanned.ref), scanned, plan));
+  const stats = startStats(views);
+  for (const view of views) {
+    const left = uncounted(scan, view, candidatesOf(view, rangeOf(plan), stats), context);
+    const reader = new BlockReader(view.source, scan.needs, left, context.memory);
+    try {
+      for (const candidate of left) {
+        context.check();
+        scan.addBlock(reader.read(candidate.block), view.streams, selectionOf(view, candidate));
+        countRead(stats, view, candidate, scan.needs.lines);
+      }
+    } finally {
+      reader.close();
+    }
+  }
+  const streams = Math.max(0, ...views.map(({ streamCount }) => streamCount));
+  return { partial: scan.finish(), stats, streams };
+}
+
+/** Lets the scan count runs by their headers; the candidates with runs that are left. */
+export function uncounted(
+  scan: Pick<MetricScan, "addRun">,
+  view: SourceView,
+  candidates: readonly Candidate[],
+  { check }: Pick<ScanContext, "check">,
+): Candidate[] {
+  const { source, streams } = view;
+  const left: Candidate[] = [];
+  for (const candidate of candidates) {
+    const { block, runs } = candidate;
+    check();
+    const header = { baseNs: source.baseNs, metadataNames: source.block(block).metadataNames() };
+    const table = source.runs(block);
+    const rest = runs.filter(
+      (run) =>
+        view.excludedIn(block, run) > 0 || !scan.addRun(streams, header, runHeader(table, run)),
+    );
+    if (rest.length > 0) left.push(candidateOf(block, rest, table));
+  }
+  return left;
+}
+
+function runHeader(table: RunTable, run: number) {
+  return {
+    stream: table.stream[run] as number,
+    rows: (table.rowStart[run + 1] as number) - (table.rowStart[run] as number),
+    minTime: table.minTime[run] as number,
+    maxTime: table.maxTime[run] as number,
+    lineBytes: table.lineBytes[run] as number,
+  };
+}
+
+/** Bytes of the lines of all blocks that a scan may have to read, from headers. */
+export function measureScan(
+  { plan, sources }: ScanTask<ScanPlan, LocalRef>,
+  open: OpenSource,
+  context: Pick<ScanContext, "check">,
+): number {
+  const scan = "log" in plan ? undefined : startMetricScan(plan);
+  if (scan?.needs.lines === false) return 0;
+  let bytes = 0;
+  for (const scanned of sources) {
+    context.check();
+    const view = viewOf(open(scanned.ref), scanned, plan);
+    const candidates = candidatesOf(view, rangeOf(plan));
+    const read = scan === undefined ? candidates : uncounted(scan, view, candidates, context);
+    bytes += read.reduce((sum: number, { lineBytes }: Candidate) => sum + lineBytes, 0);
+  }
+  return bytes;
+}

@@ -1,0 +1,86 @@
+import { afterAll, describe, expect, it } from "@jest/globals";
+import type { SegmentRef } from "@skald/model";
+import { openSegmentFile } from "@skald/storage";
+import { SourceCache } from "./source-cache.js";
+import { makeDirectory, makeHead, makeSegment, row } from "./testing/sources.js";
+
+const directory = makeDirectory();
+afterAll(directory.remove);
+const refs = ["a", "b", "c"].map((id) =>
+  makeSegment(directory.path, [row(id, 1, "line")], { id }),
+) as [SegmentRef, SegmentRef, SegmentRef];
+const [a, b, c] = refs;
+
+/** A cache, and what it opened (+) and closed (-). */
+function cacheOf(maxOpenSegments: number, maxIndexBytes = 1e9) {
+  const events: string[] = [];
+  const cache = new SourceCache({
+    maxOpenSegments,
+    maxIndexBytes,
+    openFile: (ref) => {
+      const opened = openSegmentFile(ref);
+      events.push(`+${ref.id}`);
+      return {
+        segment: opened.segment,
+        close: () => {
+          events.push(`-${ref.id}`);
+          opened.close();
+        },
+      };
+    },
+  });
+  return { cache, events };
+}
+
+describe("SourceCache", () => {
+  it("opens a file once and closes the least used one", () => {
+    const { cache, events } = cacheOf(2);
+    for (const ref of [a, b, a, c, a, b]) cache.use((open) => open(ref));
+    expect(events).toEqual(["+a", "+b", "+c", "-b", "+b", "-c"]);
+    cache.close();
+    expect(events.slice(-2)).toEqual(["-a", "-b"]);
+    expect(cache.size).toBe(0);
+  });
+
+  it("keeps open what is in use, however little it may hold", () => {
+    const { cache, events } = cacheOf(1);
+    const texts = cache.use((open) => refs.map(open).map((source) => source.text(0)));
+    expect(texts).toEqual(['{app="a"}', '{app="b"}', '{app="c"}']);
+    expect(events).toEqual(["+a", "+b", "+c", "-a", "-b"]);
+    expect(cache.size).toBe(1);
+  });
+
+  it("tells copies of one segment apart", () => {
+    const { cache, events } = cacheOf(9);
+    const copy = { ...b, id: a.id };
+    const texts = cache.use((open) => [a, copy].map((ref) => open(ref).text(0)));
+    expect(texts).toEqual(['{app="a"}', '{app="b"}']);
+    expect(events).toEqual(["+a", "+a"]);
+  });
+
+  it("bounds the memory of indexes", () => {
+    const { cache } = cacheOf(100, 40_000);
+    for (const ref of refs) cache.use((open) => open(ref));
+    expect(cache.size).toBe(2);
+  });
+
+  it("closes files also when the work fails", () => {
+    const { cache, events } = cacheOf(0);
+    const work = () =>
+      cache.use((open) => {
+        open(a);
+        throw new Error("cancelled");
+      });
+    expect(work).toThrow("cancelled");
+    expect(events).toEqual(["+a", "-a"]);
+  });
+
+  it("opens heads, and refuses files that are gone", () => {
+    const { cache } = cacheOf(2);
+    const head = makeHead([row("h", 1, "x")], { id: "h" });
+    expect(cache.use((open) => open(head).text(0))).toBe('{app="h"}');
+    expect(cache.size).toBe(0);
+    const gone = { ...a, id: "gone", location: { kind: "file", path: "/no/such/file" } } as const;
+    expect(() => cache.use((open) => open(gone))).toThrow("segment file /no/such/file is gone");
+  });
+});

@@ -1,0 +1,105 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { dayNs, floorDiv, formatLabels, labelsFromObject, type SegmentRef } from "@skald/model";
+import type { HeadView } from "@skald/storage";
+import { HeadBlock, type HeadBlockRef, openHeadBlock, sealSegment } from "@skald/storage";
+import { makeBatch } from "@skald/testkit";
+
+/** One row as tests write it. */
+export interface SourceRow {
+  readonly labels: Readonly<Record<string, string>>;
+  /** ns since the epoch */
+  readonly ns: bigint;
+  readonly line: string;
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+export interface SourceOptions {
+  readonly id: string;
+  readonly tenant?: string;
+  /** Rows of each head block; all in one when absent. */
+  readonly rowsPerBlock?: number;
+}
+
+/** Midnight of the day that tests use. */
+export const testDayNs = 20_777n * dayNs;
+
+/** A row of the stream `{app="<app>"}`, so many ns after midnight. */
+export function row(
+  app: string,
+  time: number,
+  line: string,
+  metadata?: Readonly<Record<string, string>>,
+): SourceRow {
+  const ns = testDayNs + BigInt(time);
+  return { labels: { app }, ns, line, ...(metadata === undefined ? {} : { metadata }) };
+}
+
+/** An unsealed head of rows of one day, in this order. */
+export function makeHead(rows: readonly SourceRow[], options: SourceOptions): HeadView {
+  const { blocks, texts } = makeBlocks(rows, options);
+  const times = rows.map(({ ns }) => ns).sort((a, b) => (a < b ? -1 : 1));
+  return {
+    kind: "head",
+    id: options.id,
+    tenant: options.tenant ?? "t",
+    minNs: times[0] as bigint,
+    maxNs: times.at(-1) as bigint,
+    streams: Uint32Array.from(texts, (_, stream) => stream),
+    texts,
+    blocks,
+  };
+}
+
+/** A sealed file of rows of one day. */
+export function makeSegment(
+  directory: string,
+  rows: readonly SourceRow[],
+  options: SourceOptions,
+): SegmentRef {
+  const { id, tenant = "t" } = options;
+  const { blocks, texts } = makeBlocks(rows, options);
+  const path = join(directory, `${id}.parquet`);
+  const heads = [{ blocks: blocks.map(openHeadBlock), streamTexts: texts }];
+  const { minNs, maxNs, sizeBytes } = sealSegment({ tenant, id, path, heads });
+  const location = { kind: "file", path } as const;
+  return { kind: "segment", id, tenant, minNs, maxNs, sizeBytes, location };
+}
+
+/** A directory for segments; `remove` deletes it. */
+export function makeDirectory(): { path: string; remove: () => void } {
+  const path = mkdtempSync(join(tmpdir(), "skald-scan-"));
+  return { path, remove: () => rmSync(path, { recursive: true }) };
+}
+
+function makeBlocks(rows: readonly SourceRow[], { rowsPerBlock = rows.length }: SourceOptions) {
+  const texts: string[] = [];
+  const blocks: HeadBlockRef[] = [];
+  for (let from = 0; from < rows.length; from += rowsPerBlock) {
+    blocks.push(makeBlock(rows.slice(from, from + rowsPerBlock), texts));
+  }
+  return { blocks, texts };
+}
+
+function makeBlock(rows: readonly SourceRow[], texts: string[]): HeadBlockRef {
+  const bytes = rows.reduce((sum, { line }) => sum + Buffer.byteLength(line), 0);
+  const metadata = rows.flatMap((one) => Object.entries(one.metadata ?? {}));
+  const baseNs = floorDiv((rows[0] as SourceRow).ns, dayNs) * dayNs;
+  const head = new HeadBlock(baseNs, {
+    rows: rows.length,
+    runs: rows.length,
+    pairs: metadata.length,
+    lineBytes: bytes,
+    valueBytes: metadata.reduce((sum, [, value]) => sum + Buffer.byteLength(value), 0),
+  });
+  for (const { labels, ns, line, metadata: own = {} } of rows) {
+    const text = formatLabels(labelsFromObject(labels));
+    const known = texts.indexOf(text);
+    const stream = known >= 0 ? known : texts.push(text) - 1;
+    const batch = makeBatch([{ labels, rows: [{ ns, line, metadata: own }] }]);
+    if (head.append(batch, 0, 1, stream) !== 1) throw new Error("the block is too small");
+  }
+  head.publish(head.rowCount);
+  return head.view();
+}
