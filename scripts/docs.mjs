@@ -9,7 +9,7 @@ import {
 import { defaultYaml } from "../packages/skald/dist/config/default-yaml.js";
 import { configRoot } from "../packages/skald/dist/config/load-config.js";
 import { keyNotes } from "../packages/skald/dist/config/notes.js";
-import { targets } from "../packages/skald/dist/config/targets.js";
+import { targets } from "../packages/skald/dist/wiring/targets.js";
 
 const page = new URL("../docs/config.md", import.meta.url);
 const text = writePage();
@@ -60,7 +60,7 @@ function introduction() {
     "",
     "| Target | Runs |",
     "|---|---|",
-    ...Object.entries(targets).map(([name, help]) => `| \`${name}\` | ${help} |`),
+    ...Object.entries(targets).map(([name, { says }]) => `| \`${name}\` | ${says} |`),
     "",
     "Without `-config.file` this is the file:",
     "",

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
 import { SkaldError } from "@skald/model";
-import { makePushBody } from "@skald/testkit";
+import { makeBatch, makePushBody } from "@skald/testkit";
 import { jsonPush, makeHarness, testNowNs } from "./testing/harness.js";
 
 const dayMs = 86_400_000;
@@ -238,5 +238,64 @@ describe("the ingester", () => {
     expect(failures).toEqual([[ingester.failure, "t1"]]);
     ingester.failure = new TypeError("bug");
     await expect(push(one)).rejects.toThrow("bug");
+  });
+});
+
+describe("pushBatch", () => {
+  const row = (ns: bigint, line: string, metadata = {}) => ({ ns, line, metadata });
+  const batch = makeBatch([
+    { labels: { app: 'a "b"' }, rows: [row(testNowNs, "one", { trace: "t1", user: "ü" })] },
+    { labels: { app: "c" }, rows: [row(testNowNs + 1n, "two"), row(testNowNs, "level=error")] },
+  ]);
+
+  it("stores rows as if they had come as a body", async () => {
+    const harness = makeHarness();
+    const outcome = await harness.distributor.pushBatch({ tenant: "t1", batch });
+    expect(outcome).toEqual({ refusals: [] });
+    expect(harness.stored()).toEqual([
+      {
+        stream: '{app="a \\"b\\"", service_name="a \\"b\\""}',
+        ns: testNowNs,
+        line: "one",
+        metadata: { trace: "t1", user: "ü", detected_level: "unknown" },
+      },
+      {
+        stream: '{app="c", service_name="c"}',
+        ns: testNowNs + 1n,
+        line: "two",
+        metadata: { detected_level: "unknown" },
+      },
+      {
+        stream: '{app="c", service_name="c"}',
+        ns: testNowNs,
+        line: "level=error",
+        metadata: { detected_level: "error" },
+      },
+    ]);
+    expect(harness.ingester.pushes[0]?.batch.source).toBeUndefined();
+    expect(await harness.counter("loki_distributor_lines_received_total", { tenant: "t1" })).toBe(
+      3,
+    );
+  });
+
+  it("holds them against the limits and tells what was refused", async () => {
+    const harness = makeHarness({ maxLineSize: 5 });
+    const { refusals } = await harness.distributor.pushBatch({ tenant: "t1", batch });
+    expect(refusals).toMatchObject([{ status: 400, reason: "line_too_long", entries: 1 }]);
+    expect(harness.stored()).toHaveLength(2);
+  });
+
+  it("leaves the rows of the caller as they were", async () => {
+    const harness = makeHarness({ maxLineSize: 5, maxLineSizeTruncate: true });
+    await harness.distributor.pushBatch({ tenant: "t1", batch });
+    expect(harness.stored().map(({ line }) => line)).toEqual(["one", "two", "level"]);
+    expect([...batch.lineLength]).toEqual([3, 3, 11]);
+  });
+
+  it("is refused as a whole when the rate is used up", async () => {
+    const harness = makeHarness({ ingestionRateMb: 1e-7, ingestionBurstSizeMb: 1e-7 });
+    const pushed = harness.distributor.pushBatch({ tenant: "t1", batch });
+    await expect(pushed).rejects.toMatchObject({ code: "rate_limited", retryAfterSeconds: 60 });
+    expect(harness.stored()).toEqual([]);
   });
 });

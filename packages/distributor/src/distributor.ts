@@ -1,4 +1,9 @@
-import type { PushRefusal } from "@skald/contracts";
+import type {
+  Distributor as Contract,
+  PushOutcome,
+  PushRefusal,
+  PushRequest,
+} from "@skald/contracts";
 import type { RawPush } from "@skald/kernels";
 import { formatRfc3339, invalidArgument, SkaldError } from "@skald/model";
 import {
@@ -7,6 +12,7 @@ import {
   decodePush,
   type PushBody,
   parsePushHeaders,
+  rawOfBatch,
   resolveMetadataNames,
 } from "@skald/push";
 import { discoverLevels } from "./levels/discover-levels.js";
@@ -16,7 +22,9 @@ import {
   failedResponse,
   type PushResponse,
   pushResponse,
-  rateLimitedResponse,
+  rateLimited,
+  refusalsOf,
+  type StoredPush,
 } from "./push-response.js";
 import type { TenantState } from "./tenant/tenant-state.js";
 import { TenantStates } from "./tenant/tenant-states.js";
@@ -38,7 +46,7 @@ const maxBackfillShardBytes = 128;
 const streamCacheBounds = { maxEntries: 128 * 1024, maxKeyBytes: 32 * 1024 * 1024 };
 
 /** Takes pushes: decodes them, holds them against the limits of their tenant, and hands what is left to the ingesters. */
-export class Distributor {
+export class Distributor implements Contract {
   readonly #options: DistributorOptions;
   readonly #tenants: TenantStates;
   readonly #streams = new ByteCache<PushStream>(streamCacheBounds);
@@ -57,13 +65,22 @@ export class Distributor {
       const body = { ...parsePushHeaders(request), body: request.body };
       checkBackfillShard(request.backfillShard);
       const push = await this.#decode(tenant, body);
-      return await this.#store({ tenant, body, push, backfillShard: request.backfillShard });
+      const { backfillShard } = request;
+      const stored = await this.#store({ tenant, body, push, backfillShard });
+      return pushResponse(stored);
     } catch (error) {
       if (error instanceof SkaldError && error.status === 500) {
         this.#options.onFailure?.(error, tenant);
       }
       return failedResponse(error);
     }
+  }
+
+  /** Streams of the batch must hold all of its rows in order. */
+  async pushBatch({ tenant, batch }: PushRequest): Promise<PushOutcome> {
+    const push = rawOfBatch(batch);
+    const { validated, refusals } = await this.#store({ tenant, push, backfillShard: undefined });
+    return { refusals: [...refusalsOf(validated), ...refusals] };
   }
 
   async #decode(tenant: string, body: PushBody): Promise<RawPush> {
@@ -82,7 +99,7 @@ export class Distributor {
     }
   }
 
-  async #store(input: StoreInput): Promise<PushResponse> {
+  async #store(input: StoreInput): Promise<StoredPush> {
     const { tenant, push } = input;
     if (push.streamCount === 0) {
       throw new SkaldError(
@@ -94,7 +111,9 @@ export class Distributor {
     const state = this.#tenants.get(tenant, nowMs);
     const truncated = this.#truncate(tenant, push, state.limits);
     const rules = state.rulesFor(input.backfillShard);
-    const streams = await runInTurns(resolveStreams(push, input.body.format, rules, this.#streams));
+    const streams = await runInTurns(
+      resolveStreams(push, input.body?.format ?? "protobuf", rules, this.#streams),
+    );
     const blockedText = blockedTextOf(tenant, state.limits, nowMs);
     const validated = await runInTurns(
       validate({
@@ -105,13 +124,13 @@ export class Distributor {
       }),
     );
     this.#count(tenant, push, validated);
-    const limited = this.#limitRate(tenant, state, push, validated);
-    if (limited !== undefined) return limited;
-    if (validated.streams.length === 0) return pushResponse(validated, [], state.limits);
-    const moved = this.#increment(push, validated, state.limits);
+    this.#limitRate(tenant, state, push, validated);
+    const { limits } = state;
+    if (validated.streams.length === 0) return { validated, refusals: [], limits };
+    const moved = this.#increment(push, validated, limits);
     const isChanged = truncated || moved;
     const refusals = await this.#append({ ...input, streams, validated, isChanged, state });
-    return pushResponse(validated, refusals, state.limits);
+    return { validated, refusals, limits };
   }
 
   /** Cuts lines that are too long, where the tenant asked for it. */
@@ -131,25 +150,15 @@ export class Distributor {
     return incrementDuplicateTimestamps(push, validated.streams, validated.dropped) > 0;
   }
 
-  #limitRate(
-    tenant: string,
-    state: TenantState,
-    push: RawPush,
-    validated: Validated,
-  ): PushResponse | undefined {
+  /** Throws rate_limited when the tenant may not send what is left of a push now. */
+  #limitRate(tenant: string, state: TenantState, push: RawPush, validated: Validated): void {
     const { bucket } = state;
     const bytes = validated.acceptedBytes;
     const lines = push.rowCount - validated.dropped.length;
-    if (lines === 0 || bucket.take(bytes, this.#options.clock.nowMs())) return undefined;
+    if (lines === 0 || bucket.take(bytes, this.#options.clock.nowMs())) return;
     this.#countDiscarded(tenant, "rate_limited", lines, bytes);
     const secondsUntil = bucket.secondsUntil(bytes);
-    return rateLimitedResponse({
-      tenant,
-      ratePerSecond: bucket.ratePerSecond,
-      lines,
-      bytes,
-      secondsUntil,
-    });
+    throw rateLimited({ tenant, ratePerSecond: bucket.ratePerSecond, lines, bytes, secondsUntil });
   }
 
   /** Finds levels, puts the batch together and hands it over; returns what ingesters refused of it. */
@@ -165,7 +174,7 @@ export class Distributor {
       dropped: validated.dropped,
       levels: withoutDropped(levels, validated.dropped),
       ...(isForeign ? {} : { names }),
-      ...(isForeign || input.isChanged ? {} : { source: input.body }),
+      ...(isForeign || input.isChanged || input.body === undefined ? {} : { source: input.body }),
     });
     const batch = await runInTurns(assembly);
     const { metrics, ingester, ingesterName } = this.#options;
@@ -209,7 +218,8 @@ export class Distributor {
 
 interface StoreInput {
   readonly tenant: string;
-  readonly body: PushBody;
+  /** As it came; absent for rows that did not come as a body. */
+  readonly body?: PushBody;
   readonly push: RawPush;
   readonly backfillShard: string | undefined;
 }

@@ -11,6 +11,14 @@ export interface PushResponse {
   readonly retryAfterSeconds?: number;
 }
 
+/** What became of a push whose rows are stored as far as they could be. */
+export interface StoredPush {
+  readonly validated: Validated;
+  /** By the ingesters. */
+  readonly refusals: readonly PushRefusal[];
+  readonly limits: PushLimits;
+}
+
 const accepted: PushResponse = { status: 204 };
 const tooManyRequests = 429;
 /** Longest text of an answer; the refusals of many streams are cut here. */
@@ -21,11 +29,7 @@ const maxRetryAfterSeconds = 60;
  * The answer when the rows that could be stored are stored: what ingesters refused, then what validation refused. 429 wins over
  * 400, because only then a retry helps; a block of ingestion shows only when nothing else was wrong.
  */
-export function pushResponse(
-  validated: Validated,
-  refusals: readonly PushRefusal[],
-  limits: PushLimits,
-): PushResponse {
+export function pushResponse({ validated, refusals, limits }: StoredPush): PushResponse {
   const texts = [...new Set(refusals.map((refusal) => refusal.message))];
   if (!validated.refusals.isEmpty) texts.push(validated.refusals.text());
   if (texts.length > 0) {
@@ -38,22 +42,35 @@ export function pushResponse(
   return { status: limits.blockIngestionStatusCode, text: validated.blocked.text() };
 }
 
-/** The answer to a push that its tenant's rate does not allow; nothing of it was stored. */
-export function rateLimitedResponse(facts: {
+/** What validation refused, as ingesters tell what they do. */
+export function refusalsOf({ refusals, blocked }: Validated): PushRefusal[] {
+  return [...refusals.kinds, ...blocked.kinds].map(({ reason, message, entries, bytes }) => ({
+    status: 400,
+    reason,
+    message,
+    entries,
+    bytes,
+  }));
+}
+
+/** The failure of a push that its tenant's rate does not allow; nothing of it was stored. */
+export function rateLimited(facts: {
   tenant: string;
   ratePerSecond: number;
   lines: number;
   bytes: number;
   secondsUntil: number;
-}): PushResponse {
+}): SkaldError {
   const { tenant, ratePerSecond, lines, bytes, secondsUntil } = facts;
   const text = `ingestion rate limit exceeded for user ${tenant} (limit: ${Math.floor(ratePerSecond)} bytes/sec) while attempting to ingest '${lines}' lines totaling '${bytes}' bytes, reduce log volume or contact your administrator to see if the limit can be increased`;
   const retryAfterSeconds = Math.min(maxRetryAfterSeconds, Math.max(1, Math.ceil(secondsUntil)));
-  return { status: tooManyRequests, text, retryAfterSeconds };
+  return new SkaldError("rate_limited", text, { retryAfterSeconds });
 }
 
 /** The answer to a push that failed as a whole; throws on what is no SkaldError, because that is a fault of ours. */
 export function failedResponse(error: unknown): PushResponse {
   if (!(error instanceof SkaldError)) throw error;
-  return { status: error.status, text: error.message.slice(0, maxTextChars) };
+  const { status, message, retryAfterSeconds } = error;
+  const text = message.slice(0, maxTextChars);
+  return retryAfterSeconds === undefined ? { status, text } : { status, text, retryAfterSeconds };
 }

@@ -15,23 +15,30 @@ export const errorStatus = {
 
 export type ErrorCode = keyof typeof errorStatus;
 
+export interface ErrorOptions {
+  readonly cause?: unknown;
+  /** Instead of that of the code. */
+  readonly status?: number;
+  readonly detail?: unknown;
+  readonly retryAfterSeconds?: number;
+}
+
 /** The one error class: a code to branch on, a text for people, and the HTTP status to answer with. */
 export class SkaldError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
   /** Facts beside the text, such as the position of a parse error; its shape belongs to whoever throws. */
   readonly detail: unknown;
+  /** Seconds after which a retry may pass; undefined when nobody knows, or none will. */
+  readonly retryAfterSeconds: number | undefined;
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    options?: { cause?: unknown; status?: number; detail?: unknown },
-  ) {
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = "SkaldError";
     this.code = code;
     this.status = options?.status ?? errorStatus[code];
     this.detail = options?.detail;
+    this.retryAfterSeconds = options?.retryAfterSeconds;
   }
 }
 

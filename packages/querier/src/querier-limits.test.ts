@@ -1,9 +1,10 @@
-import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { makeDirectory, makeSegment } from "@skald/scan/testing";
 import {
   LocalScanner,
   never,
   noLimits,
+  openViews,
   querierOf,
   request,
   sampleSegments,
@@ -22,6 +23,9 @@ const segments = sampleSegments(directory.path);
 const large = segments.map((ref) => ({ ...ref, sizeBytes: 3 * 1024 * 1024 }));
 
 let scans: LocalScanner;
+// Whatever becomes of a query, it holds nothing of the ingester afterwards.
+afterEach(() => expect([...openViews]).toEqual([]));
+
 beforeEach(() => {
   scans = new LocalScanner();
   scanners.push(scans);

@@ -1,10 +1,11 @@
-import { afterAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { notFound } from "@skald/model";
 import { makeDirectory, makeHead, makeSegment } from "@skald/scan/testing";
 import type { Querier } from "./querier.js";
 import {
   LocalScanner,
   never,
+  openViews,
   plain,
   querierOf,
   request,
@@ -24,6 +25,9 @@ const segments = sampleSegments(directory.path);
 const large = segments.map((ref) => ({ ...ref, sizeBytes: 3 * 1024 * 1024 }));
 
 let scans: LocalScanner;
+// Whatever becomes of a query, it holds nothing of the ingester afterwards.
+afterEach(() => expect([...openViews]).toEqual([]));
+
 beforeEach(() => {
   scans = new LocalScanner();
   scanners.push(scans);

@@ -1,7 +1,7 @@
 import { buildInfo, messageWithCauses } from "@skald/runtime";
 import { createLogger } from "@skald/runtime/log";
 import type { LoadedConfig } from "./config/load-config.js";
-import { buildProcess, type RunningProcess } from "./wiring/modules.js";
+import { buildProcess, type RunningProcess } from "./wiring/process.js";
 
 /** Exit code of a process that ended because a part of it failed. */
 const failed = 1;

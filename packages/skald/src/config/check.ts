@@ -4,8 +4,8 @@ import {
   nearest,
   type Settings,
 } from "@skald/runtime/config";
+import { targets } from "../wiring/targets.js";
 import type { SchemaPeriod } from "./sections/schema-config.js";
-import { targets } from "./targets.js";
 
 interface Findings {
   readonly problems: string[];

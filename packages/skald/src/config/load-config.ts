@@ -8,12 +8,12 @@ import {
   readSchema,
   type SettingsPlan,
 } from "@skald/runtime/config";
+import { targets } from "../wiring/targets.js";
 import { checkSettings } from "./check.js";
 import { defaultYaml } from "./default-yaml.js";
 import { deriveSettings } from "./derive.js";
 import { keyNotes } from "./notes.js";
 import { type Config, rootConfig } from "./root.js";
-import { targets } from "./targets.js";
 
 /** A configuration to run with, or what to print instead: on stdout when the code is 0, else on stderr. */
 export type LoadedConfig =
@@ -75,7 +75,7 @@ function plan(): SettingsPlan {
     usage: "Usage: skald [flags]",
     version: `skald, version ${productVersion}${origin && ` (${origin})`}\n  API version ${version}`,
     targets: Object.entries(targets)
-      .map(([name, help]) => `${name.padEnd(18)}${help}\n`)
+      .map(([name, { says }]) => `${name.padEnd(18)}${says}\n`)
       .join(""),
     derive: deriveSettings,
     check: checkSettings,

@@ -1,0 +1,55 @@
+import { describe, expect, it } from "@jest/globals";
+import type { HeadView } from "@skald/storage";
+import { Views } from "./views.js";
+
+const head = (id: string): HeadView => ({
+  ...{ kind: "head", id, tenant: "t", minNs: 0n, maxNs: 1n, texts: [] },
+  streams: new Uint32Array(0),
+  blocks: [
+    {
+      ...{ memory: new SharedArrayBuffer(8), rowCount: 1, runCount: 1, pairCount: 0 },
+      ...{ baseNs: 0n, metaNames: [] },
+    },
+  ],
+});
+
+function viewsOf() {
+  let nowMs = 0;
+  const views = new Views({ nowMs: () => nowMs });
+  return { views, pass: (ms: number) => (nowMs += ms) };
+}
+
+describe("Views", () => {
+  it("name heads in plain data, and find them until they are released", () => {
+    const { views } = viewsOf();
+    const a = head("a");
+    const { view = "", refs } = views.open([a]);
+    const ref = { kind: "head", id: "a", tenant: "t", minNs: 0n, maxNs: 1n, view, sizeBytes: 8 };
+    expect(refs).toEqual([ref]);
+    expect(views.find(refs[0]!)).toBe(a);
+    views.release(view);
+    views.release(view);
+    expect(() => views.find(refs[0]!)).toThrow(`the view ${view} of head a is gone`);
+  });
+
+  it("hold nothing when no head was selected", () => {
+    const { views } = viewsOf();
+    expect(views.open([])).toEqual({ refs: [] });
+    expect(views.size).toBe(0);
+  });
+
+  it("are forgotten when nobody scans them any more", () => {
+    const { views, pass } = viewsOf();
+    const [used] = views.open([head("a")]).refs;
+    views.open([head("b")]);
+    pass(9 * 60_000);
+    views.find(used!);
+    pass(9 * 60_000);
+    views.sweep();
+    expect(views.size).toBe(1);
+    expect(views.find(used!).id).toBe("a");
+    pass(11 * 60_000);
+    views.sweep();
+    expect(views.size).toBe(0);
+  });
+});

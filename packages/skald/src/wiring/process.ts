@@ -1,0 +1,108 @@
+import { type NamedState, Service, ServiceGroup } from "@skald/runtime";
+import { Metrics } from "@skald/runtime/metrics";
+import { HttpServer } from "@skald/transport";
+import { configToYaml } from "../config/load-config.js";
+import type { Config } from "../config/root.js";
+import { requestObserver } from "../http/request-metrics.js";
+import { statusRoutes } from "../http/status-routes.js";
+import { buildModules, type ModuleContext } from "./modules.js";
+import { modules, modulesOf, type Target, targets } from "./targets.js";
+
+/** A process made of services, ready to start. */
+export interface RunningProcess {
+  /** Resolves with the HTTP port once everything runs. */
+  start(): Promise<number>;
+  stop(): Promise<void>;
+  firstFailure(): Promise<{ name: string; error: unknown }>;
+}
+
+/** Builds every object of the process and the server in front of them. */
+export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningProcess {
+  const { config, log, build } = context;
+  const metrics = new Metrics({ namespace: config.metrics_namespace });
+  metrics.collectProcess(build);
+  const names = modulesOf(targets.all as Target);
+  const built = buildModules(names, { ...context, metrics });
+  const states = (): readonly NamedState[] => [listening, ...group.services];
+  const server = new HttpServer({
+    ...listenOptions(config),
+    routes: [
+      ...statusRoutes({
+        build,
+        log,
+        metrics,
+        services: states,
+        configYaml: (mode) => configToYaml(config, { mode }),
+      }),
+      ...built.flatMap(({ routes = [] }) => routes),
+    ],
+    rawRoutes: new Map(built.flatMap(({ rawRoutes = [] }) => [...rawRoutes])),
+    onRequest: requestObserver(metrics),
+    onError: (error, request) =>
+      log.error("request failed", { error, method: request.method, url: request.url }),
+  });
+  let port = 0;
+  const listening = new Service({
+    name: "server",
+    start: async () => {
+      port = await server.start();
+    },
+    stop: () => server.stop(),
+  });
+  const group = new ServiceGroup(
+    names.map((name, i) => ({
+      service: built[i]?.service ?? new Service({ name }),
+      needs: modules[name],
+    })),
+  );
+  return runningProcess(listening, group, () => port);
+}
+
+/**
+ * Listens before anything else starts, so that `/ready` tells how far it is while a long log is replayed, and stops
+ * listening before anything else stops, so that requests which run find everything they need.
+ */
+function runningProcess(
+  listening: Service,
+  group: ServiceGroup,
+  port: () => number,
+): RunningProcess {
+  const stop = async () => {
+    await listening.stop();
+    await group.stop();
+  };
+  return {
+    start: async () => {
+      await listening.start();
+      try {
+        await group.start();
+      } catch (error) {
+        await stop();
+        throw error;
+      }
+      return port();
+    },
+    stop,
+    firstFailure: async () => {
+      const service = await group.firstFailure();
+      return { name: service.name, error: service.failure };
+    },
+  };
+}
+
+function listenOptions(config: Config) {
+  const { server, frontend } = config;
+  return {
+    address: server.http_listen_address,
+    port: server.http_listen_port,
+    readTimeoutMs: server.http_server_read_timeout,
+    readHeaderTimeoutMs: server.http_server_read_header_timeout,
+    writeTimeoutMs: server.http_server_write_timeout,
+    idleTimeoutMs: server.http_server_idle_timeout,
+    gracefulShutdownMs: server.graceful_shutdown_timeout,
+    maxConnections: server.http_listen_conn_limit,
+    maxBodyBytes: frontend.max_body_size,
+    compressResponses: frontend.compress_responses,
+    pathPrefix: server.http_path_prefix,
+  };
+}
