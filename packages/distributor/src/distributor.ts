@@ -14,6 +14,7 @@ import {
   parsePushHeaders,
   rawOfBatch,
   resolveMetadataNames,
+  runInTurns,
 } from "@skald/push";
 import { discoverLevels } from "./levels/discover-levels.js";
 import type { PushLimits } from "./limits.js";
@@ -27,8 +28,8 @@ import {
   type StoredPush,
 } from "./push-response.js";
 import type { TenantState } from "./tenant/tenant-state.js";
-import { TenantStates } from "./tenant/tenant-states.js";
-import { runInTurns } from "./turns.js";
+import { TenantStates } from "./tenant/tenant-state.js";
+
 import { incrementDuplicateTimestamps, truncateLines } from "./validate/alter-rows.js";
 import { withoutDropped } from "./validate/dropped-rows.js";
 import type { DiscardReason } from "./validate/reasons.js";

@@ -5,6 +5,6 @@ export * from "./decode.js";
 export type { LabelPairs } from "./labels/pairs.js";
 export * from "./labels/parse.js";
 export * from "./metadata-names.js";
+export * from "./metadata-names.js";
 export { rawOfBatch } from "./raw-of-batch.js";
-export * from "./sanitise-name.js";
-export { runSteps } from "./steps.js";
+export { runInTurns, runSteps } from "./steps.js";

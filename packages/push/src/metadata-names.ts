@@ -1,7 +1,6 @@
 import type { RawPush } from "@skald/kernels";
 import { invalidArgument, tooLarge } from "@skald/model";
 import { equalBytes, hashBytes } from "./byte-cache.js";
-import { sanitiseLabelName } from "./sanitise-name.js";
 
 /** The names of the structured metadata of a push: a name per distinct byte string, and which one each pair has. */
 export interface MetadataNames {
@@ -127,4 +126,17 @@ class NameTable {
     this.#lengths.push(length);
     return this.names.length - 1;
   }
+}
+
+/**
+ * Turns an attribute name into a label name, as for OTLP: every character but ASCII letters and digits becomes `_`, runs
+ * of them one; a leading digit gets the prefix `key_`; `__x__` keeps its double underscores. Undefined when nothing
+ * but underscores would be left.
+ */
+export function sanitiseLabelName(name: string): string | undefined {
+  const reserved = /^__(.+)__$/su.exec(name);
+  const middle = (reserved?.[1] ?? name).replace(/[^a-zA-Z0-9]+/gu, "_");
+  const clean = reserved === null ? middle : `__${middle}__`;
+  if (/^_*$/.test(clean)) return undefined;
+  return /^[0-9]/.test(clean) ? `key_${clean}` : clean;
 }

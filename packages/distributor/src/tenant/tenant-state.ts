@@ -66,3 +66,36 @@ function rateOf(limits: PushLimits, distributors: number): number {
   const rate = limits.ingestionRateMb * bytesPerMb;
   return limits.ingestionRateStrategy === "global" ? rate / Math.max(1, distributors) : rate;
 }
+
+/** Tenants that are remembered; the one that pushed longest ago goes first. */
+const maxTenants = 4096;
+
+/** The tenants that push through this process. */
+export class TenantStates {
+  readonly #limitsOf: (tenant: string) => PushLimits;
+  readonly #distributorCount: () => number;
+  readonly #states = new Map<string, TenantState>();
+
+  constructor(limitsOf: (tenant: string) => PushLimits, distributorCount: () => number) {
+    this.#limitsOf = limitsOf;
+    this.#distributorCount = distributorCount;
+  }
+
+  /** The state of a tenant with its limits of now. */
+  get(tenant: string, nowMs: number): TenantState {
+    const limits = this.#limitsOf(tenant);
+    const distributors = this.#distributorCount();
+    const known = this.#states.get(tenant);
+    this.#states.delete(tenant);
+    const state = known ?? new TenantState(tenant, limits, distributors, nowMs);
+    state.update(limits, distributors, nowMs);
+    this.#states.set(tenant, state);
+    if (this.#states.size > maxTenants) {
+      for (const oldest of this.#states.keys()) {
+        this.#states.delete(oldest);
+        break;
+      }
+    }
+    return state;
+  }
+}

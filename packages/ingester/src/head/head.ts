@@ -1,9 +1,9 @@
 import { type Batch, dayNs } from "@skald/model";
 import { HeadBlock, type HeadBlockRef, headBlockBytes } from "@skald/storage";
-import type { StreamHashes } from "../admit/head-duplicates.js";
 import { capacityFor, maxBlockLineBytes, minBlockLineBytes } from "./capacity.js";
 import type { HeadMemory } from "./memory.js";
 import { RunChains } from "./run-chains.js";
+import type { StreamHashes } from "./stream-hashes.js";
 
 /** Where a head ends: blocks, and rows of the last one. */
 export interface HeadMark {

@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { sanitiseLabelName } from "./sanitise-name.js";
+import { sanitiseLabelName } from "./metadata-names.js";
 
 it.each<[string, string | undefined]>([
   ["trace_id", "trace_id"],

@@ -1,6 +1,6 @@
 import { expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { blankInvalidUtf8 } from "./utf8.js";
+import { blankInvalidUtf8 } from "./assemble-metadata.js";
 
 it.each([
   ["ascii", [0x61, 0x62], "ab"],
