@@ -1,9 +1,8 @@
 import { type BytesColumn, paddingBytes } from "@skald/model";
 import { lengthsHeadroom } from "../segment/write/columns.js";
 import type { SortedBlock } from "../segment/write/layout.js";
-import type { SealBlock, SealSources } from "./inputs.js";
-import { Pieces } from "./row-ranges.js";
-import type { RowSink } from "./sort-rows.js";
+import type { OpenedHeads, SealBlock } from "./open-heads.js";
+import { RowRanges, type RowSink } from "./row-ranges.js";
 
 /** A block is full at this many bytes of lines or rows, whichever comes first; a longer line has one to itself. */
 export const maxBlockLineBytes = 256 * 1024;
@@ -12,11 +11,11 @@ export const maxBlockRows = 16 * 1024;
 export const maxBlockMetadataBytes = 1024 * 1024;
 
 /** Cuts rows that come in their final order into blocks, and copies their columns together. */
-export class BlockGatherer implements RowSink {
+export class BlockCutter implements RowSink {
   readonly #blocks: readonly SealBlock[];
   readonly #names: readonly string[];
   readonly #emit: (block: SortedBlock) => void;
-  readonly #pieces = new Pieces();
+  readonly #ranges = new RowRanges();
   #streams: number[] = [];
   #rows = 0;
   #lineBytes = 0;
@@ -24,9 +23,9 @@ export class BlockGatherer implements RowSink {
   #lineTarget = new Uint8Array(0);
 
   /** The blocks that `emit` gets are valid during the call. */
-  constructor(sources: SealSources, emit: (block: SortedBlock) => void) {
-    this.#blocks = sources.blocks;
-    this.#names = sources.metadataNames;
+  constructor(heads: OpenedHeads, emit: (block: SortedBlock) => void) {
+    this.#blocks = heads.blocks;
+    this.#names = heads.metadataNames;
     this.#emit = emit;
   }
 
@@ -39,7 +38,7 @@ export class BlockGatherer implements RowSink {
         continue;
       }
       const source = this.#blocks[block] as SealBlock;
-      this.#pieces.push(block, row, end);
+      this.#ranges.push(block, row, end);
       this.#streams.push(stream);
       this.#rows += end - row;
       this.#lineBytes += bytesOf(source.lines, row, end);
@@ -85,7 +84,7 @@ export class BlockGatherer implements RowSink {
       lineHeadroom: headroom,
       metadata: this.#gatherMetadata(),
     });
-    this.#pieces.clear();
+    this.#ranges.clear();
     this.#streams = [];
     this.#rows = 0;
     this.#lineBytes = 0;
@@ -93,27 +92,27 @@ export class BlockGatherer implements RowSink {
   }
 
   #gatherTimes(): Float64Array {
-    const pieces = this.#pieces;
+    const ranges = this.#ranges;
     const timestamps = new Float64Array(this.#rows);
     let at = 0;
-    for (let i = 0; i < pieces.count; i++) {
-      const source = (this.#blocks[pieces.block[i] as number] as SealBlock).timestamps;
-      const from = pieces.from[i] as number;
-      const to = pieces.to[i] as number;
+    for (let i = 0; i < ranges.count; i++) {
+      const source = (this.#blocks[ranges.block[i] as number] as SealBlock).timestamps;
+      const from = ranges.from[i] as number;
+      const to = ranges.to[i] as number;
       for (let row = from; row < to; row++) timestamps[at++] = source[row] as number;
     }
     return timestamps;
   }
 
   #gatherMetadata(): Map<string, BytesColumn> {
-    const pieces = this.#pieces;
+    const ranges = this.#ranges;
     const columns = new Map<string, BytesColumn>();
     for (const name of this.#names) {
       let bytes = 0;
-      for (let i = 0; i < pieces.count; i++) {
-        const column = (this.#blocks[pieces.block[i] as number] as SealBlock).metadata.get(name);
+      for (let i = 0; i < ranges.count; i++) {
+        const column = (this.#blocks[ranges.block[i] as number] as SealBlock).metadata.get(name);
         if (column !== undefined) {
-          bytes += bytesOf(column, pieces.from[i] as number, pieces.to[i] as number);
+          bytes += bytesOf(column, ranges.from[i] as number, ranges.to[i] as number);
         }
       }
       if (bytes === 0) continue;
@@ -126,16 +125,16 @@ export class BlockGatherer implements RowSink {
     return columns;
   }
 
-  /** Copies one column of all pieces; where a piece has none, its rows are empty. */
+  /** Copies one column of all ranges; where a piece has none, its rows are empty. */
   #gather(columnOf: (block: SealBlock) => BytesColumn | undefined, bytes: Uint8Array): BytesColumn {
-    const pieces = this.#pieces;
+    const ranges = this.#ranges;
     const offsets = new Uint32Array(this.#rows + 1);
     let row = 0;
     let end = 0;
-    for (let i = 0; i < pieces.count; i++) {
-      const column = columnOf(this.#blocks[pieces.block[i] as number] as SealBlock);
-      const from = pieces.from[i] as number;
-      const to = pieces.to[i] as number;
+    for (let i = 0; i < ranges.count; i++) {
+      const column = columnOf(this.#blocks[ranges.block[i] as number] as SealBlock);
+      const from = ranges.from[i] as number;
+      const to = ranges.to[i] as number;
       if (column === undefined) {
         offsets.fill(end, row + 1, row + 1 + to - from);
         row += to - from;
@@ -152,17 +151,17 @@ export class BlockGatherer implements RowSink {
   }
 
   #runs(timestamps: Float64Array, lines: BytesColumn): SortedBlock["runs"] {
-    const pieces = this.#pieces;
+    const ranges = this.#ranges;
     const streams: number[] = [];
     const starts: number[] = [];
     let row = 0;
-    for (let i = 0; i < pieces.count; i++) {
+    for (let i = 0; i < ranges.count; i++) {
       const stream = this.#streams[i] as number;
       if (stream !== streams.at(-1)) {
         streams.push(stream);
         starts.push(row);
       }
-      row += (pieces.to[i] as number) - (pieces.from[i] as number);
+      row += (ranges.to[i] as number) - (ranges.from[i] as number);
     }
     starts.push(row);
     const count = streams.length;

@@ -1,7 +1,6 @@
 import type { BytesColumn } from "@skald/model";
-import type { SealBlock, SealSources } from "./inputs.js";
-import { Pieces } from "./row-ranges.js";
-import type { RowSink } from "./sort-rows.js";
+import type { OpenedHeads, SealBlock } from "./open-heads.js";
+import { RowRanges, type RowSink } from "./row-ranges.js";
 
 /** Ties of up to this many rows are compared pair by pair, longer ones are grouped first. */
 const maxPairwiseRows = 8;
@@ -10,27 +9,27 @@ const maxPairwiseRows = 8;
 const maxTieRows = 2 ** 21;
 
 /** Drops rows that are equal in time, line and metadata to an earlier row of their stream. */
-export class DuplicateFinder {
+export class DuplicateFilter {
   readonly #blocks: readonly SealBlock[];
-  readonly #kept = new Pieces();
+  readonly #kept = new RowRanges();
   /** The rows of the tie being looked at, in order. */
-  readonly #tie = new Pieces();
+  readonly #tie = new RowRanges();
 
-  constructor(sources: SealSources) {
-    this.#blocks = sources.blocks;
+  constructor(heads: OpenedHeads) {
+    this.#blocks = heads.blocks;
   }
 
   /** Hands the rows of a stream, sorted by time, to the sink without the duplicates. */
-  emit(stream: number, pieces: Pieces, sink: RowSink): void {
+  emit(stream: number, ranges: RowRanges, sink: RowSink): void {
     const kept = this.#kept;
     const tie = this.#tie;
     kept.clear();
     tie.clear();
     let tieTime = Number.NaN;
-    for (let i = 0; i < pieces.count; i++) {
-      const block = pieces.block[i] as number;
+    for (let i = 0; i < ranges.count; i++) {
+      const block = ranges.block[i] as number;
       const { timestamps } = this.#blocks[block] as SealBlock;
-      for (let row = pieces.from[i] as number; row < (pieces.to[i] as number); row++) {
+      for (let row = ranges.from[i] as number; row < (ranges.to[i] as number); row++) {
         const time = timestamps[row] as number;
         if (time !== tieTime) {
           this.#endTie();

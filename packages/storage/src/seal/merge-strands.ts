@@ -1,13 +1,17 @@
-import type { SealBlock, SealSources } from "./inputs.js";
-import type { Pieces } from "./row-ranges.js";
+import type { OpenedHeads, SealBlock } from "./open-heads.js";
+import type { RowRanges } from "./row-ranges.js";
 
 /**
  * Merges the strands of a stream, given in order of arrival, into `ordered` and returns it: rows ascend in time, equal
  * times stay in order of arrival. Neighbouring strands are merged pairwise until one is left: n rows in k strands
  * cost n log k.
  */
-export function mergeStrands(sources: SealSources, strands: Pieces, ordered: Pieces): Pieces {
-  const rows = flatten(sources, strands);
+export function mergeStrands(
+  heads: OpenedHeads,
+  strands: RowRanges,
+  ordered: RowRanges,
+): RowRanges {
+  const rows = flatten(heads, strands);
   let bounds = rows.bounds;
   let from = rows.order;
   let to = new Uint32Array(from.length);
@@ -41,7 +45,7 @@ interface FlatRows {
   readonly bounds: number[];
 }
 
-function flatten({ blocks }: SealSources, strands: Pieces): FlatRows {
+function flatten({ blocks }: OpenedHeads, strands: RowRanges): FlatRows {
   const bounds = [0];
   for (let i = 0; i < strands.count; i++) {
     bounds.push((bounds[i] as number) + (strands.to[i] as number) - (strands.from[i] as number));

@@ -1,7 +1,5 @@
-import type { RowSink } from "./sort-rows.js";
-
-/** A growing list of row ranges: piece i is the rows `from[i] .. to[i])` of block `block[i]`. */
-export class Pieces {
+/** A growing list of row ranges: range i is the rows `from[i] .. to[i])` of block `block[i]`. */
+export class RowRanges {
   count = 0;
   block = new Uint32Array(64);
   from = new Uint32Array(64);
@@ -19,7 +17,7 @@ export class Pieces {
     this.to[at] = to;
   }
 
-  /** Adds one row; extends the last piece when the row follows it. */
+  /** Adds one row; extends the last range when the row follows it. */
   pushRow(block: number, row: number): void {
     const last = this.count - 1;
     if (last >= 0 && this.block[last] === block && this.to[last] === row) this.to[last] = row + 1;
@@ -42,4 +40,9 @@ export class Pieces {
     this.from = twice(this.from);
     this.to = twice(this.to);
   }
+}
+
+/** Takes rows in their final order: rows `from .. to)` of a block, all of one stream. */
+export interface RowSink {
+  take(stream: number, block: number, from: number, to: number): void;
 }

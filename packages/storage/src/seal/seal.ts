@@ -1,7 +1,6 @@
-import type { Block } from "@skald/model";
 import { SegmentWriter } from "../segment/write/writer.js";
-import { BlockGatherer } from "./cut-blocks.js";
-import { openSources } from "./inputs.js";
+import { BlockCutter } from "./cut-blocks.js";
+import { openHeads, type SealHead } from "./open-heads.js";
 import { orderRows } from "./sort-rows.js";
 
 export interface SealInput {
@@ -14,12 +13,6 @@ export interface SealInput {
   readonly heads: readonly SealHead[];
   /** Level of zstd; 1 where absent. */
   readonly level?: number;
-}
-
-/** Blocks of one UTC day in order of arrival, with the texts of the streams that their runs number. */
-export interface SealHead {
-  readonly blocks: readonly Block[];
-  readonly streamTexts: readonly string[];
 }
 
 export interface SealedSegment {
@@ -38,20 +31,20 @@ export interface SealedSegment {
  * thread; meant for workers. When it throws, there is no file. Figures: bench/segment.mjs.
  */
 export function sealSegment(input: SealInput): SealedSegment {
-  const sources = openSources(input.heads);
+  const heads = openHeads(input.heads);
   const writer = new SegmentWriter({
     path: input.path,
     id: input.id,
     tenant: input.tenant,
-    baseNs: sources.baseNs,
-    streamTexts: sources.streamTexts,
-    metadataNames: sources.metadataNames,
+    baseNs: heads.baseNs,
+    streamTexts: heads.streamTexts,
+    metadataNames: heads.metadataNames,
     ...(input.level === undefined ? {} : { level: input.level }),
   });
   try {
-    const gatherer = new BlockGatherer(sources, (block) => writer.append(block));
-    orderRows(sources, gatherer);
-    gatherer.finish();
+    const cutter = new BlockCutter(heads, (block) => writer.append(block));
+    orderRows(heads, cutter);
+    cutter.finish();
     return writer.finish();
   } catch (error) {
     writer.abort();

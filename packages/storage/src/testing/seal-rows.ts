@@ -8,7 +8,7 @@ import {
   type MetadataColumn,
   paddingBytes,
 } from "@skald/model";
-import type { SealHead } from "../seal/seal.js";
+import type { SealHead } from "../seal/open-heads.js";
 import type { Segment } from "../segment/segment.js";
 
 /** One row as tests write it. */

@@ -6,7 +6,12 @@ import {
   paddingBytes,
 } from "@skald/model";
 import { maxMetadataColumns } from "../segment/write/names.js";
-import type { SealHead } from "./seal.js";
+
+/** Blocks of one UTC day in order of arrival, with the texts of the streams that their runs number. */
+export interface SealHead {
+  readonly blocks: readonly Block[];
+  readonly streamTexts: readonly string[];
+}
 
 /** The columns of one block to seal, all materialised. */
 export interface SealBlock {
@@ -28,7 +33,8 @@ export interface SealRuns {
   readonly to: Uint32Array;
 }
 
-export interface SealSources {
+/** The columns of all blocks of some heads, ready to be sorted. */
+export interface OpenedHeads {
   readonly baseNs: bigint;
   /** Of the streams that have rows, ascending by code unit. */
   readonly streamTexts: readonly string[];
@@ -39,7 +45,7 @@ export interface SealSources {
 }
 
 /** Reads the columns of the blocks and numbers the streams of all heads together. */
-export function openSources(heads: readonly SealHead[]): SealSources {
+export function openHeads(heads: readonly SealHead[]): OpenedHeads {
   const all = heads.flatMap((head) => head.blocks).filter((block) => block.rowCount > 0);
   const baseNs = all[0]?.baseNs;
   if (baseNs === undefined) throw new Error("no rows to seal");
