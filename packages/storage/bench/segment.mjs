@@ -13,8 +13,8 @@ import os from "node:os";
 import path from "node:path";
 import { makePushBody } from "@skald/testkit";
 import snappy from "snappy";
+import { ByteWriter } from "../dist/bytes.js";
 import { openSegmentFile, sealSegment } from "../dist/index.js";
-import { ByteWriter } from "../dist/parquet/byte-writer.js";
 import { decodeDelta, encodeDelta } from "../dist/parquet/delta.js";
 import { decodeByteArrays, encodeLengths } from "../dist/parquet/delta-length.js";
 

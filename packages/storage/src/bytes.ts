@@ -1,70 +1,115 @@
 import { internal } from "@skald/model";
 
-/** Writes little-endian values one after another into a buffer that grows. */
+/**
+ * Bytes that grow at the end, little-endian: log records, and pages and metadata of segments. A writer can be cleared
+ * and used again, so that nothing is allocated per page; hot encoders reserve room and fill `buffer` themselves.
+ */
 export class ByteWriter {
-  #buffer = Buffer.allocUnsafe(256);
-  #end = 0;
+  buffer: Buffer;
+  length = 0;
+
+  constructor(capacity = 1024) {
+    this.buffer = Buffer.allocUnsafe(capacity);
+  }
+
+  clear(): void {
+    this.length = 0;
+  }
+
+  /** What was written, as a view that the next write may overwrite or leave behind. */
+  view(): Uint8Array {
+    return this.buffer.subarray(0, this.length);
+  }
+
+  /** Makes room for `count` more bytes. */
+  reserve(count: number): void {
+    const want = this.length + count;
+    if (want <= this.buffer.length) return;
+    const grown = Buffer.allocUnsafe(Math.max(want, this.buffer.length * 2));
+    this.buffer.copy(grown, 0, 0, this.length);
+    this.buffer = grown;
+  }
+
+  /** The next `count` bytes, which the caller fills at once. */
+  take(count: number): Buffer {
+    this.reserve(count);
+    const room = this.buffer.subarray(this.length, this.length + count);
+    this.length += count;
+    return room;
+  }
 
   u8(value: number): void {
-    this.#reserve(1);
-    this.#buffer[this.#end++] = value;
+    this.reserve(1);
+    this.buffer[this.length++] = value;
   }
 
   /** Also takes negative numbers, as two's complement. */
   u32(value: number): void {
-    this.#reserve(4);
-    this.#buffer.writeUInt32LE(value >>> 0, this.#end);
-    this.#end += 4;
+    this.reserve(4);
+    this.length = this.buffer.writeUInt32LE(value >>> 0, this.length);
   }
 
-  /** Length, then UTF-8. */
-  text(value: string): void {
-    const length = Buffer.byteLength(value);
-    this.u32(length);
-    this.#reserve(length);
-    this.#end += this.#buffer.write(value, this.#end);
+  u64(value: bigint): void {
+    this.reserve(8);
+    this.length = this.buffer.writeBigUInt64LE(BigInt.asUintN(64, value), this.length);
   }
 
-  /** Length, then the bytes. */
-  bytes(value: Uint8Array): void {
-    this.u32(value.byteLength);
-    this.raw(value);
+  /** Unsigned LEB128 of a whole number below 2^53. */
+  varint(value: number): void {
+    this.reserve(10);
+    let rest = value;
+    while (rest >= 0x80) {
+      this.buffer[this.length++] = (rest % 0x80) | 0x80;
+      rest = Math.floor(rest / 0x80);
+    }
+    this.buffer[this.length++] = rest;
   }
 
-  /** Count, then the values. */
-  u32s(values: Uint32Array): void {
-    this.u32(values.length);
-    this.raw(bytesOf(values));
+  /** Zigzag LEB128 of a whole number whose magnitude is below 2^52. */
+  zigzag(value: number): void {
+    this.varint(value < 0 ? -2 * value - 1 : 2 * value);
+  }
+
+  /** Zigzag LEB128 of any int64. */
+  zigzagBig(value: bigint): void {
+    this.reserve(10);
+    let rest = BigInt.asUintN(64, (value << 1n) ^ (value >> 63n));
+    while (rest >= 0x80n) {
+      this.buffer[this.length++] = Number(rest & 0x7fn) | 0x80;
+      rest >>= 7n;
+    }
+    this.buffer[this.length++] = Number(rest);
   }
 
   /** The bytes alone: the reader must know how many. */
-  raw(value: Uint8Array): void {
-    this.#reserve(value.byteLength);
-    this.#buffer.set(value, this.#end);
-    this.#end += value.byteLength;
+  append(bytes: Uint8Array): void {
+    this.reserve(bytes.byteLength);
+    this.buffer.set(bytes, this.length);
+    this.length += bytes.byteLength;
   }
 
-  /** Room for `length` bytes that the caller fills at once. */
-  take(length: number): Buffer {
-    this.#reserve(length);
-    const room = this.#buffer.subarray(this.#end, this.#end + length);
-    this.#end += length;
-    return room;
+  /** u32 length, then the bytes. */
+  bytes(value: Uint8Array): void {
+    this.u32(value.byteLength);
+    this.append(value);
   }
 
-  finish(): Buffer {
-    return this.#buffer.subarray(0, this.#end);
+  /** u32 length, then UTF-8. */
+  text(value: string): void {
+    const length = Buffer.byteLength(value);
+    this.u32(length);
+    this.reserve(length);
+    this.length += this.buffer.write(value, this.length);
   }
 
-  #reserve(length: number): void {
-    if (this.#end + length <= this.#buffer.length) return;
-    const grown = Buffer.allocUnsafe(Math.max(this.#end + length, 2 * this.#buffer.length));
-    this.#buffer.copy(grown, 0, 0, this.#end);
-    this.#buffer = grown;
+  /** u32 count, then the values. */
+  u32s(values: Uint32Array): void {
+    this.u32(values.length);
+    this.append(bytesOf(values));
   }
 }
 
-/** Reads what a ByteWriter wrote. Throws internal at the first value that the bytes do not hold. */
+/** Reads what a ByteWriter wrote. Throws `internal` at the first value that the bytes do not hold. */
 export class ByteReader {
   readonly #buffer: Buffer;
   #at = 0;
@@ -74,7 +119,11 @@ export class ByteReader {
   }
 
   u8(): number {
-    return this.#buffer[this.#advance(1)] as number;
+    return this.#buffer[this.#advance(1)]!;
+  }
+
+  u16(): number {
+    return this.#buffer.readUInt16LE(this.#advance(2));
   }
 
   u32(): number {
@@ -118,7 +167,7 @@ export class ByteReader {
   count(minBytes: number): number {
     const count = this.u32();
     if (count * minBytes > this.#buffer.length - this.#at) {
-      throw internal(`record holds ${this.#buffer.length} bytes, too few for ${count} values`);
+      throw internal(`${this.#buffer.length} bytes are too few for ${count} values`);
     }
     return count;
   }
@@ -126,7 +175,7 @@ export class ByteReader {
   oneOf<T>(values: readonly T[]): T {
     const code = this.u8();
     const value = values[code];
-    if (value === undefined) throw internal(`record has the unknown code ${code}`);
+    if (value === undefined) throw internal(`code ${code} is not known`);
     return value;
   }
 
@@ -137,7 +186,7 @@ export class ByteReader {
   #advance(length: number): number {
     const at = this.#at;
     if (at + length > this.#buffer.length) {
-      throw internal(`record ends at byte ${this.#buffer.length}, inside a value of ${length}`);
+      throw internal(`${this.#buffer.length} bytes end inside a value of ${length}`);
     }
     this.#at = at + length;
     return at;

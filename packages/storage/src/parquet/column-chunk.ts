@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
+import { ByteWriter } from "../bytes.js";
 import { minCompressBytes, zstd } from "../zstd/zstd.js";
-import { ByteWriter } from "./byte-writer.js";
 import { codec, encoding, pageType } from "./format.js";
 import { ThriftWriter } from "./thrift.js";
 
@@ -83,10 +83,7 @@ export class ColumnChunk {
   /** Sets the values that the codes of the data pages stand for. */
   setDictionary(values: readonly Uint8Array[], sorted: boolean): void {
     const plain = new ByteWriter(256);
-    for (const value of values) {
-      plain.u32(value.byteLength);
-      plain.append(value);
-    }
+    for (const value of values) plain.bytes(value);
     this.#dictionaryRaw = { bytes: plain.view(), count: values.length, sorted };
   }
 

@@ -1,4 +1,4 @@
-import type { ByteWriter } from "./byte-writer.js";
+import type { ByteWriter } from "../bytes.js";
 import { corruptPage } from "./corrupt-page.js";
 import {
   blockValues,

@@ -1,4 +1,4 @@
-import type { ByteWriter } from "./byte-writer.js";
+import type { ByteWriter } from "../bytes.js";
 import { corruptPage } from "./corrupt-page.js";
 
 /**
@@ -18,7 +18,7 @@ export function encodeDelta(
 ): void {
   writeHeader(out, count);
   if (count === 0) {
-    out.byte(0);
+    out.u8(0);
     return;
   }
   out.zigzagBig(base + BigInt(values[0] as number));
@@ -152,7 +152,7 @@ function encodeBlock(
   out.zigzag(least);
   out.reserve(miniblocks + (blockValues / 8) * 56);
   const widthsAt = out.length;
-  const bytes = out.bytes;
+  const bytes = out.buffer;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let place = widthsAt + miniblocks;
   for (let m = 0; m < miniblocks; m++) {

@@ -1,4 +1,4 @@
-import type { ByteWriter } from "./byte-writer.js";
+import type { ByteWriter } from "../bytes.js";
 import { corruptPage } from "./corrupt-page.js";
 
 /**
@@ -17,7 +17,7 @@ export function bitWidth(most: number): number {
 export function encodeRun(out: ByteWriter, value: number, count: number, width: number): void {
   if (count === 0) return;
   out.varint(count * 2);
-  for (let bit = 0; bit < width; bit += 8) out.byte((value >>> bit) & 0xff);
+  for (let bit = 0; bit < width; bit += 8) out.u8((value >>> bit) & 0xff);
 }
 
 /** Writes values, as runs where 8 or more equal ones follow each other and packed elsewhere. */
@@ -97,7 +97,7 @@ function encodePacked(
   if (groups === 0) return;
   out.varint(groups * 2 + 1);
   out.reserve(groups * width);
-  const bytes = out.bytes;
+  const bytes = out.buffer;
   let place = out.length;
   let word = 0;
   let filled = 0;

@@ -1,4 +1,4 @@
-import { ByteWriter } from "./byte-writer.js";
+import { ByteWriter } from "../bytes.js";
 
 /**
  * Writes structs in Thrift's compact protocol: only the types that Parquet metadata uses. Fields must be written in
@@ -61,7 +61,7 @@ export class ThriftWriter {
 
   boolList(id: number, values: readonly boolean[]): void {
     this.#list(id, 1, values.length);
-    for (const value of values) this.out.byte(value ? 1 : 2);
+    for (const value of values) this.out.u8(value ? 1 : 2);
   }
 
   binaryList(id: number, values: readonly Uint8Array[]): void {
@@ -76,14 +76,14 @@ export class ThriftWriter {
 
   /** Ends the outermost struct; the writer may then begin another. */
   end(): void {
-    this.out.byte(0);
+    this.out.u8(0);
     this.#lastIds[0] = 0;
   }
 
   #body(write: () => void): void {
     this.#lastIds.push(0);
     write();
-    this.out.byte(0);
+    this.out.u8(0);
     this.#lastIds.pop();
   }
 
@@ -95,7 +95,7 @@ export class ThriftWriter {
   #list(id: number, elementType: number, size: number): void {
     this.#header(id, 9);
     const short = size < 15;
-    this.out.byte(((short ? size : 15) << 4) | elementType);
+    this.out.u8(((short ? size : 15) << 4) | elementType);
     if (!short) this.out.varint(size);
   }
 
@@ -104,6 +104,6 @@ export class ThriftWriter {
     const delta = id - (this.#lastIds[top] as number);
     if (delta < 1 || delta > 15) throw new Error(`field ${id} is out of order`);
     this.#lastIds[top] = id;
-    this.out.byte((delta << 4) | type);
+    this.out.u8((delta << 4) | type);
   }
 }

@@ -1,5 +1,5 @@
 import { internal, paddingBytes } from "@skald/model";
-import { ByteWriter } from "../parquet/byte-writer.js";
+import { ByteReader, ByteWriter } from "../bytes.js";
 import { decodeDelta, encodeDelta } from "../parquet/delta.js";
 import { type ByteArrayPage, decodeByteArrays, encodeLengths } from "../parquet/delta-length.js";
 import { bitWidth, decodeHybrid, encodeHybrid } from "../parquet/hybrid.js";
@@ -71,7 +71,7 @@ export class SectionWriter {
     let most = 0;
     for (const value of values) if (value > most) most = value;
     const width = bitWidth(most);
-    this.#scratch.byte(width);
+    this.#scratch.u8(width);
     encodeHybrid(this.#scratch, values, values.length, width);
     this.#add(id, kinds.codes, ordinal, values.length);
   }
@@ -114,20 +114,18 @@ export class SectionReader {
 
   /** The bytes must have padding behind them. */
   constructor(bytes: Uint8Array) {
-    if (bytes.byteLength < 4) throw internal("index is cut short");
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const count = view.getUint32(0, true);
-    let at = 4 + count * entryBytes;
-    if (at > bytes.byteLength) throw internal("index is cut short");
-    for (let entry = 4; entry < 4 + count * entryBytes; entry += entryBytes) {
-      const length = view.getUint32(entry + 12, true);
-      if (at + length > bytes.byteLength) throw internal("index section ends behind the index");
-      this.#sections.set(`${view.getUint16(entry, true)}/${view.getUint32(entry + 4, true)}`, {
-        kind: view.getUint16(entry + 2, true),
-        count: view.getUint32(entry + 8, true),
-        bytes: bytes.subarray(at, at + length),
-      });
-      at += length;
+    const table = new ByteReader(bytes);
+    const sections = table.count(entryBytes);
+    let at = 4 + sections * entryBytes;
+    for (let left = sections; left > 0; left--) {
+      const id = table.u16();
+      const kind = table.u16();
+      const ordinal = table.u32();
+      const count = table.u32();
+      const end = at + table.u32();
+      if (end > bytes.byteLength) throw internal("index section ends behind the index");
+      this.#sections.set(`${id}/${ordinal}`, { kind, count, bytes: bytes.subarray(at, end) });
+      at = end;
     }
   }
 

@@ -27,13 +27,15 @@ export function writeBatchColumns(
 function writeRange(writer: ByteWriter, batch: Batch, { rowFrom, rowTo }: BatchRange): void {
   const pairFrom = batch.metaStart[rowFrom]!;
   const pairTo = batch.metaStart[rowTo]!;
-  writer.raw(bytesOf(batch.seconds.subarray(rowFrom, rowTo)));
-  writer.raw(bytesOf(batch.nanos.subarray(rowFrom, rowTo)));
-  writer.raw(batch.levels.subarray(rowFrom, rowTo));
-  writer.raw(bytesOf(batch.lineLength.subarray(rowFrom, rowTo)));
-  writer.raw(bytesOf(batch.metaStart.subarray(rowFrom, rowTo + 1).map((pair) => pair - pairFrom)));
-  writer.raw(bytesOf(batch.metaName.subarray(pairFrom, pairTo)));
-  writer.raw(bytesOf(batch.metaValueLength.subarray(pairFrom, pairTo)));
+  writer.append(bytesOf(batch.seconds.subarray(rowFrom, rowTo)));
+  writer.append(bytesOf(batch.nanos.subarray(rowFrom, rowTo)));
+  writer.append(batch.levels.subarray(rowFrom, rowTo));
+  writer.append(bytesOf(batch.lineLength.subarray(rowFrom, rowTo)));
+  writer.append(
+    bytesOf(batch.metaStart.subarray(rowFrom, rowTo + 1).map((pair) => pair - pairFrom)),
+  );
+  writer.append(bytesOf(batch.metaName.subarray(pairFrom, pairTo)));
+  writer.append(bytesOf(batch.metaValueLength.subarray(pairFrom, pairTo)));
   packBytes(writer, batch.bytes, batch.lineStart, batch.lineLength, rowFrom, rowTo);
   packBytes(writer, batch.bytes, batch.metaValueStart, batch.metaValueLength, pairFrom, pairTo);
 }

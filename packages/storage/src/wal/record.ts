@@ -55,7 +55,7 @@ export const walRecordTypes = { streams: 1, push_body: 2, push_columns: 3 } as c
 
 /** Payload of a record, in parts: the body of a push is not copied. */
 export function encodeWalRecord(record: WalRecord): Uint8Array[] {
-  const writer = new ByteWriter();
+  const writer = new ByteWriter(256);
   writer.text(record.tenant);
   if (record.kind === "streams") {
     writer.u32(record.numbers.length);
@@ -63,12 +63,12 @@ export function encodeWalRecord(record: WalRecord): Uint8Array[] {
       writer.u32(number);
       writer.text(record.texts[i] as string);
     }
-    return [writer.finish()];
+    return [writer.view()];
   }
   writeHeads(writer, record.heads);
   if (record.kind === "push_columns") {
     writeBatchColumns(writer, record.batch, record.ranges);
-    return [writer.finish()];
+    return [writer.view()];
   }
   const { source } = record;
   writer.u8(formats.indexOf(source.format));
@@ -78,7 +78,7 @@ export function encodeWalRecord(record: WalRecord): Uint8Array[] {
   writer.u32s(source.dropped);
   writer.bytes(record.levels);
   writer.u32(source.body.byteLength);
-  return [writer.finish(), source.body];
+  return [writer.view(), source.body];
 }
 
 /** Decodes a payload whose checksum was right. Throws internal when it does not hold together. */

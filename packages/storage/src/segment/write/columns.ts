@@ -1,5 +1,5 @@
 import type { BytesColumn } from "@skald/model";
-import { ByteWriter } from "../../parquet/byte-writer.js";
+import { ByteWriter } from "../../bytes.js";
 import { ColumnChunk } from "../../parquet/column-chunk.js";
 import { encodeDelta } from "../../parquet/delta.js";
 import { encodeLengths } from "../../parquet/delta-length.js";

@@ -1,4 +1,4 @@
-import { ByteWriter } from "../../parquet/byte-writer.js";
+import { ByteWriter } from "../../bytes.js";
 import { ColumnChunk, type SealedChunk } from "../../parquet/column-chunk.js";
 import type { Bounds } from "../../parquet/footer.js";
 import { encoding } from "../../parquet/format.js";
@@ -70,7 +70,7 @@ export class LabelLeaf {
     const width = bitWidth(Math.max(places.size - 1, 0));
     this.#definition.clear();
     this.#body.clear();
-    this.#body.byte(width);
+    this.#body.u8(width);
     let nullCount = 0;
     forEachStretch(
       runs,

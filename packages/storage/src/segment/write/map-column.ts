@@ -1,4 +1,4 @@
-import { ByteWriter } from "../../parquet/byte-writer.js";
+import { ByteWriter } from "../../bytes.js";
 import { ColumnChunk } from "../../parquet/column-chunk.js";
 import { encodeLengths } from "../../parquet/delta-length.js";
 import { encoding } from "../../parquet/format.js";
@@ -49,7 +49,7 @@ export class MapColumn {
     const valueCount = rows.names.length + nullCount;
     const width = bitWidth(Math.max(this.#places.size - 1, 0));
     this.#keyBody.clear();
-    this.#keyBody.byte(width);
+    this.#keyBody.u8(width);
     const places = rows.names.map((name) => this.#places.get(name) as number);
     encodeHybrid(this.#keyBody, places, places.length, width);
     this.#valueBody.clear();

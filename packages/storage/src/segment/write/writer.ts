@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { ByteWriter } from "../../parquet/byte-writer.js";
+import { ByteWriter } from "../../bytes.js";
 import {
   encodeFooter,
   encodePageIndexes,
@@ -96,10 +96,10 @@ export class SegmentWriter {
     tail.u64(BigInt(indexOffset));
     tail.u32(index.byteLength);
     tail.u32(indexCrc);
-    tail.text(trailerMagic);
+    tail.append(Buffer.from(trailerMagic, "latin1"));
     tail.append(footer(indexPlace(indexOffset, index.byteLength, indexCrc)));
     tail.u32(footerBytes);
-    tail.text(magic);
+    tail.append(Buffer.from(magic, "latin1"));
     this.#output.write(tail.view());
     this.#output.finish();
     return this.#summary();
