@@ -1,5 +1,4 @@
 import type { ByteWriter } from "../bytes.js";
-import { corruptPage } from "./corrupt-page.js";
 import {
   blockValues,
   encodeDelta,
@@ -10,6 +9,7 @@ import {
   readBlockHead,
   readHeader,
 } from "./delta.js";
+import { corruptPage } from "./format.js";
 
 /**
  * DELTA_LENGTH_BYTE_ARRAY: the lengths of the values, delta encoded, then their bytes one behind the other.

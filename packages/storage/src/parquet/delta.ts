@@ -1,5 +1,5 @@
 import type { ByteWriter } from "../bytes.js";
-import { corruptPage } from "./corrupt-page.js";
+import { corruptPage } from "./format.js";
 
 /**
  * DELTA_BINARY_PACKED with blocks of 128 values in 4 miniblocks of 32:

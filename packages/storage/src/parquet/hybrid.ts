@@ -1,5 +1,5 @@
 import type { ByteWriter } from "../bytes.js";
-import { corruptPage } from "./corrupt-page.js";
+import { corruptPage } from "./format.js";
 
 /**
  * Parquet's mix of run lengths and bit packing, without a length before it (as data pages V2 have it):

@@ -5,7 +5,7 @@ import {
   type MetadataColumn,
   paddingBytes,
 } from "@skald/model";
-import { maxMetadataColumns } from "../segment/write/names.js";
+import { maxMetadataColumns } from "../segment/write/layout.js";
 
 /** Blocks of one UTC day in order of arrival, with the texts of the streams that their runs number. */
 export interface SealHead {

@@ -153,7 +153,7 @@ describe("failure", () => {
   });
 });
 
-it("takes several heads with stream tables of their own", () => {
+it("takes several heads with stream numbers of their own", () => {
   const one = [
     { labels: { app: "x" }, time: 3, line: "x3" },
     { labels: { app: "y" }, time: 1, line: "y1" },

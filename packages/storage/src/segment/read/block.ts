@@ -9,11 +9,16 @@ import { decodeDelta } from "../../parquet/delta.js";
 import { decodeByteArrays } from "../../parquet/delta-length.js";
 import { decodeHybrid } from "../../parquet/hybrid.js";
 import type { PageMemory, PageSet } from "../segment.js";
-import { firstMetadataLeaf, lineLeaf, type SegmentIndex, timestampLeaf } from "./index-reader.js";
+import {
+  firstMetadataColumn,
+  lineColumn,
+  type SegmentIndex,
+  timestampColumn,
+} from "./index-reader.js";
 import type { DecodedPage, PageReader } from "./page-reader.js";
 
-/** Where a block comes from. */
-export interface BlockSource {
+/** A block as it lies in its file, and what reads it. */
+export interface StoredBlock {
   readonly index: SegmentIndex;
   readonly reader: PageReader;
   readonly pages: PageSet | undefined;
@@ -27,9 +32,9 @@ export interface BlockSource {
 }
 
 /** A sealed block: each column is read, checked and decoded when first asked for, and then kept. */
-export function segmentBlock(source: BlockSource): Block {
-  const { index, rowCount, block, guard } = source;
-  const page = (leaf: number) => source.reader.page(leaf, block, source);
+export function segmentBlock(stored: StoredBlock): Block {
+  const { index, rowCount, block, guard } = stored;
+  const page = (column: number) => stored.reader.page(column, block, stored);
   const columns = new Map<string, MetadataColumn | undefined>();
   let timestamps: Float64Array | undefined;
   let lines: BytesColumn | undefined;
@@ -37,11 +42,11 @@ export function segmentBlock(source: BlockSource): Block {
   let pairs: MorePairs | undefined;
 
   function metadataColumn(name: string): MetadataColumn | undefined {
-    const column = index.metadataNames.indexOf(name);
-    if (column >= 0) {
-      const leaf = firstMetadataLeaf + column;
-      if (index.pages(leaf).values[block] === 0) return undefined;
-      return { kind: "bytes", ...nullableColumn(page(leaf), rowCount) };
+    const place = index.metadataNames.indexOf(name);
+    if (place >= 0) {
+      const column = firstMetadataColumn + place;
+      if (index.pages(column).values[block] === 0) return undefined;
+      return { kind: "bytes", ...nullableColumn(page(column), rowCount) };
     }
     const more = index.more();
     const id = more.ofBlock(block).find((number) => more.names[number] === name);
@@ -53,15 +58,15 @@ export function segmentBlock(source: BlockSource): Block {
   return {
     baseNs: index.baseNs,
     rowCount,
-    runs: source.runs,
+    runs: stored.runs,
     timestamps() {
       timestamps ??= guard(
-        () => decodeDelta(page(timestampLeaf).body, rowCount, index.baseNs).values,
+        () => decodeDelta(page(timestampColumn).body, rowCount, index.baseNs).values,
       );
       return timestamps;
     },
     lines() {
-      lines ??= guard(() => decodeByteArrays(page(lineLeaf).body, rowCount));
+      lines ??= guard(() => decodeByteArrays(page(lineColumn).body, rowCount));
       return lines;
     },
     metadataNames() {
@@ -81,7 +86,7 @@ export function segmentBlock(source: BlockSource): Block {
 
 function namesOf(index: SegmentIndex, block: number): string[] {
   const names = index.metadataNames.filter(
-    (_, i) => index.pages(firstMetadataLeaf + i).values[block] !== 0,
+    (_, i) => index.pages(firstMetadataColumn + i).values[block] !== 0,
   );
   const more = index.more();
   for (const id of more.ofBlock(block)) names.push(more.names[id] as string);
@@ -114,13 +119,13 @@ interface MorePairs {
 }
 
 function readPairs(
-  page: (leaf: number) => DecodedPage,
+  page: (column: number) => DecodedPage,
   index: SegmentIndex,
   block: number,
   rowCount: number,
 ): MorePairs {
-  const key = page(index.leafCount - 2);
-  const value = page(index.leafCount - 1);
+  const key = page(index.columnCount - 2);
+  const value = page(index.columnCount - 1);
   const more = index.more();
   const rows = pairRows(key, more.levels(block), rowCount);
   const dictionary = more.dictionary(block);

@@ -2,11 +2,11 @@ import { crc32 } from "node:zlib";
 import { dayNs, internal, type RunTable } from "@skald/model";
 import { zstd, zstdContentBytes } from "../../zstd/zstd.js";
 import { SectionReader, section } from "../index-sections.js";
-import { StreamTable } from "../stream-table.js";
+import { SegmentStreams } from "../streams.js";
 import { endBytes, type SegmentTrailer, trailerBytes } from "../trailer.js";
 
 /** Places of the pages of one column, block by block. */
-export interface LeafPages {
+export interface ColumnPages {
   /** Of the levels, which the body follows. */
   readonly offsets: Float64Array;
   readonly levelBytes: Float64Array;
@@ -18,9 +18,9 @@ export interface LeafPages {
 }
 
 /** Numbers of the columns that have a page per block. Those of metadata follow; the last two are the map's. */
-export const timestampLeaf = 0;
-export const lineLeaf = 1;
-export const firstMetadataLeaf = 2;
+export const timestampColumn = 0;
+export const lineColumn = 1;
+export const firstMetadataColumn = 2;
 
 /** An index that is longer when decompressed is refused before it is. */
 const maxIndexBytes = 1024 * 1024 * 1024;
@@ -34,15 +34,15 @@ export class SegmentIndex {
   readonly lineBytes: number;
   readonly minTime: number;
   readonly maxTime: number;
-  readonly streams: StreamTable;
+  readonly streams: SegmentStreams;
   readonly blockCount: number;
   /** Blocks of each row group. */
   readonly groupBlocks: Float64Array;
   readonly metadataNames: readonly string[];
-  readonly leafCount: number;
+  readonly columnCount: number;
   readonly #sections: SectionReader;
   readonly #indexOffset: number;
-  readonly #leaves = new Map<number, LeafPages>();
+  readonly #columns = new Map<number, ColumnPages>();
   #runs: BlockRuns | undefined;
   #more: MoreNames | undefined;
 
@@ -71,11 +71,11 @@ export class SegmentIndex {
     this.lineBytes = lineBytes as number;
     this.minTime = minTime as number;
     this.maxTime = maxTime as number;
-    this.streams = new StreamTable(sections, streams as number);
+    this.streams = new SegmentStreams(sections, streams as number);
     this.blockCount = sections.count(section.runCounts);
     this.groupBlocks = sections.numbers(section.groupBlocks);
     this.metadataNames = sections.texts(section.metadataNames);
-    this.leafCount = firstMetadataLeaf + this.metadataNames.length + 2;
+    this.columnCount = firstMetadataColumn + this.metadataNames.length + 2;
     this.#sections = sections;
     this.#indexOffset = trailer.indexOffset;
   }
@@ -86,11 +86,11 @@ export class SegmentIndex {
     return this.#runs.of(block);
   }
 
-  pages(leaf: number): LeafPages {
-    let pages = this.#leaves.get(leaf);
+  pages(column: number): ColumnPages {
+    let pages = this.#columns.get(column);
     if (pages === undefined) {
-      pages = this.#readPages(leaf);
-      this.#leaves.set(leaf, pages);
+      pages = this.#readPages(column);
+      this.#columns.set(column, pages);
     }
     return pages;
   }
@@ -101,9 +101,9 @@ export class SegmentIndex {
     return this.#more;
   }
 
-  #readPages(leaf: number): LeafPages {
+  #readPages(column: number): ColumnPages {
     const numbers = (id: number) => {
-      const values = this.#sections.numbers(id, leaf);
+      const values = this.#sections.numbers(id, column);
       if (values.length !== this.blockCount) throw internal(`index has ${values.length} pages`);
       return values;
     };
@@ -114,7 +114,7 @@ export class SegmentIndex {
     const offsets = new Float64Array(this.blockCount);
     let block = 0;
     for (let group = 0; group < this.groupBlocks.length; group++) {
-      let at = chunks[group * this.leafCount + leaf] as number;
+      let at = chunks[group * this.columnCount + column] as number;
       for (let left = this.groupBlocks[group] as number; left > 0; left--) {
         offsets[block] = at + (headerBytes[block] as number);
         at =
@@ -131,7 +131,7 @@ export class SegmentIndex {
       storedBytes,
       rawBytes: numbers(section.pageRawBytes),
       values: numbers(section.pageValues),
-      crcs: this.#sections.words(section.pageCrcs, leaf),
+      crcs: this.#sections.words(section.pageCrcs, column),
     };
   }
 }

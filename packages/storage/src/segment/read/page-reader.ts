@@ -17,30 +17,30 @@ export interface DecodedPage {
 export class PageReader {
   readonly #reader: RangeReader;
   readonly #index: SegmentIndex;
-  /** One flag per leaf and block: the page was read and found right. */
+  /** One flag per column and block: the page was read and found right. */
   readonly #checked: Uint8Array;
 
   constructor(reader: RangeReader, index: SegmentIndex) {
     this.#reader = reader;
     this.#index = index;
-    this.#checked = new Uint8Array(index.leafCount * index.blockCount);
+    this.#checked = new Uint8Array(index.columnCount * index.blockCount);
   }
 
   page(
-    leaf: number,
+    column: number,
     block: number,
     {
       pages,
       memory,
     }: { readonly pages?: PageSet | undefined; readonly memory?: PageMemory | undefined },
   ): DecodedPage {
-    const places = this.#index.pages(leaf);
+    const places = this.#index.pages(column);
     const offset = places.offsets[block] as number;
     const levelBytes = places.levelBytes[block] as number;
     const storedBytes = places.storedBytes[block] as number;
     const rawBytes = places.rawBytes[block] as number;
     const stored = this.#stored(offset, levelBytes + storedBytes, pages);
-    const flag = leaf * this.#index.blockCount + block;
+    const flag = column * this.#index.blockCount + block;
     if (this.#checked[flag] === 0) {
       if (crc32(stored) !== places.crcs[block]) {
         throw internal(`page at ${offset} does not match its checksum`);
@@ -55,11 +55,11 @@ export class PageReader {
     };
   }
 
-  /** The ranges of the file that hold the pages of some leaves, near ones joined. */
-  ranges(leaves: readonly number[], blocks: BlockRange): ByteRange[] {
+  /** The ranges of the file that hold the pages of some columns, near ones joined. */
+  ranges(columns: readonly number[], blocks: BlockRange): ByteRange[] {
     const ranges: ByteRange[] = [];
-    for (const leaf of leaves) {
-      const { offsets, levelBytes, storedBytes, values } = this.#index.pages(leaf);
+    for (const column of columns) {
+      const { offsets, levelBytes, storedBytes, values } = this.#index.pages(column);
       for (let block = blocks.from; block < blocks.to; block++) {
         // Pages of nothing but nulls are never asked for.
         if (values[block] === 0) continue;

@@ -10,7 +10,7 @@ import type {
 } from "../segment.js";
 import { endBytes, parseTrailer, trailerBytes, trailerFromEnd } from "../trailer.js";
 import { segmentBlock } from "./block.js";
-import { firstMetadataLeaf, lineLeaf, SegmentIndex, timestampLeaf } from "./index-reader.js";
+import { firstMetadataColumn, lineColumn, SegmentIndex, timestampColumn } from "./index-reader.js";
 import { type ByteRange, PageReader, pageSet } from "./page-reader.js";
 import type { AsyncRangeReader, RangeReader, SyncRangeReader } from "./range-reader.js";
 
@@ -154,7 +154,7 @@ class OpenedSegment implements Segment {
       this.#checkBlock(blocks.from);
       this.#checkBlock(blocks.to - 1);
     }
-    return this.#pages.ranges(leavesOf(this.#index, columns), blocks);
+    return this.#pages.ranges(columnsOf(this.#index, columns), blocks);
   }
 
   #checkBlock(block: number): void {
@@ -209,26 +209,27 @@ function blockHeader(index: SegmentIndex, block: number): BlockHeader {
   const rowCount = runs.rowStart[runs.count] as number;
   let storedBytes = 0;
   let rawBytes = 0;
-  for (let leaf = 0; leaf < index.leafCount; leaf++) {
-    const pages = index.pages(leaf);
+  for (let column = 0; column < index.columnCount; column++) {
+    const pages = index.pages(column);
     storedBytes += (pages.levelBytes[block] as number) + (pages.storedBytes[block] as number);
     rawBytes += (pages.levelBytes[block] as number) + (pages.rawBytes[block] as number);
   }
   return { rowCount, runs, minTime, maxTime, lineBytes, storedBytes, rawBytes };
 }
 
-function leavesOf(index: SegmentIndex, columns: ColumnSelection): number[] {
-  const leaves: number[] = [];
-  if (columns.timestamps) leaves.push(timestampLeaf);
-  if (columns.lines) leaves.push(lineLeaf);
-  const wanted = columns.metadata === "all" ? undefined : new Set(columns.metadata);
+/** Numbers of the columns that have pages to fetch. */
+function columnsOf(index: SegmentIndex, selection: ColumnSelection): number[] {
+  const columns: number[] = [];
+  if (selection.timestamps) columns.push(timestampColumn);
+  if (selection.lines) columns.push(lineColumn);
+  const wanted = selection.metadata === "all" ? undefined : new Set(selection.metadata);
   index.metadataNames.forEach((name, i) => {
-    if (wanted?.delete(name) ?? true) leaves.push(firstMetadataLeaf + i);
+    if (wanted?.delete(name) ?? true) columns.push(firstMetadataColumn + i);
   });
   // A name without a column may be in the map.
   if (wanted === undefined || wanted.size > 0)
-    leaves.push(index.leafCount - 2, index.leafCount - 1);
-  return leaves;
+    columns.push(index.columnCount - 2, index.columnCount - 1);
+  return columns;
 }
 
 function lengthOf(range: ByteRange): number {

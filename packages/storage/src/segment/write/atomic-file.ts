@@ -5,7 +5,7 @@ import { dirname } from "node:path";
  * A file that appears under its name only when it is complete and on disk: written beside it as `<path>.tmp`, synced,
  * renamed, and the directory synced. Blocks the thread; meant for workers.
  */
-export class SegmentOutput {
+export class AtomicFile {
   readonly path: string;
   readonly #temporaryPath: string;
   #fd: number | undefined;

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { BytesColumn } from "@skald/model";
 import { ByteWriter } from "../../bytes.js";
 import { ColumnChunk } from "../../parquet/column-chunk.js";
@@ -5,12 +6,11 @@ import { encodeDelta } from "../../parquet/delta.js";
 import { encodeLengths } from "../../parquet/delta-length.js";
 import { encoding } from "../../parquet/format.js";
 import { encodeHybrid, encodeRun } from "../../parquet/hybrid.js";
-import { areUtf8 } from "./utf8.js";
 
 const noLevels = new Uint8Array(0);
 
 /** The `timestamp` column: one page of deltas per block, never compressed. */
-export class TimestampColumn {
+export class TimestampColumnWriter {
   readonly chunk = new ColumnChunk({ dataEncoding: encoding.deltaBinaryPacked, level: 0 });
   readonly #baseNs: bigint;
   readonly #body = new ByteWriter(4096);
@@ -35,7 +35,7 @@ export class TimestampColumn {
 }
 
 /** A column of byte strings: `line`, or one name of structured metadata, where an empty value is a null. */
-export class BytesLeaf {
+export class BytesColumnWriter {
   readonly chunk: ColumnChunk;
   /** False once some value was not UTF-8. */
   utf8 = true;
@@ -121,6 +121,19 @@ export class BytesLeaf {
     this.#body.append(values);
     return this.#body.view();
   }
+}
+
+/** True when each of the values, which lie one behind the other in `bytes`, is UTF-8 by itself. */
+export function areUtf8(bytes: Uint8Array, lengths: Uint32Array, count: number): boolean {
+  if (!isUtf8(bytes)) return false;
+  // The whole is valid, so a value is cut inside a character only if the next begins with its continuation.
+  let at = 0;
+  for (let i = 0; i < count; i++) {
+    const length = lengths[i] as number;
+    if (length > 0 && ((bytes[at] as number) & 0xc0) === 0x80) return false;
+    at += length;
+  }
+  return true;
 }
 
 /** Headroom that holds the lengths of any block of so many rows. */

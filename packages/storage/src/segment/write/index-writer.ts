@@ -1,7 +1,7 @@
 import { dayNs, type RunTable } from "@skald/model";
 import type { ChunkSummary } from "../../parquet/footer.js";
 import { SectionWriter, section } from "../index-sections.js";
-import { writeStreams } from "../stream-table.js";
+import { writeStreams } from "../streams.js";
 import type { SegmentLayout } from "./layout.js";
 
 /** What the index says of the file as a whole. */
@@ -98,7 +98,7 @@ export class SegmentIndexWriter {
 
   #writePages(sections: SectionWriter): void {
     const groups = this.#groups;
-    const pagesOf = (leaf: number) => groups.flatMap((chunks) => chunks[leaf]?.pages ?? []);
+    const pagesOf = (column: number) => groups.flatMap((chunks) => chunks[column]?.pages ?? []);
     sections.texts(section.metadataNames, this.#layout.metadataColumns);
     sections.numbers(
       section.groupBlocks,
@@ -110,20 +110,20 @@ export class SegmentIndexWriter {
         groups.flatMap((chunks) => chunks.map((chunk) => chunk.offset + chunk.dictionaryBytes)),
       ),
     );
-    const leafCount = groups[0]?.length ?? 0;
-    for (let leaf = 0; leaf < leafCount; leaf++) {
-      const pages = pagesOf(leaf);
-      const column = (id: number, of: (page: (typeof pages)[number]) => number) =>
-        sections.numbers(id, Float64Array.from(pages, of), leaf);
-      column(section.pageHeaderBytes, (page) => page.headerBytes);
-      column(section.pageLevelBytes, (page) => page.levelBytes);
-      column(section.pageStoredBytes, (page) => page.storedBytes);
-      column(section.pageRawBytes, (page) => page.rawBytes);
-      column(section.pageValues, (page) => page.valueCount);
+    const columnCount = groups[0]?.length ?? 0;
+    for (let column = 0; column < columnCount; column++) {
+      const pages = pagesOf(column);
+      const put = (id: number, of: (page: (typeof pages)[number]) => number) =>
+        sections.numbers(id, Float64Array.from(pages, of), column);
+      put(section.pageHeaderBytes, (page) => page.headerBytes);
+      put(section.pageLevelBytes, (page) => page.levelBytes);
+      put(section.pageStoredBytes, (page) => page.storedBytes);
+      put(section.pageRawBytes, (page) => page.rawBytes);
+      put(section.pageValues, (page) => page.valueCount);
       sections.words(
         section.pageCrcs,
         Uint32Array.from(pages, (page) => page.crc),
-        leaf,
+        column,
       );
     }
   }

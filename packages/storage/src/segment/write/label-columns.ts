@@ -13,9 +13,9 @@ export interface StreamRun {
 
 /**
  * One label as a Parquet column: a sorted dictionary and one page per row group, in runs. Readers of other makes need
- * it; ours has the stream table. Row groups must come in the order of the streams.
+ * it; ours takes labels from the index. Row groups must come in the order of the streams.
  */
-export class LabelLeaf {
+export class LabelColumnWriter {
   readonly name: string;
   readonly #column: LabelColumn;
   readonly #chunk = new ColumnChunk({ dataEncoding: encoding.rleDictionary, level: 0 });

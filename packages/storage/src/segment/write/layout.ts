@@ -1,7 +1,10 @@
 import { type BytesColumn, parseStreamText, type RunTable } from "@skald/model";
 import type { LabelColumn } from "../match-labels.js";
-import { labelColumns } from "../stream-table.js";
-import { maxLabelColumns, maxMetadataColumns, splitNames } from "./names.js";
+import { labelColumns } from "../streams.js";
+
+/** Most columns of labels and of structured metadata in one file; the other names go to a map column. */
+export const maxLabelColumns = 64;
+export const maxMetadataColumns = 32;
 
 /** What the whole of a file shares: the labels of its streams, and which names are columns. */
 export interface SegmentLayout {
@@ -22,7 +25,7 @@ export interface SegmentLayout {
 /** A block to write: its rows ascend by stream, then time, and each stream has one run. */
 export interface SortedBlock {
   readonly rowCount: number;
-  /** Streams are numbers of the file's stream table. */
+  /** Streams are numbered in the order of their texts. */
   readonly runs: RunTable;
   /** ns since the base */
   readonly timestamps: Float64Array;
@@ -58,4 +61,31 @@ export function segmentLayout(options: {
     metadataColumns: metadataSplit.columns,
     metadataMore: metadataSplit.more,
   };
+}
+
+interface NameSplit {
+  /** Names with a column of their own, sorted. */
+  readonly columns: readonly string[];
+  /** The other names, in the order given. */
+  readonly more: readonly string[];
+}
+
+/**
+ * Splits names, given in order of preference, into those that get a column and the rest. Of names that differ only
+ * by case the first gets it, because several readers do not tell columns apart by case.
+ */
+function splitNames(preferred: readonly string[], maxColumns: number): NameSplit {
+  const columns: string[] = [];
+  const more: string[] = [];
+  const taken = new Set<string>();
+  for (const name of preferred) {
+    const folded = name.toLowerCase();
+    if (name === "" || columns.length === maxColumns || taken.has(folded)) {
+      more.push(name);
+      continue;
+    }
+    taken.add(folded);
+    columns.push(name);
+  }
+  return { columns: columns.sort(), more };
 }

@@ -3,7 +3,7 @@ import { ColumnChunk } from "../../parquet/column-chunk.js";
 import { encodeLengths } from "../../parquet/delta-length.js";
 import { encoding } from "../../parquet/format.js";
 import { bitWidth, encodeHybrid, encodeRun } from "../../parquet/hybrid.js";
-import { areUtf8 } from "./utf8.js";
+import { areUtf8 } from "./columns.js";
 
 /** The pairs of a block, row by row: those of row r are `pairStart[r] .. pairStart[r+1])`. */
 export interface MapRows {
@@ -22,7 +22,7 @@ export interface MapRows {
  * A MAP<string, string> column: its two leaves, one page per block. The dictionary of a row group has its names in
  * order of first use, so that pages can be encoded before the group is complete.
  */
-export class MapColumn {
+export class MapColumnWriter {
   readonly key: ColumnChunk;
   readonly value: ColumnChunk;
   /** False once some value was not UTF-8. */

@@ -62,7 +62,7 @@ export function metadataPairs(
 }
 
 /** Labels without a column of their own, by stream; what `labels_more` repeats for each row. */
-export class LabelPairs {
+export class MoreLabels {
   readonly #ofStream = new Map<number, { name: number; value: Buffer }[]>();
 
   constructor(columns: readonly LabelColumn[], streamCount: number) {

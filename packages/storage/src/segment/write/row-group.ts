@@ -2,11 +2,11 @@ import type { ColumnChunk, SealedChunk } from "../../parquet/column-chunk.js";
 import type { Bounds, ChunkSummary, RowGroupSummary } from "../../parquet/footer.js";
 import type { SchemaNode } from "../../parquet/schema.js";
 import type { LabelColumn } from "../match-labels.js";
-import { BytesLeaf, TimestampColumn } from "./columns.js";
-import { LabelLeaf, type StreamRun } from "./label-columns.js";
+import { BytesColumnWriter, TimestampColumnWriter } from "./columns.js";
+import { LabelColumnWriter, type StreamRun } from "./label-columns.js";
 import type { SegmentLayout, SortedBlock } from "./layout.js";
-import { MapColumn } from "./map-column.js";
-import { LabelPairs, metadataPairs } from "./map-pairs.js";
+import { MapColumnWriter } from "./map-column.js";
+import { MoreLabels, metadataPairs } from "./map-pairs.js";
 
 /**
  * The row group being collected: a chunk of pages per column, a page per block; only the labels have a single page,
@@ -15,13 +15,13 @@ import { LabelPairs, metadataPairs } from "./map-pairs.js";
 export class RowGroup {
   blockCount = 0;
   readonly #layout: SegmentLayout;
-  readonly #timestamps: TimestampColumn;
-  readonly #lines: BytesLeaf;
-  readonly #labels: readonly LabelLeaf[];
-  readonly #labelPairs: LabelPairs;
-  readonly #labelsMore: MapColumn;
-  readonly #metadata: readonly BytesLeaf[];
-  readonly #metadataMore: MapColumn;
+  readonly #timestamps: TimestampColumnWriter;
+  readonly #lines: BytesColumnWriter;
+  readonly #labels: readonly LabelColumnWriter[];
+  readonly #moreLabels: MoreLabels;
+  readonly #labelsMore: MapColumnWriter;
+  readonly #metadata: readonly BytesColumnWriter[];
+  readonly #metadataMore: MapColumnWriter;
   readonly #runs: StreamRun[] = [];
   readonly #times: { min: number; max: number }[] = [];
   #rowCount = 0;
@@ -29,16 +29,18 @@ export class RowGroup {
   constructor(layout: SegmentLayout) {
     const { baseNs, level } = layout;
     this.#layout = layout;
-    this.#timestamps = new TimestampColumn(baseNs);
-    this.#lines = new BytesLeaf({ level, optional: false });
-    this.#labels = layout.labelColumns.map((column) => new LabelLeaf(column));
-    this.#labelPairs = new LabelPairs(layout.labelsMore, layout.streamCount);
-    this.#labelsMore = new MapColumn({
+    this.#timestamps = new TimestampColumnWriter(baseNs);
+    this.#lines = new BytesColumnWriter({ level, optional: false });
+    this.#labels = layout.labelColumns.map((column) => new LabelColumnWriter(column));
+    this.#moreLabels = new MoreLabels(layout.labelsMore, layout.streamCount);
+    this.#labelsMore = new MapColumnWriter({
       level,
       nameOf: (name) => (layout.labelsMore[name] as LabelColumn).name,
     });
-    this.#metadata = layout.metadataColumns.map(() => new BytesLeaf({ level, optional: true }));
-    this.#metadataMore = new MapColumn({
+    this.#metadata = layout.metadataColumns.map(
+      () => new BytesColumnWriter({ level, optional: true }),
+    );
+    this.#metadataMore = new MapColumnWriter({
       level,
       nameOf: (name) => layout.metadataMore[name] as string,
     });
@@ -50,11 +52,11 @@ export class RowGroup {
     this.#timestamps.addBlock(block.timestamps, rowCount);
     this.#lines.addBlock(block.lines, rowCount, block.lineHeadroom);
     this.#layout.metadataColumns.forEach((name, i) => {
-      (this.#metadata[i] as BytesLeaf).addBlock(metadata.get(name), rowCount);
+      (this.#metadata[i] as BytesColumnWriter).addBlock(metadata.get(name), rowCount);
     });
     const more = metadataPairs(this.#layout.metadataMore, metadata, rowCount);
     this.#metadataMore.addBlock(more);
-    if (this.#hasLabelsMore()) this.#labelsMore.addBlock(this.#labelPairs.rows(runs, rowCount));
+    if (this.#hasLabelsMore()) this.#labelsMore.addBlock(this.#moreLabels.rows(runs, rowCount));
     let min = Number.POSITIVE_INFINITY;
     let max = Number.NEGATIVE_INFINITY;
     for (let r = 0; r < runs.count; r++) {
@@ -85,8 +87,8 @@ export class RowGroup {
     const putPaged = (chunk: ColumnChunk) => paged.push(put(chunk.seal(), false));
     paged.push(put(this.#timestamps.chunk.seal(), true, this.#timeBounds()));
     putPaged(this.#lines.chunk);
-    for (const leaf of this.#labels) {
-      const { chunk, bounds } = leaf.seal(this.#runs, this.#rowCount);
+    for (const column of this.#labels) {
+      const { chunk, bounds } = column.seal(this.#runs, this.#rowCount);
       put(chunk, true, bounds);
     }
     if (this.#hasLabelsMore()) {
@@ -94,7 +96,7 @@ export class RowGroup {
       put(this.#labelsMore.key.seal(), false);
       put(this.#labelsMore.value.seal(), false);
     }
-    for (const leaf of this.#metadata) putPaged(leaf.chunk);
+    for (const column of this.#metadata) putPaged(column.chunk);
     this.#metadataMore.endGroup();
     putPaged(this.#metadataMore.key);
     putPaged(this.#metadataMore.value);
@@ -104,7 +106,7 @@ export class RowGroup {
   clear(): void {
     this.#timestamps.chunk.clear();
     this.#lines.chunk.clear();
-    for (const leaf of this.#metadata) leaf.chunk.clear();
+    for (const column of this.#metadata) column.chunk.clear();
     this.#metadataMore.clear();
     this.#labelsMore.clear();
     this.#runs.length = 0;
@@ -125,7 +127,7 @@ export class RowGroup {
         kind: "text",
         name,
         optional: true,
-        utf8: (this.#metadata[i] as BytesLeaf).utf8,
+        utf8: (this.#metadata[i] as BytesColumnWriter).utf8,
       }),
     );
     const labelsMore: SchemaNode[] = this.#hasLabelsMore()

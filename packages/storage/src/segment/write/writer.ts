@@ -9,7 +9,7 @@ import {
 import { magic } from "../../parquet/format.js";
 import { sealLevel, zstd } from "../../zstd/zstd.js";
 import { trailerBytes, trailerMagic } from "../trailer.js";
-import { SegmentOutput } from "./atomic-file.js";
+import { AtomicFile } from "./atomic-file.js";
 import { SegmentIndexWriter } from "./index-writer.js";
 import { type SegmentLayout, type SortedBlock, segmentLayout } from "./layout.js";
 import { RowGroup } from "./row-group.js";
@@ -49,7 +49,7 @@ export interface WrittenSegment {
 export class SegmentWriter {
   readonly #options: SegmentWriterOptions;
   readonly #layout: SegmentLayout;
-  readonly #output: SegmentOutput;
+  readonly #output: AtomicFile;
   readonly #group: RowGroup;
   readonly #index: SegmentIndexWriter;
   readonly #rowGroups: RowGroupSummary[] = [];
@@ -63,7 +63,7 @@ export class SegmentWriter {
     this.#layout = segmentLayout({ ...options, level: options.level ?? sealLevel });
     this.#group = new RowGroup(this.#layout);
     this.#index = new SegmentIndexWriter(this.#layout);
-    this.#output = new SegmentOutput(options.path);
+    this.#output = new AtomicFile(options.path);
     this.#output.write(Buffer.from(magic, "latin1"));
   }
 

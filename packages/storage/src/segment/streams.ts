@@ -46,10 +46,10 @@ export function writeStreams(sections: SectionWriter, columns: readonly LabelCol
 }
 
 /**
- * The stream table of an opened segment. A column of labels is decoded when a matcher first needs it; texts and label
- * sets are put together when they are first asked for.
+ * The streams of an opened segment, by their labels. A column of labels is decoded when a matcher first needs it;
+ * texts and label sets are put together when they are first asked for.
  */
-export class StreamTable {
+export class SegmentStreams {
   readonly count: number;
   readonly names: readonly string[];
   readonly #sections: SectionReader;
