@@ -32,7 +32,7 @@ function metadataOf(block: Block, name: string): string[] | undefined {
   if (column === undefined) return undefined;
   return [...Array(block.rowCount).keys()].map((row) =>
     column.kind === "dictionary"
-      ? (column.dictionary[column.codes[row] as number] as string)
+      ? column.dictionary[column.codes[row]!]!
       : Buffer.from(column.bytes.slice(column.offsets[row], column.offsets[row + 1])).toString(),
   );
 }

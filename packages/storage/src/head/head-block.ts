@@ -61,7 +61,7 @@ export class HeadBlock {
 
   /** Bytes of the lines appended. */
   get lineBytes(): number {
-    return this.#columns.lineOffset[this.#rows] as number;
+    return this.#columns.lineOffset[this.#rows]!;
   }
 
   /** The columns, for checks on the thread that appends. */
@@ -71,7 +71,7 @@ export class HeadBlock {
 
   /** Name of a metadata pair, by the index that `columns.pairName` has. */
   metaName(index: number): string {
-    return this.#metaNames[index] as string;
+    return this.#metaNames[index]!;
   }
 
   /**
@@ -85,7 +85,7 @@ export class HeadBlock {
     const rowLimit = Math.min(rowTo, rowFrom + c.capacity.rows - first);
     const source = asBuffer(batch.bytes);
     let at = first;
-    let lineEnd = c.lineOffset[first] as number;
+    let lineEnd = c.lineOffset[first]!;
     let min = Number.POSITIVE_INFINITY;
     let max = Number.NEGATIVE_INFINITY;
     for (let row = rowFrom; row < rowLimit; row++, at++) {
@@ -137,7 +137,7 @@ export class HeadBlock {
       memory: this.memory,
       rowCount: this.#publishedRows,
       runCount: this.#publishedRuns,
-      pairCount: this.#columns.metaStart[this.#publishedRows] as number,
+      pairCount: this.#columns.metaStart[this.#publishedRows]!,
       baseNs: this.baseNs,
       metaNames: this.#metaNames.slice(),
     };
@@ -191,7 +191,7 @@ export class HeadBlock {
     }
     const known = this.#nameMap[index]!;
     if (known >= 0) return known;
-    const name = batch.metaNames[index] as string;
+    const name = batch.metaNames[index]!;
     let mapped = this.#metaNameIndex.get(name);
     if (mapped === undefined) {
       mapped = this.#metaNames.push(name) - 1;
@@ -207,7 +207,7 @@ export function openHeadBlock(ref: HeadBlockRef): Block {
   const columns = openHeadColumns(ref.memory);
   const { rowCount } = ref;
   const lines: BytesColumn = {
-    bytes: columns.lines.subarray(0, (columns.lineOffset[rowCount] as number) + paddingBytes),
+    bytes: columns.lines.subarray(0, columns.lineOffset[rowCount]! + paddingBytes),
     offsets: columns.lineOffset.subarray(0, rowCount + 1),
   };
   const timestamps = columns.timestamps.subarray(0, rowCount);

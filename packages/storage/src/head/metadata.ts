@@ -42,7 +42,7 @@ export class HeadMetadata {
     }
     for (let i = 0; i < ref.metaNames.length; i++) {
       if (this.#starts[i + 1]! > this.#starts[i]!) {
-        this.#nameIndex.set(ref.metaNames[i] as string, i);
+        this.#nameIndex.set(ref.metaNames[i]!, i);
       }
     }
     this.#hasLevels = columns.levels.subarray(0, ref.rowCount).some(isTableLevel);

@@ -46,7 +46,7 @@ export function decodeByteArrays(page: Uint8Array, count: number): ByteArrayPage
     for (let m = 0; m < miniblocks; m++) {
       const start = from + m * miniblockValues;
       if (start >= count) break;
-      const width = head.widths[m] as number;
+      const width = head.widths[m]!;
       if (width > 32) throw corruptPage(`length of ${width} bits`);
       if (at + width * 4 > limit) throw corruptPage("lengths end early");
       const end = Math.min(count, start + miniblockValues);

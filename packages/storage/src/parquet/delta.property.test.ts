@@ -90,7 +90,7 @@ describe("lengths", () => {
     expect(page.bytes.byteLength).toBe(total);
     let end = 0;
     for (let i = 0; i < count; i++) {
-      end += lengths[i] as number;
+      end += lengths[i]!;
       expect(page.offsets[i + 1]).toBe(end);
     }
   });

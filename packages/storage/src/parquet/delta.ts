@@ -21,7 +21,7 @@ export function encodeDelta(
     out.u8(0);
     return;
   }
-  out.zigzagBig(base + BigInt(values[0] as number));
+  out.zigzagBig(base + BigInt(values[0]!));
   for (let at = 1; at < count; at += blockValues) {
     encodeBlock(out, values, at, Math.min(blockValues, count - at));
   }
@@ -53,7 +53,7 @@ export function decodeDelta(bytes: Uint8Array, count: number, base: bigint): Del
     for (let m = 0; m < miniblocks; m++) {
       const start = from + m * miniblockValues;
       if (start >= count) break;
-      const width = head.widths[m] as number;
+      const width = head.widths[m]!;
       if (at + width * 4 > bytes.byteLength) throw corruptPage("values end early");
       unpack(view, at, width, least, values, start, Math.min(count, start + miniblockValues));
       at += width * 4;
@@ -141,9 +141,9 @@ function encodeBlock(
   count: number,
 ): void {
   let least = Number.POSITIVE_INFINITY;
-  let before = values[at - 1] as number;
+  let before = values[at - 1]!;
   for (let i = 0; i < count; i++) {
-    const value = values[at + i] as number;
+    const value = values[at + i]!;
     const delta = value - before;
     before = value;
     deltas[i] = delta;
@@ -172,7 +172,7 @@ function encodeBlock(
 function widthOf(from: number, to: number, least: number): number {
   let most = 0;
   for (let i = from; i < to; i++) {
-    const value = (deltas[i] as number) - least;
+    const value = deltas[i]! - least;
     deltas[i] = value;
     if (value > most) most = value;
   }
@@ -187,7 +187,7 @@ function pack(view: DataView, at: number, width: number, from: number): void {
   const low = Math.min(width, 32);
   const high = width - low;
   for (let i = from; i < from + miniblockValues; i++) {
-    const value = deltas[i] as number;
+    const value = deltas[i]!;
     const bits = value >>> 0;
     word |= bits << filled;
     filled += low;
@@ -219,7 +219,7 @@ function unpack(
   from: number,
   to: number,
 ): void {
-  let value = values[from - 1] as number;
+  let value = values[from - 1]!;
   if (width === 0) {
     for (let i = from; i < to; i++) {
       value += least;
@@ -244,10 +244,10 @@ function unpack(
     const upperBits = width + shift - 32;
     bit += width;
     if (upperBits > 0) {
-      const upper = view.getUint32(place + 4, true) & (masks[upperBits] as number);
-      value += least + (low + upper * (scales[shift] as number));
+      const upper = view.getUint32(place + 4, true) & masks[upperBits]!;
+      value += least + (low + upper * scales[shift]!);
     } else {
-      value += least + (upperBits === 0 ? low : low & (masks[width] as number));
+      value += least + (upperBits === 0 ? low : low & masks[width]!);
     }
     values[i] = value;
   }

@@ -54,8 +54,8 @@ export function encodePageIndexes(
   const offsets = chunks.map((group) => group.map((chunk) => placeOf(() => offsetIndex(chunk))));
   const places = chunks.map((group, g) =>
     group.map((_, c) => {
-      const column = columns[g]?.[c] as Place;
-      const offset = offsets[g]?.[c] as Place;
+      const column = columns[g]![c]!;
+      const offset = offsets[g]![c]!;
       return {
         columnOffset: column.offset,
         columnBytes: column.length,
@@ -122,7 +122,7 @@ export function encodeFooter(file: FileSummary, places: readonly IndexPlace[][])
     const sum = (of: (chunk: ChunkSummary) => number) =>
       group.chunks.reduce((total, chunk) => total + of(chunk), 0);
     thrift.structList(1, [...group.chunks.entries()], ([c, chunk]) =>
-      writeChunk(thrift, leaves[c] as Leaf, chunk, places[ordinal]?.[c] as IndexPlace),
+      writeChunk(thrift, leaves[c]!, chunk, places[ordinal]![c]!),
     );
     thrift.i64(
       2,

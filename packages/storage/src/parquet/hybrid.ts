@@ -30,7 +30,7 @@ export function encodeHybrid(
   let packedFrom = 0;
   let at = 0;
   while (at < count) {
-    const value = values[at] as number;
+    const value = values[at]!;
     let end = at + 1;
     while (end < count && values[end] === value) end++;
     // A packed stretch is whole groups of 8, so the run gives it what its last group lacks.
@@ -59,7 +59,7 @@ export function decodeHybrid(
     let header = 0;
     for (let shift = 0; ; shift += 7) {
       if (at >= bytes.byteLength || shift > 28) throw corruptPage("run header is cut short");
-      const byte = bytes[at++] as number;
+      const byte = bytes[at++]!;
       header += (byte & 0x7f) * 2 ** shift;
       if (byte < 0x80) break;
     }
@@ -78,7 +78,7 @@ export function decodeHybrid(
     let value = 0;
     for (let bit = 0; bit < width; bit += 8) {
       if (at >= bytes.byteLength) throw corruptPage("run value is cut short");
-      value |= (bytes[at++] as number) << bit;
+      value |= bytes[at++]! << bit;
     }
     values.fill(value, done, done + size);
     done += size;
@@ -102,7 +102,7 @@ function encodePacked(
   let word = 0;
   let filled = 0;
   for (let i = from; i < from + groups * 8; i++) {
-    word |= (i < to ? (values[i] as number) : 0) << filled;
+    word |= (i < to ? values[i]! : 0) << filled;
     filled += width;
     while (filled >= 8) {
       bytes[place++] = word & 0xff;
@@ -127,7 +127,7 @@ function decodePacked(
   let filled = 0;
   for (let i = from; i < from + count; i++) {
     while (filled < width) {
-      word |= (bytes[place++] as number) << filled;
+      word |= bytes[place++]! << filled;
       filled += 8;
     }
     values[i] = word & mask;

@@ -101,7 +101,7 @@ export class ThriftWriter {
 
   #header(id: number, type: number): void {
     const top = this.#lastIds.length - 1;
-    const delta = id - (this.#lastIds[top] as number);
+    const delta = id - this.#lastIds[top]!;
     if (delta < 1 || delta > 15) throw new Error(`field ${id} is out of order`);
     this.#lastIds[top] = id;
     this.out.u8((delta << 4) | type);

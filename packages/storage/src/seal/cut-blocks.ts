@@ -37,7 +37,7 @@ export class BlockCutter implements RowSink {
         this.#flush();
         continue;
       }
-      const source = this.#blocks[block] as SealBlock;
+      const source = this.#blocks[block]!;
       this.#ranges.push(block, row, end);
       this.#streams.push(stream);
       this.#rows += end - row;
@@ -54,7 +54,7 @@ export class BlockCutter implements RowSink {
 
   /** Where the rows that still fit end; an empty block takes at least one. */
   #fit(block: number, from: number, to: number): number {
-    const source = this.#blocks[block] as SealBlock;
+    const source = this.#blocks[block]!;
     const limit = Math.min(to, from + maxBlockRows - this.#rows);
     const fits = (end: number) =>
       this.#lineBytes + bytesOf(source.lines, from, end) <= maxBlockLineBytes &&
@@ -96,10 +96,10 @@ export class BlockCutter implements RowSink {
     const timestamps = new Float64Array(this.#rows);
     let at = 0;
     for (let i = 0; i < ranges.count; i++) {
-      const source = (this.#blocks[ranges.block[i] as number] as SealBlock).timestamps;
-      const from = ranges.from[i] as number;
-      const to = ranges.to[i] as number;
-      for (let row = from; row < to; row++) timestamps[at++] = source[row] as number;
+      const source = this.#blocks[ranges.block[i]!]!.timestamps;
+      const from = ranges.from[i]!;
+      const to = ranges.to[i]!;
+      for (let row = from; row < to; row++) timestamps[at++] = source[row]!;
     }
     return timestamps;
   }
@@ -110,9 +110,9 @@ export class BlockCutter implements RowSink {
     for (const name of this.#names) {
       let bytes = 0;
       for (let i = 0; i < ranges.count; i++) {
-        const column = (this.#blocks[ranges.block[i] as number] as SealBlock).metadata.get(name);
+        const column = this.#blocks[ranges.block[i]!]!.metadata.get(name);
         if (column !== undefined) {
-          bytes += bytesOf(column, ranges.from[i] as number, ranges.to[i] as number);
+          bytes += bytesOf(column, ranges.from[i]!, ranges.to[i]!);
         }
       }
       if (bytes === 0) continue;
@@ -132,20 +132,20 @@ export class BlockCutter implements RowSink {
     let row = 0;
     let end = 0;
     for (let i = 0; i < ranges.count; i++) {
-      const column = columnOf(this.#blocks[ranges.block[i] as number] as SealBlock);
-      const from = ranges.from[i] as number;
-      const to = ranges.to[i] as number;
+      const column = columnOf(this.#blocks[ranges.block[i]!]!);
+      const from = ranges.from[i]!;
+      const to = ranges.to[i]!;
       if (column === undefined) {
         offsets.fill(end, row + 1, row + 1 + to - from);
         row += to - from;
         continue;
       }
       const source = column.offsets;
-      const start = source[from] as number;
+      const start = source[from]!;
       const shift = end - start;
-      for (let r = from; r < to; r++) offsets[++row] = (source[r + 1] as number) + shift;
-      copyBytes(column.bytes, start, source[to] as number, bytes, end);
-      end = offsets[row] as number;
+      for (let r = from; r < to; r++) offsets[++row] = source[r + 1]! + shift;
+      copyBytes(column.bytes, start, source[to]!, bytes, end);
+      end = offsets[row]!;
     }
     return { bytes, offsets };
   }
@@ -156,24 +156,24 @@ export class BlockCutter implements RowSink {
     const starts: number[] = [];
     let row = 0;
     for (let i = 0; i < ranges.count; i++) {
-      const stream = this.#streams[i] as number;
+      const stream = this.#streams[i]!;
       if (stream !== streams.at(-1)) {
         streams.push(stream);
         starts.push(row);
       }
-      row += (ranges.to[i] as number) - (ranges.from[i] as number);
+      row += ranges.to[i]! - ranges.from[i]!;
     }
     starts.push(row);
     const count = streams.length;
-    const at = (run: number) => starts[run] as number;
+    const at = (run: number) => starts[run]!;
     const byRun = (of: (run: number) => number) =>
       Float64Array.from({ length: count }, (_, r) => of(r));
     return {
       count,
       stream: Uint32Array.from(streams),
       rowStart: Uint32Array.from(starts),
-      minTime: byRun((r) => timestamps[at(r)] as number),
-      maxTime: byRun((r) => timestamps[at(r + 1) - 1] as number),
+      minTime: byRun((r) => timestamps[at(r)]!),
+      maxTime: byRun((r) => timestamps[at(r + 1) - 1]!),
       lineBytes: byRun((r) => bytesOf(lines, at(r), at(r + 1))),
     };
   }
@@ -193,11 +193,11 @@ function copyBytes(
     target.set(source.subarray(from, to), at);
     return;
   }
-  for (let i = from, t = at; i < to; i++, t++) target[t] = source[i] as number;
+  for (let i = from, t = at; i < to; i++, t++) target[t] = source[i]!;
 }
 
 function bytesOf({ offsets }: BytesColumn, from: number, to: number): number {
-  return (offsets[to] as number) - (offsets[from] as number);
+  return offsets[to]! - offsets[from]!;
 }
 
 function metadataBytesOf({ metadata }: SealBlock, from: number, to: number): number {

@@ -27,10 +27,10 @@ export class DuplicateFilter {
     tie.clear();
     let tieTime = Number.NaN;
     for (let i = 0; i < ranges.count; i++) {
-      const block = ranges.block[i] as number;
-      const { timestamps } = this.#blocks[block] as SealBlock;
-      for (let row = ranges.from[i] as number; row < (ranges.to[i] as number); row++) {
-        const time = timestamps[row] as number;
+      const block = ranges.block[i]!;
+      const { timestamps } = this.#blocks[block]!;
+      for (let row = ranges.from[i]!; row < ranges.to[i]!; row++) {
+        const time = timestamps[row]!;
         if (time !== tieTime) {
           this.#endTie();
           tieTime = time;
@@ -45,7 +45,7 @@ export class DuplicateFilter {
 
   #endTie(): void {
     const tie = this.#tie;
-    if (tie.count === 1) this.#kept.pushRow(tie.block[0] as number, tie.from[0] as number);
+    if (tie.count === 1) this.#kept.pushRow(tie.block[0]!, tie.from[0]!);
     else if (tie.count > maxPairwiseRows) this.#keepFirstGrouped();
     else this.#keepFirstPairwise();
     tie.clear();
@@ -66,9 +66,9 @@ export class DuplicateFilter {
     keys.sort();
     const dropped = new Uint8Array(count);
     for (let from = 0; from < count; ) {
-      const sample = Math.floor((keys[from] as number) / maxTieRows);
+      const sample = Math.floor(keys[from]! / maxTieRows);
       let to = from + 1;
-      while (to < count && Math.floor((keys[to] as number) / maxTieRows) === sample) to++;
+      while (to < count && Math.floor(keys[to]! / maxTieRows) === sample) to++;
       if (to - from > 1) {
         const rows = Uint32Array.from(keys.subarray(from, to), (key) => key % maxTieRows);
         if (rows.length > maxPairwiseRows) this.#dropSorted(rows, dropped);
@@ -82,8 +82,8 @@ export class DuplicateFilter {
   #dropPairwise(rows: Uint32Array, dropped: Uint8Array): Uint8Array {
     for (let i = 1; i < rows.length; i++) {
       for (let j = 0; j < i; j++) {
-        if (this.#compare(rows[j] as number, rows[i] as number) !== 0) continue;
-        dropped[rows[i] as number] = 1;
+        if (this.#compare(rows[j]!, rows[i]!) !== 0) continue;
+        dropped[rows[i]!] = 1;
         break;
       }
     }
@@ -93,28 +93,28 @@ export class DuplicateFilter {
   #dropSorted(rows: Uint32Array, dropped: Uint8Array): void {
     rows.sort((a, b) => this.#compare(a, b) || a - b);
     for (let i = 1; i < rows.length; i++) {
-      const row = rows[i] as number;
-      if (this.#compare(rows[i - 1] as number, row) === 0) dropped[row] = 1;
+      const row = rows[i]!;
+      if (this.#compare(rows[i - 1]!, row) === 0) dropped[row] = 1;
     }
   }
 
   #keep(dropped: Uint8Array): void {
     const tie = this.#tie;
     for (let i = 0; i < tie.count; i++) {
-      if (dropped[i] === 0) this.#kept.pushRow(tie.block[i] as number, tie.from[i] as number);
+      if (dropped[i] === 0) this.#kept.pushRow(tie.block[i]!, tie.from[i]!);
     }
   }
 
   /** 32 bits from the length and 16 bytes of the line, spread over it: equal lines have equal samples. */
   #sample(i: number): number {
-    const { lines } = this.#blocks[this.#tie.block[i] as number] as SealBlock;
-    const row = this.#tie.from[i] as number;
-    const from = lines.offsets[row] as number;
-    const length = (lines.offsets[row + 1] as number) - from;
+    const { lines } = this.#blocks[this.#tie.block[i]!]!;
+    const row = this.#tie.from[i]!;
+    const from = lines.offsets[row]!;
+    const length = lines.offsets[row + 1]! - from;
     let hash = length;
     for (let s = 0; s < 16; s++) {
       const at = from + Math.floor((s * length) / 16);
-      hash = Math.imul(hash ^ (length === 0 ? 0 : (lines.bytes[at] as number)), 0x01000193);
+      hash = Math.imul(hash ^ (length === 0 ? 0 : lines.bytes[at]!), 0x01000193);
     }
     return hash >>> 0;
   }
@@ -122,10 +122,10 @@ export class DuplicateFilter {
   /** Orders two rows of the tie by line and metadata; 0 when they are equal. */
   #compare(i: number, j: number): number {
     const tie = this.#tie;
-    const a = this.#blocks[tie.block[i] as number] as SealBlock;
-    const b = this.#blocks[tie.block[j] as number] as SealBlock;
-    const rowA = tie.from[i] as number;
-    const rowB = tie.from[j] as number;
+    const a = this.#blocks[tie.block[i]!]!;
+    const b = this.#blocks[tie.block[j]!]!;
+    const rowA = tie.from[i]!;
+    const rowB = tie.from[j]!;
     const byLine = compareLines(a, rowA, b, rowB);
     if (byLine !== 0) return byLine;
     return compareMetadata(a, rowA, b, rowB);
@@ -133,10 +133,10 @@ export class DuplicateFilter {
 }
 
 function compareLines(a: SealBlock, rowA: number, b: SealBlock, rowB: number): number {
-  const fromA = a.lines.offsets[rowA] as number;
-  const toA = a.lines.offsets[rowA + 1] as number;
-  const fromB = b.lines.offsets[rowB] as number;
-  const toB = b.lines.offsets[rowB + 1] as number;
+  const fromA = a.lines.offsets[rowA]!;
+  const toA = a.lines.offsets[rowA + 1]!;
+  const fromB = b.lines.offsets[rowB]!;
+  const toB = b.lines.offsets[rowB + 1]!;
   if (toA - fromA !== toB - fromB) return toA - fromA - (toB - fromB);
   return a.lineBuffer.compare(b.lineBuffer, fromB, toB, fromA, toA);
 }

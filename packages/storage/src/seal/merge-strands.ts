@@ -1,4 +1,4 @@
-import type { OpenedHeads, SealBlock } from "./open-heads.js";
+import type { OpenedHeads } from "./open-heads.js";
 import type { RowRanges } from "./row-ranges.js";
 
 /**
@@ -18,9 +18,9 @@ export function mergeStrands(
   while (bounds.length > 2) {
     const merged: number[] = [0];
     for (let i = 0; i + 1 < bounds.length; i += 2) {
-      const start = bounds[i] as number;
-      const middle = bounds[i + 1] as number;
-      const end = bounds[Math.min(i + 2, bounds.length - 1)] as number;
+      const start = bounds[i]!;
+      const middle = bounds[i + 1]!;
+      const end = bounds[Math.min(i + 2, bounds.length - 1)]!;
       mergePair(rows.times, from, to, start, middle, end);
       merged.push(end);
     }
@@ -29,8 +29,8 @@ export function mergeStrands(
   }
   ordered.clear();
   for (let i = 0; i < from.length; i++) {
-    const row = from[i] as number;
-    ordered.pushRow(rows.block[row] as number, rows.row[row] as number);
+    const row = from[i]!;
+    ordered.pushRow(rows.block[row]!, rows.row[row]!);
   }
   return ordered;
 }
@@ -48,9 +48,9 @@ interface FlatRows {
 function flatten({ blocks }: OpenedHeads, strands: RowRanges): FlatRows {
   const bounds = [0];
   for (let i = 0; i < strands.count; i++) {
-    bounds.push((bounds[i] as number) + (strands.to[i] as number) - (strands.from[i] as number));
+    bounds.push(bounds[i]! + strands.to[i]! - strands.from[i]!);
   }
-  const count = bounds[strands.count] as number;
+  const count = bounds[strands.count]!;
   const rows = {
     times: new Float64Array(count),
     block: new Uint32Array(count),
@@ -59,11 +59,11 @@ function flatten({ blocks }: OpenedHeads, strands: RowRanges): FlatRows {
     bounds,
   };
   for (let i = 0; i < strands.count; i++) {
-    const block = strands.block[i] as number;
-    const { timestamps } = blocks[block] as SealBlock;
-    let at = bounds[i] as number;
-    for (let row = strands.from[i] as number; row < (strands.to[i] as number); row++) {
-      rows.times[at] = timestamps[row] as number;
+    const block = strands.block[i]!;
+    const { timestamps } = blocks[block]!;
+    let at = bounds[i]!;
+    for (let row = strands.from[i]!; row < strands.to[i]!; row++) {
+      rows.times[at] = timestamps[row]!;
       rows.block[at] = block;
       rows.row[at] = row;
       at++;
@@ -85,9 +85,9 @@ function mergePair(
   let right = middle;
   let at = start;
   while (left < middle && right < end) {
-    const a = from[left] as number;
-    const b = from[right] as number;
-    if ((times[a] as number) <= (times[b] as number)) {
+    const a = from[left]!;
+    const b = from[right]!;
+    if (times[a]! <= times[b]!) {
       to[at++] = a;
       left++;
     } else {

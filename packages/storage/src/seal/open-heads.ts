@@ -72,9 +72,9 @@ function numberStreams(heads: readonly SealHead[]): StreamNumbers {
   for (const { blocks, streamTexts } of heads) {
     const seen = new Uint8Array(streamTexts.length);
     for (const { runs } of blocks) {
-      for (let r = 0; r < runs.count; r++) seen[runs.stream[r] as number] = 1;
+      for (let r = 0; r < runs.count; r++) seen[runs.stream[r]!] = 1;
     }
-    for (let s = 0; s < seen.length; s++) if (seen[s] === 1) used.add(streamTexts[s] as string);
+    for (let s = 0; s < seen.length; s++) if (seen[s] === 1) used.add(streamTexts[s]!);
   }
   const texts = [...used].sort();
   const numbers = new Map(texts.map((text, number) => [text, number]));
@@ -91,23 +91,23 @@ function sortRuns(heads: readonly SealHead[], streams: StreamNumbers): SealRuns 
   const forEachRun = (visit: (stream: number, block: number, from: number, to: number) => void) => {
     let block = 0;
     heads.forEach((head, h) => {
-      const numbers = streams.ofHead[h] as Uint32Array;
+      const numbers = streams.ofHead[h]!;
       for (const { runs, rowCount } of head.blocks) {
         if (rowCount === 0) continue;
         for (let r = 0; r < runs.count; r++) {
-          const from = runs.rowStart[r] as number;
-          const to = runs.rowStart[r + 1] as number;
-          visit(numbers[runs.stream[r] as number] as number, block, from, to);
+          const from = runs.rowStart[r]!;
+          const to = runs.rowStart[r + 1]!;
+          visit(numbers[runs.stream[r]!]!, block, from, to);
         }
         block++;
       }
     });
   };
   forEachRun((stream) => {
-    next[stream + 1] = (next[stream + 1] as number) + 1;
+    next[stream + 1]!++;
     count++;
   });
-  for (let s = 1; s < next.length; s++) next[s] = (next[s] as number) + (next[s - 1] as number);
+  for (let s = 1; s < next.length; s++) next[s]! += next[s - 1]!;
   const sorted = {
     count,
     stream: new Uint32Array(count),
@@ -116,7 +116,7 @@ function sortRuns(heads: readonly SealHead[], streams: StreamNumbers): SealRuns 
     to: new Uint32Array(count),
   };
   forEachRun((stream, block, from, to) => {
-    const at = next[stream] as number;
+    const at = next[stream]!;
     next[stream] = at + 1;
     sorted.stream[at] = stream;
     sorted.block[at] = block;
@@ -149,22 +149,22 @@ function asBytes(column: MetadataColumn): BytesColumn {
   const lengths = Uint32Array.from(values, (value) => value.byteLength);
   const starts = new Uint32Array(values.length);
   for (let v = 1; v < values.length; v++) {
-    starts[v] = (starts[v - 1] as number) + (lengths[v - 1] as number);
+    starts[v] = starts[v - 1]! + lengths[v - 1]!;
   }
   const all = new Uint8Array(Buffer.concat(values));
   const offsets = new Uint32Array(codes.length + 1);
   let total = 0;
   for (let row = 0; row < codes.length; row++) {
-    total += lengths[codes[row] as number] as number;
+    total += lengths[codes[row]!]!;
     offsets[row + 1] = total;
   }
   const bytes = new Uint8Array(total + paddingBytes);
   let at = 0;
   for (let row = 0; row < codes.length; row++) {
-    const code = codes[row] as number;
-    const from = starts[code] as number;
-    const to = from + (lengths[code] as number);
-    for (let i = from; i < to; i++) bytes[at++] = all[i] as number;
+    const code = codes[row]!;
+    const from = starts[code]!;
+    const to = from + lengths[code]!;
+    for (let i = from; i < to; i++) bytes[at++] = all[i]!;
   }
   return { bytes, offsets };
 }
@@ -176,11 +176,11 @@ function metadataNames(blocks: readonly SealBlock[]): string[] {
   const rows = new Map(names.map((name) => [name, 0]));
   for (const { metadata } of blocks) {
     for (const [name, column] of metadata) {
-      rows.set(name, (rows.get(name) as number) + countValues(column));
+      rows.set(name, rows.get(name)! + countValues(column));
     }
   }
   rows.set(detectedLevelName, Number.POSITIVE_INFINITY);
-  const rowsOf = (name: string) => rows.get(name) as number;
+  const rowsOf = (name: string) => rows.get(name)!;
   return names.filter((name) => rowsOf(name) > 0).sort((a, b) => rowsOf(b) - rowsOf(a));
 }
 

@@ -26,7 +26,7 @@ export class RowRanges {
 
   emit(stream: number, sink: RowSink): void {
     for (let i = 0; i < this.count; i++) {
-      sink.take(stream, this.block[i] as number, this.from[i] as number, this.to[i] as number);
+      sink.take(stream, this.block[i]!, this.from[i]!, this.to[i]!);
     }
   }
 

@@ -15,7 +15,7 @@ export function orderRows(heads: OpenedHeads, sink: RowSink): void {
   const duplicates = new DuplicateFilter(heads);
   let from = 0;
   while (from < runs.count) {
-    const stream = runs.stream[from] as number;
+    const stream = runs.stream[from]!;
     let to = from + 1;
     while (to < runs.count && runs.stream[to] === stream) to++;
     const ties = collectStrands(heads, from, to, strands);
@@ -38,14 +38,14 @@ function collectStrands(
   strands.clear();
   let ties = false;
   for (let r = from; r < to; r++) {
-    const block = runs.block[r] as number;
-    const { timestamps } = blocks[block] as OpenedHeads["blocks"][number];
-    const end = runs.to[r] as number;
-    let start = runs.from[r] as number;
+    const block = runs.block[r]!;
+    const { timestamps } = blocks[block]!;
+    const end = runs.to[r]!;
+    let start = runs.from[r]!;
     if (start === end) continue;
-    let before = timestamps[start] as number;
+    let before = timestamps[start]!;
     for (let row = start + 1; row < end; row++) {
-      const time = timestamps[row] as number;
+      const time = timestamps[row]!;
       if (time <= before) {
         if (time === before) ties = true;
         else {
@@ -65,11 +65,11 @@ function follow({ blocks }: OpenedHeads, strands: RowRanges): "apart" | "touch" 
   let before = Number.NEGATIVE_INFINITY;
   let touch = false;
   for (let i = 0; i < strands.count; i++) {
-    const { timestamps } = blocks[strands.block[i] as number] as OpenedHeads["blocks"][number];
-    const first = timestamps[strands.from[i] as number] as number;
+    const { timestamps } = blocks[strands.block[i]!]!;
+    const first = timestamps[strands.from[i]!]!;
     if (first < before) return "merge";
     if (first === before) touch = true;
-    before = timestamps[(strands.to[i] as number) - 1] as number;
+    before = timestamps[strands.to[i]! - 1]!;
   }
   return touch ? "touch" : "apart";
 }

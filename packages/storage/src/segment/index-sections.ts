@@ -149,7 +149,7 @@ export class SectionReader {
     const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const texts: string[] = new Array(offsets.length - 1);
     for (let i = 0; i < texts.length; i++) {
-      texts[i] = all.toString("utf8", offsets[i] as number, offsets[i + 1] as number);
+      texts[i] = all.toString("utf8", offsets[i]!, offsets[i + 1]!);
     }
     return texts;
   }

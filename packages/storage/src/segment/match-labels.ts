@@ -56,7 +56,7 @@ function acceptedCodes(
     return accepted;
   }
   for (let code = 0; code < accepted.length; code++) {
-    accepted[code] = test(column.values[code] as string) ? 1 : 0;
+    accepted[code] = test(column.values[code]!) ? 1 : 0;
   }
   return accepted;
 }
@@ -66,7 +66,7 @@ function indexOfSorted(values: readonly string[], wanted: string): number {
   let high = values.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if ((values[middle] as string) < wanted) low = middle + 1;
+    if (values[middle]! < wanted) low = middle + 1;
     else high = middle;
   }
   return values[low] === wanted ? low : -1;
@@ -78,8 +78,8 @@ function dropRefused(
   accepted: Uint8Array,
 ): Uint8Array<ArrayBuffer> {
   for (let i = 0; i < codes.length; i++) {
-    if (accepted[codes[i] as number] === 1) continue;
-    candidates[streams === undefined ? i : (streams[i] as number)] = 0;
+    if (accepted[codes[i]!] === 1) continue;
+    candidates[streams === undefined ? i : streams[i]!] = 0;
   }
   return candidates;
 }
@@ -91,9 +91,9 @@ function keepAccepted(
 ): Uint8Array<ArrayBuffer> {
   const kept = new Uint8Array(candidates.length);
   for (let i = 0; i < codes.length; i++) {
-    if (accepted[codes[i] as number] === 0) continue;
-    const stream = streams === undefined ? i : (streams[i] as number);
-    kept[stream] = candidates[stream] as number;
+    if (accepted[codes[i]!] === 0) continue;
+    const stream = streams === undefined ? i : streams[i]!;
+    kept[stream] = candidates[stream]!;
   }
   return kept;
 }

@@ -207,7 +207,7 @@ function mixedRows(count: number): Row[] {
     metadata: {
       ...(i % 2 === 0 ? { trace_id: (i * 7919).toString(16).padStart(32, "0") } : {}),
       ...(i % 13 === 0 ? { user: `u${i}` } : {}),
-      detected_level: ["info", "warn", "error"][i % 3] as string,
+      detected_level: ["info", "warn", "error"][i % 3]!,
     },
   }));
 }

@@ -7,18 +7,18 @@ export function labelColumns(streams: readonly Labels[]): LabelColumn[] {
   const byName = new Map<string, { streams: number[]; values: string[] }>();
   streams.forEach((labels, stream) => {
     for (let i = 0; i < labels.names.length; i++) {
-      const name = labels.names[i] as string;
+      const name = labels.names[i]!;
       let column = byName.get(name);
       if (column === undefined) {
         column = { streams: [], values: [] };
         byName.set(name, column);
       }
       column.streams.push(stream);
-      column.values.push(labels.values[i] as string);
+      column.values.push(labels.values[i]!);
     }
   });
   return [...byName.keys()].sort().map((name) => {
-    const column = byName.get(name) as { streams: number[]; values: string[] };
+    const column = byName.get(name)!;
     const values = [...new Set(column.values)].sort();
     const codeOf = new Map(values.map((value, code) => [value, code]));
     return {
@@ -26,7 +26,7 @@ export function labelColumns(streams: readonly Labels[]): LabelColumn[] {
       values,
       streams:
         column.streams.length === streams.length ? undefined : Uint32Array.from(column.streams),
-      codes: Uint32Array.from(column.values, (value) => codeOf.get(value) as number),
+      codes: Uint32Array.from(column.values, (value) => codeOf.get(value)!),
     };
   });
 }
@@ -87,10 +87,10 @@ export class SegmentStreams {
     const rows = this.#streamRows();
     const names: string[] = [];
     const values: string[] = [];
-    for (let i = rows.starts[stream] as number; i < (rows.starts[stream + 1] as number); i++) {
-      const column = rows.columns[rows.ordinals[i] as number] as LabelColumn;
+    for (let i = rows.starts[stream]!; i < rows.starts[stream + 1]!; i++) {
+      const column = rows.columns[rows.ordinals[i]!]!;
       names.push(column.name);
-      values.push(column.values[rows.codes[i] as number] as string);
+      values.push(column.values[rows.codes[i]!]!);
     }
     const labels = { names, values };
     this.#labels[stream] = labels;
@@ -102,11 +102,11 @@ export class SegmentStreams {
     const known = this.#texts[stream];
     if (known !== undefined) return known;
     const rows = this.#streamRows();
-    const to = rows.starts[stream + 1] as number;
+    const to = rows.starts[stream + 1]!;
     let text = "{";
-    for (let i = rows.starts[stream] as number; i < to; i++) {
+    for (let i = rows.starts[stream]!; i < to; i++) {
       if (text.length > 1) text += ", ";
-      text += rows.pair(rows.ordinals[i] as number, rows.codes[i] as number);
+      text += rows.pair(rows.ordinals[i]!, rows.codes[i]!);
     }
     text += "}";
     this.#texts[stream] = text;
@@ -130,7 +130,7 @@ export class SegmentStreams {
   #streamRows(): StreamRows {
     this.#rows ??= rowsOf(
       this.count,
-      this.names.map((name) => this.column(name) as LabelColumn),
+      this.names.map((name) => this.column(name)!),
     );
     return this.#rows;
   }
@@ -148,25 +148,25 @@ interface StreamRows {
 function rowsOf(count: number, columns: readonly LabelColumn[]): StreamRows {
   const starts = new Uint32Array(count + 1);
   forEachPair(columns, (stream) => {
-    starts[stream + 1] = (starts[stream + 1] as number) + 1;
+    starts[stream + 1]!++;
   });
-  for (let s = 0; s < count; s++) starts[s + 1] = (starts[s + 1] as number) + (starts[s] as number);
+  for (let s = 0; s < count; s++) starts[s + 1]! += starts[s]!;
   const next = starts.slice();
-  const ordinals = new Uint32Array(starts[count] as number);
+  const ordinals = new Uint32Array(starts[count]!);
   const codes = new Uint32Array(ordinals.length);
   // Columns come in the order of their names, and so do the pairs of each stream.
   forEachPair(columns, (stream, ordinal, code) => {
-    const at = next[stream] as number;
+    const at = next[stream]!;
     next[stream] = at + 1;
     ordinals[at] = ordinal;
     codes[at] = code;
   });
   const pairs = columns.map((): (string | undefined)[] => []);
   const pair = (ordinal: number, code: number): string => {
-    const ofName = pairs[ordinal] as (string | undefined)[];
-    const column = columns[ordinal] as LabelColumn;
-    ofName[code] ??= `${column.name}=${quote(column.values[code] as string)}`;
-    return ofName[code] as string;
+    const ofName = pairs[ordinal]!;
+    const column = columns[ordinal]!;
+    ofName[code] ??= `${column.name}=${quote(column.values[code]!)}`;
+    return ofName[code]!;
   };
   return { columns, starts, ordinals, codes, pair };
 }
@@ -177,7 +177,7 @@ function forEachPair(
 ): void {
   columns.forEach(({ streams, codes }, ordinal) => {
     for (let i = 0; i < codes.length; i++) {
-      visit(streams === undefined ? i : (streams[i] as number), ordinal, codes[i] as number);
+      visit(streams === undefined ? i : streams[i]!, ordinal, codes[i]!);
     }
   });
 }

@@ -66,12 +66,12 @@ export function rowsOf(segment: Segment): PlainRow[] {
   for (let b = 0; b < segment.blockCount; b++) {
     const block = segment.block(b);
     for (let run = 0; run < block.runs.count; run++) {
-      const text = segment.text(block.runs.stream[run] as number);
-      const to = block.runs.rowStart[run + 1] as number;
-      for (let row = block.runs.rowStart[run] as number; row < to; row++) {
+      const text = segment.text(block.runs.stream[run]!);
+      const to = block.runs.rowStart[run + 1]!;
+      for (let row = block.runs.rowStart[run]!; row < to; row++) {
         rows.push({
           text,
-          time: block.timestamps()[row] as number,
+          time: block.timestamps()[row]!,
           line: valueAt(block.lines(), row).toString("latin1"),
           metadata: metadataAt(block, row),
         });
@@ -103,7 +103,7 @@ function metadataAt(block: Block, row: number): Record<string, string> {
     const value =
       column.kind === "bytes"
         ? valueAt(column, row).toString("utf8")
-        : (column.dictionary[column.codes[row] as number] as string);
+        : column.dictionary[column.codes[row]!]!;
     if (value !== "") metadata[name] = value;
   }
   return metadata;
@@ -145,7 +145,7 @@ function metadataColumn(rows: readonly Row[], name: string): MetadataColumn {
 function bytesColumn(values: readonly Uint8Array[]): BytesColumn {
   const offsets = new Uint32Array(values.length + 1);
   values.forEach((value, i) => {
-    offsets[i + 1] = (offsets[i] as number) + value.byteLength;
+    offsets[i + 1] = offsets[i]! + value.byteLength;
   });
   return { bytes: Buffer.concat([...values, Buffer.alloc(paddingBytes)]), offsets };
 }
@@ -160,13 +160,13 @@ function runsOf(
   const starts = streams.flatMap((stream, row) => (stream === streams[row - 1] ? [] : [row]));
   const ends = [...starts.slice(1), rows.length];
   const byRun = (of: (from: number, to: number) => number) =>
-    Float64Array.from(starts, (from, run) => of(from, ends[run] as number));
+    Float64Array.from(starts, (from, run) => of(from, ends[run]!));
   return {
     count: starts.length,
-    stream: Uint32Array.from(starts, (row) => streams[row] as number),
+    stream: Uint32Array.from(starts, (row) => streams[row]!),
     rowStart: Uint32Array.from([...starts, rows.length]),
     minTime: byRun((from, to) => Math.min(...timestamps.subarray(from, to))),
     maxTime: byRun((from, to) => Math.max(...timestamps.subarray(from, to))),
-    lineBytes: byRun((from, to) => (lines.offsets[to] as number) - (lines.offsets[from] as number)),
+    lineBytes: byRun((from, to) => lines.offsets[to]! - lines.offsets[from]!),
   };
 }

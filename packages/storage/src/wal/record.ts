@@ -61,7 +61,7 @@ export function encodeWalRecord(record: WalRecord): Uint8Array[] {
     writer.u32(record.numbers.length);
     for (const [i, number] of record.numbers.entries()) {
       writer.u32(number);
-      writer.text(record.texts[i] as string);
+      writer.text(record.texts[i]!);
     }
     return [writer.view()];
   }

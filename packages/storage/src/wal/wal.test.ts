@@ -119,7 +119,7 @@ describe("Wal", () => {
     const text = (start: number, length: number) =>
       Buffer.from(columns.batch.bytes.subarray(start, start + length)).toString();
     const { batch: rows } = columns;
-    expect([...rows.lineStart].map((at, row) => text(at, rows.lineLength[row] as number))).toEqual([
+    expect([...rows.lineStart].map((at, row) => text(at, rows.lineLength[row]!))).toEqual([
       "zwölf",
       "",
       "other",
@@ -130,7 +130,7 @@ describe("Wal", () => {
     expect([...rows.metaStart]).toEqual([0, 2, 2, 3]);
     expect([...rows.metaName].map((name) => rows.metaNames[name])).toEqual(["k", "l", "l"]);
     expect(
-      [...rows.metaValueStart].map((at, pair) => text(at, rows.metaValueLength[pair] as number)),
+      [...rows.metaValueStart].map((at, pair) => text(at, rows.metaValueLength[pair]!)),
     ).toEqual(["v", "wert", "x"]);
     expect(rows.lineBytes).toBe(11);
   });

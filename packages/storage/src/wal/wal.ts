@@ -225,7 +225,7 @@ export class Wal {
   }
 
   async #writeGroup(group: readonly Entry[]): Promise<void> {
-    const file = await this.#openFile((group[0] as Entry).file);
+    const file = await this.#openFile(group[0]!.file);
     let parts = group.flatMap((entry) => entry.parts);
     while (parts.length > 0) {
       const taken = await file.handle.writev(parts.slice(0, maxPartsPerWrite));
@@ -340,7 +340,7 @@ const maxGroupBytes = 16 * 1024 * 1024;
 
 /** Takes entries of one file off the queue: at least one, then as many as go into one write. */
 function takeGroup(queue: Entry[]): Entry[] {
-  const file = (queue[0] as Entry).file;
+  const file = queue[0]!.file;
   let count = 0;
   let bytes = 0;
   let parts = 0;

@@ -64,8 +64,8 @@ function handleDecoder(stream: object): ZstdDecoder | undefined {
       failed = false;
       handle.reset();
       handle.writeSync(end, stored, 0, stored.byteLength, output, 0, room);
-      const left = state[1] as number;
-      return failed || left > 0 ? undefined : room - (state[0] as number);
+      const left = state[1]!;
+      return failed || left > 0 ? undefined : room - state[0]!;
     },
   };
 }

@@ -44,7 +44,7 @@ describe.each(implementations)("zstd of %s", (_, codec) => {
   it("refuses a frame that states less than it holds", () => {
     const stored = codec.compress(sample(70_000), 1);
     const view = new DataView(stored.buffer, stored.byteOffset, stored.byteLength);
-    const sizeAt = (stored[4] as number) & 0x20 ? 5 : 6;
+    const sizeAt = stored[4]! & 0x20 ? 5 : 6;
     view.setUint32(sizeAt, 66_000, true);
     expect(zstdContentBytes(stored)).toBe(66_000);
     expect(() => codec.decompress(stored, 66_000)).toThrow("zstd frame");

@@ -95,7 +95,7 @@ export function zstdContentBytes(stored: Uint8Array): number | undefined {
   const descriptor = view.getUint8(4);
   const singleSegment = (descriptor & 0x20) !== 0;
   const sizeCode = descriptor >>> 6;
-  const dictionaryBytes = [0, 1, 2, 4][descriptor & 3] as number;
+  const dictionaryBytes = [0, 1, 2, 4][descriptor & 3]!;
   const at = 5 + (singleSegment ? 0 : 1) + dictionaryBytes;
   const sizeBytes = sizeCode === 0 ? (singleSegment ? 1 : 0) : 1 << sizeCode;
   if (sizeBytes === 0 || at + sizeBytes > stored.byteLength) return undefined;

@@ -89,7 +89,7 @@ function namesOf(index: SegmentIndex, block: number): string[] {
     (_, i) => index.pages(firstMetadataColumn + i).values[block] !== 0,
   );
   const more = index.more();
-  for (const id of more.ofBlock(block)) names.push(more.names[id] as string);
+  for (const id of more.ofBlock(block)) names.push(more.names[id]!);
   return names;
 }
 
@@ -102,8 +102,8 @@ function nullableColumn(page: DecodedPage, rowCount: number): BytesColumn {
   const spread = new Uint32Array(rowCount + 1);
   let value = 0;
   for (let row = 0; row < rowCount; row++) {
-    value += present[row] as number;
-    spread[row + 1] = offsets[value] as number;
+    value += present[row]!;
+    spread[row + 1] = offsets[value]!;
   }
   if (value !== page.values) throw internal(`page has levels of ${value} values`);
   return { offsets: spread, bytes };
@@ -130,7 +130,7 @@ function readPairs(
   const rows = pairRows(key, more.levels(block), rowCount);
   const dictionary = more.dictionary(block);
   const codes = new Uint32Array(key.values);
-  decodeHybrid(key.body.subarray(1), key.body[0] as number, codes, key.values);
+  decodeHybrid(key.body.subarray(1), key.body[0]!, codes, key.values);
   const names = codes.map((code) => {
     const name = dictionary[code];
     if (name === undefined) throw internal(`page has the code ${code} of ${dictionary.length}`);
@@ -163,12 +163,12 @@ function pairColumn(pairs: MorePairs, id: number, rowCount: number): BytesColumn
   let total = 0;
   for (let pair = 0; pair < pairs.names.length; pair++) {
     if (pairs.names[pair] !== id) continue;
-    const length = (pairs.offsets[pair + 1] as number) - (pairs.offsets[pair] as number);
-    offsets[(pairs.rows[pair] as number) + 1] = length;
+    const length = pairs.offsets[pair + 1]! - pairs.offsets[pair]!;
+    offsets[pairs.rows[pair]! + 1] = length;
     total += length;
   }
   for (let row = 0; row < rowCount; row++) {
-    offsets[row + 1] = (offsets[row + 1] as number) + (offsets[row] as number);
+    offsets[row + 1]! += offsets[row]!;
   }
   const bytes = new Uint8Array(total + paddingBytes).subarray(0, total);
   let at = 0;

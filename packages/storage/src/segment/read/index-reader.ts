@@ -66,12 +66,12 @@ export class SegmentIndex {
     const [tenant = "", id = ""] = sections.texts(section.identity);
     this.tenant = tenant;
     this.id = id;
-    this.baseNs = BigInt(day as number) * dayNs;
-    this.rowCount = rows as number;
-    this.lineBytes = lineBytes as number;
-    this.minTime = minTime as number;
-    this.maxTime = maxTime as number;
-    this.streams = new SegmentStreams(sections, streams as number);
+    this.baseNs = BigInt(day!) * dayNs;
+    this.rowCount = rows!;
+    this.lineBytes = lineBytes!;
+    this.minTime = minTime!;
+    this.maxTime = maxTime!;
+    this.streams = new SegmentStreams(sections, streams!);
     this.blockCount = sections.count(section.runCounts);
     this.groupBlocks = sections.numbers(section.groupBlocks);
     this.metadataNames = sections.texts(section.metadataNames);
@@ -114,13 +114,10 @@ export class SegmentIndex {
     const offsets = new Float64Array(this.blockCount);
     let block = 0;
     for (let group = 0; group < this.groupBlocks.length; group++) {
-      let at = chunks[group * this.columnCount + column] as number;
-      for (let left = this.groupBlocks[group] as number; left > 0; left--) {
-        offsets[block] = at + (headerBytes[block] as number);
-        at =
-          (offsets[block] as number) +
-          (levelBytes[block] as number) +
-          (storedBytes[block] as number);
+      let at = chunks[group * this.columnCount + column]!;
+      for (let left = this.groupBlocks[group]!; left > 0; left--) {
+        offsets[block] = at + headerBytes[block]!;
+        at = offsets[block]! + levelBytes[block]! + storedBytes[block]!;
         block++;
       }
       if (!(at <= this.#indexOffset)) throw internal("index has a page outside the file");
@@ -156,13 +153,13 @@ function readRuns(sections: SectionReader, index: SegmentIndex): BlockRuns {
   for (let block = 0; block < blockCount; block++) {
     first[block] = run;
     let row = 0;
-    const end = run + (counts[block] as number);
+    const end = run + counts[block]!;
     if (end > stream.length) throw internal("index has fewer runs than its blocks");
     for (; run < end; run++) {
       rowStart[run + block] = row;
-      row += rows[run] as number;
-      maxTime[run] = (maxTime[run] as number) + (minTime[run] as number);
-      if ((stream[run] as number) >= index.streams.count) {
+      row += rows[run]!;
+      maxTime[run]! += minTime[run]!;
+      if (stream[run]! >= index.streams.count) {
         throw internal(`index has a run of stream ${stream[run]} of ${index.streams.count}`);
       }
     }
@@ -173,8 +170,8 @@ function readRuns(sections: SectionReader, index: SegmentIndex): BlockRuns {
   if (rowTotal !== index.rowCount) throw internal(`index has runs of ${rowTotal} rows`);
   return {
     of(block) {
-      const from = first[block] as number;
-      const to = first[block + 1] as number;
+      const from = first[block]!;
+      const to = first[block + 1]!;
       return {
         count: to - from,
         stream: stream.subarray(from, to),
@@ -205,7 +202,7 @@ function readMore(sections: SectionReader, groupBlocks: Float64Array): MoreNames
   const levels = sections.numbers(section.moreLevels);
   const starts = new Uint32Array(counts.length + 1);
   for (let b = 0; b < counts.length; b++) {
-    starts[b + 1] = (starts[b] as number) + (counts[b] as number);
+    starts[b + 1] = starts[b]! + counts[b]!;
   }
   const ofBlock = (block: number) => ids.subarray(starts[block], starts[block + 1]);
   return {
@@ -214,14 +211,14 @@ function readMore(sections: SectionReader, groupBlocks: Float64Array): MoreNames
     dictionary(block) {
       let from = 0;
       let group = 0;
-      while (block >= from + (groupBlocks[group] as number)) from += groupBlocks[group++] as number;
+      while (block >= from + groupBlocks[group]!) from += groupBlocks[group++]!;
       // Codes were given in order of first use, and each block uses its names in ascending order.
       const seen = new Set<number>();
-      for (let b = from; b < from + (groupBlocks[group] as number); b++) {
+      for (let b = from; b < from + groupBlocks[group]!; b++) {
         for (const id of ofBlock(b)) seen.add(id);
       }
       return [...seen];
     },
-    levels: (block) => levels[block] as number,
+    levels: (block) => levels[block]!,
   };
 }

@@ -35,10 +35,10 @@ export class PageReader {
     }: { readonly pages?: PageSet | undefined; readonly memory?: PageMemory | undefined },
   ): DecodedPage {
     const places = this.#index.pages(column);
-    const offset = places.offsets[block] as number;
-    const levelBytes = places.levelBytes[block] as number;
-    const storedBytes = places.storedBytes[block] as number;
-    const rawBytes = places.rawBytes[block] as number;
+    const offset = places.offsets[block]!;
+    const levelBytes = places.levelBytes[block]!;
+    const storedBytes = places.storedBytes[block]!;
+    const rawBytes = places.rawBytes[block]!;
     const stored = this.#stored(offset, levelBytes + storedBytes, pages);
     const flag = column * this.#index.blockCount + block;
     if (this.#checked[flag] === 0) {
@@ -51,7 +51,7 @@ export class PageReader {
     return {
       levels: stored.subarray(0, levelBytes),
       body: storedBytes === rawBytes ? body : zstd.decompress(body, rawBytes, memory),
-      values: places.values[block] as number,
+      values: places.values[block]!,
     };
   }
 
@@ -63,8 +63,8 @@ export class PageReader {
       for (let block = blocks.from; block < blocks.to; block++) {
         // Pages of nothing but nulls are never asked for.
         if (values[block] === 0) continue;
-        const from = offsets[block] as number;
-        const to = from + (levelBytes[block] as number) + (storedBytes[block] as number);
+        const from = offsets[block]!;
+        const to = from + levelBytes[block]! + storedBytes[block]!;
         ranges.push({ from, to });
       }
     }
@@ -94,13 +94,13 @@ export function pageSet(ranges: readonly ByteRange[], parts: readonly Uint8Array
       let high = ranges.length;
       while (low < high) {
         const middle = (low + high) >>> 1;
-        if ((ranges[middle] as ByteRange).to <= offset) low = middle + 1;
+        if (ranges[middle]!.to <= offset) low = middle + 1;
         else high = middle;
       }
       const range = ranges[low];
       if (range === undefined || offset < range.from || offset + length > range.to)
         return undefined;
-      return (parts[low] as Uint8Array).subarray(offset - range.from, offset - range.from + length);
+      return parts[low]!.subarray(offset - range.from, offset - range.from + length);
     },
   };
 }

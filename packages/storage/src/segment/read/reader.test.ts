@@ -28,7 +28,7 @@ import { openSegment, openSegmentAsync } from "./reader.js";
 const identity = { id: "s", tenant: "t" };
 const { signal } = new AbortController();
 const rows: Row[] = Array.from({ length: 60 }, (_, i) => ({
-  labels: { app: ["api", "db", "web"][i % 3] as string, ...(i % 2 ? { env: "prod" } : {}) },
+  labels: { app: ["api", "db", "web"][i % 3]!, ...(i % 2 ? { env: "prod" } : {}) },
   time: i * 1_000_003,
   line: `line ${i} ${"lorem ipsum ".repeat(i % 9)}`,
   metadata: {
@@ -223,7 +223,7 @@ describe("a damaged file", () => {
     const damaged = new Uint8Array(small);
     let refused = 0;
     for (let at = 0; at < damaged.length; at += at > damaged.length - 400 ? 1 : 3) {
-      const good = damaged[at] as number;
+      const good = damaged[at]!;
       damaged[at] = good ^ (1 << (at % 8));
       try {
         expect(readAll(damaged)).toEqual(want);

@@ -202,17 +202,17 @@ function blockHeader(index: SegmentIndex, block: number): BlockHeader {
   let maxTime = Number.NEGATIVE_INFINITY;
   let lineBytes = 0;
   for (let r = 0; r < runs.count; r++) {
-    minTime = Math.min(minTime, runs.minTime[r] as number);
-    maxTime = Math.max(maxTime, runs.maxTime[r] as number);
-    lineBytes += runs.lineBytes[r] as number;
+    minTime = Math.min(minTime, runs.minTime[r]!);
+    maxTime = Math.max(maxTime, runs.maxTime[r]!);
+    lineBytes += runs.lineBytes[r]!;
   }
-  const rowCount = runs.rowStart[runs.count] as number;
+  const rowCount = runs.rowStart[runs.count]!;
   let storedBytes = 0;
   let rawBytes = 0;
   for (let column = 0; column < index.columnCount; column++) {
     const pages = index.pages(column);
-    storedBytes += (pages.levelBytes[block] as number) + (pages.storedBytes[block] as number);
-    rawBytes += (pages.levelBytes[block] as number) + (pages.rawBytes[block] as number);
+    storedBytes += pages.levelBytes[block]! + pages.storedBytes[block]!;
+    rawBytes += pages.levelBytes[block]! + pages.rawBytes[block]!;
   }
   return { rowCount, runs, minTime, maxTime, lineBytes, storedBytes, rawBytes };
 }

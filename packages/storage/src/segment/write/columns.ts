@@ -87,9 +87,9 @@ export class BytesColumnWriter {
     const present = this.#present;
     const nullable = this.#optional;
     let count = 0;
-    let before = offsets[0] as number;
+    let before = offsets[0]!;
     for (let row = 0; row < rowCount; row++) {
-      const offset = offsets[row + 1] as number;
+      const offset = offsets[row + 1]!;
       const length = offset - before;
       before = offset;
       if (nullable && length === 0) {
@@ -129,8 +129,8 @@ export function areUtf8(bytes: Uint8Array, lengths: Uint32Array, count: number):
   // The whole is valid, so a value is cut inside a character only if the next begins with its continuation.
   let at = 0;
   for (let i = 0; i < count; i++) {
-    const length = lengths[i] as number;
-    if (length > 0 && ((bytes[at] as number) & 0xc0) === 0x80) return false;
+    const length = lengths[i]!;
+    if (length > 0 && (bytes[at]! & 0xc0) === 0x80) return false;
     at += length;
   }
   return true;
@@ -142,5 +142,5 @@ export function lengthsHeadroom(rowCount: number): number {
 }
 
 function valuesOf({ bytes, offsets }: BytesColumn, rowCount: number): Uint8Array {
-  return bytes.subarray(offsets[0] as number, offsets[rowCount] as number);
+  return bytes.subarray(offsets[0]!, offsets[rowCount]!);
 }

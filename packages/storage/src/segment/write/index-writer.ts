@@ -42,12 +42,12 @@ export class SegmentIndexWriter {
     const to = this.#runs;
     to.counts.push(runs.count);
     for (let r = 0; r < runs.count; r++) {
-      const minTime = runs.minTime[r] as number;
-      to.streams.push(runs.stream[r] as number);
-      to.rows.push((runs.rowStart[r + 1] as number) - (runs.rowStart[r] as number));
+      const minTime = runs.minTime[r]!;
+      to.streams.push(runs.stream[r]!);
+      to.rows.push(runs.rowStart[r + 1]! - runs.rowStart[r]!);
       to.minTimes.push(minTime);
-      to.spans.push((runs.maxTime[r] as number) - minTime);
-      to.lineBytes.push(runs.lineBytes[r] as number);
+      to.spans.push(runs.maxTime[r]! - minTime);
+      to.lineBytes.push(runs.lineBytes[r]!);
     }
     this.#more.counts.push(moreIds.length);
     for (const id of moreIds) this.#more.ids.push(id);

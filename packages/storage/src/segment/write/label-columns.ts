@@ -35,7 +35,7 @@ export class LabelColumnWriter {
     const used = [...new Set(codes)].filter((code) => code >= 0);
     const values = used.map((code) => ({
       code,
-      bytes: Buffer.from(this.#column.values[code] as string, "utf8"),
+      bytes: Buffer.from(this.#column.values[code]!, "utf8"),
     }));
     values.sort((a, b) => Buffer.compare(a.bytes, b.bytes));
     const places = new Map(values.map(({ code }, place) => [code, place]));
@@ -82,7 +82,7 @@ export class LabelColumnWriter {
     );
     forEachStretch(
       runs,
-      (i) => places.get(codes[i] as number) ?? -1,
+      (i) => places.get(codes[i]!) ?? -1,
       (place, rows) => {
         if (place >= 0) encodeRun(this.#body, place, rows, width);
       },
@@ -92,10 +92,9 @@ export class LabelColumnWriter {
 
   #codeOf(stream: number): number {
     const { streams, codes } = this.#column;
-    if (streams === undefined) return codes[stream] as number;
-    while (this.#cursor < streams.length && (streams[this.#cursor] as number) < stream)
-      this.#cursor++;
-    return streams[this.#cursor] === stream ? (codes[this.#cursor] as number) : -1;
+    if (streams === undefined) return codes[stream]!;
+    while (this.#cursor < streams.length && streams[this.#cursor]! < stream) this.#cursor++;
+    return streams[this.#cursor] === stream ? codes[this.#cursor]! : -1;
   }
 }
 
@@ -114,7 +113,7 @@ function forEachStretch(
       rows = 0;
     }
     value = next;
-    rows += (runs[i] as StreamRun).rows;
+    rows += runs[i]!.rows;
   }
   if (rows > 0) visit(value, rows);
 }

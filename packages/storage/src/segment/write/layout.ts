@@ -50,7 +50,7 @@ export function segmentLayout(options: {
     maxLabelColumns,
   );
   const metadataSplit = splitNames(options.metadataNames, maxMetadataColumns);
-  const columnOf = (name: string) => byName.get(name) as LabelColumn;
+  const columnOf = (name: string) => byName.get(name)!;
   return {
     baseNs: options.baseNs,
     level: options.level,

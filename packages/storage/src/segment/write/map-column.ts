@@ -50,7 +50,7 @@ export class MapColumnWriter {
     const width = bitWidth(Math.max(this.#places.size - 1, 0));
     this.#keyBody.clear();
     this.#keyBody.u8(width);
-    const places = rows.names.map((name) => this.#places.get(name) as number);
+    const places = rows.names.map((name) => this.#places.get(name)!);
     encodeHybrid(this.#keyBody, places, places.length, width);
     this.#valueBody.clear();
     encodeLengths(this.#valueBody, rows.valueLengths, rows.valueLengths.length);
@@ -103,7 +103,7 @@ export class MapColumnWriter {
     let at = 0;
     let nullCount = 0;
     for (let row = 0; row < rowCount; row++) {
-      const pairs = (pairStart[row + 1] as number) - (pairStart[row] as number);
+      const pairs = pairStart[row + 1]! - pairStart[row]!;
       if (pairs === 0) {
         nullCount++;
         at++;

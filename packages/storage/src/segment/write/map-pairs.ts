@@ -20,15 +20,15 @@ export function metadataPairs(
   const present: { name: number; column: BytesColumn }[] = [];
   const pairStart = new Uint32Array(rowCount + 1);
   for (let name = 0; name < names.length; name++) {
-    const column = metadata.get(names[name] as string);
+    const column = metadata.get(names[name]!);
     if (column !== undefined && countPairs(column, pairStart, rowCount)) {
       present.push({ name, column });
     }
   }
   for (let row = 0; row < rowCount; row++) {
-    pairStart[row + 1] = (pairStart[row + 1] as number) + (pairStart[row] as number);
+    pairStart[row + 1]! += pairStart[row]!;
   }
-  const pairCount = pairStart[rowCount] as number;
+  const pairCount = pairStart[rowCount]!;
   const pairNames = new Uint32Array(pairCount);
   const valueLengths = new Uint32Array(pairCount);
   const sources = new Uint32Array(pairCount);
@@ -36,10 +36,10 @@ export function metadataPairs(
   let valueBytes = 0;
   present.forEach(({ name, column: { offsets } }) => {
     for (let row = 0; row < rowCount; row++) {
-      const from = offsets[row] as number;
-      const length = (offsets[row + 1] as number) - from;
+      const from = offsets[row]!;
+      const length = offsets[row + 1]! - from;
       if (length === 0) continue;
-      const at = next[row] as number;
+      const at = next[row]!;
       next[row] = at + 1;
       pairNames[at] = name;
       valueLengths[at] = length;
@@ -51,9 +51,9 @@ export function metadataPairs(
   const values = new Uint8Array(valueBytes);
   let at = 0;
   for (let pair = 0; pair < pairCount; pair++) {
-    const from = sources[pair] as number;
-    const length = valueLengths[pair] as number;
-    const bytes = columns.get(pairNames[pair] as number) as Uint8Array;
+    const from = sources[pair]!;
+    const length = valueLengths[pair]!;
+    const bytes = columns.get(pairNames[pair]!)!;
     values.set(bytes.subarray(from, from + length), at);
     at += length;
   }
@@ -70,7 +70,7 @@ export class MoreLabels {
       const values = column.values.map((value) => Buffer.from(value, "utf8"));
       const streams = column.streams ?? Uint32Array.from({ length: streamCount }, (_, s) => s);
       streams.forEach((stream, i) => {
-        const pair = { name, value: values[column.codes[i] as number] as Buffer };
+        const pair = { name, value: values[column.codes[i]!]! };
         const known = this.#ofStream.get(stream);
         if (known === undefined) this.#ofStream.set(stream, [pair]);
         else known.push(pair);
@@ -85,9 +85,9 @@ export class MoreLabels {
     const parts: Buffer[] = [];
     const used = new Set<number>();
     for (let r = 0; r < runs.count; r++) {
-      const pairs = this.#ofStream.get(runs.stream[r] as number) ?? [];
+      const pairs = this.#ofStream.get(runs.stream[r]!) ?? [];
       for (const { name } of pairs) used.add(name);
-      for (let row = runs.rowStart[r] as number; row < (runs.rowStart[r + 1] as number); row++) {
+      for (let row = runs.rowStart[r]!; row < runs.rowStart[r + 1]!; row++) {
         for (const { name, value } of pairs) {
           names.push(name);
           lengths.push(value.byteLength);
@@ -111,7 +111,7 @@ export class MoreLabels {
 function countPairs({ offsets }: BytesColumn, pairStart: Uint32Array, rowCount: number): boolean {
   if (offsets[0] === offsets[rowCount]) return false;
   for (let row = 0; row < rowCount; row++) {
-    if (offsets[row + 1] !== offsets[row]) pairStart[row + 1] = (pairStart[row + 1] as number) + 1;
+    if (offsets[row + 1] !== offsets[row]) pairStart[row + 1]!++;
   }
   return true;
 }

@@ -1,7 +1,6 @@
 import type { ColumnChunk, SealedChunk } from "../../parquet/column-chunk.js";
 import type { Bounds, ChunkSummary, RowGroupSummary } from "../../parquet/footer.js";
 import type { SchemaNode } from "../../parquet/schema.js";
-import type { LabelColumn } from "../match-labels.js";
 import { BytesColumnWriter, TimestampColumnWriter } from "./columns.js";
 import { LabelColumnWriter, type StreamRun } from "./label-columns.js";
 import type { SegmentLayout, SortedBlock } from "./layout.js";
@@ -35,14 +34,14 @@ export class RowGroup {
     this.#moreLabels = new MoreLabels(layout.labelsMore, layout.streamCount);
     this.#labelsMore = new MapColumnWriter({
       level,
-      nameOf: (name) => (layout.labelsMore[name] as LabelColumn).name,
+      nameOf: (name) => layout.labelsMore[name]!.name,
     });
     this.#metadata = layout.metadataColumns.map(
       () => new BytesColumnWriter({ level, optional: true }),
     );
     this.#metadataMore = new MapColumnWriter({
       level,
-      nameOf: (name) => layout.metadataMore[name] as string,
+      nameOf: (name) => layout.metadataMore[name]!,
     });
   }
 
@@ -52,7 +51,7 @@ export class RowGroup {
     this.#timestamps.addBlock(block.timestamps, rowCount);
     this.#lines.addBlock(block.lines, rowCount, block.lineHeadroom);
     this.#layout.metadataColumns.forEach((name, i) => {
-      (this.#metadata[i] as BytesColumnWriter).addBlock(metadata.get(name), rowCount);
+      this.#metadata[i]!.addBlock(metadata.get(name), rowCount);
     });
     const more = metadataPairs(this.#layout.metadataMore, metadata, rowCount);
     this.#metadataMore.addBlock(more);
@@ -60,10 +59,10 @@ export class RowGroup {
     let min = Number.POSITIVE_INFINITY;
     let max = Number.NEGATIVE_INFINITY;
     for (let r = 0; r < runs.count; r++) {
-      const rows = (runs.rowStart[r + 1] as number) - (runs.rowStart[r] as number);
-      this.#runs.push({ stream: runs.stream[r] as number, rows });
-      min = Math.min(min, runs.minTime[r] as number);
-      max = Math.max(max, runs.maxTime[r] as number);
+      const rows = runs.rowStart[r + 1]! - runs.rowStart[r]!;
+      this.#runs.push({ stream: runs.stream[r]!, rows });
+      min = Math.min(min, runs.minTime[r]!);
+      max = Math.max(max, runs.maxTime[r]!);
     }
     this.#times.push({ min, max });
     this.#rowCount += rowCount;
@@ -127,7 +126,7 @@ export class RowGroup {
         kind: "text",
         name,
         optional: true,
-        utf8: (this.#metadata[i] as BytesColumnWriter).utf8,
+        utf8: this.#metadata[i]!.utf8,
       }),
     );
     const labelsMore: SchemaNode[] = this.#hasLabelsMore()

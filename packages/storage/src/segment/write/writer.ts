@@ -72,9 +72,9 @@ export class SegmentWriter {
     this.#index.addBlock(block.runs, this.#group.add(block));
     this.#rows += block.rowCount;
     for (let r = 0; r < block.runs.count; r++) {
-      this.#bytes += block.runs.lineBytes[r] as number;
-      this.#minTime = Math.min(this.#minTime, block.runs.minTime[r] as number);
-      this.#maxTime = Math.max(this.#maxTime, block.runs.maxTime[r] as number);
+      this.#bytes += block.runs.lineBytes[r]!;
+      this.#minTime = Math.min(this.#minTime, block.runs.minTime[r]!);
+      this.#maxTime = Math.max(this.#maxTime, block.runs.maxTime[r]!);
     }
     if (this.#group.blockCount === groupBlocks) this.#endGroup();
   }
