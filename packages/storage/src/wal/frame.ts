@@ -1,10 +1,11 @@
 import { crc32 } from "node:zlib";
+import { tooLarge } from "@skald/model";
 
 /** Bytes before the first record of a log file: magic, version, marker. */
 export const walFileHeaderBytes = 16;
 /** Bytes before the payload of a record: marker, checksum, length, type. */
 export const walRecordHeaderBytes = 16;
-/** The largest payload of one record. */
+/** The largest payload of one record, more than any push makes: nothing larger is written, or read. */
 export const maxWalRecordBytes = 1024 * 1024 * 1024 + 64 * 1024 * 1024;
 
 /**
@@ -19,15 +20,19 @@ export function encodeWalFileHeader(marker: number): Buffer {
   return header;
 }
 
-/** Header of a record; the checksum covers length, type and payload. */
+/** Header of a record; the checksum covers length, type and payload. Throws `too_large` for more than `maxBytes`. */
 export function encodeWalRecordHeader(
   marker: number,
   type: number,
   payload: readonly Uint8Array[],
+  maxBytes = maxWalRecordBytes,
 ): Buffer {
   const header = Buffer.allocUnsafe(walRecordHeaderBytes);
   let length = 0;
   for (const part of payload) length += part.byteLength;
+  if (length > maxBytes) {
+    throw tooLarge(`record of ${length} bytes is too large for the log, which takes ${maxBytes}`);
+  }
   header.writeUInt32LE(marker, 0);
   header.writeUInt32LE(length, 8);
   header.writeUInt32LE(type, 12);
@@ -56,10 +61,13 @@ export type WalEnd =
 export class WalFrames {
   readonly #bytes: Buffer;
   readonly #marker: number;
+  readonly #maxBytes: number;
   #at = walFileHeaderBytes;
 
-  constructor(bytes: Buffer) {
+  /** A record of more than `maxBytes` is damage. */
+  constructor(bytes: Buffer, maxBytes = maxWalRecordBytes) {
     this.#bytes = bytes;
+    this.#maxBytes = maxBytes;
     const whole = bytes.length >= walFileHeaderBytes;
     this.#marker = whole ? bytes.readUInt32LE(12) : 0;
     const known = whole && bytes.toString("latin1", 0, 8) === magic;
@@ -90,7 +98,7 @@ export class WalFrames {
     if (start > bytes.length || bytes.readUInt32LE(offset) !== this.#marker) return undefined;
     const length = bytes.readUInt32LE(offset + 8);
     const end = start + length;
-    if (end > bytes.length) return undefined;
+    if (length > this.#maxBytes || end > bytes.length) return undefined;
     const payload = bytes.subarray(start, end);
     const crc = crc32(payload, crc32(bytes.subarray(offset + 8, start)));
     if (crc !== bytes.readUInt32LE(offset + 4)) return undefined;

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "@jest/globals";
-import type { BatchSource } from "@skald/model";
+import type { BatchSource, SkaldError } from "@skald/model";
 import { makeBatch } from "@skald/testkit";
 import { nodeWalDisk, type WalDisk, type WalDiskFile } from "./disk.js";
 import type { PushBodyRecord, WalRecord } from "./record.js";
@@ -296,6 +296,23 @@ describe("a failing disk", () => {
     await wal.append([push("later")], () => undefined).written;
     await wal.close();
     expect(bodies((await replay(dir)).records)).toEqual(["kept", "later"]);
+  });
+
+  it("does not take a record that is too large, nor what comes behind it", async () => {
+    const dir = await newDir();
+    const { wal, errors } = await openWal(dir, { maxRecordBytes: 500 });
+    const append = (text: string) => wal.append([push(text)], () => undefined).written;
+    const before = append("before");
+    const lost = ["x".repeat(500), "behind"].map((text) =>
+      append(text).catch((error: SkaldError) => error.code),
+    );
+    await before;
+    expect(await Promise.all(lost)).toEqual(["unavailable", "unavailable"]);
+    expect(errors).toMatchObject([{ code: "too_large" }]);
+    expect(wal.refusal).toBeUndefined();
+    await append("later");
+    await wal.close();
+    expect(bodies((await replay(dir)).records)).toEqual(["before", "later"]);
   });
 
   it("refuses when the disk is fuller than the threshold", async () => {

@@ -1,0 +1,254 @@
+import type { SkaldError } from "@skald/model";
+import { type Sleep, sleep } from "@skald/runtime";
+import { type WalDisk, type WalDiskFile, walPath } from "./disk.js";
+
+export interface GroupCommitOptions {
+  readonly dir: string;
+  /** When a push is answered: after the sync, or after the write with a sync every interval, or with none. */
+  readonly fsync: "always" | "interval" | "never";
+  readonly fsyncIntervalMs: number;
+  readonly disk: WalDisk;
+  /** Told of each failed write or sync, to log it. */
+  readonly onError: (error: unknown) => void;
+  /** Told of a failure before those whose writes are lost by it; returns the error that they get. */
+  readonly onLost: (error: unknown) => SkaldError;
+  /** Told how many bytes of a file are good: 0 when it is made, then after each write. */
+  readonly onSize: (file: number, bytes: number) => void;
+  readonly sleep?: Sleep;
+}
+
+/** What is written as a whole or not at all. */
+export interface WalWrite {
+  readonly file: number;
+  readonly parts: readonly Uint8Array[];
+  readonly bytes: number;
+  /** Makes the write fail when its turn comes. */
+  readonly error?: unknown;
+  /** Called when it is written, before anybody who waits. */
+  readonly onWritten: () => void;
+}
+
+/**
+ * Writes to the files of the log in the order of the calls: what comes in one turn of the event loop goes out in one
+ * write, and one sync serves all of it. A failed write fails everything that waits and is cut off its file, so that what
+ * is on disk is always a prefix of what was asked for.
+ */
+export class GroupCommit {
+  readonly #options: GroupCommitOptions;
+  readonly #abort = new AbortController();
+  readonly #background = new Set<Promise<void>>();
+  readonly #counts = { writes: 0, syncs: 0, failures: 0 };
+  #queue: Entry[] = [];
+  #queuedBytes = 0;
+  #pump: Promise<void> | undefined;
+  #open: OpenFile | undefined;
+  #closed = false;
+
+  constructor(options: GroupCommitOptions) {
+    this.#options = options;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
+  get counts(): { readonly writes: number; readonly syncs: number; readonly failures: number } {
+    return this.#counts;
+  }
+
+  /** Resolves when it is written, rejects with what `onLost` returned. Files come in ascending order. */
+  write(write: WalWrite): Promise<void> {
+    this.#queuedBytes += write.bytes;
+    const written = new Promise<void>((resolve, reject) => {
+      this.#queue.push({ ...write, resolve, reject });
+    });
+    this.#pump ??= this.#writeQueue();
+    return written;
+  }
+
+  /** Closes the open file if nothing waits and it comes before `file`, so that it can be removed. */
+  async closeBefore(file: number): Promise<void> {
+    const last = this.#open;
+    if (last === undefined || last.number >= file || this.#pump !== undefined) return;
+    this.#open = undefined;
+    await this.#retire(last);
+  }
+
+  /** Writes and syncs what waits, then closes. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#pump;
+    this.#abort.abort();
+    if (this.#open !== undefined) await this.#retire(this.#open);
+    this.#open = undefined;
+    await Promise.all(this.#background);
+  }
+
+  /** Writes groups until the queue is empty. Waits one turn first, so that pushes that came together share a write. */
+  async #writeQueue(): Promise<void> {
+    await nextTurn();
+    while (this.#queue.length > 0) {
+      const group = takeGroup(this.#queue);
+      try {
+        await this.#writeGroup(group);
+      } catch (error) {
+        await this.#fail(error, group);
+        continue;
+      }
+      for (const entry of group) {
+        this.#queuedBytes -= entry.bytes;
+        entry.onWritten();
+        entry.resolve();
+      }
+    }
+    this.#pump = undefined;
+  }
+
+  async #writeGroup(group: readonly Entry[]): Promise<void> {
+    for (const { error } of group) if (error !== undefined) throw error;
+    const file = await this.#openFile(group[0]!.file);
+    let parts = group.flatMap((entry) => entry.parts);
+    while (parts.length > 0) {
+      const taken = await file.handle.writev(parts.slice(0, maxPartsPerWrite));
+      if (taken === 0) throw new Error("the disk took no bytes");
+      file.pendingBytes += taken;
+      parts = skipBytes(parts, taken);
+    }
+    this.#counts.writes++;
+    if (this.#options.fsync === "always") await this.#sync(file);
+    file.goodBytes = file.pendingBytes;
+    this.#options.onSize(file.number, file.goodBytes);
+    if (this.#options.fsync === "interval") this.#syncLater(file);
+  }
+
+  async #openFile(number: number): Promise<OpenFile> {
+    const { disk, dir, fsync, onSize } = this.#options;
+    const last = this.#open;
+    if (last?.number === number) return last;
+    this.#open = undefined;
+    if (last !== undefined) this.#own(this.#retire(last));
+    const handle = await disk.create(walPath(dir, number));
+    const file = { number, handle, goodBytes: 0, pendingBytes: 0, syncPlanned: false };
+    this.#open = file;
+    onSize(number, 0);
+    if (fsync !== "never") await disk.syncDir(dir);
+    return file;
+  }
+
+  /** Gives up all that waits: told to the owner first, and cut off the file so that no replay brings it back. */
+  async #fail(error: unknown, group: readonly Entry[]): Promise<void> {
+    this.#counts.failures++;
+    const lost = [...group, ...this.#queue.splice(0)];
+    for (const entry of lost) this.#queuedBytes -= entry.bytes;
+    const refusal = this.#options.onLost(error);
+    this.#options.onError(error);
+    for (const entry of lost) entry.reject(refusal);
+    const file = this.#open;
+    this.#open = undefined;
+    if (file === undefined) return;
+    try {
+      await file.handle.truncate(file.goodBytes);
+      await this.#retire(file);
+    } catch (repairError) {
+      this.#options.onError(repairError);
+    }
+  }
+
+  #syncLater(file: OpenFile): void {
+    if (file.syncPlanned) return;
+    file.syncPlanned = true;
+    const wait = (this.#options.sleep ?? sleep)(this.#options.fsyncIntervalMs, this.#abort.signal);
+    this.#own(
+      wait.then(
+        async () => {
+          file.syncPlanned = false;
+          if (this.#open === file) await this.#sync(file);
+        },
+        () => undefined,
+      ),
+    );
+  }
+
+  async #sync(file: OpenFile): Promise<void> {
+    await file.handle.datasync();
+    this.#counts.syncs++;
+  }
+
+  /** Syncs a file that gets no more records and closes it. */
+  async #retire(file: OpenFile): Promise<void> {
+    try {
+      if (this.#options.fsync !== "never" || this.#closed) await this.#sync(file);
+    } finally {
+      await file.handle.close();
+    }
+  }
+
+  /** Keeps a task that nobody waits for until the end, and reports its failure. */
+  #own(task: Promise<void>): void {
+    const owned = task
+      .catch((error: unknown) => {
+        this.#counts.failures++;
+        this.#options.onError(error);
+      })
+      .finally(() => this.#background.delete(owned));
+    this.#background.add(owned);
+  }
+}
+
+interface Entry extends WalWrite {
+  readonly resolve: () => void;
+  readonly reject: (error: SkaldError) => void;
+}
+
+interface OpenFile {
+  readonly number: number;
+  readonly handle: WalDiskFile;
+  /** Bytes that belong to records whose writers were told so. */
+  goodBytes: number;
+  pendingBytes: number;
+  syncPlanned: boolean;
+}
+
+/** What the kernel takes in one call. */
+const maxPartsPerWrite = 1024;
+const maxGroupBytes = 16 * 1024 * 1024;
+
+/**
+ * Takes entries of one file off the queue: at least one, then as many as go into one write. One that must fail begins a
+ * group, so that those before it are written.
+ */
+function takeGroup(queue: Entry[]): Entry[] {
+  const { file } = queue[0]!;
+  let count = 0;
+  let bytes = 0;
+  let parts = 0;
+  for (const entry of queue) {
+    bytes += entry.bytes;
+    parts += entry.parts.length;
+    const full = bytes > maxGroupBytes || parts > maxPartsPerWrite;
+    const ends = entry.file !== file || entry.error !== undefined || full;
+    if (ends && count > 0) break;
+    count++;
+  }
+  return queue.splice(0, count);
+}
+
+/** The parts without their first bytes. */
+function skipBytes(parts: readonly Uint8Array[], count: number): Uint8Array[] {
+  let skipped = 0;
+  for (const [i, part] of parts.entries()) {
+    if (skipped + part.byteLength > count) {
+      return [part.subarray(count - skipped), ...parts.slice(i + 1)];
+    }
+    skipped += part.byteLength;
+  }
+  return [];
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
