@@ -1,8 +1,11 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import type { Batch, Block } from "@skald/model";
 import { levelNames } from "@skald/model";
 import type { HeadBlockRef } from "@skald/storage";
 import { makeBatch } from "@skald/testkit";
+import { goldenBaseNs, goldenHead, goldenHeadRows, goldenPath } from "../testing/golden.js";
+import { plainRow, rowsOfBlock } from "../testing/seal-rows.js";
 import { HeadBlock, openHeadBlock } from "./head-block.js";
 
 const day = 20_000n * 86_400_000_000_000n;
@@ -154,6 +157,26 @@ describe("HeadBlock", () => {
   it("refuses memory that is no head block", () => {
     const ref = { ...filled().view(), memory: new SharedArrayBuffer(64) };
     expect(() => openHeadBlock(ref)).toThrow("head block layout 0 is not known; expected 1");
+  });
+});
+
+describe("the golden file", () => {
+  const golden = readFileSync(goldenPath("head-v1.bin"));
+
+  it("of version 1 is read", () => {
+    const memory = new SharedArrayBuffer(golden.length);
+    new Uint8Array(memory).set(golden);
+    const counts = JSON.parse(readFileSync(goldenPath("head-v1.json"), "utf8"));
+    const block = openHeadBlock({ ...counts, baseNs: BigInt(counts.baseNs), memory });
+    expect(block.baseNs).toBe(goldenBaseNs);
+    const texts: Record<number, string> = { 7: '{app="api"}', 3: '{app="web"}' };
+    expect(rowsOfBlock(block, (stream) => texts[stream]!)).toEqual(
+      goldenHeadRows.slice(0, 3).map(plainRow),
+    );
+  });
+
+  it("is what is made now", () => {
+    expect(Buffer.compare(new Uint8Array(goldenHead().memory), golden)).toBe(0);
   });
 });
 

@@ -2,8 +2,8 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "@jest/globals";
+import { describeObjectStore } from "../testing/object-store.suite.js";
 import { FsStore } from "./fs-store.js";
-import { describeObjectStore } from "./object-store.suite.js";
 
 const made: string[] = [];
 const makeDirectory = () => {

@@ -62,26 +62,31 @@ export function sealedRows(rows: readonly Row[]): PlainRow[] {
 
 /** Every row of a segment, column by column through its blocks. */
 export function rowsOf(segment: Segment): PlainRow[] {
+  return Array.from({ length: segment.blockCount }, (_, b) => segment.block(b)).flatMap((block) =>
+    rowsOfBlock(block, (stream) => segment.text(stream)),
+  );
+}
+
+/** Every row of a block, with the text that `textOf` has for its stream. */
+export function rowsOfBlock(block: Block, textOf: (stream: number) => string): PlainRow[] {
+  const { runs } = block;
   const rows: PlainRow[] = [];
-  for (let b = 0; b < segment.blockCount; b++) {
-    const block = segment.block(b);
-    for (let run = 0; run < block.runs.count; run++) {
-      const text = segment.text(block.runs.stream[run]!);
-      const to = block.runs.rowStart[run + 1]!;
-      for (let row = block.runs.rowStart[run]!; row < to; row++) {
-        rows.push({
-          text,
-          time: block.timestamps()[row]!,
-          line: valueAt(block.lines(), row).toString("latin1"),
-          metadata: metadataAt(block, row),
-        });
-      }
+  for (let run = 0; run < runs.count; run++) {
+    const text = textOf(runs.stream[run]!);
+    for (let row = runs.rowStart[run]!; row < runs.rowStart[run + 1]!; row++) {
+      rows.push({
+        text,
+        time: block.timestamps()[row]!,
+        line: valueAt(block.lines(), row).toString("latin1"),
+        metadata: metadataAt(block, row),
+      });
     }
   }
   return rows;
 }
 
-function plainRow(row: Row): PlainRow {
+/** A row as tests compare it. */
+export function plainRow(row: Row): PlainRow {
   const metadata: Record<string, string> = {};
   for (const name of Object.keys(row.metadata ?? {}).sort()) {
     const value = row.metadata?.[name] ?? "";

@@ -1,83 +1,22 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "@jest/globals";
-import type { BatchSource, SkaldError } from "@skald/model";
+import { describe, expect, it } from "@jest/globals";
+import type { SkaldError } from "@skald/model";
 import { makeBatch } from "@skald/testkit";
-import { nodeWalDisk, type WalDisk, type WalDiskFile } from "./disk.js";
-import type { PushBodyRecord, WalRecord } from "./record.js";
-import { replayWal, type WalDamage } from "./replay.js";
-import { Wal, type WalOptions } from "./wal.js";
-
-async function openWal(dir: string, options: Partial<WalOptions> = {}) {
-  const errors: unknown[] = [];
-  const wal = await Wal.open({
-    dir,
-    fsync: "interval",
-    fsyncIntervalMs: 100,
-    maxFileBytes: 1 << 20,
-    maxQueuedBytes: 1 << 20,
-    diskFullThreshold: 0,
-    onError: (error) => errors.push(error),
-    ...options,
-  });
-  return { wal, errors };
-}
-
-function push(text: string): PushBodyRecord {
-  const source: BatchSource = {
-    format: "json",
-    encoding: "gzip",
-    body: Buffer.from(text),
-    dropped: Uint32Array.of(2, 5),
-  };
-  return {
-    kind: "push_body",
-    tenant: "täst",
-    heads: [
-      { day: 20_000, id: "h1" },
-      { day: -3, id: "h2" },
-    ],
-    ordinals: Uint32Array.of(0, 3),
-    streams: Uint32Array.of(17, 4),
-    levels: Uint8Array.of(1, 2, 255),
-    source,
-  };
-}
-
-async function replay(dir: string, disk?: WalDisk) {
-  const records: WalRecord[] = [];
-  const damages: WalDamage[] = [];
-  const result = await replayWal({
-    dir,
-    onRecord: (record) => void records.push(record),
-    onDamage: (damage) => void damages.push(damage),
-    ...(disk === undefined ? {} : { disk }),
-  });
-  return { records, damages, result };
-}
-
-function bodies(records: readonly WalRecord[]): string[] {
-  return records.flatMap((record) =>
-    record.kind === "push_body" ? [Buffer.from(record.source.body).toString()] : [],
-  );
-}
-
-const dirs: string[] = [];
-
-async function newDir(): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), "skald-wal-"));
-  dirs.push(dir);
-  return dir;
-}
-
-afterAll(async () => {
-  for (const dir of dirs) await rm(dir, { recursive: true });
-});
+import {
+  bodies,
+  failingDisk,
+  openWal,
+  plainRecord,
+  push,
+  replay,
+  walDirectory,
+} from "../testing/wal.js";
+import type { WalRecord } from "./record.js";
 
 describe("Wal", () => {
   it("gives back each kind of record", async () => {
-    const dir = await newDir();
+    const dir = await walDirectory();
     const { wal } = await openWal(dir);
     const batch = makeBatch([
       {
@@ -104,39 +43,11 @@ describe("Wal", () => {
     await wal.close();
     const { records: got, damages } = await replay(dir);
     expect(damages).toEqual([]);
-    expect(got.slice(0, 2)).toEqual([records[0], { ...push("body"), source: expect.anything() }]);
-    expect((got[1] as PushBodyRecord).source).toEqual({
-      ...push("body").source,
-      body: expect.anything(),
-    });
-    expect(bodies(got)).toEqual(["body"]);
-    const columns = got[2];
-    if (columns?.kind !== "push_columns") throw new Error("not columns");
-    expect(columns.ranges).toEqual([
-      { stream: 9, rowFrom: 0, rowTo: 2 },
-      { stream: 2, rowFrom: 2, rowTo: 3 },
-    ]);
-    const text = (start: number, length: number) =>
-      Buffer.from(columns.batch.bytes.subarray(start, start + length)).toString();
-    const { batch: rows } = columns;
-    expect([...rows.lineStart].map((at, row) => text(at, rows.lineLength[row]!))).toEqual([
-      "zwölf",
-      "",
-      "other",
-    ]);
-    expect([...rows.seconds]).toEqual([2, 0, 0]);
-    expect([...rows.nanos]).toEqual([3, 4, 5]);
-    expect([...rows.levels]).toEqual([3, 0, 0]);
-    expect([...rows.metaStart]).toEqual([0, 2, 2, 3]);
-    expect([...rows.metaName].map((name) => rows.metaNames[name])).toEqual(["k", "l", "l"]);
-    expect(
-      [...rows.metaValueStart].map((at, pair) => text(at, rows.metaValueLength[pair]!)),
-    ).toEqual(["v", "wert", "x"]);
-    expect(rows.lineBytes).toBe(11);
+    expect(got.map(plainRecord)).toEqual(records.map(plainRecord));
   });
 
   it("writes what comes in one turn at once, in order", async () => {
-    const dir = await newDir();
+    const dir = await walDirectory();
     const { wal } = await openWal(dir, { fsync: "never" });
     const order: string[] = [];
     const appends = ["a", "b", "c"].map((text) => wal.append([push(text)], () => order.push(text)));
@@ -152,7 +63,7 @@ describe("Wal", () => {
   });
 
   it("begins a new file when one is full, and cuts old ones", async () => {
-    const dir = await newDir();
+    const dir = await walDirectory();
     const { wal } = await openWal(dir, { maxFileBytes: 200, fsync: "never" });
     for (const text of ["a", "b", "c", "d", "e"]) {
       expect(wal.nextFile()).toBeGreaterThan(0);
@@ -172,7 +83,7 @@ describe("Wal", () => {
   });
 
   it("can be cut completely once it is rotated", async () => {
-    const dir = await newDir();
+    const dir = await walDirectory();
     const { wal } = await openWal(dir);
     await wal.append([push("a")], () => undefined).written;
     wal.rotate();
@@ -200,7 +111,7 @@ describe("Wal", () => {
       return timer;
     };
     const { disk, synced } = failingDisk();
-    const { wal } = await openWal(await newDir(), { fsync, sleep, disk });
+    const { wal } = await openWal(await walDirectory(), { fsync, sleep, disk });
     await wal.append([push("a")], () => undefined).written;
     await wal.append([push("b")], () => undefined).written;
     expect([wal.stats().syncs, slept]).toEqual([syncs, planned]);
@@ -211,7 +122,7 @@ describe("Wal", () => {
   });
 
   it("makes appends wait for room", async () => {
-    const { wal } = await openWal(await newDir(), { maxQueuedBytes: 100 });
+    const { wal } = await openWal(await walDirectory(), { maxQueuedBytes: 100 });
     const release = await wal.reserve(5000);
     let got = false;
     const second = wal.reserve(1).then((free) => {
@@ -227,43 +138,9 @@ describe("Wal", () => {
   });
 });
 
-/** A disk whose next writes can be told to fail or to be cut short. */
-function failingDisk() {
-  const plan: { take?: number; code?: string }[] = [];
-  let used = 0.5;
-  let onSync = (): void => undefined;
-  const synced = new Promise<void>((resolve) => {
-    onSync = resolve;
-  });
-  const wrap = (file: WalDiskFile): WalDiskFile => ({
-    ...file,
-    writev: async (parts) => {
-      const step = plan.shift();
-      if (step?.take !== undefined) {
-        return file.writev([Buffer.concat(parts).subarray(0, step.take)]);
-      }
-      if (step?.code !== undefined) throw Object.assign(new Error("no"), { code: step.code });
-      return file.writev(parts);
-    },
-    datasync: async () => {
-      await file.datasync();
-      onSync();
-    },
-  });
-  const disk: WalDisk = {
-    ...nodeWalDisk,
-    create: async (path) => wrap(await nodeWalDisk.create(path)),
-    usedFraction: async () => used,
-  };
-  const setUsed = (fraction: number) => {
-    used = fraction;
-  };
-  return { disk, plan, synced, setUsed };
-}
-
 describe("a failing disk", () => {
   it("goes on after a short write", async () => {
-    const dir = await newDir();
+    const dir = await walDirectory();
     const { disk, plan } = failingDisk();
     const { wal } = await openWal(dir, { disk });
     plan.push({ take: 7 }, { take: 30 });
@@ -273,7 +150,7 @@ describe("a failing disk", () => {
   });
 
   it("loses all that waits, tells the owner first, and leaves nothing of it", async () => {
-    const dir = await newDir();
+    const dir = await walDirectory();
     const { disk, plan } = failingDisk();
     const { wal, errors } = await openWal(dir, { disk, diskFullThreshold: 0.9 });
     await wal.append([push("kept")], () => undefined).written;
@@ -299,7 +176,7 @@ describe("a failing disk", () => {
   });
 
   it("does not take a record that is too large, nor what comes behind it", async () => {
-    const dir = await newDir();
+    const dir = await walDirectory();
     const { wal, errors } = await openWal(dir, { maxRecordBytes: 500 });
     const append = (text: string) => wal.append([push(text)], () => undefined).written;
     const before = append("before");
@@ -317,7 +194,7 @@ describe("a failing disk", () => {
 
   it("refuses when the disk is fuller than the threshold", async () => {
     const { disk, setUsed } = failingDisk();
-    const { wal } = await openWal(await newDir(), { disk, diskFullThreshold: 0.9 });
+    const { wal } = await openWal(await walDirectory(), { disk, diskFullThreshold: 0.9 });
     setUsed(0.93);
     await wal.checkDisk();
     expect(wal.refusal?.message).toContain("93% full, pushes are refused from 90%");
@@ -328,83 +205,8 @@ describe("a failing disk", () => {
   });
 });
 
-describe("replayWal", () => {
-  async function threeRecords() {
-    const dir = await newDir();
-    const { wal } = await openWal(dir);
-    const offsets: number[] = [];
-    for (const text of ["one", "two", "three"]) {
-      const { position, written } = wal.append([push(text)], () => undefined);
-      offsets.push(position.offset);
-      await written;
-    }
-    await wal.close();
-    const path = join(dir, "00000001.wal");
-    return { dir, path, offsets, bytes: await readFile(path) };
-  }
-
-  it("keeps the whole records of a file cut at any byte", async () => {
-    const { dir, path, offsets, bytes } = await threeRecords();
-    const ends = [...offsets.slice(1), bytes.length];
-    for (let length = 0; length <= bytes.length; length++) {
-      await writeFile(path, bytes.subarray(0, length));
-      const { records, damages } = await replay(dir);
-      const whole = ends.filter((end) => end <= length).length;
-      expect(bodies(records)).toEqual(["one", "two", "three"].slice(0, whole));
-      const clean = length === 0 || length === 16 || ends.includes(length);
-      expect(damages.map((damage) => damage.kind)).toEqual(clean ? [] : ["torn"]);
-      expect((await replay(dir)).damages).toEqual([]);
-    }
-  });
-
-  it("stops at a flipped byte and sets the rest aside", async () => {
-    const { dir, path, offsets, bytes } = await threeRecords();
-    const [, second = 0, third = 0] = offsets;
-    for (const at of [second, second + 5, second + 9, second + 13, second + 40, third - 1]) {
-      const broken = Buffer.from(bytes);
-      broken[at]! ^= 1;
-      await writeFile(path, broken);
-      const { records, damages } = await replay(dir);
-      expect(bodies(records)).toEqual(["one"]);
-      expect(damages).toEqual([
-        { kind: "corrupt", path, offset: second, lostBytes: bytes.length - second },
-      ]);
-      expect(await readFile(`${path}.corrupt`)).toEqual(broken.subarray(second));
-      expect((await replay(dir)).damages).toEqual([]);
-    }
-  });
-
-  it("goes on with the next file after a corrupt one", async () => {
-    const { dir, path, bytes } = await threeRecords();
-    const { wal } = await openWal(dir);
-    await wal.append([push("next")], () => undefined).written;
-    await wal.close();
-    const broken = Buffer.from(bytes);
-    broken[2] = 0;
-    await writeFile(path, broken);
-    const { records, damages, result } = await replay(dir);
-    expect(bodies(records)).toEqual(["next"]);
-    expect(damages).toMatchObject([{ kind: "corrupt", offset: 0, lostBytes: bytes.length }]);
-    expect(result).toMatchObject({ files: 2, records: 1 });
-    expect((await readdir(dir)).sort()).toEqual([
-      "00000001.wal",
-      "00000001.wal.corrupt",
-      "00000002.wal",
-    ]);
-  });
-
-  it("takes zeros behind the last record as torn", async () => {
-    const { dir, path, bytes } = await threeRecords();
-    await writeFile(path, Buffer.concat([bytes, Buffer.alloc(4096)]));
-    const { records, damages } = await replay(dir);
-    expect(bodies(records)).toEqual(["one", "two", "three"]);
-    expect(damages).toMatchObject([{ kind: "torn", offset: bytes.length, lostBytes: 4096 }]);
-    expect(await readFile(path)).toEqual(bytes);
-  });
-});
-
 it("has the layout of docs/formats/wal.md", async () => {
-  const dir = await newDir();
+  const dir = await walDirectory();
   const { wal } = await openWal(dir);
   const streams: WalRecord = { kind: "streams", tenant: "t", numbers: [7], texts: ['{a="b"}'] };
   const record: WalRecord = {

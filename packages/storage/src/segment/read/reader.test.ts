@@ -1,7 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import {
   errorCodeOf,
@@ -12,6 +11,7 @@ import {
 } from "@skald/model";
 import { MemoryStore } from "../../object-store/memory-store.js";
 import { sealSegment } from "../../seal/seal.js";
+import { goldenPath, goldenSegmentRows } from "../../testing/golden.js";
 import {
   fixtureBaseNs,
   headOf,
@@ -291,37 +291,15 @@ describe("a file that is no segment", () => {
 
 describe("the golden file", () => {
   it("of version 1 is read", () => {
-    const path = fileURLToPath(new URL("../../../testdata/segment-v1.parquet", import.meta.url));
+    const path = goldenPath("segment-v1.parquet");
     const { segment, close } = openSegmentFile({
       id: "golden",
       tenant: "golden",
       location: { kind: "file", path },
     });
-    const golden = goldenRows();
-    expect(rowsOf(segment)).toEqual(sealedRows(golden));
-    const stream = formatLabels(labelsFromObject(golden[0]?.labels ?? {}));
-    expect(segment.text(0)).toBe(stream);
+    const rows = goldenSegmentRows();
+    expect(rowsOf(segment)).toEqual(sealedRows(rows));
+    expect(segment.text(0)).toBe(formatLabels(labelsFromObject(rows[0]!.labels)));
     close();
   });
 });
-
-/** The rows of testdata/segment-v1.parquet, which was written once and stays as it is. */
-function goldenRows(): Row[] {
-  return [
-    { labels: { app: "api", env: "prod" }, time: 1, line: "first" },
-    { labels: { app: "api", env: "prod" }, time: 1, line: "first" },
-    {
-      labels: { app: "api", env: "prod" },
-      time: 86_399_999_999_999,
-      line: "größe\nlast of the day",
-      metadata: { trace_id: "0af7651916cd43dd8448eb211c80319c", detected_level: "info" },
-    },
-    { labels: { app: "web" }, time: 5_000_000_000, line: "", metadata: { Trace_ID: "clash" } },
-    ...Array.from({ length: 200 }, (_, i) => ({
-      labels: { app: "web" },
-      time: 6_000_000_000 + i * 1_000_000,
-      line: `GET /items/${i} 200 ${"0123456789".repeat(i % 4)}`,
-      metadata: i % 3 ? { trace_id: `t${i}` } : {},
-    })),
-  ];
-}

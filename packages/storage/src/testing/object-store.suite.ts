@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { errorCodeOf } from "@skald/model";
-import type { ObjectStore } from "./object-store.js";
+import type { ObjectStore } from "../object-store/object-store.js";
 
 /** What every object store must do; each implementation's test calls it with a way to make an empty one. */
 export function describeObjectStore(

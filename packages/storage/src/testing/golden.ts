@@ -1,0 +1,195 @@
+import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { dayNs } from "@skald/model";
+import { makeBatch } from "@skald/testkit";
+import { HeadBlock } from "../head/head-block.js";
+import { sealSegment } from "../seal/seal.js";
+import type { WalRecord } from "../wal/record.js";
+import { Wal } from "../wal/wal.js";
+import { headOf, type Row } from "./seal-rows.js";
+
+/** Path of a golden file: each was written once by the first version of its format and stays as it is. */
+export function goldenPath(name: string): string {
+  return fileURLToPath(new URL(`../../testdata/${name}`, import.meta.url));
+}
+
+/** The records of testdata/wal-v1.bin: one of each kind, format and encoding. */
+export function goldenRecords(): WalRecord[] {
+  const heads = [
+    { day: 20_777, id: "head-1" },
+    { day: 20_778, id: "head-2" },
+  ];
+  const decided = {
+    tenant: "golden",
+    heads,
+    ordinals: Uint32Array.of(0, 2),
+    streams: Uint32Array.of(7, 3),
+    levels: Uint8Array.of(4, 0, 255),
+  };
+  const batch = makeBatch([
+    {
+      labels: { app: "api" },
+      rows: [
+        { ns: 1n, line: "in no range" },
+        { ns: goldenBaseNs + 5n, line: "größe", metadata: { k: "v", l: "wert" }, level: 4 },
+        { ns: goldenBaseNs + 4n, line: "" },
+      ],
+    },
+    {
+      labels: { app: "web" },
+      rows: [{ ns: -1n, line: "early", metadata: { l: "x" }, level: 255 }],
+    },
+  ]);
+  return [
+    {
+      kind: "streams",
+      tenant: "golden",
+      numbers: [7, 3],
+      texts: ['{app="api"}', '{app="web", größe="1"}'],
+    },
+    {
+      kind: "push_body",
+      ...decided,
+      source: {
+        format: "protobuf",
+        encoding: "identity",
+        body: Buffer.from("a body"),
+        dropped: Uint32Array.of(),
+      },
+    },
+    {
+      kind: "push_body",
+      ...decided,
+      source: {
+        format: "json",
+        encoding: "gzip",
+        body: Buffer.from("another"),
+        dropped: Uint32Array.of(1, 9),
+      },
+    },
+    {
+      kind: "push_body",
+      ...decided,
+      source: {
+        format: "legacy_json",
+        encoding: "deflate",
+        body: Buffer.from(""),
+        dropped: Uint32Array.of(3),
+      },
+    },
+    {
+      kind: "push_columns",
+      tenant: "golden",
+      heads: [{ day: -1, id: "head-0" }, heads[0]!],
+      ranges: [
+        { stream: 7, rowFrom: 1, rowTo: 3 },
+        { stream: 3, rowFrom: 3, rowTo: 4 },
+      ],
+      batch,
+    },
+  ];
+}
+
+/** Start of the UTC day of the golden rows. */
+export const goldenBaseNs = 20_777n * dayNs;
+
+/** Rows of testdata/head-v1.bin: three that a view shows, then one that was not published. */
+export const goldenHeadRows: readonly Row[] = [
+  {
+    labels: { app: "api" },
+    time: 5,
+    line: "first",
+    metadata: { trace_id: "0af7", detected_level: "info" },
+  },
+  { labels: { app: "api" }, time: 3, line: "" },
+  {
+    labels: { app: "web" },
+    time: 86_399_999_999_999,
+    line: "größe\nlast of the day",
+    metadata: { trace_id: "t2", detected_level: "notice" },
+  },
+  { labels: { app: "web" }, time: 9, line: "hidden", metadata: { trace_id: "t3" } },
+];
+
+/** The head block of testdata/head-v1.bin; the streams have the numbers 7 and 3. */
+export function goldenHead(): HeadBlock {
+  const head = new HeadBlock(goldenBaseNs, {
+    rows: 8,
+    runs: 4,
+    pairs: 6,
+    lineBytes: 100,
+    valueBytes: 50,
+  });
+  const rows = goldenHeadRows.map(({ labels, time, line, metadata = {} }) => {
+    const { detected_level: level, ...others } = metadata;
+    return {
+      labels,
+      ns: goldenBaseNs + BigInt(time),
+      line: line as string,
+      metadata: level === "notice" ? metadata : others,
+      level: level === "notice" ? 255 : level === "info" ? 4 : 0,
+    };
+  });
+  const batch = makeBatch([
+    { labels: { app: "api" }, rows: rows.slice(0, 2) },
+    { labels: { app: "web" }, rows: rows.slice(2) },
+  ]);
+  head.append(batch, 0, 2, 7);
+  head.append(batch, 2, 4, 3);
+  head.publish(3);
+  return head;
+}
+
+/** The rows of testdata/segment-v1.parquet, one of them twice. */
+export function goldenSegmentRows(): Row[] {
+  return [
+    { labels: { app: "api", env: "prod" }, time: 1, line: "first" },
+    { labels: { app: "api", env: "prod" }, time: 1, line: "first" },
+    {
+      labels: { app: "api", env: "prod" },
+      time: 86_399_999_999_999,
+      line: "größe\nlast of the day",
+      metadata: { trace_id: "0af7651916cd43dd8448eb211c80319c", detected_level: "info" },
+    },
+    { labels: { app: "web" }, time: 5_000_000_000, line: "", metadata: { Trace_ID: "clash" } },
+    ...Array.from({ length: 200 }, (_, i) => ({
+      labels: { app: "web" },
+      time: 6_000_000_000 + i * 1_000_000,
+      line: `GET /items/${i} 200 ${"0123456789".repeat(i % 4)}`,
+      metadata: i % 3 ? { trace_id: `t${i}` } : {},
+    })),
+  ];
+}
+
+/** Writes all golden files anew, for a new version of a format. */
+export async function writeGolden(directory: string): Promise<void> {
+  await writeWal(join(directory, "wal-v1.bin"));
+  const { memory, ...counts } = goldenHead().view();
+  await writeFile(join(directory, "head-v1.bin"), new Uint8Array(memory));
+  await writeFile(
+    join(directory, "head-v1.json"),
+    `${JSON.stringify({ ...counts, baseNs: String(counts.baseNs) }, null, 2)}\n`,
+  );
+  const path = join(directory, "segment-v1.parquet");
+  const heads = [headOf([goldenSegmentRows()], goldenBaseNs)];
+  sealSegment({ tenant: "golden", id: "golden", path, heads });
+}
+
+async function writeWal(path: string): Promise<void> {
+  const dir = await mkdtemp(join(tmpdir(), "skald-golden-"));
+  const wal = await Wal.open({
+    dir,
+    fsync: "never",
+    fsyncIntervalMs: 0,
+    maxFileBytes: 1 << 20,
+    maxQueuedBytes: 1 << 20,
+    diskFullThreshold: 0,
+    onError: () => undefined,
+  });
+  await wal.append(goldenRecords(), () => undefined).written;
+  await wal.close();
+  await copyFile(join(dir, "00000001.wal"), path);
+  await rm(dir, { recursive: true });
+}
