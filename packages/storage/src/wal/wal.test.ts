@@ -223,7 +223,15 @@ it("has the layout of docs/formats/wal.md", async () => {
       dropped: Uint32Array.of(1),
     },
   };
-  await wal.append([streams, record], () => undefined).written;
+  const rows = [{ ns: 1_795_132_800_000_000_005n, line: "hi", metadata: { k: "v" }, level: 4 }];
+  const columns: WalRecord = {
+    kind: "push_columns",
+    tenant: "t",
+    heads: [{ day: 20_777, id: "h" }],
+    ranges: [{ stream: 7, rowFrom: 0, rowTo: 1 }],
+    batch: makeBatch([{ labels: { a: "b" }, rows }]),
+  };
+  await wal.append([streams, record, columns], () => undefined).written;
   await wal.close();
   const got = (await readFile(join(dir, "00000001.wal"))).toString("hex");
   const marker = got.slice(24, 32);
@@ -232,6 +240,9 @@ it("has the layout of docs/formats/wal.md", async () => {
       "[marker]c9aa383f1800000001000000010000007401000000070000000700" +
       "00007b613d2262227d" +
       "[marker]97193fd943000000020000000100000074010000002a51000001000000680100010000000000000001" +
-      "00000007000000010000000100000001000000040e0000007b2273747265616d73223a5b5d7d",
+      "00000007000000010000000100000001000000040e0000007b2273747265616d73223a5b5d7d" +
+      "[marker]c28bca564b000000030000000100000074010000002951000001000000680100000007000000" +
+      "0100000001000000010000006b00000060e3bfda41050000000402000000000000000100000000000000" +
+      "01000000686976",
   );
 });

@@ -20,6 +20,7 @@ import {
   rowsOf,
   sealedRows,
 } from "../../testing/seal-rows.js";
+import { zstd } from "../../zstd/zstd.js";
 import type { Segment } from "../segment.js";
 import { openSegmentFile } from "./open-file.js";
 import { bytesRange, objectRange } from "./range-reader.js";
@@ -302,4 +303,31 @@ describe("the golden file", () => {
     expect(segment.text(0)).toBe(formatLabels(labelsFromObject(rows[0]!.labels)));
     close();
   });
+});
+
+it("has the layout of docs/formats/segment.md", () => {
+  const path = join(directory, "example.parquet");
+  const labels = { app: "a" };
+  const rows = [
+    { labels, time: 1000, line: "hi" },
+    { labels, time: 1005, line: "you", metadata: { k: "v" } },
+  ];
+  sealSegment({ tenant: "t", id: "x", path, heads: [headOf([rows])] });
+  const file = readFileSync(path);
+  const hex = (bytes: Uint8Array, at: number, length: number) =>
+    Buffer.from(bytes.subarray(at, at + length)).toString("hex");
+  expect(hex(file, 0, 4)).toBe("50415231");
+  expect(hex(file, 0x20, 0x12)).toBe("80010402d08fb8caa8f1cbe9310a00000000");
+  expect(hex(file, 0x4e, 0x0f)).toBe("800104020402000000006869796f75");
+  expect(hex(file, 0x110, 14)).toBe("191102191808e803a744c597e918");
+  const footerBytes = file.readUInt32LE(file.length - 8);
+  const trailerAt = file.length - 8 - footerBytes - 24;
+  expect(footerBytes).toBe(750);
+  expect(hex(file, trailerAt, 8)).toBe("8001000000000000");
+  expect(hex(file, trailerAt + 16, 8)).toBe(Buffer.from("SKALDIX1").toString("hex"));
+  const index = zstd.decompress(file.subarray(0x180, trailerAt), 1186);
+  expect(hex(index, 0, 0x24)).toBe(
+    "310000000100020000000000020000000c0000000200010000000000080000004a000000",
+  );
+  expect(hex(index, 0x314, 19)).toBe("80010402020000000000747880010408d2c402");
 });
