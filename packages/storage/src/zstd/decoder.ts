@@ -14,9 +14,9 @@ export interface ZstdDecoder {
  * A decoder that keeps its context from frame to frame; undefined where this Node has none.
  *
  * The functions of node:zlib make a context and an output buffer for every call, which costs a third of the time of a
- * block and most of the garbage of a scan: fresh memory is paged in by the kernel, 64 pages a block. The handle
- * behind a zlib stream writes where it is told. It is no documented interface, so it is tried out first, and what does
- * not behave as expected is not used. Figures: bench/scan.mjs.
+ * block and most of the garbage of a scan. The handle behind a zlib stream writes where it is told. It is no documented
+ * interface, so it is tried out first, and what does not behave as expected is not used: see
+ * docs/decisions/004-zstd-handle.md. Figures: bench/zstd.mjs.
  */
 export function openZstdDecoder(): ZstdDecoder | undefined {
   if (typeof zlib.createZstdDecompress !== "function") return undefined;
