@@ -2,7 +2,7 @@ import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { dayNs } from "@skald/model";
+import { dayNs, type PushEncoding, type PushFormat } from "@skald/model";
 import { makeBatch } from "@skald/testkit";
 import { HeadBlock } from "../head/head-block.js";
 import { sealSegment } from "../seal/seal.js";
@@ -21,13 +21,20 @@ export function goldenRecords(): WalRecord[] {
     { day: 20_777, id: "head-1" },
     { day: 20_778, id: "head-2" },
   ];
-  const decided = {
+  const push = (
+    format: PushFormat,
+    encoding: PushEncoding,
+    body: string,
+    ...dropped: number[]
+  ): WalRecord => ({
+    kind: "push_body",
     tenant: "golden",
     heads,
     ordinals: Uint32Array.of(0, 2),
     streams: Uint32Array.of(7, 3),
     levels: Uint8Array.of(4, 0, 255),
-  };
+    source: { format, encoding, body: Buffer.from(body), dropped: Uint32Array.from(dropped) },
+  });
   const batch = makeBatch([
     {
       labels: { app: "api" },
@@ -49,36 +56,9 @@ export function goldenRecords(): WalRecord[] {
       numbers: [7, 3],
       texts: ['{app="api"}', '{app="web", größe="1"}'],
     },
-    {
-      kind: "push_body",
-      ...decided,
-      source: {
-        format: "protobuf",
-        encoding: "identity",
-        body: Buffer.from("a body"),
-        dropped: Uint32Array.of(),
-      },
-    },
-    {
-      kind: "push_body",
-      ...decided,
-      source: {
-        format: "json",
-        encoding: "gzip",
-        body: Buffer.from("another"),
-        dropped: Uint32Array.of(1, 9),
-      },
-    },
-    {
-      kind: "push_body",
-      ...decided,
-      source: {
-        format: "legacy_json",
-        encoding: "deflate",
-        body: Buffer.from(""),
-        dropped: Uint32Array.of(3),
-      },
-    },
+    push("protobuf", "identity", "a body"),
+    push("json", "gzip", "another", 1, 9),
+    push("legacy_json", "deflate", "", 3),
     {
       kind: "push_columns",
       tenant: "golden",
