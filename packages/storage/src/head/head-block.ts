@@ -5,7 +5,7 @@ import {
   paddingBytes,
   type RunTable,
 } from "@skald/model";
-import type { HeadBlockRef } from "@skald/storage";
+import type { HeadBlockRef } from "./head-view.js";
 import {
   createHeadColumns,
   type HeadBlockCapacity,

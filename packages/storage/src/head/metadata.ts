@@ -6,7 +6,7 @@ import {
   type MetadataColumn,
   paddingBytes,
 } from "@skald/model";
-import type { HeadBlockRef } from "@skald/storage";
+import type { HeadBlockRef } from "./head-view.js";
 import type { HeadBlockColumns } from "./layout.js";
 
 /**

@@ -12,8 +12,9 @@
 import fs from "node:fs";
 import path from "node:path";
 import { defaultQueryLimits, parseQuery, planQuery } from "@skald/logql";
-import { openSegmentFile, scanLog, scanMetric, segmentSource } from "../dist/index.js";
-import { ScanMemory } from "../dist/scan-memory.js";
+import { openSegmentFile } from "@skald/storage";
+import { scanLog, scanMetric, segmentSource } from "../dist/index.js";
+import { ScanMemory } from "../dist/page-memory.js";
 
 const queries = {
   needle: ['{cluster=~".+"} |= "no-such-token-7f3a9"', 100],
