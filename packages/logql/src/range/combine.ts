@@ -4,7 +4,7 @@ import { CellTable } from "../scan/metric/cells.js";
 import type { MetricPartial } from "../scan/metric/metric-scan.js";
 import { partialOfCells, partialOfSamples } from "../scan/metric/partial.js";
 import { SeriesIndex } from "../scan/metric/series.js";
-import { joinMoments } from "./moments.js";
+import { joinMoments } from "./window-function.js";
 
 /** One partial from several of the same leaf: what a scan of all their rows would have given. */
 export function combineMetricPartials(

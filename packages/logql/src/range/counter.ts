@@ -1,6 +1,6 @@
 import type { LeafPlan } from "../plan/plan.js";
+import type { Entries, WindowFunction } from "./entries.js";
 import { SlidingFold } from "./sliding.js";
-import type { Entries, WindowFunction } from "./window-function.js";
 
 /**
  * rate_counter: the increase per second of a counter that may start again from 0, extended to the borders of the

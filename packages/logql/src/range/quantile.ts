@@ -1,5 +1,5 @@
+import type { WindowFunction } from "./entries.js";
 import { RankedWindow } from "./ranks.js";
-import type { WindowFunction } from "./window-function.js";
 
 /** Windows of at most this many values are selected from afresh, wherever the last one was. */
 const fewValues = 128;

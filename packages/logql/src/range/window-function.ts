@@ -1,20 +1,9 @@
 import { unreachable } from "@skald/model";
 import type { LeafPlan } from "../plan/plan.js";
 import { rateOfCounter } from "./counter.js";
-import { joinMoments, type Moments } from "./moments.js";
+import type { Entries, WindowFunction } from "./entries.js";
 import { quantiles } from "./quantile.js";
 import { SlidingFold } from "./sliding.js";
-
-/** The columns of one series of a MetricPartial. */
-export interface Entries {
-  readonly bucket: Uint32Array;
-  readonly count: Float64Array;
-  readonly value: Float64Array;
-  readonly extra: Float64Array;
-}
-
-/** Value of the window that has the entries from .. to - 1 (at least one); windows are asked for in order. */
-export type WindowFunction = (from: number, to: number, point: number) => number;
 
 /** The function of a leaf over the entries of one series. */
 export function windowFunction(leaf: LeafPlan, entries: Entries): WindowFunction {
@@ -101,5 +90,25 @@ function variances({ count, value, extra }: Entries): WindowFunction {
   return (from, to) => {
     const moments = sliding.fold(from, to);
     return moments.squares / moments.count;
+  };
+}
+
+/** Count, mean and sum of squared differences from the mean of some values. */
+export interface Moments {
+  readonly count: number;
+  readonly mean: number;
+  readonly squares: number;
+}
+
+/** The moments of two sets of values together. */
+export function joinMoments(a: Moments, b: Moments): Moments {
+  if (a.count === 0) return b;
+  if (b.count === 0) return a;
+  const count = a.count + b.count;
+  const delta = b.mean - a.mean;
+  return {
+    count,
+    mean: a.mean + (delta * b.count) / count,
+    squares: a.squares + b.squares + (delta * delta * a.count * b.count) / count,
   };
 }

@@ -2,7 +2,7 @@ import type { BinaryNode } from "../../plan/plan.js";
 import type { SeriesMatrix } from "../../plan/result.js";
 import type { BinaryOp } from "../../syntax/ast.js";
 import { calculate, compare, isCompareOp, isSetOp } from "../../syntax/calculate.js";
-import { joinVectors } from "./join.js";
+import { joinVectors, type SampleOperation } from "./join.js";
 import { combineSets } from "./set.js";
 
 /** A binary operation between two vectors at every point. Throws invalid_argument when matching is ambiguous. */
@@ -39,9 +39,6 @@ export function combineWithLiteral(
   });
   return { ...vector, values, present };
 }
-
-/** The result for two samples; undefined when a comparison filters them out. */
-export type SampleOperation = (left: number, right: number) => number | undefined;
 
 /** `kept`: whose value a comparison without bool keeps. */
 function sampleOperation(

@@ -2,7 +2,9 @@ import { formatLabels, invalidArgument, type Labels, labelValue, makeLabels } fr
 import type { SeriesMatrix } from "../../plan/result.js";
 import { groupKey, groupLabels } from "../../scan/metric/series.js";
 import type { VectorMatching } from "../../syntax/ast.js";
-import type { SampleOperation } from "./binary.js";
+
+/** The result for two samples; undefined when a comparison filters them out. */
+export type SampleOperation = (left: number, right: number) => number | undefined;
 
 /** Arithmetic and comparison: joins two vectors on their signatures, one to one or many to one. */
 export function joinVectors(
