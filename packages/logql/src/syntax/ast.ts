@@ -205,6 +205,25 @@ export type BinaryOp =
   | "%"
   | "^";
 
+/** How tightly an operator binds; all group to the left but `^`. */
+export const precedence: Readonly<Record<BinaryOp, number>> = {
+  or: 1,
+  and: 2,
+  unless: 2,
+  "==": 3,
+  "!=": 3,
+  ">": 3,
+  ">=": 3,
+  "<": 3,
+  "<=": 3,
+  "+": 4,
+  "-": 4,
+  "*": 5,
+  "/": 5,
+  "%": 5,
+  "^": 6,
+};
+
 export interface BinaryExpr {
   readonly kind: "binary";
   readonly op: BinaryOp;

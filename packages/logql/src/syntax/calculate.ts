@@ -1,15 +1,15 @@
 import { unreachable } from "@skald/model";
-import type { BinaryOp } from "./ast.js";
+import type { BinaryOp, CompareOp } from "./ast.js";
 
 export type SetOp = "and" | "or" | "unless";
-export type CompareOperator = "==" | "!=" | ">" | ">=" | "<" | "<=";
-export type ArithmeticOp = Exclude<BinaryOp, SetOp | CompareOperator>;
+
+export type ArithmeticOp = Exclude<BinaryOp, SetOp | CompareOp>;
 
 export function isSetOp(op: BinaryOp): op is SetOp {
   return op === "and" || op === "or" || op === "unless";
 }
 
-export function isCompareOp(op: BinaryOp): op is CompareOperator {
+export function isCompareOp(op: BinaryOp): op is CompareOp {
   return op === "==" || op === "!=" || op === ">" || op === ">=" || op === "<" || op === "<=";
 }
 
@@ -33,7 +33,7 @@ export function calculate(op: ArithmeticOp, left: number, right: number): number
   }
 }
 
-export function compare(op: CompareOperator, left: number, right: number): boolean {
+export function compare(op: CompareOp, left: number, right: number): boolean {
   switch (op) {
     case "==":
       return left === right;

@@ -1,14 +1,14 @@
 import { formatGoDuration, formatPrometheusDuration, unreachable } from "@skald/model";
-import type {
-  BinaryExpr,
-  Expr,
-  LabelReplace,
-  LogExpr,
-  RangeAggregation,
-  Stage,
-  VectorAggregation,
+import {
+  type BinaryExpr,
+  type Expr,
+  type LabelReplace,
+  type LogExpr,
+  precedence,
+  type RangeAggregation,
+  type Stage,
+  type VectorAggregation,
 } from "./ast.js";
-import { precedence } from "./precedence.js";
 import {
   printGrouping,
   printLog,
@@ -16,7 +16,7 @@ import {
   printReplaceArguments,
   printWith,
 } from "./print.js";
-import { formatPlain, formatShortest } from "./print-number.js";
+import { formatPlain, formatShortest } from "./print-literal.js";
 import { printSelector, printStage, printUnwrap } from "./print-stage.js";
 
 /** Longest node, in bytes, that stays on one line. */

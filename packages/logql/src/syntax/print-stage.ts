@@ -10,8 +10,7 @@ import type {
   Stage,
   Unwrap,
 } from "./ast.js";
-import { formatBytes, formatPlain } from "./print-number.js";
-import { isSimpleRegex } from "./print-regex.js";
+import { formatBytes, formatPlain, isSimpleRegex } from "./print-literal.js";
 
 /** `{a="b", c=~"d"}` */
 export function printSelector(matchers: readonly Matcher[]): string {

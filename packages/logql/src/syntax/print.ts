@@ -8,7 +8,7 @@ import type {
   RangeAggregation,
   VectorAggregation,
 } from "./ast.js";
-import { formatPlain, formatShortest, formatSixDecimals } from "./print-number.js";
+import { formatPlain, formatShortest, formatSixDecimals } from "./print-literal.js";
 import { printSelector, printStage, printUnwrap } from "./print-stage.js";
 
 /**

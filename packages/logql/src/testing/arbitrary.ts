@@ -16,9 +16,8 @@ import type {
   VectorAggregation,
   VectorMatching,
 } from "../syntax/ast.js";
-import { rangeOps, vectorOps } from "../syntax/ast.js";
+import { precedence, rangeOps, vectorOps } from "../syntax/ast.js";
 import { rangeAggregationError, vectorAggregationError } from "../syntax/check.js";
-import { precedence } from "../syntax/precedence.js";
 
 /** Any query the parser can give; small enough to evaluate. */
 export function arbitraryQuery(): fc.Arbitrary<Expr> {

@@ -1,13 +1,20 @@
-import type { BinaryOp, Expr, LabelReplace, MetricExpr, VectorMatching } from "../ast.js";
+import {
+  type BinaryOp,
+  type Expr,
+  type LabelReplace,
+  type MetricExpr,
+  precedence,
+  type VectorAggregation,
+  type VectorMatching,
+  type VectorOp,
+} from "../ast.js";
 import { calculateLiterals } from "../calculate.js";
-import { labelReplaceError } from "../check.js";
-import { precedence } from "../precedence.js";
+import { labelReplaceError, vectorAggregationError } from "../check.js";
 import { isRangeOp, isVectorOp, type Token } from "../token.js";
 import type { Cursor } from "./cursor.js";
 import { parseSignedNumber } from "./filter.js";
-import { parseNames, parseRangeAggregation } from "./range.js";
+import { isGrouping, parseGrouping, parseNames, parseRangeAggregation } from "./range.js";
 import { parseLogExpr } from "./stage.js";
-import { parseVectorAggregation } from "./vector.js";
 
 /** An operator waiting for its right side. */
 interface Pending {
@@ -116,7 +123,7 @@ function parseOperand(cursor: Cursor): Expr {
       return parseLabelReplace(cursor);
     default:
       if (isRangeOp(type)) return parseRangeAggregation(cursor, type);
-      if (isVectorOp(type)) return parseVectorAggregation(cursor, type, parseMetric);
+      if (isVectorOp(type)) return parseVectorAggregation(cursor, type);
       throw cursor.unexpected();
   }
 }
@@ -135,6 +142,37 @@ function parseMetric(cursor: Cursor): MetricExpr {
   const expr = parseExpr(cursor);
   if (expr.kind === "log") throw cursor.unexpected();
   return expr;
+}
+
+/** Parses `sum by (a) (..)`, `topk(5, ..) by (a)`; the grouping stands on one side only. */
+function parseVectorAggregation(cursor: Cursor, op: VectorOp): VectorAggregation {
+  const token = cursor.advance();
+  const before = isGrouping(cursor) ? parseGrouping(cursor) : undefined;
+  cursor.enter();
+  cursor.expect("(");
+  const hasParameter = cursor.peek() === "NUMBER" && cursor.peekNext() === ",";
+  const parameterText = hasParameter ? cursor.textOf(cursor.token) : undefined;
+  const parameter = hasParameter ? cursor.expectNumber() : undefined;
+  if (hasParameter) cursor.expect(",");
+  const inner = parseMetric(cursor);
+  cursor.close();
+  cursor.leave();
+  const grouping = before ?? (isGrouping(cursor) ? parseGrouping(cursor) : undefined);
+  const error = vectorAggregationError(op, {
+    parameter,
+    parameterText,
+    grouped: grouping !== undefined,
+  });
+  if (error !== undefined) throw cursor.invalid(error, token);
+  // `by ()` groups everything into one series, as no grouping does.
+  const meaningful = grouping !== undefined && (grouping.without || grouping.labels.length > 0);
+  return {
+    kind: "vector_aggregation",
+    op,
+    ...(parameter !== undefined && { parameter }),
+    ...(meaningful && { grouping }),
+    inner,
+  };
 }
 
 function parseVector(cursor: Cursor): MetricExpr {
