@@ -1,16 +1,11 @@
 export { evaluate } from "./engine/engine.js";
 export { formatSample } from "./engine/format-sample.js";
 export * from "./pipeline/pipeline.js";
+export { defaultQueryLimits, type QueryLimits } from "./plan/limits.js";
 export * from "./plan/plan.js";
+export { planQuery } from "./plan/planner.js";
 export type * from "./plan/result.js";
-export {
-  hasAllRows,
-  isInShard,
-  type SplitOptions,
-  splitLeaf,
-  splitLogPlan,
-} from "./plan/split.js";
-export { joinMatrices, longestRangeNs, splitPoints } from "./plan/split-points.js";
+export * from "./plan/split.js";
 export { combineMetricPartials } from "./range/combine.js";
 export { mergeMetricPartials } from "./range/range.js";
 export * from "./scan/log/log-scan.js";

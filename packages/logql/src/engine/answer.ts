@@ -1,7 +1,7 @@
 import { compareLabels } from "@skald/model";
+import { partialSeriesWarning, tooManySeries } from "../plan/limits.js";
 import type { MetricPlan, PlanNode } from "../plan/plan.js";
 import type { MatrixSeries, QueryResult, SeriesMatrix, VectorSample } from "../plan/result.js";
-import { partialSeriesWarning, tooManySeries } from "../scan/metric/series.js";
 
 /** The answer of a plan whose expression gave these series: sorted, without empty series, within the limit. */
 export function resultOfMatrix(plan: MetricPlan, matrix: SeriesMatrix): QueryResult {

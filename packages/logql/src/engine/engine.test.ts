@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatLabels } from "@skald/model";
-import { defaultQueryLimits, type QueryLimits, type QueryParams } from "../plan/plan.js";
+import { defaultQueryLimits, type QueryLimits } from "../plan/limits.js";
+import type { QueryParams } from "../plan/plan.js";
 import { parseQuery } from "../syntax/parser/parser.js";
 import type { PlainRow } from "../testing/memory-block.js";
 import { oneSource, runQuery } from "../testing/run-query.js";

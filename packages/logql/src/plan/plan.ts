@@ -1,7 +1,6 @@
 import type { Matcher } from "@skald/model";
 import type {
   BinaryOp,
-  Expr,
   Grouping,
   LogExpr,
   RangeOp,
@@ -10,8 +9,7 @@ import type {
   VectorMatching,
   VectorOp,
 } from "../syntax/ast.js";
-import { planMetric } from "./plan-metric.js";
-import type { Points } from "./result.js";
+import type { QueryLimits } from "./limits.js";
 
 /** What a request asks besides the query text. Times in ns since the epoch, durations in ns. */
 export interface QueryParams {
@@ -27,25 +25,6 @@ export interface QueryParams {
 }
 
 export type Direction = "forward" | "backward";
-
-/** Bounds of one query; defaults in `defaultQueryLimits`. */
-export interface QueryLimits {
-  /** Series in the result of a metric query. */
-  readonly maxSeries: number;
-  /** Too many series: `fail` refuses the query, `truncate` answers the first ones with a warning. */
-  readonly onTooManySeries: "fail" | "truncate";
-  /** Series inside one range aggregation whose result is reduced further. */
-  readonly maxInnerSeries: number;
-  /** Accumulators and samples that one scan, or one merged range aggregation, may hold (16 to 24 bytes each). */
-  readonly maxCells: number;
-}
-
-export const defaultQueryLimits: QueryLimits = {
-  maxSeries: 500,
-  onTooManySeries: "fail",
-  maxInnerSeries: 200_000,
-  maxCells: 1 << 24,
-};
 
 /** How a query is answered: plain data that survives a structured clone. */
 export type Plan = LogPlan | MetricPlan;
@@ -72,6 +51,14 @@ export interface MetricPlan {
   readonly points: Points;
   readonly instant: boolean;
   readonly limits: QueryLimits;
+}
+
+/** The evaluation points `startNs + i * stepNs`, i < count; an instant query has one point and step 0. */
+export interface Points {
+  /** ns since the epoch */
+  readonly startNs: bigint;
+  readonly stepNs: bigint;
+  readonly count: number;
 }
 
 /** A metric expression whose range aggregations, with what is pushed down into them, are leaves. */
@@ -163,15 +150,4 @@ export interface Shard {
 /** ns since the epoch; what the times of a MetricPartial are counted from. */
 export function lastWindowEnd({ points, offsetNs }: LeafPlan): bigint {
   return points.startNs + points.stepNs * BigInt(points.count - 1) - offsetNs;
-}
-
-/** Plans a checked query. Throws invalid_argument for what no plan can answer. */
-export function planQuery(
-  expr: Expr,
-  params: QueryParams,
-  limits: QueryLimits = defaultQueryLimits,
-): Plan {
-  if (expr.kind !== "log") return planMetric(expr, params, limits);
-  const { startNs, endNs, limit, direction, intervalNs } = params;
-  return { kind: "log", log: expr, fromNs: startNs, toNs: endNs, limit, direction, intervalNs };
 }

@@ -1,13 +1,6 @@
 import type { BytesColumn, Labels } from "@skald/model";
 import type { LabelCategories } from "../pipeline/pipeline.js";
-
-/** The evaluation points `startNs + i * stepNs`, i < count; an instant query has one point and step 0. */
-export interface Points {
-  /** ns since the epoch */
-  readonly startNs: bigint;
-  readonly stepNs: bigint;
-  readonly count: number;
-}
+import type { Points } from "./plan.js";
 
 /**
  * Series by points, the value that every metric expression is evaluated to: series s has at point p the sample

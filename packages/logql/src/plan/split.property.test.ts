@@ -10,18 +10,19 @@ import type { StreamLabels } from "../scan/metric/metric-scan.js";
 import { parseQuery } from "../syntax/parser/parser.js";
 import type { PlainRow } from "../testing/memory-block.js";
 import { layOut, oneSource, runQuery, scanMetric } from "../testing/run-query.js";
-import {
-  defaultQueryLimits,
-  type LeafPlan,
-  type LogPlan,
-  type MetricPlan,
-  planQuery,
-  type QueryParams,
-  type Shard,
-} from "./plan.js";
+import { defaultQueryLimits } from "./limits.js";
+import type { LeafPlan, LogPlan, MetricPlan, QueryParams, Shard } from "./plan.js";
+import { planQuery } from "./planner.js";
 import type { MatrixResult, QueryResult } from "./result.js";
-import { hasAllRows, isInShard, splitLeaf, splitLogPlan } from "./split.js";
-import { joinMatrices, longestRangeNs, splitPoints } from "./split-points.js";
+import {
+  hasAllRows,
+  isInShard,
+  joinMatrices,
+  longestRangeNs,
+  splitLeaf,
+  splitLogPlan,
+  splitPoints,
+} from "./split.js";
 
 const second = 1_000_000_000n;
 const t0 = 1_700_006_400n * second - 60n * second;

@@ -1,8 +1,8 @@
 import { type Labels, type Matcher, makeLabels } from "@skald/model";
+import { tooManyCells } from "../plan/limits.js";
 import type { LeafPlan } from "../plan/plan.js";
 import type { SeriesMatrix } from "../plan/result.js";
 import { WindowGrid } from "../plan/window-grid.js";
-import { tooManyCells } from "../scan/metric/cells.js";
 import type { MetricPartial } from "../scan/metric/metric-scan.js";
 import { combineMetricPartials } from "./combine.js";
 import type { Entries } from "./entries.js";

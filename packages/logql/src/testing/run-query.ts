@@ -1,12 +1,8 @@
 import { compileMatchers, dayNs, type Matcher } from "@skald/model";
 import { evaluate } from "../engine/engine.js";
-import {
-  type LeafPlan,
-  type LogPlan,
-  planQuery,
-  type QueryLimits,
-  type QueryParams,
-} from "../plan/plan.js";
+import type { QueryLimits } from "../plan/limits.js";
+import type { LeafPlan, LogPlan, QueryParams } from "../plan/plan.js";
+import { planQuery } from "../plan/planner.js";
 import type { LogResult, QueryResult, SeriesMatrix } from "../plan/result.js";
 import { mergeMetricPartials } from "../range/range.js";
 import { startLogScan } from "../scan/log/log-scan.js";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { type LogPlan, planQuery, type QueryParams } from "../../plan/plan.js";
+import type { LogPlan, QueryParams } from "../../plan/plan.js";
+import { planQuery } from "../../plan/planner.js";
 import { parseQuery } from "../../syntax/parser/parser.js";
 import { makeBlock } from "../../testing/memory-block.js";
 import { startLogScan } from "./log-scan.js";

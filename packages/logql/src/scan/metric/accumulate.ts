@@ -1,5 +1,6 @@
+import { tooManyCells } from "../../plan/limits.js";
 import type { LeafMode } from "../../plan/plan.js";
-import { type CellTable, grownNumbers, grownWords, tooManyCells } from "./cells.js";
+import { type CellTable, grownNumbers, grownWords } from "./cells.js";
 
 /** Rows to be added: what a pipeline left of a block, with the bucket of each row. */
 export interface AddedRows {

@@ -1,4 +1,4 @@
-import { invalidArgument } from "@skald/model";
+import { tooManyCells } from "../../plan/limits.js";
 import type { LeafMode } from "../../plan/plan.js";
 
 const initialCells = 256;
@@ -121,13 +121,6 @@ export class CellTable {
 /** True when a cell has more than its rows and one value. */
 export function hasExtra(mode: LeafMode): boolean {
   return mode === "moments" || mode === "first" || mode === "last";
-}
-
-/** The refusal of a query that would hold more than its plan allows. */
-export function tooManyCells(limit: number): Error {
-  return invalidArgument(
-    `the query needs more than ${limit} samples in memory; narrow the time range or the selectors, raise the step, or aggregate by fewer labels`,
-  );
 }
 
 export function grownWords(array: Uint32Array, length: number): Uint32Array<ArrayBuffer> {

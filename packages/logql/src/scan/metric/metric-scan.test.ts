@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import type { Block } from "@skald/model";
 import { formatLabels } from "@skald/model";
-import { type LeafPlan, planQuery, type QueryParams } from "../../plan/plan.js";
+import type { LeafPlan, QueryParams } from "../../plan/plan.js";
+import { planQuery } from "../../plan/planner.js";
 import { mergeMetricPartials } from "../../range/range.js";
 import { parseQuery } from "../../syntax/parser/parser.js";
 import { type MemoryBlock, makeBlock, type PlainRow } from "../../testing/memory-block.js";

@@ -1,4 +1,5 @@
-import { formatLabels, invalidArgument, type Labels } from "@skald/model";
+import { formatLabels, type Labels } from "@skald/model";
+import { tooManySeries } from "../../plan/limits.js";
 import type { Grouping } from "../../syntax/ast.js";
 
 /** The series of a leaf: label sets numbered from 0 in order of appearance. */
@@ -19,18 +20,6 @@ export class SeriesIndex {
     this.#byText.set(text, this.labels.length);
     return this.labels.push(labels) - 1;
   }
-}
-
-/** The refusal of a query with more series than it may have. */
-export function tooManySeries(limit: number): Error {
-  return invalidArgument(
-    `maximum number of series (${limit}) reached for a single query; consider reducing query cardinality by adding more specific stream selectors, reducing the time range, or aggregating results with functions like sum(), count() or topk()`,
-  );
-}
-
-/** The warning of an answer that holds only the first series. */
-export function partialSeriesWarning(limit: number): string {
-  return `maximum number of series (${limit}) reached for a single query; returning partial results`;
 }
 
 /** The labels that a grouping leaves; without a grouping all. */

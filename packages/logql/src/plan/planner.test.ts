@@ -1,6 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { parseQuery } from "../syntax/parser/parser.js";
-import { defaultQueryLimits, type MetricPlan, planQuery, type QueryParams } from "./plan.js";
+import { defaultQueryLimits } from "./limits.js";
+import type { MetricPlan, QueryParams } from "./plan.js";
+import { planQuery } from "./planner.js";
 
 const params: QueryParams = {
   startNs: 1000n,

@@ -1,5 +1,6 @@
 import { invalidArgument } from "@skald/model";
 import type {
+  Expr,
   Grouping,
   MetricExpr,
   RangeAggregation,
@@ -7,11 +8,30 @@ import type {
   Stage,
   VectorAggregation,
 } from "../syntax/ast.js";
-import type { LeafMode, LeafPlan, MetricPlan, PlanNode, QueryLimits, QueryParams } from "./plan.js";
-import type { Points } from "./result.js";
+import { defaultQueryLimits, type QueryLimits } from "./limits.js";
+import type {
+  LeafMode,
+  LeafPlan,
+  MetricPlan,
+  Plan,
+  PlanNode,
+  Points,
+  QueryParams,
+} from "./plan.js";
+
+/** Plans a checked query. Throws invalid_argument for what no plan can answer. */
+export function planQuery(
+  expr: Expr,
+  params: QueryParams,
+  limits: QueryLimits = defaultQueryLimits,
+): Plan {
+  if (expr.kind !== "log") return planMetric(expr, params, limits);
+  const { startNs, endNs, limit, direction, intervalNs } = params;
+  return { kind: "log", log: expr, fromNs: startNs, toNs: endNs, limit, direction, intervalNs };
+}
 
 /** Plans a metric query: its leaves with what can be pushed into them, and the rest as a tree over the leaves. */
-export function planMetric(expr: MetricExpr, params: QueryParams, limits: QueryLimits): MetricPlan {
+function planMetric(expr: MetricExpr, params: QueryParams, limits: QueryLimits): MetricPlan {
   const planner = new MetricPlanner(pointsOf(params), limits);
   const root = planner.node(expr, true);
   const instant = params.stepNs === 0n;
