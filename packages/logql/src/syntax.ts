@@ -1,0 +1,25 @@
+export * from "./syntax/ast.js";
+export {
+  type ParseErrorDetail,
+  type ParseErrorPlace,
+  type Position,
+  parseError,
+  parseErrorDetail,
+} from "./syntax/errors.js";
+export { formatQuery } from "./syntax/format.js";
+export { type TokenizeOptions, tokenize } from "./syntax/lexer.js";
+export {
+  type ParseSelectorOptions,
+  parseQuery,
+  parseSelector,
+  queryBytesMax,
+} from "./syntax/parser/parser.js";
+export { printLabelFilter, printSelector, printStage } from "./syntax/print-stage.js";
+export {
+  classOf,
+  functionWords,
+  keywords,
+  type Token,
+  type TokenClass,
+  type TokenType,
+} from "./syntax/token.js";
