@@ -49,9 +49,7 @@ export interface Candidate {
 
 /** The rows of a plan lie in this range. */
 export function rangeOf(plan: ScanPlan): TimeRange {
-  return "log" in plan
-    ? { fromNs: plan.fromNs, toNs: plan.toNs }
-    : { fromNs: plan.fromNs + 1n, toNs: plan.toNs + 1n };
+  return { fromNs: plan.fromNs, toNs: plan.toNs };
 }
 
 export function viewOf(source: Source, scanned: ScanSource<LocalRef>, plan: ScanPlan): SourceView {

@@ -109,9 +109,8 @@ export type LeafMode =
   | "samples";
 
 /**
- * One range aggregation over log rows. At the point t its window is (t - offset - range, t - offset]. Rows in
- * (fromNs, toNs] of streams in the shard are counted: all that are in a window, or a part of them (see split.ts).
- * `op` decides the result, `mode` what is kept of the rows.
+ * One range aggregation over log rows. Rows in [fromNs, toNs) of streams in the shard are counted: all that are in a
+ * window, or a part of them (see split.ts). `op` decides the result, `mode` what is kept of the rows.
  */
 export interface LeafPlan {
   readonly id: number;
@@ -122,8 +121,7 @@ export interface LeafPlan {
   readonly mode: LeafMode;
   /** of quantile_over_time */
   readonly parameter?: number;
-  readonly rangeNs: bigint;
-  readonly offsetNs: bigint;
+  readonly windows: Windows;
   /** Labels of the result: the grouping of the range aggregation or of the vector aggregation pushed into it. */
   readonly grouping?: Grouping;
   /**
@@ -131,14 +129,20 @@ export interface LeafPlan {
    * every label counts, because a malformed line must fail the query.
    */
   readonly extract: "needed" | "all";
-  /** exclusive, ns since the epoch */
   readonly fromNs: bigint;
-  /** inclusive */
   readonly toNs: bigint;
   readonly shard?: Shard;
-  readonly points: Points;
   readonly maxSeries: number;
   readonly maxCells: number;
+}
+
+/** The windows of the points of a query: window i has the times [startNs + i * stepNs, startNs + i * stepNs + rangeNs). */
+export interface Windows {
+  /** ns since the epoch */
+  readonly startNs: bigint;
+  readonly stepNs: bigint;
+  readonly count: number;
+  readonly rangeNs: bigint;
 }
 
 /** A part of all streams: those whose hash is `index` modulo `count`; see `isInShard`. */
@@ -147,7 +151,7 @@ export interface Shard {
   readonly count: number;
 }
 
-/** ns since the epoch; what the times of a MetricPartial are counted from. */
-export function lastWindowEnd({ points, offsetNs }: LeafPlan): bigint {
-  return points.startNs + points.stepNs * BigInt(points.count - 1) - offsetNs;
+/** The exclusive end of the last window, ns since the epoch: what the times of a MetricPartial are counted from. */
+export function lastWindowEnd({ startNs, stepNs, count, rangeNs }: Windows): bigint {
+  return startNs + stepNs * BigInt(count - 1) + rangeNs;
 }

@@ -46,8 +46,9 @@ describe("planQuery", () => {
   it("has the points from start to end, and the rows of their windows", () => {
     const { points, leaves } = plan('rate({a="b"}[1s] offset 2s)');
     expect(points).toEqual({ startNs: 1000n, stepNs: 100n, count: 10 });
-    expect(leaves[0]?.fromNs).toBe(1000n - 3_000_000_000n);
-    expect(leaves[0]?.toNs).toBe(1900n - 2_000_000_000n);
+    const startNs = 1001n - 3_000_000_000n;
+    const windows = { startNs, stepNs: 100n, count: 10, rangeNs: 1_000_000_000n };
+    expect(leaves[0]).toMatchObject({ windows, fromNs: startNs, toNs: 1901n - 2_000_000_000n });
   });
 
   it("evaluates an instant query at its end", () => {

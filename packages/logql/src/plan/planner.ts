@@ -9,14 +9,16 @@ import type {
   VectorAggregation,
 } from "../syntax/ast.js";
 import { defaultQueryLimits, type QueryLimits } from "./limits.js";
-import type {
-  LeafMode,
-  LeafPlan,
-  MetricPlan,
-  Plan,
-  PlanNode,
-  Points,
-  QueryParams,
+import {
+  type LeafMode,
+  type LeafPlan,
+  lastWindowEnd,
+  type MetricPlan,
+  type Plan,
+  type PlanNode,
+  type Points,
+  type QueryParams,
+  type Windows,
 } from "./plan.js";
 
 /** Plans a checked query. Throws invalid_argument for what no plan can answer. */
@@ -128,8 +130,8 @@ function leafOf(
   points: Points,
   bounds: { maxSeries: number; maxCells: number },
 ): LeafPlan {
-  const { op, log, rangeNs, offsetNs } = expr;
-  const last = points.startNs + points.stepNs * BigInt(points.count - 1);
+  const { op, log } = expr;
+  const windows = windowsOf(expr, points);
   // Of absent_over_time only the existence of rows matters, whatever their labels.
   const grouping = op === "absent_over_time" ? { without: false, labels: [] } : above.grouping;
   // A parent sum and the own grouping let a parser skip what is not used; other parents do not, so that a malformed
@@ -144,15 +146,19 @@ function leafOf(
     op,
     mode: modeOf(op, expr.unwrap !== undefined),
     ...(expr.parameter === undefined ? {} : { parameter: expr.parameter }),
-    rangeNs,
-    offsetNs,
+    windows,
     ...(grouping === undefined ? {} : { grouping }),
     extract: needed ? "needed" : "all",
-    fromNs: points.startNs - offsetNs - rangeNs,
-    toNs: last - offsetNs,
-    points,
+    fromNs: windows.startNs,
+    toNs: lastWindowEnd(windows),
     ...bounds,
   };
+}
+
+/** The language looks from a point t at the times (t - offset - range, t - offset], which in whole ns start 1 later. */
+function windowsOf({ rangeNs, offsetNs }: RangeAggregation, points: Points): Windows {
+  const { startNs, stepNs, count } = points;
+  return { startNs: startNs - offsetNs - rangeNs + 1n, stepNs, count, rangeNs };
 }
 
 /** Stages that may find an error in a line that a reader of few labels would not look at. */

@@ -23,8 +23,7 @@ export interface SplitOptions {
 
 /** Cuts a leaf. Give the partials of all parts, in this order, to `mergeMetricPartials` of the whole leaf. */
 export function splitLeaf(leaf: LeafPlan, options: SplitOptions): LeafPlan[] {
-  // A leaf has the times (from, to]: cut just before a multiple, so that a row at midnight is with its day.
-  return rangesOf(leaf.fromNs, leaf.toNs, options.intervalNs, 1n).flatMap(([fromNs, toNs]) =>
+  return rangesOf(leaf.fromNs, leaf.toNs, options.intervalNs).flatMap(([fromNs, toNs]) =>
     shardsOf(leaf, options.shards).map((shard) => ({ ...leaf, ...shard, fromNs, toNs })),
   );
 }
@@ -34,7 +33,7 @@ export function splitLeaf(leaf: LeafPlan, options: SplitOptions): LeafPlan[] {
  * needed once `hasAllRows` of the partials so far.
  */
 export function splitLogPlan(plan: LogPlan, options: SplitOptions): LogPlan[][] {
-  const ranges = rangesOf(plan.fromNs, plan.toNs, options.intervalNs, 0n);
+  const ranges = rangesOf(plan.fromNs, plan.toNs, options.intervalNs);
   if (plan.direction === "backward") ranges.reverse();
   return ranges.map(([fromNs, toNs]) =>
     shardsOf(plan, options.shards).map((shard) => ({ ...plan, ...shard, fromNs, toNs })),
@@ -53,18 +52,13 @@ export function isInShard(shard: Shard | undefined, streamText: string): boolean
   return shard === undefined || fnv1a32(streamText) % shard.count === shard.index;
 }
 
-/** The range cut at multiples of the interval minus `before`; both ends as they are. */
-function rangesOf(
-  from: bigint,
-  to: bigint,
-  interval: bigint,
-  before: bigint,
-): (readonly [bigint, bigint])[] {
+/** The range cut at multiples of the interval; both ends as they are. */
+function rangesOf(from: bigint, to: bigint, interval: bigint): (readonly [bigint, bigint])[] {
   if (interval <= 0n) return [[from, to]];
   const ranges: (readonly [bigint, bigint])[] = [];
   let start = from;
   while (start < to || ranges.length === 0) {
-    const edge = (floorDiv(start + before, interval) + 1n) * interval - before;
+    const edge = (floorDiv(start, interval) + 1n) * interval;
     const end = edge < to ? edge : to;
     ranges.push([start, end]);
     start = end;

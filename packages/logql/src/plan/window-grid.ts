@@ -1,20 +1,11 @@
 import { floorDiv } from "@skald/model";
+import type { LeafPlan } from "./plan.js";
 
 /**
- * The part of a leaf that decides its windows: points t, and windows (t - offset - range, t - offset]. Only times in
- * (fromNs, toNs] are in a bucket: a leaf that is scanned in parts has the same windows in each part.
+ * The part of a leaf that decides its buckets. Only times in [fromNs, toNs) are in one: a leaf that is scanned in parts
+ * has the same windows in each part.
  */
-export interface WindowSpec {
-  readonly fromNs: bigint;
-  readonly toNs: bigint;
-  readonly points: {
-    readonly startNs: bigint;
-    readonly stepNs: bigint;
-    readonly count: number;
-  };
-  readonly rangeNs: bigint;
-  readonly offsetNs: bigint;
-}
+export type WindowSpec = Pick<LeafPlan, "fromNs" | "toNs" | "windows">;
 
 /**
  * Time cut at the edges of all windows of a leaf into buckets, numbered upwards, so that every window is a run of
@@ -30,7 +21,7 @@ export class WindowGrid {
   readonly bucketCount: number;
   readonly #spec: WindowSpec;
   readonly #isLong: boolean;
-  /** Begin and end of the first window, ns since the epoch. */
+  /** Begin and exclusive end of the first window, ns since the epoch. */
   readonly #firstBegin: bigint;
   readonly #firstEnd: bigint;
   readonly #rest: bigint;
@@ -38,14 +29,14 @@ export class WindowGrid {
   readonly #steps: number;
 
   constructor(spec: WindowSpec) {
-    const { points, rangeNs, offsetNs } = spec;
+    const { startNs, stepNs, count, rangeNs } = spec.windows;
     this.#spec = spec;
-    this.#firstEnd = points.startNs - offsetNs;
-    this.#firstBegin = this.#firstEnd - rangeNs;
-    this.#isLong = rangeNs === 0n || rangeNs > points.stepNs * BigInt(points.count - 1);
-    this.#rest = this.#isLong ? 0n : rangeNs % points.stepNs;
-    this.#steps = this.#isLong ? 0 : Number(rangeNs / points.stepNs);
-    this.bucketCount = rangeNs === 0n ? 0 : this.lastBucket(points.count - 1) + 1;
+    this.#firstBegin = startNs;
+    this.#firstEnd = startNs + rangeNs;
+    this.#isLong = rangeNs === 0n || rangeNs > stepNs * BigInt(count - 1);
+    this.#rest = this.#isLong ? 0n : rangeNs % stepNs;
+    this.#steps = this.#isLong ? 0 : Number(rangeNs / stepNs);
+    this.bucketCount = rangeNs === 0n ? 0 : this.lastBucket(count - 1) + 1;
   }
 
   firstBucket(point: number): number {
@@ -54,7 +45,7 @@ export class WindowGrid {
 
   /** Inclusive. */
   lastBucket(point: number): number {
-    if (this.#isLong) return this.#spec.points.count - 1 + point;
+    if (this.#isLong) return this.#spec.windows.count - 1 + point;
     return this.#rest === 0n ? point + this.#steps - 1 : 2 * (point + this.#steps);
   }
 
@@ -67,19 +58,19 @@ export class WindowGrid {
   }
 
   #locateLong(baseNs: bigint): Locate {
-    const { stepNs, count } = this.#spec.points;
+    const { stepNs, count } = this.#spec.windows;
     const step = Number(stepNs);
     const firstBegin = Number(this.#firstBegin - baseNs);
     const lastBegin = Number(this.#firstBegin + stepNs * BigInt(count - 1) - baseNs);
     const firstEnd = Number(this.#firstEnd - baseNs);
     return (time, set) => {
-      if (time <= lastBegin) {
-        const steps = Math.ceil((time - firstBegin) / step) - 1;
+      if (time < lastBegin) {
+        const steps = Math.floor((time - firstBegin) / step);
         set(steps, firstBegin + steps * step, firstBegin + (steps + 1) * step);
-      } else if (time <= firstEnd) {
+      } else if (time < firstEnd) {
         set(count - 1, lastBegin, firstEnd);
       } else {
-        const steps = Math.ceil((time - firstEnd) / step) - 1;
+        const steps = Math.floor((time - firstEnd) / step);
         set(count + steps, firstEnd + steps * step, firstEnd + (steps + 1) * step);
       }
     };
@@ -87,7 +78,7 @@ export class WindowGrid {
 
   /** Distances are counted from the begin next to the base, which keeps them exact however long a step is. */
   #locateShort(baseNs: bigint): Locate {
-    const { stepNs } = this.#spec.points;
+    const { stepNs } = this.#spec.windows;
     const distance = baseNs - this.#firstBegin;
     let period = floorDiv(distance, stepNs);
     let sinceEdge = distance - period * stepNs;
@@ -101,22 +92,22 @@ export class WindowGrid {
     const rest = Number(this.#rest);
     const gap = this.#steps === 0;
     return (time, set) => {
-      const steps = Math.ceil((time - edge) / step) - 1;
+      const steps = Math.floor((time - edge) / step);
       const begin = edge + steps * step;
       const end = begin + rest;
       if (rest === 0) set(first + steps, begin, begin + step);
-      else if (time <= end) set(2 * (first + steps), begin, end);
+      else if (time < end) set(2 * (first + steps), begin, end);
       else set(gap ? -1 : 2 * (first + steps) + 1, end, begin + step);
     };
   }
 }
 
-/** Sets the bucket of a time and the borders (low, high] of the bucket; all times in ns since the base of a block. */
+/** Sets the bucket of a time and the borders [low, high) of the bucket; all times in ns since the base of a block. */
 type Locate = (time: number, set: (bucket: number, low: number, high: number) => void) => void;
 
 interface Placement {
   readonly locate: Locate;
-  /** Times outside (from, to] are in no bucket. */
+  /** Times outside [from, to) are in no bucket. */
   readonly from: number;
   readonly to: number;
   readonly bucketCount: number;
@@ -126,7 +117,7 @@ interface Placement {
 export class BucketCursor {
   /** The bucket found last, -1 when the time is in none. */
   bucket = -1;
-  /** Times t with low < t <= high have that bucket; ns since the base of the block. */
+  /** Times t with low <= t < high have that bucket; ns since the base of the block. */
   low = 0;
   high = 0;
   readonly #placement: Placement;
@@ -138,15 +129,15 @@ export class BucketCursor {
   /** Moves to the bucket of a time given in ns since the base. */
   seek(time: number): void {
     const { from, to, locate } = this.#placement;
-    if (time <= from) this.#set(-1, Number.NEGATIVE_INFINITY, from);
-    else if (time > to) this.#set(-1, to, Number.POSITIVE_INFINITY);
+    if (time < from) this.#set(-1, Number.NEGATIVE_INFINITY, from);
+    else if (time >= to) this.#set(-1, to, Number.POSITIVE_INFINITY);
     else locate(time, this.#setWithin);
   }
 
   /** Moves to the bucket of `first`; true when `last` shares it. */
   covers(first: number, last: number): boolean {
     this.seek(first);
-    return last <= this.high;
+    return last < this.high;
   }
 
   readonly #setWithin = (bucket: number, low: number, high: number): void => {

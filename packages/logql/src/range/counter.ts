@@ -7,14 +7,14 @@ import { SlidingFold } from "./sliding.js";
  * window where its samples come close to them. Fewer than two samples give 0.
  */
 export function rateOfCounter(leaf: LeafPlan, { value, extra }: Entries): WindowFunction {
-  const seconds = Number(leaf.rangeNs) / 1e9;
+  const seconds = Number(leaf.windows.rangeNs) / 1e9;
   const losses = lossesOf(value);
   return (from, to, point) => {
     if (to - from < 2) return 0;
-    // Times are counted from the end of the last window.
+    // Times are counted from the last point: the last ns of its window, whose end is exclusive.
     const windowEnd = -secondsBetween(leaf, point);
-    const first = (extra[from] as number) / 1e9;
-    const last = (extra[to - 1] as number) / 1e9;
+    const first = (extra[from]! + 1) / 1e9;
+    const last = (extra[to - 1]! + 1) / 1e9;
     const increase = value[to - 1]! - value[from]! + losses.fold(from + 1, to);
     const sampled = last - first;
     const gap = sampled / (to - from - 1);
@@ -25,8 +25,8 @@ export function rateOfCounter(leaf: LeafPlan, { value, extra }: Entries): Window
 }
 
 /** Seconds from a point to the last point. */
-function secondsBetween({ points }: LeafPlan, point: number): number {
-  return Number(points.stepNs * BigInt(points.count - 1 - point)) / 1e9;
+function secondsBetween({ windows }: LeafPlan, point: number): number {
+  return Number(windows.stepNs * BigInt(windows.count - 1 - point)) / 1e9;
 }
 
 /** What the counter lost at each sample by falling. */

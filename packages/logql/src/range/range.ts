@@ -17,7 +17,7 @@ export function mergeMetricPartials(
   partials: readonly MetricPartial[],
 ): SeriesMatrix {
   const merged = combineMetricPartials(leaf, partials);
-  const pointCount = leaf.points.count;
+  const pointCount = leaf.windows.count;
   if (merged.labels.length * pointCount > leaf.maxCells) throw tooManyCells(leaf.maxCells);
   const grid = new WindowGrid(leaf);
   const labels = [];
@@ -50,7 +50,7 @@ function windowsOfSeries(
   grid: WindowGrid,
   entries: Entries,
 ): { values: Float64Array; present: Uint8Array } {
-  const { count } = leaf.points;
+  const { count } = leaf.windows;
   const values = new Float64Array(count);
   const present = new Uint8Array(count);
   const evaluate = windowFunction(leaf, entries);

@@ -8,7 +8,7 @@ import { SlidingFold } from "./sliding.js";
 /** The function of a leaf over the entries of one series. */
 export function windowFunction(leaf: LeafPlan, entries: Entries): WindowFunction {
   const { value, count } = entries;
-  const seconds = Number(leaf.rangeNs) / 1e9;
+  const seconds = Number(leaf.windows.rangeNs) / 1e9;
   switch (leaf.op) {
     case "count_over_time":
     case "absent_over_time":

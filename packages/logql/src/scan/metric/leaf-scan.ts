@@ -129,7 +129,7 @@ export class LeafScan implements MetricScan {
       bucketOfRow: windowRows.bucketOfRow,
       values: batch.values ?? noNumbers,
       times: wantsTimes ? block.timestamps() : noNumbers,
-      timeShift: Number(block.baseNs - lastWindowEnd(this.#leaf)),
+      timeShift: Number(block.baseNs - lastWindowEnd(this.#leaf.windows)),
       lineOffsets: lines?.offsets ?? noOffsets,
       linesByPosition: batch.lines !== undefined,
     };
@@ -170,7 +170,7 @@ function forEachStretch(
     cursor.seek(times[first] as number);
     const { low, high } = cursor;
     let end = first + 1;
-    while (end < to && (times[end] as number) > low && (times[end] as number) <= high) end++;
+    while (end < to && (times[end] as number) >= low && (times[end] as number) < high) end++;
     if (cursor.bucket >= 0) visit(cursor.bucket, first, end);
     first = end;
   }

@@ -62,7 +62,7 @@ export interface MetricScan {
 /**
  * What one scan accumulated: plain data for a structured clone (`transferablesOf` lists its buffers). Series s has
  * entries `start[s] .. start[s+1]) of the columns: in mode `samples` one per row, else one per bucket of time that
- * has rows (see window.ts for buckets). Buckets ascend within a series, and samples by (bucket, time).
+ * has rows (see window-grid.ts). Buckets ascend within a series, and samples by (bucket, time).
  */
 export interface MetricPartial {
   readonly mode: LeafMode;

@@ -39,7 +39,7 @@ export class WindowRows {
     let { bucket, low, high } = cursor;
     for (let row = from; row < to; row++) {
       const time = times[row] as number;
-      if (time <= low || time > high) {
+      if (time < low || time >= high) {
         cursor.seek(time);
         ({ bucket, low, high } = cursor);
       }
