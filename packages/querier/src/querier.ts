@@ -166,7 +166,7 @@ export class Querier implements Contract {
       leaves.push({ plan: own, tasks: leafTasks(sources, run.threads) });
     }
     await refuseLarge(leaves, run, signal);
-    const results = new Map<number, SeriesMatrix>();
+    const results = new Map<number, readonly SeriesMatrix[]>();
     for (const { plan: leaf, tasks } of leaves) {
       results.set(leaf.id, await runLeaf(leaf, tasks, run, signal));
       signal.throwIfAborted();

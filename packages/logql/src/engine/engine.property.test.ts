@@ -146,7 +146,41 @@ const binary = fc
     fc.tuple(fc.constantFrom("2", "0"), operator, fc.constant(""), exactVector),
   )
   .map(([left, op, how, right]) => `(${left}) ${op}${how} (${right})`);
-const query = fc.oneof(counted, summed, unwrapped, inexact, other, aggregated, chosen, binary);
+/** Two functions of what one scan gives. */
+const shared = fc
+  .tuple(
+    fc.constantFrom(
+      ["count_over_time(", "rate(", ""],
+      ["bytes_rate(", "count_over_time(", ""],
+      ["rate(", "bytes_over_time(", ""],
+      ["sum_over_time(", "rate(", " | unwrap v"],
+      ["avg_over_time(", "sum_over_time(", " | unwrap v"],
+      ["stddev_over_time(", "stdvar_over_time(", " | unwrap v"],
+      ["quantile_over_time(0.37,", "quantile_over_time(0.9,", " | unwrap v"],
+      ["quantile_over_time(0.37,", "rate_counter(", " | unwrap v"],
+      ["max_over_time(", "max_over_time(", " | unwrap v"],
+    ),
+    selector,
+    range,
+    offset,
+    fc.constantFrom("+", "/", ">", "or", "unless"),
+    fc.constantFrom("", "sum by (app)", "count"),
+  )
+  .map(([[first, second, unwrap], of, over, shift, op, outer]) => {
+    const log = `${of}${unwrap} [${over}]${shift}`;
+    return `${outer}(${first}${log})) ${op} ${outer}(${second}${log}))`;
+  });
+const query = fc.oneof(
+  counted,
+  summed,
+  unwrapped,
+  inexact,
+  other,
+  aggregated,
+  chosen,
+  binary,
+  shared,
+);
 
 const params: fc.Arbitrary<QueryParams> = fc
   .record({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatLabels } from "@skald/model";
 import { defaultQueryLimits, type QueryLimits } from "../plan/limits.js";
-import type { QueryParams } from "../plan/plan.js";
+import type { LeafPlan, QueryParams } from "../plan/plan.js";
 import { parseQuery } from "../syntax/parser/parser.js";
 import type { PlainRow } from "../testing/memory-block.js";
 import { oneSource, runQuery } from "../testing/run-query.js";
@@ -155,6 +155,19 @@ describe("evaluate", () => {
         "maximum number of series (2) reached for a single query; returning partial results",
       ]);
     });
+  });
+
+  it.each([
+    [1, "quantile_over_time(0.5, X) or quantile_over_time(0.9, X) or rate_counter(X)"],
+    [1, "sum_over_time(X) / rate(X) + sum_over_time(X)"],
+    [2, "max_over_time(X) - min_over_time(X) + max_over_time(X)"],
+    [3, "max_over_time(X) - min_over_time(X) + sum(sum_over_time(X))"],
+  ])("scans %i times for %s", (times, query) => {
+    const scanned: number[] = [];
+    const layout = { ...oneSource, onScan: ({ id }: LeafPlan) => void scanned.push(id) };
+    const text = query.replaceAll("X", '{app="edge"} | unwrap v [2m]');
+    runQuery(parseQuery(text), rows, params(), layout);
+    expect(scanned).toEqual(Array.from({ length: times }, (_, id) => id));
   });
 
   it("refuses to hold more than the plan allows", () => {

@@ -8,10 +8,10 @@ import { combineVectors, combineWithLiteral } from "./binary/binary.js";
 import { replaceLabels } from "./label-replace.js";
 
 /**
- * The result of a metric plan from the series of its leaves, by leaf id. Throws invalid_argument when series cannot
+ * The result of a metric plan from what `mergeMetricPartials` gave for its leaves, by leaf id. Throws invalid_argument when series cannot
  * be matched or are too many.
  */
-export function evaluate(plan: MetricPlan, leaves: ReadonlyMap<number, SeriesMatrix>): QueryResult {
+export function evaluate(plan: MetricPlan, leaves: LeafSeries): QueryResult {
   const { points, instant } = plan;
   const value = evaluateNode(plan.root, { leaves, pointCount: points.count });
   if (typeof value !== "number") return resultOfMatrix(plan, value);
@@ -19,8 +19,11 @@ export function evaluate(plan: MetricPlan, leaves: ReadonlyMap<number, SeriesMat
   return resultOfMatrix(plan, constantSeries(value, points.count));
 }
 
+/** By leaf id, the series of each function of the leaf. */
+type LeafSeries = ReadonlyMap<number, readonly SeriesMatrix[]>;
+
 interface Context {
-  readonly leaves: ReadonlyMap<number, SeriesMatrix>;
+  readonly leaves: LeafSeries;
   readonly pointCount: number;
 }
 
@@ -32,7 +35,7 @@ function evaluateNode(node: PlanNode, context: Context): SeriesMatrix | number {
     case "vector":
       return constantSeries(node.value, context.pointCount);
     case "leaf": {
-      const series = context.leaves.get(node.leaf);
+      const series = context.leaves.get(node.leaf)?.[node.function];
       if (series === undefined) throw new Error(`leaf ${node.leaf} was not scanned`);
       return series;
     }

@@ -63,12 +63,19 @@ export interface Points {
 
 /** A metric expression whose range aggregations, with what is pushed down into them, are leaves. */
 export type PlanNode =
-  | { readonly kind: "leaf"; readonly leaf: number }
+  | LeafNode
   | VectorNode
   | BinaryNode
   | LabelReplaceNode
   | { readonly kind: "literal"; readonly value: number }
   | { readonly kind: "vector"; readonly value: number };
+
+/** The series of one function of a leaf, both by number. */
+export interface LeafNode {
+  readonly kind: "leaf";
+  readonly leaf: number;
+  readonly function: number;
+}
 
 export interface VectorNode {
   readonly kind: "vector_aggregation";
@@ -108,19 +115,25 @@ export type LeafMode =
   | "last"
   | "samples";
 
+/** What a range aggregation computes of the rows in each window. */
+export interface RangeFunction {
+  readonly op: RangeOp;
+  /** of quantile_over_time */
+  readonly parameter?: number;
+}
+
 /**
- * One range aggregation over log rows. Rows in [fromNs, toNs) of streams in the shard are counted: all that are in a
- * window, or a part of them (see split.ts). `op` decides the result, `mode` what is kept of the rows.
+ * A scan of log rows for the range aggregations that look at the same rows in the same way. Rows in [fromNs, toNs) of
+ * streams in the shard are counted: all that are in a window, or a part of them (see split.ts). `mode` is what is kept
+ * of the rows, and enough for every function.
  */
 export interface LeafPlan {
   readonly id: number;
   readonly matchers: readonly Matcher[];
   readonly stages: readonly Stage[];
   readonly unwrap?: Unwrap;
-  readonly op: RangeOp;
   readonly mode: LeafMode;
-  /** of quantile_over_time */
-  readonly parameter?: number;
+  readonly functions: readonly RangeFunction[];
   readonly windows: Windows;
   /** Labels of the result: the grouping of the range aggregation or of the vector aggregation pushed into it. */
   readonly grouping?: Grouping;
@@ -149,6 +162,11 @@ export interface Windows {
 export interface Shard {
   readonly index: number;
   readonly count: number;
+}
+
+/** True when samples are kept with their times. */
+export function wantsTimes({ functions }: LeafPlan): boolean {
+  return functions.some(({ op }) => op === "rate_counter");
 }
 
 /** The exclusive end of the last window, ns since the epoch: what the times of a MetricPartial are counted from. */

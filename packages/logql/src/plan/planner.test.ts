@@ -56,9 +56,73 @@ describe("planQuery", () => {
     expect([points, instant]).toEqual([{ startNs: 1950n, stepNs: 0n, count: 1 }, true]);
   });
 
-  it("scans equal range aggregations once", () => {
-    const made = plan('sum(rate({a="b"}[1s])) / sum(rate({a="b"}[1s])) + sum(rate({a="c"}[1s]))');
-    expect(made.leaves.map(({ id }) => id)).toEqual([0, 1]);
+  const of = '{a="b", c="d"} | json';
+
+  it.each([
+    ["the same twice", `sum(rate(${of}[1s])) / sum(rate(${of}[1s]))`, ["rate"]],
+    ["matchers in another order", `rate(${of}[1s]) / rate({c="d", a="b"} | json [1s])`, ["rate"]],
+    [
+      "labels of a group in another order",
+      `sum by (x, y) (rate(${of}[1s])) / sum by (y, x) (rate(${of}[1s]))`,
+      ["rate"],
+    ],
+    ["two counts", `rate(${of}[1s]) / count_over_time(${of}[1s])`, ["rate", "count_over_time"]],
+    [
+      "rows and their bytes",
+      `sum(rate(${of}[1s])) / sum(bytes_over_time(${of}[1s])) > sum(rate(${of}[1s]))`,
+      ["rate", "bytes_over_time"],
+    ],
+    [
+      "quantiles",
+      `quantile_over_time(0.5, ${of} | unwrap v [1s]) / quantile_over_time(0.9, ${of} | unwrap v [1s])`,
+      ["quantile_over_time 0.5", "quantile_over_time 0.9"],
+    ],
+    [
+      "samples with and without times",
+      `quantile_over_time(0.5, ${of} | unwrap v [1s]) / rate_counter(${of} | unwrap v [1s])`,
+      ["quantile_over_time 0.5", "rate_counter"],
+    ],
+  ])("scans once: %s", (_, query, functions) => {
+    const { leaves } = plan(query);
+    expect(leaves).toHaveLength(1);
+    expect(
+      leaves[0]!.functions.map(({ op, parameter }) => [op, parameter ?? ""].join(" ").trim()),
+    ).toEqual(functions);
+  });
+
+  it("counts bytes where rows and bytes are wanted, whichever comes first", () => {
+    const modes = ["rate / bytes_rate", "bytes_rate / rate", "rate / rate"].map((text) =>
+      plan(text.replaceAll("rate", 'rate({a="b"}[1s])')).leaves.map(({ mode }) => mode),
+    );
+    expect(modes).toEqual([["bytes"], ["bytes"], ["count"]]);
+  });
+
+  it.each([
+    ["another selector", 'rate({a="b"}[1s]) / rate({a="c"}[1s])'],
+    ["another matcher", 'rate({a="b"}[1s]) / rate({a=~"b"}[1s])'],
+    ["another range", 'rate({a="b"}[1s]) / rate({a="b"}[2s])'],
+    ["another offset", 'rate({a="b"}[1s]) / rate({a="b"}[1s] offset 1s)'],
+    ["another stage", 'rate({a="b"}[1s]) / rate({a="b"} |= "x" [1s])'],
+    [
+      "another order of stages",
+      'rate({a="b"} | json | x="y" [1s]) / rate({a="b"} | x="y" | json [1s])',
+    ],
+    ["another unwrap", 'rate({a="b"} | unwrap x [1s]) / rate({a="b"} | unwrap y [1s])'],
+    ["another grouping", 'rate({a="b"}[1s]) / sum(rate({a="b"}[1s]))'],
+    [
+      "something else of the rows",
+      'rate({a="b"} | unwrap x [1s]) / rate_counter({a="b"} | unwrap x [1s])',
+    ],
+    [
+      "other rules for malformed lines",
+      'sum(rate({a="b"} | json [1s])) and on () absent_over_time({a="b"} | json [1s])',
+    ],
+  ])("scans twice: %s", (_, query) => {
+    const { leaves } = plan(query);
+    expect(leaves.map(({ id, functions }) => [id, functions.length])).toEqual([
+      [0, 1],
+      [1, 1],
+    ]);
   });
 
   it("limits the series early only where they are the result's", () => {

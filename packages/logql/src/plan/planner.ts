@@ -91,21 +91,40 @@ class MetricPlanner {
     outermost: boolean,
   ): PlanNode {
     const limited = outermost && this.#limits.onTooManySeries === "fail";
-    const leaf = leafOf(expr, above, this.points, {
+    const scan = scanOf(expr, above, this.points, {
       maxSeries: limited ? this.#limits.maxSeries : this.#limits.maxInnerSeries,
       maxCells: this.#limits.maxCells,
     });
-    const key = JSON.stringify(leaf, (_, value) =>
-      typeof value === "bigint" ? `${value}n` : value,
-    );
-    let id = this.#known.get(key);
-    if (id === undefined) {
-      id = this.leaves.length;
-      this.#known.set(key, id);
-      this.leaves.push({ ...leaf, id });
-    }
-    return { kind: "leaf", leaf: id };
+    const key = scanKey(scan);
+    const id = this.#known.get(key) ?? this.leaves.length;
+    this.#known.set(key, id);
+    const { functions = [], mode = scan.mode } = this.leaves[id] ?? {};
+    const { op, parameter } = expr;
+    const known = functions.findIndex((one) => one.op === op && one.parameter === parameter);
+    if (known >= 0) return { kind: "leaf", leaf: id, function: known };
+    const added = { op, ...(parameter !== undefined && { parameter }) };
+    this.leaves[id] = {
+      ...scan,
+      id,
+      mode: mode === "count" ? scan.mode : mode,
+      functions: [...functions, added],
+    };
+    return { kind: "leaf", leaf: id, function: functions.length };
   }
+}
+
+/** A leaf without what tells it apart from others of the same scan. */
+type Scan = Omit<LeafPlan, "id" | "functions">;
+
+/** Equal for scans that can be one: they keep the same of the same rows. Bytes are kept with the number of rows. */
+function scanKey({ matchers, mode, grouping, ...rest }: Scan): string {
+  const key = {
+    ...rest,
+    mode: mode === "count" ? "bytes" : mode,
+    matchers: matchers.map((matcher) => JSON.stringify(matcher)).sort(),
+    grouping: grouping && { ...grouping, labels: [...grouping.labels].sort() },
+  };
+  return JSON.stringify(key, (_, value) => (typeof value === "bigint" ? `${value}n` : value));
 }
 
 const addedBySum: ReadonlySet<RangeOp> = new Set([
@@ -124,12 +143,12 @@ function isPushedDown(outer: VectorAggregation, inner: RangeAggregation): boolea
   return outer.op === "min" && inner.op === "min_over_time";
 }
 
-function leafOf(
+function scanOf(
   expr: RangeAggregation,
   above: { grouping: Grouping | undefined; sumAbove: boolean },
   points: Points,
   bounds: { maxSeries: number; maxCells: number },
-): LeafPlan {
+): Scan {
   const { op, log } = expr;
   const windows = windowsOf(expr, points);
   // Of absent_over_time only the existence of rows matters, whatever their labels.
@@ -139,13 +158,10 @@ function leafOf(
   const needed =
     above.sumAbove || expr.grouping !== undefined || !log.stages.some((s) => canFail.has(s.kind));
   return {
-    id: 0,
     matchers: log.matchers,
     stages: log.stages,
     ...(expr.unwrap === undefined ? {} : { unwrap: expr.unwrap }),
-    op,
     mode: modeOf(op, expr.unwrap !== undefined),
-    ...(expr.parameter === undefined ? {} : { parameter: expr.parameter }),
     windows,
     ...(grouping === undefined ? {} : { grouping }),
     extract: needed ? "needed" : "all",

@@ -46,6 +46,8 @@ const metric = fc.constantFrom(
   'last_over_time({app=~".+"} | unwrap v [30s] offset 3s) by (app)',
   'rate_counter({app=~".+"} | unwrap v [30s])',
   'absent_over_time({app="a"} |= "hit" [5s])',
+  'quantile_over_time(0.3, {app=~".+"} | unwrap v [40s]) / rate_counter({app=~".+"} | unwrap v [40s])',
+  'sum by (app) (bytes_rate({app=~".+"}[10s])) / sum by (app) (count_over_time({app=~".+"}[10s]))',
   'sum(bytes_rate({app="a"}[10s])) / on () count(count_over_time({app=~".+"}[1m]))',
 );
 

@@ -1,4 +1,4 @@
-import type { LeafMode, LeafPlan } from "../plan/plan.js";
+import { type LeafMode, type LeafPlan, wantsTimes } from "../plan/plan.js";
 import { SampleColumns } from "../scan/metric/accumulate.js";
 import { CellTable } from "../scan/metric/cells.js";
 import type { MetricPartial } from "../scan/metric/metric-scan.js";
@@ -16,7 +16,7 @@ export function combineMetricPartials(
   const index = new SeriesIndex(leaf.maxSeries);
   const cells = new CellTable(leaf.mode, leaf.maxCells);
   const samples = new SampleColumns(leaf.maxCells);
-  const withTimes = leaf.op === "rate_counter";
+  const withTimes = wantsTimes(leaf);
   for (const partial of partials) {
     for (let s = 0; s < partial.labels.length; s++) {
       const series = index.find(partial.labels[s]!);

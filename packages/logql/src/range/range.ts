@@ -1,37 +1,47 @@
 import { type Labels, type Matcher, makeLabels } from "@skald/model";
 import { tooManyCells } from "../plan/limits.js";
-import type { LeafPlan } from "../plan/plan.js";
+import type { LeafPlan, RangeFunction } from "../plan/plan.js";
 import type { SeriesMatrix } from "../plan/result.js";
 import { WindowGrid } from "../plan/window-grid.js";
 import type { MetricPartial } from "../scan/metric/metric-scan.js";
 import { combineMetricPartials } from "./combine.js";
-import type { Entries } from "./entries.js";
+import type { Entries, WindowFunction } from "./entries.js";
 import { windowFunction } from "./window-function.js";
 
 /**
- * The series of a leaf from the partials of all its scans, in a fixed order of sources (it decides ties). Series
- * without a sample at any point are left out. Throws invalid_argument when a limit of the plan is broken.
+ * The series of each function of a leaf from the partials of all its scans, in a fixed order of sources (it decides
+ * ties). Series without a sample at any point are left out. Throws invalid_argument when a limit of the plan is broken.
  */
 export function mergeMetricPartials(
   leaf: LeafPlan,
   partials: readonly MetricPartial[],
-): SeriesMatrix {
+): SeriesMatrix[] {
   const merged = combineMetricPartials(leaf, partials);
-  const pointCount = leaf.windows.count;
-  if (merged.labels.length * pointCount > leaf.maxCells) throw tooManyCells(leaf.maxCells);
+  if (merged.labels.length * leaf.windows.count > leaf.maxCells) throw tooManyCells(leaf.maxCells);
   const grid = new WindowGrid(leaf);
+  return leaf.functions.map((one) => seriesOf(leaf, one, grid, merged));
+}
+
+function seriesOf(
+  leaf: LeafPlan,
+  one: RangeFunction,
+  grid: WindowGrid,
+  merged: MetricPartial,
+): SeriesMatrix {
   const labels = [];
   const values: Float64Array[] = [];
   const present: Uint8Array[] = [];
   for (let s = 0; s < merged.labels.length; s++) {
-    const row = windowsOfSeries(leaf, grid, entriesOf(merged, s));
+    const entries = entriesOf(merged, s);
+    const evaluate = windowFunction(leaf, one, entries);
+    const row = windowsOfSeries(leaf.windows.count, grid, entries.bucket, evaluate);
     if (!row.present.includes(1)) continue;
     labels.push(merged.labels[s]!);
     values.push(row.values);
     present.push(row.present);
   }
-  const matrix = { pointCount, labels, values, present };
-  return leaf.op === "absent_over_time" ? absentSeries(leaf, matrix) : matrix;
+  const matrix = { pointCount: leaf.windows.count, labels, values, present };
+  return one.op === "absent_over_time" ? absentSeries(leaf, matrix) : matrix;
 }
 
 function entriesOf(partial: MetricPartial, series: number): Entries {
@@ -46,15 +56,13 @@ function entriesOf(partial: MetricPartial, series: number): Entries {
 }
 
 function windowsOfSeries(
-  leaf: LeafPlan,
+  count: number,
   grid: WindowGrid,
-  entries: Entries,
+  bucket: Uint32Array,
+  evaluate: WindowFunction,
 ): { values: Float64Array; present: Uint8Array } {
-  const { count } = leaf.windows;
   const values = new Float64Array(count);
   const present = new Uint8Array(count);
-  const evaluate = windowFunction(leaf, entries);
-  const { bucket } = entries;
   let from = 0;
   let to = 0;
   for (let point = 0; point < count && from < bucket.length; point++) {

@@ -1,15 +1,19 @@
 import { unreachable } from "@skald/model";
-import type { LeafPlan } from "../plan/plan.js";
+import type { LeafPlan, RangeFunction } from "../plan/plan.js";
 import { rateOfCounter } from "./counter.js";
 import type { Entries, WindowFunction } from "./entries.js";
 import { quantiles } from "./quantile.js";
 import { SlidingFold } from "./sliding.js";
 
-/** The function of a leaf over the entries of one series. */
-export function windowFunction(leaf: LeafPlan, entries: Entries): WindowFunction {
+/** One of the functions of a leaf over the entries of one series. */
+export function windowFunction(
+  leaf: LeafPlan,
+  { op, parameter = Number.NaN }: RangeFunction,
+  entries: Entries,
+): WindowFunction {
   const { value, count } = entries;
   const seconds = Number(leaf.windows.rangeNs) / 1e9;
-  switch (leaf.op) {
+  switch (op) {
     case "count_over_time":
     case "absent_over_time":
       return integerSums(count);
@@ -45,11 +49,11 @@ export function windowFunction(leaf: LeafPlan, entries: Entries): WindowFunction
     case "last_over_time":
       return (_, to) => value[to - 1] as number;
     case "quantile_over_time":
-      return quantiles(leaf.parameter ?? Number.NaN, value);
+      return quantiles(parameter, value);
     case "rate_counter":
       return rateOfCounter(leaf, entries);
     default:
-      return unreachable(leaf.op);
+      return unreachable(op);
   }
 }
 

@@ -19,6 +19,8 @@ export interface Layout {
   readonly sealed: boolean;
   /** Row numbers (of the given rows) that the scans must leave out. */
   readonly excluded?: ReadonlySet<number>;
+  /** Told of every scan of a leaf. */
+  readonly onScan?: (leaf: LeafPlan) => void;
 }
 
 export const oneSource: Layout = { sources: 1, blockRows: 1000, sealed: true };
@@ -34,9 +36,12 @@ export function runQuery(
   const plan = structuredClone(planQuery(expr, params, limits));
   const sources = layOut(rows, layout);
   if (plan.kind === "log") return runLog(plan, sources);
-  const leaves = new Map<number, SeriesMatrix>();
+  const leaves = new Map<number, SeriesMatrix[]>();
   for (const leaf of plan.leaves) {
-    const partials = sources.map((blocks) => scanMetric(leaf, blocks));
+    const partials = sources.map((blocks) => {
+      layout.onScan?.(leaf);
+      return scanMetric(leaf, blocks);
+    });
     leaves.set(leaf.id, mergeMetricPartials(leaf, partials));
   }
   return evaluate(plan, leaves);

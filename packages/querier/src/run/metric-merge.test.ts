@@ -71,6 +71,6 @@ describe("MetricMerge", () => {
       merge.add(place, partialOf([{ app: "a", time: -place, value: place }]));
       expect(merge.size).toBeLessThan(15);
     }
-    expect(merge.result().values[0]?.[0]).toBe(999);
+    expect(merge.result()[0]?.values[0]?.[0]).toBe(999);
   });
 });

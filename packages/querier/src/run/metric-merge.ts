@@ -49,7 +49,7 @@ export class MetricMerge {
     this.#readyEntries = all.bucket.length;
   }
 
-  result(): SeriesMatrix {
+  result(): SeriesMatrix[] {
     const late = [...this.#waiting].sort(([a], [b]) => a - b).map(([, partial]) => partial);
     return mergeMetricPartials(this.#leaf, [...this.#ready, ...late]);
   }

@@ -17,7 +17,7 @@ export async function runLeaf(
   tasks: readonly QueryTask[],
   run: QueryRun,
   signal: AbortSignal,
-): Promise<SeriesMatrix> {
+): Promise<SeriesMatrix[]> {
   const merge = new MetricMerge(leaf);
   await runConcurrently(tasks.entries(), run.lanes, signal, async ([place, task], stop) => {
     merge.add(place, await run.scan(task, leaf, rangeOf(leaf), stop));

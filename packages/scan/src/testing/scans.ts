@@ -73,7 +73,7 @@ export function valuesOf(
   leaf: LeafPlan,
   partials: readonly MetricPartial[],
 ): Record<string, number> {
-  const { labels, values } = mergeMetricPartials(leaf, partials);
+  const { labels, values } = mergeMetricPartials(leaf, partials)[0]!;
   return Object.fromEntries(
     labels.map((one, i) => [formatLabels(one), (values[i] as Float64Array).at(-1) as number]),
   );

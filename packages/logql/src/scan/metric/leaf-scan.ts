@@ -1,5 +1,5 @@
 import type { Block, Labels } from "@skald/model";
-import { type LeafPlan, lastWindowEnd } from "../../plan/plan.js";
+import { type LeafPlan, lastWindowEnd, wantsTimes } from "../../plan/plan.js";
 import { type BucketCursor, WindowGrid } from "../../plan/window-grid.js";
 import type { Stage } from "../../syntax/ast.js";
 import { accumulators, SampleColumns } from "./accumulate.js";
@@ -73,10 +73,10 @@ export class LeafScan implements MetricScan {
   }
 
   finish(): MetricPartial {
-    const { mode, op } = this.#leaf;
+    const { mode } = this.#leaf;
     const labels: readonly Labels[] = this.#index.labels;
     if (mode !== "samples") return partialOfCells(mode, labels, this.#cells);
-    return partialOfSamples(labels, this.#cells, this.#samples, op === "rate_counter");
+    return partialOfSamples(labels, this.#cells, this.#samples, wantsTimes(this.#leaf));
   }
 
   #addPlain(

@@ -54,7 +54,7 @@ function scanBlocks(leaf: LeafPlan, ...blocks: MemoryBlock[]): MetricPartial {
 
 /** `{app="a"} 2 3`: the values of a leaf's points. */
 function answer(leaf: LeafPlan, ...partials: MetricPartial[]): string[] {
-  const { labels, values, present } = mergeMetricPartials(leaf, partials);
+  const { labels, values, present } = mergeMetricPartials(leaf, partials)[0]!;
   return labels.map((set, s) =>
     [formatLabels(set), ...[...values[s]!].map((v, p) => (present[s]![p] === 1 ? v : "-"))].join(
       " ",
