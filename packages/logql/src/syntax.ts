@@ -1,9 +1,7 @@
 export * from "./syntax/ast.js";
 export {
   type ParseErrorDetail,
-  type ParseErrorPlace,
   type Position,
-  parseError,
   parseErrorDetail,
 } from "./syntax/errors.js";
 export { formatQuery } from "./syntax/format.js";

@@ -203,7 +203,7 @@ const layout: fc.Arbitrary<Layout> = fc.record({
   sealed: fc.boolean(),
 });
 
-const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+const seed = Number(process.env.SEED ?? 1_700_006_400);
 const numRuns = Number(process.env.RUNS ?? 1200);
 
 describe("the engine", () => {

@@ -5,7 +5,12 @@ export interface ZoneState {
 }
 
 const utc: ZoneState = { offsetSeconds: 0, name: "UTC" };
+/** Names can come from lines, and a formatter takes some ten KB. */
+const formattersMax = 200;
+/** By name, undefined for what no zone is called; the oldest goes first. */
 const formatters = new Map<string, Intl.DateTimeFormat | undefined>();
+/** Other texts are not asked for, nor remembered. */
+const zoneName = /^[A-Za-z][A-Za-z0-9_+/-]{0,60}$/;
 
 /** True for `UTC`, `Local`, the empty text and names of the time zone database. */
 export function isZone(zone: string): boolean {
@@ -38,13 +43,16 @@ function isUtc(zone: string): boolean {
 }
 
 function formatter(zone: string): Intl.DateTimeFormat | undefined {
-  if (!formatters.has(zone)) formatters.set(zone, create(zone));
-  return formatters.get(zone);
+  if (!zoneName.test(zone)) return undefined;
+  if (formatters.has(zone)) return formatters.get(zone);
+  const format = create(zone);
+  const [oldest] = formatters.size < formattersMax ? [] : formatters.keys();
+  if (oldest !== undefined) formatters.delete(oldest);
+  formatters.set(zone, format);
+  return format;
 }
 
 function create(zone: string): Intl.DateTimeFormat | undefined {
-  // names of zones are short; anything else is not asked for twice
-  if (!/^[A-Za-z][A-Za-z0-9_+/-]{0,60}$/.test(zone) || formatters.size > 1000) return undefined;
   try {
     return new Intl.DateTimeFormat("en-US", {
       timeZone: zone,

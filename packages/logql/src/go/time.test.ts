@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatGoTime, goTime } from "./time.js";
 import { parseGoTime } from "./time-parse.js";
+import { isZone } from "./time-zone.js";
 
 const ns = 1_710_239_405_012_340_000n; // 2024-03-12T10:30:05.01234Z
 
@@ -23,6 +24,11 @@ describe("formatGoTime", () => {
     const zoned = (at: bigint) => formatGoTime(goTime(at, "America/New_York"), "15:04 -0700 MST");
     expect(zoned(ns)).toBe("06:30 -0400 EDT");
     expect(zoned(1_705_314_605_000_000_000n)).toBe("05:30 -0500 EST");
+  });
+
+  it("knows a zone however many texts that are none came before", () => {
+    for (let i = 0; i < 1500; i++) expect(isZone(`Nowhere/${i}`)).toBe(false);
+    expect(formatGoTime(goTime(ns, "Asia/Tokyo"), "15:04 -0700")).toBe("19:30 +0900");
   });
 
   it("formats times before 1970", () => {

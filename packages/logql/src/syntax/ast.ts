@@ -3,12 +3,6 @@ import type { Matcher } from "@skald/model";
 /** A query: either log lines or numbers. */
 export type Expr = LogExpr | MetricExpr;
 
-/** Byte range of a node in the query text. */
-export interface Span {
-  readonly start: number;
-  readonly end: number;
-}
-
 /** `{app="a"} |= "x" | json` */
 export interface LogExpr {
   readonly kind: "log";

@@ -24,7 +24,7 @@ export function arbitraryQuery(): fc.Arbitrary<Expr> {
   return fc.oneof(arbitraryLogQuery(), arbitraryMetricQuery());
 }
 
-export function arbitraryLogQuery(): fc.Arbitrary<LogExpr> {
+function arbitraryLogQuery(): fc.Arbitrary<LogExpr> {
   return fc.record({
     kind: fc.constant("log" as const),
     matchers: arbitrarySelector(),
@@ -46,7 +46,7 @@ function joinStages(stages: readonly Stage[][]): Stage[] {
 }
 
 /** Matchers of which the first asks for a label. */
-export function arbitrarySelector(): fc.Arbitrary<Matcher[]> {
+function arbitrarySelector(): fc.Arbitrary<Matcher[]> {
   const first = fc.record({ name, op: fc.constant("=" as const), value: text.filter(Boolean) });
   return fc
     .tuple(first, fc.array(matcher, { maxLength: 2 }))
@@ -54,7 +54,7 @@ export function arbitrarySelector(): fc.Arbitrary<Matcher[]> {
 }
 
 /** One stage, or the several that a negative line filter with alternatives stands for. */
-export function arbitraryStage(): fc.Arbitrary<Stage[]> {
+function arbitraryStage(): fc.Arbitrary<Stage[]> {
   return fc.oneof(
     lineFilter,
     arbitraryLabelFilter().map((filter): Stage[] => [{ kind: "label_filter", filter }]),
@@ -62,7 +62,7 @@ export function arbitraryStage(): fc.Arbitrary<Stage[]> {
   );
 }
 
-export function arbitraryLabelFilter(): fc.Arbitrary<LabelFilter> {
+function arbitraryLabelFilter(): fc.Arbitrary<LabelFilter> {
   return fc.letrec<{ filter: LabelFilter }>((tie) => ({
     filter: fc.oneof(
       { maxDepth: 3 },
@@ -76,7 +76,7 @@ export function arbitraryLabelFilter(): fc.Arbitrary<LabelFilter> {
   })).filter;
 }
 
-export function arbitraryMetricQuery(): fc.Arbitrary<MetricExpr> {
+function arbitraryMetricQuery(): fc.Arbitrary<MetricExpr> {
   return fc.letrec<{ metric: MetricExpr }>((tie) => ({
     metric: fc.oneof(
       { maxDepth: 3, withCrossShrink: true },
@@ -99,7 +99,7 @@ export function arbitraryMetricQuery(): fc.Arbitrary<MetricExpr> {
   })).metric;
 }
 
-export function arbitraryRangeAggregation(): fc.Arbitrary<RangeAggregation> {
+function arbitraryRangeAggregation(): fc.Arbitrary<RangeAggregation> {
   const parts = fc.record({
     op: fc.constantFrom(...rangeOps),
     parameter: fc.double({ min: 0, max: 2, noNaN: true }).map(withoutMinusZero),

@@ -22,7 +22,7 @@ export function evaluateNaively(
   return naivePoints(params).map((time) => valueAt(expr, rows, time));
 }
 
-export function naivePoints({ startNs, endNs, stepNs }: QueryParams): bigint[] {
+function naivePoints({ startNs, endNs, stepNs }: QueryParams): bigint[] {
   if (stepNs === 0n) return [endNs];
   const points: bigint[] = [];
   for (let time = startNs; time <= endNs; time += stepNs) points.push(time);

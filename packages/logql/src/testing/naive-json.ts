@@ -96,7 +96,7 @@ function blockEnd(text: string, at: number, open: string, close: string): number
 }
 
 /** Undoes the escapes of a JSON string; undefined when one is wrong. */
-export function unescapeJson(raw: string): string | undefined {
+function unescapeJson(raw: string): string | undefined {
   const simple: Readonly<Record<string, string | undefined>> = {
     '"': '"',
     "\\": "\\",

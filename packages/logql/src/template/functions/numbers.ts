@@ -98,7 +98,7 @@ function round(value: number, places: number, on = 0.5): number {
 }
 
 /** Any value as int64; what is no number is 0. */
-export function toInt(value: Value): bigint {
+function toInt(value: Value): bigint {
   switch (typeof value) {
     case "bigint":
       return value;
@@ -128,7 +128,7 @@ function intOfText(value: string): bigint {
 }
 
 /** Any value as float64; what is no number is 0. */
-export function toNumber(value: Value): number {
+function toNumber(value: Value): number {
   switch (typeof value) {
     case "number":
       return value;

@@ -35,16 +35,26 @@ export const regexFunctions: Readonly<Record<string, TemplateFunction>> = {
 const regexCostMax = 10_000;
 /** Matches times characters of an expression that may look at all the text behind for each match. */
 const workMax = 2 ** 24;
+/** Instructions that all remembered expressions have together; one takes some hundred bytes. */
+const rememberedCostMax = 100_000;
+/** What remembering an expression costs besides its instructions. */
+const rememberedCostBase = 50;
 const regexes = new Map<string, Regex>();
+let rememberedCost = 0;
 
 function cachedRegex(pattern: string): Regex {
   const known = regexes.get(pattern);
   if (known !== undefined) return known;
   // the pattern can come from a line: it may cost no more than one of a query
-  if (regexCost(pattern) > regexCostMax) throw new TemplateRunError("regular expression too large");
-  if (regexes.size > 200) regexes.clear();
+  const cost = regexCost(pattern);
+  if (cost > regexCostMax) throw new TemplateRunError("regular expression too large");
   try {
     const regex = compileRegex(pattern, { anchored: false });
+    rememberedCost += cost + rememberedCostBase;
+    if (rememberedCost > rememberedCostMax) {
+      regexes.clear();
+      rememberedCost = cost + rememberedCostBase;
+    }
     regexes.set(pattern, regex);
     return regex;
   } catch (error) {

@@ -3,11 +3,11 @@ import { integer, type TemplateFunction, text, textMax } from "../function.js";
 import type { Value } from "../value.js";
 
 /** Upper case letter by letter as Go does it: a letter without a single upper case form stays. */
-export function goUpper(value: string): string {
+function goUpper(value: string): string {
   return mapLetters(value, (c) => c.toUpperCase());
 }
 
-export function goLower(value: string): string {
+function goLower(value: string): string {
   return mapLetters(value, (c) => c.toLowerCase());
 }
 
@@ -81,7 +81,7 @@ const space = /^[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u2
 const spaceAtEnd = /[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]$/;
 
 /** Go's strings.TrimSpace. */
-export function trimSpace(value: string): string {
+function trimSpace(value: string): string {
   const head = value.replace(space, "");
   let end = head.length;
   while (end > 0 && spaceAtEnd.test(head[end - 1] as string)) end--;
