@@ -78,6 +78,19 @@ describe("WindowGrid", () => {
     );
   });
 
+  it("knows the borders to the ns where steps are longer than a number is exact", () => {
+    const windows = {
+      startNs: base + 177n - 365n * day,
+      stepNs: 365n * day,
+      count: 2,
+      rangeNs: 365n * day,
+    };
+    const leaf = { windows, fromNs: windows.startNs, toNs: lastWindowEnd(windows) };
+    const cursor = new WindowGrid(leaf).cursor(base);
+    cursor.seek(147);
+    expect([cursor.bucket, cursor.high]).toEqual([0, 177]);
+  });
+
   it("has no bucket for a range of 0", () => {
     const windows = { startNs: base, stepNs: 10n, count: 5, rangeNs: 0n };
     const leaf = { windows, fromNs: base, toNs: base + 40n };

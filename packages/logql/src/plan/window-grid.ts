@@ -59,46 +59,65 @@ export class WindowGrid {
 
   #locateLong(baseNs: bigint): Locate {
     const { stepNs, count } = this.#spec.windows;
-    const step = Number(stepNs);
-    const firstBegin = Number(this.#firstBegin - baseNs);
-    const lastBegin = Number(this.#firstBegin + stepNs * BigInt(count - 1) - baseNs);
-    const firstEnd = Number(this.#firstEnd - baseNs);
+    const begins = new Edges(this.#firstBegin, stepNs, baseNs);
+    const ends = new Edges(this.#firstEnd, stepNs, baseNs);
+    const lastBegin = begins.at(count - 1);
+    const firstEnd = ends.at(0);
     return (time, set) => {
       if (time < lastBegin) {
-        const steps = Math.floor((time - firstBegin) / step);
-        set(steps, firstBegin + steps * step, firstBegin + (steps + 1) * step);
+        const window = begins.lastUpTo(time);
+        set(window, begins.at(window), begins.at(window + 1));
       } else if (time < firstEnd) {
         set(count - 1, lastBegin, firstEnd);
       } else {
-        const steps = Math.floor((time - firstEnd) / step);
-        set(count + steps, firstEnd + steps * step, firstEnd + (steps + 1) * step);
+        const window = ends.lastUpTo(time);
+        set(count + window, ends.at(window), ends.at(window + 1));
       }
     };
   }
 
-  /** Distances are counted from the begin next to the base, which keeps them exact however long a step is. */
   #locateShort(baseNs: bigint): Locate {
     const { stepNs } = this.#spec.windows;
-    const distance = baseNs - this.#firstBegin;
-    let period = floorDiv(distance, stepNs);
-    let sinceEdge = distance - period * stepNs;
-    if (sinceEdge * 2n > stepNs) {
-      period += 1n;
-      sinceEdge -= stepNs;
-    }
-    const step = Number(stepNs);
-    const first = Number(period);
-    const edge = -Number(sinceEdge);
-    const rest = Number(this.#rest);
+    const begins = new Edges(this.#firstBegin, stepNs, baseNs);
+    const ends = new Edges(this.#firstBegin + this.#rest, stepNs, baseNs);
+    const isCut = this.#rest !== 0n;
     const gap = this.#steps === 0;
     return (time, set) => {
-      const steps = Math.floor((time - edge) / step);
-      const begin = edge + steps * step;
-      const end = begin + rest;
-      if (rest === 0) set(first + steps, begin, begin + step);
-      else if (time < end) set(2 * (first + steps), begin, end);
-      else set(gap ? -1 : 2 * (first + steps) + 1, end, begin + step);
+      const step = begins.lastUpTo(time);
+      const end = ends.at(step);
+      if (!isCut) set(step, begins.at(step), begins.at(step + 1));
+      else if (time < end) set(2 * step, begins.at(step), end);
+      else set(gap ? -1 : 2 * step + 1, end, begins.at(step + 1));
     };
+  }
+}
+
+/**
+ * The times first + k * step, in ns since the base of a block. They are counted from the one next to the base, which
+ * keeps those near the block exact however long a step is and however far the first one.
+ */
+class Edges {
+  readonly #step: number;
+  /** Number and time of the edge next to the base. */
+  readonly #near: number;
+  readonly #nearTime: number;
+
+  constructor(firstNs: bigint, stepNs: bigint, baseNs: bigint) {
+    // One point has no step, and needs none.
+    const step = stepNs === 0n ? 1n : stepNs;
+    const near = floorDiv(2n * (baseNs - firstNs) + step, 2n * step);
+    this.#step = Number(stepNs);
+    this.#near = Number(near);
+    this.#nearTime = Number(firstNs + near * stepNs - baseNs);
+  }
+
+  at(edge: number): number {
+    return this.#nearTime + (edge - this.#near) * this.#step;
+  }
+
+  /** The number of the last edge that is not behind a time. */
+  lastUpTo(time: number): number {
+    return this.#near + Math.floor((time - this.#nearTime) / this.#step);
   }
 }
 
