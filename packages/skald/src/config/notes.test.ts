@@ -9,7 +9,7 @@ const acceptedOnly = ["analytics.reporting_enabled", "storage_config.use_thanos_
 
 /** All that the program reads of its configuration is read in its composition root, or when it is derived or checked. */
 function wordsOfProgram(): Set<string> {
-  const directory = new URL("..", import.meta.url);
+  const directory = new URL("../../src/", import.meta.url);
   const names = ["", "wiring/", "http/"].flatMap((folder) =>
     readdirSync(new URL(folder || ".", directory))
       .filter((name) => /(?<!\.test)\.ts$/.test(name))
