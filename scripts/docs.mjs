@@ -4,12 +4,14 @@ import {
   commandFlags,
   formatDefault,
   leavesOf,
-  unusedReason,
+  sectionsOf,
 } from "../packages/runtime/dist/config.js";
 import { defaultYaml } from "../packages/skald/dist/config/default-yaml.js";
 import { configRoot } from "../packages/skald/dist/config/load-config.js";
-import { keyNotes } from "../packages/skald/dist/config/notes.js";
 import { targets } from "../packages/skald/dist/wiring/targets.js";
+
+/** What stands behind a key that changes nothing. */
+const signs = { unused: "°", refused: "!" };
 
 const page = new URL("../docs/config.md", import.meta.url);
 const text = writePage();
@@ -33,12 +35,14 @@ function writePage() {
     "## Top level",
     "",
     ...tableOf(top.map(([key, leaf]) => rowOf(key, leaf))),
+    ...marksOf(top.map(([, leaf]) => leaf)),
     ...sections.flatMap(([key, section]) => [
       `## ${key}`,
       "",
       section.help,
       "",
       ...tableOf(rowsOf(section, "", known)),
+      ...marksOf([section]),
     ]),
     ...endOfPage(),
   ].join("\n");
@@ -49,8 +53,9 @@ function introduction() {
     "A key is set in the YAML file that `-config.file` names, or by its flag, which wins. Flags take one dash or two, `-x=y` or",
     "`-x y`; a boolean flag needs no value; a flag of a list may be repeated. Durations are written `30s`, `1h30m`, `7d`; sizes",
     "`256KB`, `5MB`, `1GB` (powers of 1024) or bytes; lists as YAML lists or with commas. An unknown key or flag stops the start",
-    "with its line and the nearest known one. Keys marked ° are read and checked but have no effect in this version: they are",
-    "warned of when set.",
+    "with its line and the nearest known one. Keys marked ° are read and checked but have no effect in this version: whoever sets",
+    "one to a value that would matter is warned, also in the overrides of a tenant. Keys marked ! stop the start when they are set,",
+    "because ignoring them would be unsafe.",
     "",
     "| Flag | Meaning |",
     "|---|---|",
@@ -92,7 +97,8 @@ function seenBefore(section, known) {
   const leaves = [...leavesOf(section)];
   if (leaves.length < 6) return undefined;
   const signature = JSON.stringify(
-    leaves.map(({ path, note }) => [
+    leaves.map(({ path, note, mark }) => [
+      mark === undefined,
       path.slice(section.path.length),
       note.type,
       note.help,
@@ -104,10 +110,37 @@ function seenBefore(section, known) {
   return before;
 }
 
-function rowOf(path, { path: full, note }) {
-  const mark = unusedReason(full.replaceAll("[]", ""), keyNotes.unused) === undefined ? "" : "°";
+function rowOf(path, { note, mark }) {
   const value = note.secret ? "" : `\`${formatDefault(note.format(note.defaultValue))}\``;
-  return [`\`${path}\`${mark}`, note.type, value, note.flag ? `\`-${note.flag}\`` : "", note.help];
+  const flag = note.flag ? `\`-${note.flag}\`` : "";
+  return [
+    `\`${path}\`${mark === undefined ? "" : signs[mark.kind]}`,
+    note.type,
+    value,
+    flag,
+    note.help,
+  ];
+}
+
+/** Why keys have no effect: one line per reason, which names them, or a block where the whole is marked. */
+function marksOf(nodes) {
+  const keysByReason = new Map();
+  const walk = (node) => {
+    const { mark, path } = node;
+    const isLeaf = node.kind === "leaf";
+    if (mark !== undefined && (isLeaf || mark.section === path)) {
+      const reason = `${signs[mark.kind]} ${mark.why}:`;
+      const isWhole = nodes.includes(node) && !isLeaf;
+      const used = [...leavesOf(node)].filter((leaf) => leaf.mark === undefined);
+      const but = used.map((leaf) => ` but \`${leaf.path.slice(path.length + 1)}\``).join("");
+      const name = isWhole ? "all keys" : `\`${path.slice(path.indexOf(".") + 1)}\`${but}`;
+      keysByReason.set(reason, [...(keysByReason.get(reason) ?? []), name]);
+    } else if (isLeaf && node.items !== undefined) walk(node.items);
+    else if (!isLeaf) for (const child of node.children.values()) walk(child);
+  };
+  for (const node of nodes) walk(node);
+  const lines = [...keysByReason].map(([reason, keys]) => `- ${reason} ${keys.join(", ")}`);
+  return lines.length === 0 ? [] : [...lines, ""];
 }
 
 function tableOf(rows) {
@@ -118,21 +151,36 @@ function tableOf(rows) {
 }
 
 function endOfPage() {
-  const retired = keyNotes.retired.map(({ path, reason }) => `| \`${path}\` | ${reason} |`);
-  const flags = Object.entries(keyNotes.retiredFlags).map(
-    ([flag, reason]) => `| \`-${flag}\` | ${reason} |`,
-  );
   return [
-    "## Keys of older files",
+    "## Keys that are no keys any more",
     "",
-    "They are accepted with a warning. `*` stands for any part of a key, `**` for any section.",
+    "Keys and flags of older files, and of features that are not built: they are accepted with a warning. `*` stands for any part",
+    "of a key, `…` for several sections.",
     "",
     "| Key | What to know |",
     "|---|---|",
-    ...retired,
-    ...flags,
+    ...ignoredRows(),
     "",
   ];
+}
+
+/** Keys and flags that are accepted without being declared; a key of several sections is one row. */
+function ignoredRows() {
+  const paths = new Map();
+  const flags = [];
+  for (const { path, ignored, ignoredFlags } of sectionsOf(configRoot)) {
+    for (const [key, what] of Object.entries(ignored)) {
+      const why = typeof what === "string" ? what : what.why;
+      const row = JSON.stringify([key, why]);
+      paths.set(row, [...(paths.get(row) ?? []), path === "" ? key : `${path}.${key}`]);
+    }
+    for (const [flag, why] of Object.entries(ignoredFlags)) flags.push(`| \`-${flag}\` | ${why} |`);
+  }
+  const keys = [...paths].map(([row, found]) => {
+    const [key, why] = JSON.parse(row);
+    return `| \`${found.length === 1 ? found[0] : `….${key}`}\` | ${why} |`;
+  });
+  return [...keys, ...flags];
 }
 
 function commonStart(words) {

@@ -279,21 +279,21 @@ describe("pushBatch", () => {
   });
 
   it("holds them against the limits and tells what was refused", async () => {
-    const harness = makeHarness({ maxLineSize: 5 });
+    const harness = makeHarness({ max_line_size: 5 });
     const { refusals } = await harness.distributor.pushBatch({ tenant: "t1", batch });
     expect(refusals).toMatchObject([{ status: 400, reason: "line_too_long", entries: 1 }]);
     expect(harness.stored()).toHaveLength(2);
   });
 
   it("leaves the rows of the caller as they were", async () => {
-    const harness = makeHarness({ maxLineSize: 5, maxLineSizeTruncate: true });
+    const harness = makeHarness({ max_line_size: 5, max_line_size_truncate: true });
     await harness.distributor.pushBatch({ tenant: "t1", batch });
     expect(harness.stored().map(({ line }) => line)).toEqual(["one", "two", "level"]);
     expect([...batch.lineLength]).toEqual([3, 3, 11]);
   });
 
   it("is refused as a whole when the rate is used up", async () => {
-    const harness = makeHarness({ ingestionRateMb: 1e-7, ingestionBurstSizeMb: 1e-7 });
+    const harness = makeHarness({ ingestion_rate_mb: 1e-7, ingestion_burst_size_mb: 1e-7 });
     const pushed = harness.distributor.pushBatch({ tenant: "t1", batch });
     await expect(pushed).rejects.toMatchObject({ code: "rate_limited", retryAfterSeconds: 60 });
     expect(harness.stored()).toEqual([]);

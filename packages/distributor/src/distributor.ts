@@ -136,9 +136,9 @@ export class Distributor implements Contract {
 
   /** Cuts lines that are too long, where the tenant asked for it. */
   #truncate(tenant: string, push: RawPush, limits: PushLimits): boolean {
-    const { maxLineSize, maxLineSizeTruncate, maxLineSizeTruncateIdentifier } = limits;
-    if (!maxLineSizeTruncate || maxLineSize === 0) return false;
-    const cut = truncateLines(push, maxLineSize, maxLineSizeTruncateIdentifier);
+    const { max_line_size: maxBytes, max_line_size_truncate_identifier: identifier } = limits;
+    if (!limits.max_line_size_truncate || maxBytes === 0) return false;
+    const cut = truncateLines(push, maxBytes, identifier);
     if (cut.rows === 0) return false;
     const labels = { reason: "line_too_long" satisfies DiscardReason, tenant };
     this.#options.metrics.mutatedSamples.inc(labels, cut.rows);
@@ -147,7 +147,7 @@ export class Distributor implements Contract {
   }
 
   #increment(push: RawPush, validated: Validated, limits: PushLimits): boolean {
-    if (!limits.incrementDuplicateTimestamp) return false;
+    if (!limits.increment_duplicate_timestamp) return false;
     return incrementDuplicateTimestamps(push, validated.streams, validated.dropped) > 0;
   }
 
@@ -243,8 +243,8 @@ function checkBackfillShard(shard: string | undefined): void {
 }
 
 function blockedTextOf(tenant: string, limits: PushLimits, nowMs: number): string | undefined {
-  const { blockIngestionUntilMs, blockIngestionStatusCode } = limits;
-  if (blockIngestionUntilMs <= nowMs) return undefined;
-  const until = formatRfc3339(BigInt(blockIngestionUntilMs) * 1_000_000n);
-  return `ingestion blocked for user '${tenant}' until '${until}' with status code '${blockIngestionStatusCode}'`;
+  const { block_ingestion_until: untilMs, block_ingestion_status_code: status } = limits;
+  if (untilMs <= nowMs) return undefined;
+  const until = formatRfc3339(BigInt(untilMs) * 1_000_000n);
+  return `ingestion blocked for user '${tenant}' until '${until}' with status code '${status}'`;
 }

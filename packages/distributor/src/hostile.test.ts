@@ -70,7 +70,7 @@ describe("hostile pushes", () => {
   });
 
   it("with a time beyond 64 bits are refused", async () => {
-    const { push } = makeHarness({ rejectOldSamples: false });
+    const { push } = makeHarness({ reject_old_samples: false });
     expect((await push(jsonPush({ app: "a" }, [["99999999999999999999", "x"]]))).status).toBe(400);
     const far = makePushBody([
       { labels: '{a="b"}', rows: [{ ns: 9_300_000_000n * 1_000_000_000n, line: "x" }] },

@@ -88,7 +88,7 @@ describe("createPushHandler", () => {
   });
 
   it("says when to come back after 429", async () => {
-    const harness = makeHarness({ ingestionBurstSizeMb: 0 });
+    const harness = makeHarness({ ingestion_burst_size_mb: 0 });
     const answer = await post(await serve({ harness }), one);
     expect([answer.status, answer.headers.get("retry-after")]).toEqual([429, "60"]);
   });

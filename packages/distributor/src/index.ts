@@ -1,7 +1,7 @@
 export { Distributor } from "./distributor.js";
 export { createPushHandler, type PushHandler, type PushHandlerOptions } from "./http.js";
 export { InflightBytes } from "./inflight.js";
-export { defaultPushLimits, type PushLimits } from "./limits.js";
+export type { PushLimits } from "./limits.js";
 export { createDistributorMetrics, type DistributorMetrics } from "./metrics.js";
 export type { DistributorOptions, IncomingPush } from "./options.js";
 export type { PushResponse } from "./push-response.js";

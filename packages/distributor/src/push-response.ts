@@ -38,8 +38,8 @@ export function pushResponse({ validated, refusals, limits }: StoredPush): PushR
       : (refusals[0]?.status ?? 400);
     return { status, text: texts.join("; ").slice(0, maxTextChars) };
   }
-  if (validated.blocked.isEmpty || limits.blockIngestionStatusCode === 200) return accepted;
-  return { status: limits.blockIngestionStatusCode, text: validated.blocked.text() };
+  if (validated.blocked.isEmpty || limits.block_ingestion_status_code === 200) return accepted;
+  return { status: limits.block_ingestion_status_code, text: validated.blocked.text() };
 }
 
 /** What validation refused, as ingesters tell what they do. */

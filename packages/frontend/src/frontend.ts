@@ -24,7 +24,7 @@ import {
 import { deadline } from "@skald/runtime";
 import type { InstantParams, RangeParams } from "./http/params.js";
 import { checkLength, checkQueryLimits } from "./limits/check-limits.js";
-import { combineLimits, type QueryTenantLimits } from "./limits/limits.js";
+import { combineLimits, nsOfMs, type QueryTenantLimits } from "./limits/limits.js";
 
 export interface FrontendDeps {
   readonly querier: Querier;
@@ -140,12 +140,12 @@ export class Frontend {
     const range = clampLookback(params, limits, this.nowNs());
     const plan = planQuery(expr, range, {
       ...defaultQueryLimits,
-      maxSeries: limits.maxSeries === 0 ? Number.MAX_SAFE_INTEGER : limits.maxSeries,
+      maxSeries: limits.max_query_series || Number.MAX_SAFE_INTEGER,
     });
     checkStages(plan);
     return this.#withTimeout(limits, signal, (bounded) =>
       this.#querier.query(
-        { tenants, plan, limits: { maxBytesRead: limits.maxBytesRead, maxResultBytes } },
+        { tenants, plan, limits: { maxBytesRead: limits.max_query_bytes_read, maxResultBytes } },
         { signal: bounded },
       ),
     );
@@ -179,7 +179,7 @@ export class Frontend {
   ): Promise<T> {
     const message =
       "request timed out, decrease the duration of the request or add more label matchers (prefer exact match over regex match) to reduce the amount of data processed";
-    const bounded = deadline({ timeoutMs: limits.timeoutMs, message, signal });
+    const bounded = deadline({ timeoutMs: limits.query_timeout, message, signal });
     try {
       return await work(bounded.signal);
     } catch (error) {
@@ -194,8 +194,8 @@ export class Frontend {
 
 /** A query that begins before the look-back window begins with the window. */
 function clampLookback(params: QueryParams, limits: QueryTenantLimits, now: bigint): QueryParams {
-  if (limits.maxLookbackNs === 0n) return params;
-  const oldest = now - limits.maxLookbackNs;
+  if (limits.max_query_lookback === 0) return params;
+  const oldest = now - nsOfMs(limits.max_query_lookback);
   if (params.startNs >= oldest || params.stepNs === 0n) return params;
   return { ...params, startNs: oldest, endNs: params.endNs < oldest ? oldest : params.endNs };
 }

@@ -1,4 +1,16 @@
-import { backoffBlock, field, grpcClientBlock, lifecyclerBlock } from "@skald/runtime/config";
+import {
+  backoffBlock,
+  experiment,
+  field,
+  gone,
+  grpcClientBlock,
+  lifecyclerBlock,
+  noRing,
+  oneCopy,
+  oneProcess,
+} from "@skald/runtime/config";
+
+const logInstead = "the write-ahead log took its place";
 
 const wal = field.section("The write-ahead log.", {
   enabled: field.toggle(
@@ -11,6 +23,7 @@ const wal = field.section("The write-ahead log.", {
     "5m",
     "time between two checkpoints",
     "ingester.checkpoint-duration",
+    { unused: "the log is cut behind sealed data, there are no checkpoints" },
   ),
   flush_on_shutdown: field.toggle(
     false,
@@ -19,7 +32,7 @@ const wal = field.section("The write-ahead log.", {
   ),
   replay_memory_ceiling: field.size(
     "4GB",
-    "memory above which a replay seals and uploads as it goes",
+    "memory above which a replay seals as it goes; half the memory of the process at most",
     "ingester.wal-replay-memory-ceiling",
   ),
   disk_full_threshold: field.float(
@@ -59,6 +72,7 @@ const chunks = {
     "0s",
     "how long data stays on the local disk after its upload",
     "ingester.chunks-retain-period",
+    { unused: "it stays for 15 minutes" },
   ),
   chunk_idle_period: field.duration(
     "30m",
@@ -69,18 +83,20 @@ const chunks = {
     "256KB",
     "lines that are compressed together",
     "ingester.chunks-block-size",
-    { min: 1024 },
+    { min: 1024, unused: "segments have blocks and a compression of their own" },
   ),
   chunk_target_size: field.size(
     "1536KB",
     "compressed size from which data is uploaded",
     "ingester.chunk-target-size",
+    { unused: "use head_target_size" },
   ),
   chunk_encoding: field.choice(
     "gzip",
     chunkEncodings,
     "compression of lines",
     "ingester.chunk-encoding",
+    { unused: "segments have blocks and a compression of their own" },
   ),
   max_chunk_age: field.duration(
     "2h",
@@ -97,12 +113,13 @@ const chunks = {
     "1h",
     "steps at which replicas cut at the same time",
     "ingester.sync-period",
+    { unused: oneCopy },
   ),
   sync_min_utilization: field.float(
     0.1,
     "part of the target size from which such a cut is made",
     "ingester.sync-min-utilization",
-    { max: 1 },
+    { max: 1, unused: oneCopy },
   ),
 };
 
@@ -128,70 +145,97 @@ const flushing = {
 };
 
 /** `ingester`: how data is held until it is in the object store. */
-export const ingesterConfig = field.section("Holds new data until it is in the object store.", {
-  lifecycler: lifecyclerBlock({ ring: "ring", member: "ingester.", distributor: "distributor" }, 3),
-  ...flushing,
-  ...chunks,
-  wal,
-  autoforget_unhealthy: field.toggle(
-    false,
-    "remove dead ingesters from the ring",
-    "ingester.autoforget-unhealthy",
-  ),
-  max_returned_stream_errors: field.integer(
-    10,
-    "refused entries that the answer to a push lists, per stream; 0: all",
-    "ingester.max-ignored-stream-errors",
-  ),
-  query_store_max_look_back_period: field.duration(
-    "0s",
-    "how far back the object store is asked by the ingester; 0: not at all, -1: without limit",
-    "ingester.query-store-max-look-back-period",
-    { min: -1 },
-  ),
-  index_shards: field.integer(32, "shards of the index in memory", "ingester.index-shards", {
-    min: 1,
-  }),
-  max_dropped_streams: field.integer(
-    10,
-    "streams that a slow tail is told to have missed",
-    "ingester.tailer.max-dropped-streams",
-  ),
-  shutdown_marker_path: field.text(
-    "",
-    "directory of the file that tells of a prepared shutdown; default path_prefix",
-    "ingester.shutdown-marker-path",
-  ),
-  owned_streams_check_interval: field.duration(
-    "30s",
-    "pause between counts of the streams that the ingester owns",
-    "ingester.owned-streams-check-interval",
-  ),
-  delegate_stream_limits_enabled: field.toggle(
-    false,
-    "leave limits of streams to the ingest limits service",
-    "ingester.delegate-stream-limits-enabled",
-  ),
-});
+export const ingesterConfig = field.section(
+  "Holds new data until it is in the object store.",
+  {
+    lifecycler: lifecyclerBlock(
+      { ring: "ring", member: "ingester.", distributor: "distributor" },
+      3,
+      { used: true },
+    ),
+    ...flushing,
+    ...chunks,
+    wal,
+    autoforget_unhealthy: field.toggle(
+      false,
+      "remove dead ingesters from the ring",
+      "ingester.autoforget-unhealthy",
+      { unused: noRing },
+    ),
+    max_returned_stream_errors: field.integer(
+      10,
+      "refused entries that the answer to a push lists, per stream; 0: all",
+      "ingester.max-ignored-stream-errors",
+      { unused: "10 are listed" },
+    ),
+    query_store_max_look_back_period: field.duration(
+      "0s",
+      "how far back the object store is asked by the ingester; 0: not at all, -1: without limit",
+      "ingester.query-store-max-look-back-period",
+      { min: -1, unused: "ingesters do not ask the store, queriers do" },
+    ),
+    index_shards: field.integer(32, "shards of the index in memory", "ingester.index-shards", {
+      min: 1,
+      unused: "the index in memory is not split",
+    }),
+    max_dropped_streams: field.integer(
+      10,
+      "streams that a slow tail is told to have missed",
+      "ingester.tailer.max-dropped-streams",
+      { unused: "tails are not served yet" },
+    ),
+    shutdown_marker_path: field.text(
+      "",
+      "directory of the file that tells of a prepared shutdown; default path_prefix",
+      "ingester.shutdown-marker-path",
+      { unused: "a prepared shutdown is not remembered" },
+    ),
+    owned_streams_check_interval: field.duration(
+      "30s",
+      "pause between counts of the streams that the ingester owns",
+      "ingester.owned-streams-check-interval",
+      { unused: noRing },
+    ),
+    delegate_stream_limits_enabled: field.toggle(
+      false,
+      "leave limits of streams to the ingest limits service",
+      "ingester.delegate-stream-limits-enabled",
+      { unused: experiment },
+    ),
+  },
+  {
+    ignored: {
+      max_transfer_retries: logInstead,
+      chunk_pool_size: gone,
+      kafka_ingestion: { why: experiment, switch: "enabled" },
+      tailer: "use max_dropped_streams instead",
+    },
+    ignoredFlags: { "ingester.max-transfer-retries": logInstead },
+  },
+);
 
 /** `ingester_client`: how other services call ingesters. */
-export const ingesterClientConfig = field.section("How other services call ingesters.", {
-  pool_config: field.section("Connections.", {
-    client_cleanup_period: field.duration(
-      "15s",
-      "pause between removals of dead ones",
-      "distributor.client-cleanup-period",
-    ),
-    health_check_ingesters: field.toggle(
-      true,
-      "check that ingesters are there",
-      "distributor.health-check-ingesters",
-    ),
-    remote_timeout: field.duration("1s", "time limit of a check"),
-  }),
-  remote_timeout: field.duration("5s", "time limit of a call", "ingester.client.timeout"),
-  grpc_client_config: grpcClientBlock("ingester.client"),
-});
+export const ingesterClientConfig = field.section(
+  "How other services call ingesters.",
+  {
+    pool_config: field.section("Connections.", {
+      client_cleanup_period: field.duration(
+        "15s",
+        "pause between removals of dead ones",
+        "distributor.client-cleanup-period",
+      ),
+      health_check_ingesters: field.toggle(
+        true,
+        "check that ingesters are there",
+        "distributor.health-check-ingesters",
+      ),
+      remote_timeout: field.duration("1s", "time limit of a check"),
+    }),
+    remote_timeout: field.duration("5s", "time limit of a call", "ingester.client.timeout"),
+    grpc_client_config: grpcClientBlock("ingester.client"),
+  },
+  { unused: oneProcess },
+);
 
 export type IngesterConfig = Readonly<field.Values<typeof ingesterConfig>>;
 export type IngesterClientConfig = Readonly<field.Values<typeof ingesterClientConfig>>;

@@ -122,7 +122,7 @@ describe("a failing log", () => {
 
   it("refuses pushes while the disk is full, and serves queries", async () => {
     const { disk, state } = failing();
-    const setup = await setUp({ disk, changes: { wal: { diskFullThreshold: 0.9 } } });
+    const setup = await setUp({ disk, changes: { wal: { disk_full_threshold: 0.9 } } });
     const { ingester } = setup;
     await ingester.start();
     await ingester.push(push(rows({ app: "a" }, [1n, "one"])));
@@ -148,7 +148,7 @@ describe("a failing log", () => {
   it("refuses pushes from the start when the disk is too full", async () => {
     const { disk, state } = failing();
     state.used = 0.95;
-    const { ingester } = await setUp({ disk, changes: { wal: { diskFullThreshold: 0.9 } } });
+    const { ingester } = await setUp({ disk, changes: { wal: { disk_full_threshold: 0.9 } } });
     await ingester.start();
     await expect(ingester.push(push(rows({ app: "a" }, [1n, "one"])))).rejects.toThrow("95% full");
     await ingester.stop();
@@ -183,7 +183,7 @@ describe("the life of an ingester", () => {
   });
 
   it("uploads everything at the end when told to, and stops when the store is down", async () => {
-    const setup = await setUp({ changes: { flushOnShutdown: true } });
+    const setup = await setUp({ changes: { wal: { flush_on_shutdown: true } } });
     await setup.ingester.start();
     await setup.ingester.push(push(rows({ app: "a" }, [1n, "one"])));
     await setup.ingester.stop();
@@ -205,7 +205,7 @@ describe("the life of an ingester", () => {
     await first.ingester.start();
     for (let i = 0n; i < 20n; i++) await first.ingester.push(push(rows({ app: "a" }, [i, `${i}`])));
     await first.ingester.stop();
-    const changes = { wal: { replayMemoryCeilingBytes: 1 } };
+    const changes = { wal: { replay_memory_ceiling: 1 } };
     let seals = 0;
     const second = await setUp({
       dir: first.dir,
@@ -251,7 +251,7 @@ describe("the life of an ingester", () => {
 });
 
 it("gives each query a prefix of what was pushed, while heads are sealed and uploaded", async () => {
-  const setup = await setUp({ changes: { headTargetBytes: 300, upload: { retainMs: 0 } } });
+  const setup = await setUp({ changes: { head_target_size: 300, bounds: { localRetainMs: 0 } } });
   const { ingester } = setup;
   await ingester.start();
   const lines = 120;

@@ -22,11 +22,12 @@ import { LocalSegments } from "./flush/local-segments.js";
 import { PushQueue } from "./flush/push-queue.js";
 import { type Seal, Sealer } from "./flush/sealer.js";
 import { type SegmentStore, Uploader } from "./flush/uploader.js";
+import type { IngesterLimits } from "./limits.js";
 import { noLog, type PushLog } from "./log/push-log.js";
 import { recordsOf } from "./log/push-record.js";
 import { recoverHeads } from "./log/recovery.js";
 import { createIngesterMetrics, type IngesterMetrics, observeSealed } from "./metrics.js";
-import type { IngesterLimits, IngesterOptions } from "./options.js";
+import type { IngesterOptions } from "./options.js";
 import { Heads } from "./tenant/heads.js";
 import { selectHeads } from "./tenant/selection.js";
 import type { TenantAppend } from "./tenant/tenant.js";
@@ -101,8 +102,8 @@ export class Ingester implements IngesterContract {
     this.#queue = new PushQueue({
       sealer: this.#sealer,
       log: () => this.#wal,
-      maxWaitingBytes: options.maxWaitingBytes,
-      maxWaitMs: options.maxPushWaitMs,
+      maxWaitingBytes: options.bounds.maxWaitingBytes,
+      maxWaitMs: options.bounds.maxPushWaitMs,
       ...(deps.sleep === undefined ? {} : { sleep: deps.sleep }),
     });
     this.#metrics = createIngesterMetrics(deps.metrics, {
@@ -131,7 +132,7 @@ export class Ingester implements IngesterContract {
     const nowMs = this.#clock.nowMs();
     const { corrupt } = await this.#segments.open(nowMs);
     this.#metrics.corruptSegments.inc(corrupt);
-    if (this.#options.wal.enabled) await this.#startLog();
+    if (this.#options.config.wal.enabled) await this.#startLog();
     this.#state = "running";
     this.#planCut();
     const { sleep } = this.#deps;
@@ -143,7 +144,7 @@ export class Ingester implements IngesterContract {
         ...(sleep === undefined ? {} : { sleep }),
       });
     this.#loops = Promise.all([
-      loop(this.#options.flushCheckPeriodMs, () => this.sweep()),
+      loop(this.#options.config.flush_check_period, () => this.sweep()),
       loop(diskCheckPeriodMs, () => this.#wal.checkDisk()),
     ]);
   }
@@ -156,7 +157,7 @@ export class Ingester implements IngesterContract {
     const wasRunning = this.#state === "running";
     this.#state = "stopping";
     await this.#loops;
-    if (wasRunning && (options.flush ?? this.#options.flushOnShutdown)) {
+    if (wasRunning && (options.flush ?? this.#options.config.wal.flush_on_shutdown)) {
       try {
         await this.flush();
       } catch (error) {
@@ -320,9 +321,11 @@ export class Ingester implements IngesterContract {
 
   async #startLog(): Promise<void> {
     const { sleep, disk } = this.#deps;
-    const settings = this.#options.wal;
+    const { config, bounds } = this.#options;
+    const { dir, fsync, fsync_interval, disk_full_threshold, replay_memory_ceiling } = config.wal;
     await recoverHeads({
-      settings,
+      dir,
+      ceilingBytes: Math.min(replay_memory_ceiling, bounds.maxReplayBytes),
       heads: this.#heads,
       sealer: this.#sealer,
       segments: this.#segments,
@@ -334,7 +337,12 @@ export class Ingester implements IngesterContract {
       ...(disk === undefined ? {} : { disk }),
     });
     const wal = await Wal.open({
-      ...settings,
+      dir,
+      fsync,
+      fsyncIntervalMs: fsync_interval,
+      maxFileBytes: bounds.maxWalFileBytes,
+      maxQueuedBytes: bounds.maxWalQueuedBytes,
+      diskFullThreshold: disk_full_threshold,
       onError: (error) => {
         this.#metrics.walFailures.inc();
         this.#log.error("the write-ahead log failed", { error });
@@ -349,21 +357,21 @@ export class Ingester implements IngesterContract {
 
   #createSealer(): Sealer {
     const { seal, sleep } = this.#deps;
-    const { sealConcurrency, maxFrozenBytes, backoff, headTargetBytes } = this.#options;
+    const { config, bounds } = this.#options;
     return new Sealer({
       seal: async (job) => {
         const sealed = await seal(job);
         await this.#segments.syncDir(job.path);
         return sealed;
       },
-      concurrency: sealConcurrency,
-      maxFrozenBytes,
-      backoff,
+      concurrency: bounds.sealConcurrency,
+      maxFrozenBytes: bounds.maxFrozenBytes,
+      backoff: config.flush_op_backoff,
       pathOf: (head) => this.#segments.pathOf(head),
       streamTextsOf: (head) => this.#heads.streamTexts(head),
       onSealed: (head, sealed, path, reason) => {
         const nowMs = this.#clock.nowMs();
-        const measures = { reason, targetBytes: headTargetBytes, nowMs };
+        const measures = { reason, targetBytes: config.head_target_size, nowMs };
         observeSealed(this.#metrics, head, sealed, measures);
         this.#segments.add(head, sealed, path, nowMs);
         this.#heads.replace(head);
@@ -380,8 +388,8 @@ export class Ingester implements IngesterContract {
     return new Uploader({
       store: this.#deps.store,
       segments: this.#segments,
-      settings: this.#options.upload,
-      backoff: this.#options.backoff,
+      config: this.#options.config,
+      bounds: this.#options.bounds,
       onStored: ({ ref }) => {
         this.#metrics.chunksStored.inc({ tenant: ref.tenant });
         this.#metrics.storedBytes.inc({ tenant: ref.tenant }, ref.sizeBytes);

@@ -1,74 +1,106 @@
-import { field, grpcClientBlock } from "@skald/runtime/config";
+import { field, grpcClientBlock, oneProcess } from "@skald/runtime/config";
+
+const askBoth = "ingesters and object store are always asked";
+const queryTimeout = "use limits_config.query_timeout instead";
+const maxConcurrent = "use querier.max_concurrent instead";
 
 /** `querier`: how queries are answered. */
-export const querierConfig = field.section("Answers queries from ingesters and object store.", {
-  tail_max_duration: field.duration(
-    "1h",
-    "time after which a tail is closed",
-    "querier.tail-max-duration",
-  ),
-  extra_query_delay: field.duration(
-    "0s",
-    "time after which further ingesters are asked",
-    "querier.extra-query-delay",
-  ),
-  query_ingesters_within: field.duration(
-    "3h",
-    "age up to which ingesters are asked; 0: always",
-    "querier.query-ingesters-within",
-  ),
-  engine: field.section("The query engine.", {
-    max_look_back_period: field.duration(
-      "30s",
-      "how far an instant log query looks back",
-      "querier.engine.max-lookback-period",
+export const querierConfig = field.section(
+  "Answers queries from ingesters and object store.",
+  {
+    tail_max_duration: field.duration(
+      "1h",
+      "time after which a tail is closed",
+      "querier.tail-max-duration",
+      { unused: "tails are not served yet" },
     ),
-    max_count_min_sketch_heap_size: field.integer(
-      10_000,
-      "labels that approx_topk keeps",
-      "querier.engine.max-count-min-sketch-heap-size",
+    extra_query_delay: field.duration(
+      "0s",
+      "time after which further ingesters are asked",
+      "querier.extra-query-delay",
+      { unused: oneProcess },
     ),
-  }),
-  max_concurrent: field.integer(4, "parts of queries at a time", "querier.max-concurrent", {
-    min: 1,
-  }),
-  query_store_only: field.toggle(false, "do not ask ingesters", "querier.query-store-only"),
-  query_ingester_only: field.toggle(
-    false,
-    "do not ask the object store",
-    "querier.query-ingester-only",
-  ),
-  multi_tenant_queries_enabled: field.toggle(
-    false,
-    "answer queries over several tenants, written a|b",
-    "querier.multi-tenant-queries-enabled",
-  ),
-  per_request_limits_enabled: field.toggle(
-    false,
-    "apply the limits of the header X-Loki-Query-Limits",
-    "querier.per-request-limits-enabled",
-  ),
-  query_partition_ingesters: field.toggle(
-    false,
-    "ask ingesters by partition",
-    "querier.query-partition-ingesters",
-  ),
-});
+    query_ingesters_within: field.duration(
+      "3h",
+      "age up to which ingesters are asked; 0: always",
+      "querier.query-ingesters-within",
+      { unused: askBoth },
+    ),
+    engine: field.section(
+      "The query engine.",
+      {
+        max_look_back_period: field.duration(
+          "30s",
+          "how far an instant log query looks back",
+          "querier.engine.max-lookback-period",
+          { unused: "instant log queries are not answered" },
+        ),
+        max_count_min_sketch_heap_size: field.integer(
+          10_000,
+          "labels that approx_topk keeps",
+          "querier.engine.max-count-min-sketch-heap-size",
+          { unused: "approx_topk is answered exactly" },
+        ),
+      },
+      { ignored: { timeout: queryTimeout } },
+    ),
+    max_concurrent: field.integer(
+      4,
+      "parts of queries at a time",
+      "querier.max-concurrent",
+      { min: 1, unused: "server.worker_threads bounds what runs at a time" }
+    ),
+    query_store_only: field.toggle(false, "do not ask ingesters", "querier.query-store-only", {
+      unused: askBoth,
+    }),
+    query_ingester_only: field.toggle(
+      false,
+      "do not ask the object store",
+      "querier.query-ingester-only",
+      { unused: askBoth },
+    ),
+    multi_tenant_queries_enabled: field.toggle(
+      false,
+      "answer queries over several tenants, written a|b",
+      "querier.multi-tenant-queries-enabled",
+    ),
+    per_request_limits_enabled: field.toggle(
+      false,
+      "apply the limits of the header X-Loki-Query-Limits",
+      "querier.per-request-limits-enabled",
+      { unused: "the header is not looked at yet" },
+    ),
+    query_partition_ingesters: field.toggle(
+      false,
+      "ask ingesters by partition",
+      "querier.query-partition-ingesters",
+      { unused: oneProcess },
+    ),
+  },
+  { ignored: { query_timeout: queryTimeout } },
+);
 
 /** `frontend_worker`: where a querier gets its work. */
-export const frontendWorkerConfig = field.section("Where a querier gets its work.", {
-  frontend_address: field.text("", "a query frontend", "querier.frontend-address"),
-  scheduler_address: field.text("", "a query scheduler", "querier.scheduler-address"),
-  dns_lookup_duration: field.duration(
-    "3s",
-    "pause between look-ups of the address",
-    "querier.dns-lookup-period",
-  ),
-  id: field.text("", "name of the querier; empty: the host name", "querier.id"),
-  grpc_client_config: grpcClientBlock("querier.frontend-client"),
-  query_frontend_grpc_client: grpcClientBlock("querier.frontend-grpc-client"),
-  query_scheduler_grpc_client: grpcClientBlock("querier.scheduler-grpc-client"),
-});
+export const frontendWorkerConfig = field.section(
+  "Where a querier gets its work.",
+  {
+    frontend_address: field.text("", "a query frontend", "querier.frontend-address"),
+    scheduler_address: field.text("", "a query scheduler", "querier.scheduler-address"),
+    dns_lookup_duration: field.duration(
+      "3s",
+      "pause between look-ups of the address",
+      "querier.dns-lookup-period",
+    ),
+    id: field.text("", "name of the querier; empty: the host name", "querier.id"),
+    grpc_client_config: grpcClientBlock("querier.frontend-client"),
+    query_frontend_grpc_client: grpcClientBlock("querier.frontend-grpc-client"),
+    query_scheduler_grpc_client: grpcClientBlock("querier.scheduler-grpc-client"),
+  },
+  {
+    unused: oneProcess,
+    ignored: { parallelism: maxConcurrent, match_max_concurrent: maxConcurrent },
+  },
+);
 
 export type QuerierConfig = Readonly<field.Values<typeof querierConfig>>;
 export type FrontendWorkerConfig = Readonly<field.Values<typeof frontendWorkerConfig>>;

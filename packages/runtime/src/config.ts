@@ -1,10 +1,10 @@
 // The face "@skald/runtime/config": how keys are declared, read, checked and printed.
 
 export * as field from "./config/field.js";
-export * from "./config/key-notes.js";
 export * from "./config/load-settings.js";
 export { nearest } from "./config/nearest.js";
 export * from "./config/print.js";
+export * from "./config/reasons.js";
 export * from "./config/schema.js";
 export * from "./config/sections/backoff.js";
 export * from "./config/sections/cache.js";

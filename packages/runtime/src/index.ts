@@ -1,14 +1,11 @@
 // Light on purpose: worker threads import this face. The parts that need a library have faces of their own:
 // "@skald/runtime/log", "@skald/runtime/metrics" and "@skald/runtime/config".
-export * from "./async/bounded-queue.js";
 export * from "./async/deadline.js";
 export * from "./async/repeat.js";
 export * from "./async/retry.js";
 export * from "./async/semaphore.js";
 export * from "./async/sleep.js";
 export * from "./buildinfo.js";
-export type * from "./limits/limits.js";
-export type * from "./limits/tenant-limits.js";
 export * from "./log/level.js";
 export type * from "./log/log.js";
 export * from "./log/message.js";

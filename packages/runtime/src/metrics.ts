@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { BuildInfo } from "./buildinfo.js";
 
 /** Seconds; the buckets that dashboards of request durations expect. */
-export const durationBucketsSeconds: readonly number[] = [
+const durationBucketsSeconds: readonly number[] = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100,
 ];
 

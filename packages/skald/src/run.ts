@@ -1,6 +1,7 @@
-import { buildInfo, messageWithCauses } from "@skald/runtime";
+import { buildInfo, type Logger, messageWithCauses } from "@skald/runtime";
 import { createLogger } from "@skald/runtime/log";
 import type { LoadedConfig } from "./config/load-config.js";
+import type { Config } from "./config/root.js";
 import { buildProcess, type RunningProcess } from "./wiring/process.js";
 
 /** Exit code of a process that ended because a part of it failed. */
@@ -11,8 +12,7 @@ export async function run(loaded: Exclude<LoadedConfig, { exit: unknown }>): Pro
   const { config, warnings, notice } = loaded;
   if (notice !== undefined) process.stderr.write(notice);
   const build = buildInfo();
-  const { log_level: level, log_format: format } = config.server;
-  const log = createLogger({ level, format, target: "stderr" });
+  const log = openLog(config);
   /** Set as soon as there is something to stop. */
   let running: RunningProcess | undefined;
   let stopping: Promise<void> | undefined;
@@ -49,4 +49,9 @@ export async function run(loaded: Exclude<LoadedConfig, { exit: unknown }>): Pro
     log.error(`could not start: ${messageWithCauses(error)}`, { error });
     process.exit(failed);
   }
+}
+
+/** The log of the process, on stderr. */
+export function openLog({ server }: Config): Logger {
+  return createLogger({ level: server.log_level, format: server.log_format, target: "stderr" });
 }

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Ingester, Querier as QuerierContract } from "@skald/contracts";
-import { Frontend, type QueryTenantLimits, queryRoutes } from "@skald/frontend";
+import { Frontend, queryRoutes } from "@skald/frontend";
 import { dayNs, type SegmentRef, systemClock } from "@skald/model";
 import { CorruptSegments, Querier } from "@skald/querier";
 import { WorkerPool } from "@skald/runtime";
+import { defaultLimits } from "@skald/runtime/config";
 import { silentLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
 import { ScanPool } from "@skald/scan";
@@ -21,18 +22,6 @@ const filters = ["g-p", "h-q", "i-r", "j-s", "k-t"].map(
   (last) => `!~ \`(x|y|xy|yx)+[0-9a-f]{3}(z|zz)?[${last}]$\``,
 );
 const heavy = `sum(count_over_time({app="a"} ${filters.join(" ")} [1d]))`;
-const limits: QueryTenantLimits = {
-  maxEntriesPerQuery: 0,
-  maxSeries: 0,
-  maxLengthNs: 0n,
-  maxLookbackNs: 0n,
-  maxRangeNs: 0n,
-  maxMatchersPerQuery: 0,
-  maxBytesRead: 0,
-  timeoutMs: 0,
-  requiredLabels: [],
-  minLabels: 0,
-};
 
 const directory = makeDirectory();
 const counters = new Int32Array(new SharedArrayBuffer(8));
@@ -73,7 +62,7 @@ beforeAll(async () => {
     routes: queryRoutes(
       new Frontend({
         querier: watched(querierOf(refs)),
-        limitsOf: () => ({ ...limits, timeoutMs }),
+        limitsOf: () => ({ ...defaultLimits, query_timeout: timeoutMs }),
         clock: systemClock,
       }),
       { authEnabled: false, noAuthTenant: "t", multiTenantQueries: false, parquetAnswers: false },

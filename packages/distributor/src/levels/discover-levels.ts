@@ -32,7 +32,7 @@ export function* discoverLevels(input: DiscoverInput): Generator<void, Discovere
   const levels = new Uint8Array(push.rowCount);
   const foreign = new ForeignLevels(push);
   const metadata = new MetadataLevels(push, input.names, limits);
-  const discovers = limits.discoverLogLevels && limits.allowStructuredMetadata;
+  const discovers = limits.discover_log_levels && limits.allow_structured_metadata;
   for (let ordinal = 0; ordinal < push.streamCount; ordinal++) {
     const stream = input.streams[ordinal]!;
     const end = push.streamRowStart[ordinal + 1]!;
@@ -66,8 +66,8 @@ function* searchLines(
   levels: Uint8Array,
 ): Generator<void, undefined> {
   const options = {
-    fields: limits.logLevelFields,
-    jsonMaxDepth: limits.logLevelFromJsonMaxDepth,
+    fields: limits.log_level_fields,
+    jsonMaxDepth: limits.log_level_from_json_max_depth,
   };
   const lineStart = new Uint32Array(Math.min(rowsPerStep, push.rowCount));
   const lineLength = new Uint32Array(lineStart.length);

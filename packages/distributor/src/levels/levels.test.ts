@@ -107,22 +107,22 @@ describe("detected_level", () => {
   });
 
   it.each<[string, Partial<PushLimits>, Pairs, Pairs]>([
-    ["without discovery", { discoverLogLevels: false }, {}, {}],
+    ["without discovery", { discover_log_levels: false }, {}, {}],
     [
       "without discovery, as pushed",
-      { discoverLogLevels: false },
+      { discover_log_levels: false },
       { detected_level: "error" },
       { detected_level: "error" },
     ],
     [
       "without discovery, not normalised",
-      { discoverLogLevels: false },
+      { discover_log_levels: false },
       { detected_level: "ERR" },
       { detected_level: "ERR" },
     ],
     [
       "from other fields",
-      { logLevelFields: ["prio"] },
+      { log_level_fields: ["prio"] },
       { prio: "warn" },
       { prio: "warn", detected_level: "warn" },
     ],
@@ -133,7 +133,7 @@ describe("detected_level", () => {
   });
 
   it("is not looked for where structured metadata is off", async () => {
-    const { push, stored } = makeHarness({ allowStructuredMetadata: false });
+    const { push, stored } = makeHarness({ allow_structured_metadata: false });
     await push(jsonPush({ level: "info" }, [[0, "level=error"]]));
     expect(stored()[0]!.metadata).toEqual({});
   });

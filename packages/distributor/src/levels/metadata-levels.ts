@@ -29,8 +29,8 @@ export class MetadataLevels {
   constructor(push: RawPush, names: MetadataNames, limits: PushLimits) {
     this.#push = push;
     this.#names = names;
-    this.#discovers = limits.discoverLogLevels && limits.allowStructuredMetadata;
-    const fields = this.#discovers ? limits.logLevelFields : [];
+    this.#discovers = limits.discover_log_levels && limits.allow_structured_metadata;
+    const fields = this.#discovers ? limits.log_level_fields : [];
     this.#severityRank = firstFieldRank + fields.length;
     this.#rankOf = Uint16Array.from(names.names, (name, i) =>
       this.#rank(name, names.raw[i] as string, fields),

@@ -34,7 +34,7 @@ describe("labels", () => {
     await harness.push(one);
     const [first, second] = harness.ingester.pushes;
     expect(second!.batch.streams[0]!.labels).toBe(first!.batch.streams[0]!.labels);
-    harness.limits = { ...harness.limits, discoverServiceName: [] };
+    harness.limits = { ...harness.limits, discover_service_name: [] };
     await harness.push(one);
     expect(harness.stored().map((row) => row.stream)).toEqual([
       '{app="a", service_name="a"}',
@@ -57,7 +57,7 @@ describe("labels", () => {
 });
 
 describe("the rate limit", () => {
-  const limits = { ingestionRateMb: 10 / 1048576, ingestionBurstSizeMb: 20 / 1048576 };
+  const limits = { ingestion_rate_mb: 10 / 1048576, ingestion_burst_size_mb: 20 / 1048576 };
   const text = (bytes: number) =>
     `ingestion rate limit exceeded for user t1 (limit: 10 bytes/sec) while attempting to ingest '1' lines totaling '${bytes}' bytes, reduce log volume or contact your administrator to see if the limit can be increased`;
 
@@ -96,9 +96,9 @@ describe("the rate limit", () => {
   it.each([
     ["global", 429],
     ["local", 204],
-  ] as const)("of two distributors is %s", async (ingestionRateStrategy, status) => {
+  ] as const)("of two distributors is %s", async (ingestion_rate_strategy, status) => {
     const { push, clock } = makeHarness(
-      { ...limits, ingestionRateStrategy },
+      { ...limits, ingestion_rate_strategy },
       { distributorCount: () => 2 },
     );
     await push(jsonPush({ app: "a" }, [[0, "x".repeat(20)]]));
@@ -108,31 +108,36 @@ describe("the rate limit", () => {
 });
 
 describe("blocked ingestion", () => {
-  const blockIngestionUntilMs = testNowMs + 60_000;
+  const blockedUntilMs = testNowMs + 60_000;
 
   it("answers with its status, stores nothing, and ends by itself", async () => {
-    const { push, ingester, clock, counter } = makeHarness({ blockIngestionUntilMs });
+    const { push, ingester, clock, counter } = makeHarness({
+      block_ingestion_until: blockedUntilMs,
+    });
     expect(await push(one)).toEqual({
       status: 260,
       text: "ingestion blocked for user 't1' until '2026-11-20T10:01:00Z' with status code '260'",
     });
     expect(ingester.pushes).toEqual([]);
     expect(await counter("loki_discarded_samples_total", { reason: "blocked_ingestion" })).toBe(1);
-    clock.ms = blockIngestionUntilMs;
+    clock.ms = blockedUntilMs;
     expect((await push(one)).status).toBe(204);
   });
 
   it("drops without a word at 200", async () => {
     const { push, ingester } = makeHarness({
-      blockIngestionUntilMs,
-      blockIngestionStatusCode: 200,
+      block_ingestion_until: blockedUntilMs,
+      block_ingestion_status_code: 200,
     });
     expect(await push(one)).toEqual({ status: 204 });
     expect(ingester.pushes).toEqual([]);
   });
 
   it("gives way to any other error", async () => {
-    const { push } = makeHarness({ blockIngestionUntilMs, enforcedLabels: ["env"] });
+    const { push } = makeHarness({
+      block_ingestion_until: blockedUntilMs,
+      enforced_labels: ["env"],
+    });
     const answer = await push({
       streams: [...one.streams, ...jsonPush({ env: "e" }, [[0, "x"]]).streams],
     });
@@ -144,9 +149,9 @@ describe("blocked ingestion", () => {
 describe("changed rows", () => {
   it("are cut to the limit, with a mark if wanted, and the body is not kept", async () => {
     const { push, stored, ingester, counter } = makeHarness({
-      maxLineSize: 10,
-      maxLineSizeTruncate: true,
-      maxLineSizeTruncateIdentifier: "[cut]",
+      max_line_size: 10,
+      max_line_size_truncate: true,
+      max_line_size_truncate_identifier: "[cut]",
     });
     expect(
       (
@@ -167,15 +172,15 @@ describe("changed rows", () => {
 
   it("keep the body when no line was too long", async () => {
     const { push, ingester } = makeHarness({
-      maxLineSizeTruncate: true,
-      incrementDuplicateTimestamp: true,
+      max_line_size_truncate: true,
+      increment_duplicate_timestamp: true,
     });
     await push(one);
     expect(ingester.pushes[0]!.batch.source).toBeDefined();
   });
 
   it("of equal times and other lines move 1 ns apart", async () => {
-    const { push, stored, ingester } = makeHarness({ incrementDuplicateTimestamp: true });
+    const { push, stored, ingester } = makeHarness({ increment_duplicate_timestamp: true });
     const body = {
       streams: [
         ...jsonPush({ app: "a" }, [

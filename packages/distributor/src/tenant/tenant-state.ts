@@ -22,7 +22,7 @@ export class TenantState {
     this.#distributors = distributors;
     this.#bucket = new TokenBucket(
       rateOf(limits, distributors),
-      limits.ingestionBurstSizeMb * bytesPerMb,
+      limits.ingestion_burst_size_mb * bytesPerMb,
       nowMs,
     );
   }
@@ -45,7 +45,7 @@ export class TenantState {
       return;
     }
     this.#distributors = distributors;
-    const burst = limits.ingestionBurstSizeMb * bytesPerMb;
+    const burst = limits.ingestion_burst_size_mb * bytesPerMb;
     this.#bucket.configure(rateOf(limits, distributors), burst, nowMs);
   }
 
@@ -63,8 +63,8 @@ export class TenantState {
 
 /** Bytes per second that this process may take: a global rate is shared out among the distributors. */
 function rateOf(limits: PushLimits, distributors: number): number {
-  const rate = limits.ingestionRateMb * bytesPerMb;
-  return limits.ingestionRateStrategy === "global" ? rate / Math.max(1, distributors) : rate;
+  const rate = limits.ingestion_rate_mb * bytesPerMb;
+  return limits.ingestion_rate_strategy === "global" ? rate / Math.max(1, distributors) : rate;
 }
 
 /** Tenants that are remembered; the one that pushed longest ago goes first. */

@@ -1,9 +1,10 @@
 import type { Ingester, PushRefusal, PushRequest } from "@skald/contracts";
 import type { Batch, Clock } from "@skald/model";
 import { levelInMetadata, levelNames } from "@skald/model";
+import { defaultLimits } from "@skald/runtime/config";
 import { Metrics } from "@skald/runtime/metrics";
 import { Distributor } from "../distributor.js";
-import { defaultPushLimits, type PushLimits } from "../limits.js";
+import type { PushLimits } from "../limits.js";
 import { createDistributorMetrics } from "../metrics.js";
 import type { DistributorOptions, IncomingPush } from "../options.js";
 import type { PushResponse } from "../push-response.js";
@@ -46,7 +47,7 @@ export function makeHarness(
   const clock = { ms: testNowMs, nowMs: () => clock.ms };
   const ingester = makeIngester();
   const metrics = new Metrics();
-  const harness = { limits: { ...defaultPushLimits, ...limits } };
+  const harness = { limits: { ...defaultLimits, ...limits } };
   const distributor = new Distributor({
     ingester,
     limitsOf: () => harness.limits,

@@ -55,7 +55,7 @@ describe("what is refused of a push", () => {
       "disallowed_structured_metadata",
       { app: "a" },
       [0, "x", { k: "v" }],
-      { allowStructuredMetadata: false },
+      { allow_structured_metadata: false },
       `stream ${stream} includes structured metadata, but this feature is disallowed. Please see \`limits_config.allow_structured_metadata\` or contact your administrator to enable it`,
       "",
     ],
@@ -71,7 +71,7 @@ describe("what is refused of a push", () => {
       "structured_metadata_too_many",
       { app: "a" },
       [0, "x", { a: "1", b: "2" }],
-      { maxStructuredMetadataEntriesCount: 1 },
+      { max_structured_metadata_entries_count: 1 },
       `stream ${stream} has too many structured metadata labels: '2', limit: '1'. ${hint("max_structured_metadata_entries_count")}`,
       "",
     ],
@@ -103,7 +103,7 @@ describe("what is refused of a push", () => {
       "missing_labels",
       {},
       [0, "x"],
-      { discoverServiceName: [] },
+      { discover_service_name: [] },
       "error at least one label pair is required per stream",
       "",
     ],
@@ -111,7 +111,7 @@ describe("what is refused of a push", () => {
       "missing_enforced_labels",
       { app: "a" },
       [0, "x"],
-      { enforcedLabels: ["app", "env", "team"] },
+      { enforced_labels: ["app", "env", "team"] },
       `missing required labels 'env,team' for user 't1' for stream ${stream} (policy: '')`,
       "",
     ],
@@ -126,7 +126,7 @@ describe("what is refused of a push", () => {
   ])("%s", async (reason, labels, value, limits, text, start) => {
     const { push, stored, counter } = makeHarness(limits);
     const bad = jsonPush(labels as Record<string, unknown>, [value]).streams;
-    const fine = limits.enforcedLabels === undefined ? one.streams : [];
+    const fine = limits.enforced_labels === undefined ? one.streams : [];
     const answer = await push({ streams: [...bad, ...fine] });
     expect(answer.status).toBe(400);
     expect(answer.text?.endsWith(text)).toBe(true);
@@ -162,7 +162,7 @@ describe("what is refused of a push", () => {
   });
 
   it("takes old entries where they are not rejected, but none that has no time", async () => {
-    const { push } = makeHarness({ rejectOldSamples: false });
+    const { push } = makeHarness({ reject_old_samples: false });
     expect((await push(jsonPush({ app: "a" }, [["0", "x"]]))).status).toBe(204);
     const answer = await push({ streams: [{ stream: { app: "a" }, values: [[]] }] });
     expect(answer.text).toMatch(/has timestamp too old: 0001-01-01T00:00:00Z/);

@@ -20,8 +20,10 @@ const leastSeconds = -9_200_000_000;
 
 export function rowRulesOf(limits: PushLimits, nowMs: number, isBackfill: boolean): RowRules {
   const oldestMs =
-    limits.rejectOldSamples && !isBackfill ? nowMs - limits.rejectOldSamplesMaxAgeMs : -Infinity;
-  const newestMs = nowMs + limits.creationGracePeriodMs;
+    limits.reject_old_samples && !isBackfill
+      ? nowMs - limits.reject_old_samples_max_age
+      : -Infinity;
+  const newestMs = nowMs + limits.creation_grace_period;
   const oldestSeconds = Math.floor(oldestMs / 1000);
   const fits = oldestSeconds > leastSeconds;
   return {
@@ -29,10 +31,10 @@ export function rowRulesOf(limits: PushLimits, nowMs: number, isBackfill: boolea
     oldestNanos: fits ? nanosOf(oldestMs) : 0,
     newestSeconds: Math.floor(newestMs / 1000),
     newestNanos: nanosOf(newestMs),
-    maxLineBytes: unlessZero(limits.maxLineSize),
-    metadataAllowed: limits.allowStructuredMetadata,
-    maxMetadataBytes: unlessZero(limits.maxStructuredMetadataSize),
-    maxMetadataPairs: unlessZero(limits.maxStructuredMetadataEntriesCount),
+    maxLineBytes: unlessZero(limits.max_line_size),
+    metadataAllowed: limits.allow_structured_metadata,
+    maxMetadataBytes: unlessZero(limits.max_structured_metadata_size),
+    maxMetadataPairs: unlessZero(limits.max_structured_metadata_entries_count),
   };
 }
 

@@ -53,7 +53,7 @@ export class StreamRules {
 
   #added(pairs: LabelPairs): LabelPairs {
     const added: [string, string][] = [];
-    const service = discoverService(pairs, this.#limits.discoverServiceName);
+    const service = discoverService(pairs, this.#limits.discover_service_name);
     if (service !== undefined) added.push([serviceName, service]);
     if (this.#backfillShard !== undefined) {
       added.push([backfillNames[0], "true"], [backfillNames[1], this.#backfillShard]);
@@ -69,16 +69,16 @@ export class StreamRules {
   }
 
   #refuseUnenforced(labels: Labels, text: string): PushStream["refusal"] {
-    const missing = this.#limits.enforcedLabels.filter((name) => labelValue(labels, name) === "");
+    const missing = this.#limits.enforced_labels.filter((name) => labelValue(labels, name) === "");
     if (missing.length === 0) return undefined;
     const message = `missing required labels '${missing.join(",")}' for user '${this.#tenant}' for stream '${echo(text)}' (policy: '')`;
     return { reason: "missing_enforced_labels", message };
   }
 
   #levelText(labels: Labels): string {
-    const { discoverLogLevels, allowStructuredMetadata, logLevelFields } = this.#limits;
-    if (!discoverLogLevels || !allowStructuredMetadata) return "";
-    for (const name of logLevelFields) {
+    const { discover_log_levels, allow_structured_metadata, log_level_fields } = this.#limits;
+    if (!discover_log_levels || !allow_structured_metadata) return "";
+    for (const name of log_level_fields) {
       const value = labelValue(labels, name);
       if (value !== "") return value;
     }
@@ -116,19 +116,19 @@ function refuseLabels(labels: Labels, text: string, limits: PushLimits): PushStr
     };
   }
   const counted = names.filter((name) => !isUncounted(name)).length;
-  if (counted > limits.maxLabelNamesPerSeries) {
-    const message = `entry for stream '${echo(text)}' has ${counted} label names; limit ${limits.maxLabelNamesPerSeries}`;
+  if (counted > limits.max_label_names_per_series) {
+    const message = `entry for stream '${echo(text)}' has ${counted} label names; limit ${limits.max_label_names_per_series}`;
     return { reason: "max_label_names_per_series", message };
   }
   for (let i = 0; i < names.length; i++) {
     const name = names[i] as string;
     const value = values[i] as string;
     const says = (what: string) => `stream '${echo(text)}' has ${what}`;
-    if (Buffer.byteLength(name) > limits.maxLabelNameLength) {
+    if (Buffer.byteLength(name) > limits.max_label_name_length) {
       const message = says(`label name too long: '${echo(name)}'`);
       return { reason: "label_name_too_long", message };
     }
-    if (Buffer.byteLength(value) > limits.maxLabelValueLength) {
+    if (Buffer.byteLength(value) > limits.max_label_value_length) {
       const message = says(`label value too long: '${echo(value)}'`);
       return { reason: "label_value_too_long", message };
     }

@@ -2,24 +2,14 @@ import { describe, expect, it } from "@jest/globals";
 import type { Querier, QueryByteLimits } from "@skald/contracts";
 import type { LogResult, Plan, QueryResult } from "@skald/logql";
 import { emptyReadStats, labelsFromObject, type QueryStats, SkaldError } from "@skald/model";
+import { defaultLimits } from "@skald/runtime/config";
 import type { HttpRequest, HttpResponse } from "@skald/transport";
 import { parquetReadObjects } from "hyparquet";
 import { Frontend } from "../frontend.js";
 import type { QueryTenantLimits } from "../limits/limits.js";
 import { queryRoutes } from "./routes.js";
 
-const limits: QueryTenantLimits = {
-  maxEntriesPerQuery: 5000,
-  maxSeries: 500,
-  maxLengthNs: 2_595_600_000_000_000n,
-  maxLookbackNs: 0n,
-  maxRangeNs: 0n,
-  maxMatchersPerQuery: 1000,
-  maxBytesRead: 0,
-  timeoutMs: 1000,
-  requiredLabels: [],
-  minLabels: 0,
-};
+const limits: QueryTenantLimits = { ...defaultLimits, query_timeout: 1000 };
 const stats: QueryStats = {
   ingester: { ...emptyReadStats(), headBytes: 10, headLines: 1 },
   store: { ...emptyReadStats(), decompressedBytes: 20, decompressedLines: 2 },
@@ -198,22 +188,22 @@ describe("query_range", () => {
     ],
     [
       { query: 'rate({app="a"}[2h])' },
-      { maxRangeNs: 3_600_000_000_000n },
+      { max_query_range: 3_600_000 },
       "[interval] value exceeds limit: [2h] > [1h]",
     ],
     [
       { query: '{app="a"}' },
-      { requiredLabels: ["env"] },
+      { required_labels: ["env"] },
       "stream selector is missing required matchers [env], labels present in the query were [app]",
     ],
     [
       { query: '{app="a"}' },
-      { minLabels: 2 },
+      { minimum_labels_number: 2 },
       "stream selector has less label matchers than required",
     ],
     [
       { query: '{app="a", b="c"}' },
-      { maxMatchersPerQuery: 1 },
+      { max_streams_matchers_per_query: 1 },
       "max streams matchers per query exceeded, matchers-count > limit (2 > 1)",
     ],
     [{ query: '{app="a"} |~ "["' }, {}, "parse error"],
@@ -238,7 +228,7 @@ describe("query_range", () => {
   });
 
   it("tells the querier how many bytes a query may read and hold", async () => {
-    const { call, bounds } = makeApi(logs, { maxBytesRead: 1000 });
+    const { call, bounds } = makeApi(logs, { max_query_bytes_read: 1000 });
     await call("/loki/api/v1/query_range", { query: '{app="a"}' });
     expect(bounds).toEqual([{ maxBytesRead: 1000, maxResultBytes: 256 * 1024 * 1024 }]);
   });
@@ -265,7 +255,7 @@ describe("query_range", () => {
     };
     const frontend = new Frontend({
       querier: hanging,
-      limitsOf: () => ({ ...limits, timeoutMs: 1 }),
+      limitsOf: () => ({ ...limits, query_timeout: 1 }),
       clock: { nowMs: () => 0 },
     });
     const params = {

@@ -1,6 +1,6 @@
 import type { Expr, LogExpr, MetricExpr, RangeAggregation } from "@skald/logql";
 import { formatGoDuration, formatPrometheusDuration, invalidArgument } from "@skald/model";
-import type { QueryTenantLimits } from "./limits.js";
+import { nsOfMs, type QueryTenantLimits } from "./limits.js";
 
 /** Refuses a query that its tenant's limits forbid; the texts are the reference's. */
 export function checkQueryLimits(
@@ -11,23 +11,26 @@ export function checkQueryLimits(
   checkLength(range.endNs - range.startNs, limits);
   if (expr.kind === "log") checkEntries(range.limit, limits);
   const aggregations = expr.kind === "log" ? [] : rangesOf(expr);
+  const maxRangeNs = nsOfMs(limits.max_query_range);
   for (const { rangeNs } of aggregations) {
-    if (limits.maxRangeNs === 0n || rangeNs <= limits.maxRangeNs) continue;
+    if (maxRangeNs === 0n || rangeNs <= maxRangeNs) continue;
     throw invalidArgument(
-      `[interval] value exceeds limit: [${formatPrometheusDuration(rangeNs)}] > [${formatPrometheusDuration(limits.maxRangeNs)}]`,
+      `[interval] value exceeds limit: [${formatPrometheusDuration(rangeNs)}] > [${formatPrometheusDuration(maxRangeNs)}]`,
     );
   }
   checkMatchers(expr.kind === "log" ? [expr] : aggregations.map(({ log }) => log), limits);
 }
 
 export function checkLength(lengthNs: bigint, limits: QueryTenantLimits): void {
-  if (limits.maxLengthNs === 0n || lengthNs <= limits.maxLengthNs) return;
+  const maxNs = nsOfMs(limits.max_query_length);
+  if (maxNs === 0n || lengthNs <= maxNs) return;
   throw invalidArgument(
-    `the query time range exceeds the limit (query length: ${formatGoDuration(lengthNs)}, limit: ${formatPrometheusDuration(limits.maxLengthNs)})`,
+    `the query time range exceeds the limit (query length: ${formatGoDuration(lengthNs)}, limit: ${formatPrometheusDuration(maxNs)})`,
   );
 }
 
-function checkEntries(limit: number, { maxEntriesPerQuery: max }: QueryTenantLimits): void {
+function checkEntries(limit: number, limits: QueryTenantLimits): void {
+  const max = limits.max_entries_limit_per_query;
   if (max === 0 || limit <= max) return;
   throw invalidArgument(
     `max entries limit per query exceeded, limit > max_entries_limit_per_query (${limit} > ${max})`,
@@ -35,7 +38,8 @@ function checkEntries(limit: number, { maxEntriesPerQuery: max }: QueryTenantLim
 }
 
 function checkMatchers(logs: readonly LogExpr[], limits: QueryTenantLimits): void {
-  const { maxMatchersPerQuery: max, requiredLabels, minLabels } = limits;
+  const max = limits.max_streams_matchers_per_query;
+  const least = limits.minimum_labels_number;
   const count = logs.reduce((sum, log) => sum + log.matchers.length, 0);
   if (max > 0 && count > max) {
     throw invalidArgument(
@@ -44,15 +48,15 @@ function checkMatchers(logs: readonly LogExpr[], limits: QueryTenantLimits): voi
   }
   for (const { matchers } of logs) {
     const present = matchers.map((matcher) => matcher.name);
-    const missing = requiredLabels.filter((name) => !present.includes(name));
+    const missing = limits.required_labels.filter((name) => !present.includes(name));
     if (missing.length > 0) {
       throw invalidArgument(
         `stream selector is missing required matchers [${missing.join(", ")}], labels present in the query were [${present.join(", ")}]`,
       );
     }
-    if (present.length < minLabels) {
+    if (present.length < least) {
       throw invalidArgument(
-        `stream selector has less label matchers than required: (present: [${present.join(", ")}], number_present: ${present.length}, required_number_label_matchers: ${minLabels})`,
+        `stream selector has less label matchers than required: (present: [${present.join(", ")}], number_present: ${present.length}, required_number_label_matchers: ${least})`,
       );
     }
   }

@@ -2,32 +2,44 @@ import { describe, expect, it } from "@jest/globals";
 import { combineLimits, type QueryTenantLimits } from "./limits.js";
 
 const none: QueryTenantLimits = {
-  maxEntriesPerQuery: 0,
-  maxSeries: 0,
-  maxLengthNs: 0n,
-  maxLookbackNs: 0n,
-  maxRangeNs: 0n,
-  maxMatchersPerQuery: 0,
-  maxBytesRead: 0,
-  timeoutMs: 0,
-  requiredLabels: [],
-  minLabels: 0,
+  max_entries_limit_per_query: 0,
+  max_query_series: 0,
+  max_query_length: 0,
+  max_query_lookback: 0,
+  max_query_range: 0,
+  max_streams_matchers_per_query: 0,
+  max_query_bytes_read: 0,
+  query_timeout: 0,
+  required_labels: [],
+  minimum_labels_number: 0,
 };
 
 describe("combineLimits", () => {
   it("takes the smallest that is set of each limit", () => {
     const all = [
-      { ...none, maxBytesRead: 500, timeoutMs: 10, maxLengthNs: 7n, requiredLabels: ["a"] },
-      { ...none, maxBytesRead: 0, timeoutMs: 5, maxLengthNs: 0n, requiredLabels: ["b", "a"] },
-      { ...none, maxBytesRead: 300, minLabels: 2 },
+      {
+        ...none,
+        max_query_bytes_read: 500,
+        query_timeout: 10,
+        max_query_length: 7,
+        required_labels: ["a"],
+      },
+      {
+        ...none,
+        max_query_bytes_read: 0,
+        query_timeout: 5,
+        max_query_length: 0,
+        required_labels: ["b", "a"],
+      },
+      { ...none, max_query_bytes_read: 300, minimum_labels_number: 2 },
     ];
     expect(combineLimits(all)).toEqual({
       ...none,
-      maxBytesRead: 300,
-      timeoutMs: 5,
-      maxLengthNs: 7n,
-      requiredLabels: ["a", "b"],
-      minLabels: 2,
+      max_query_bytes_read: 300,
+      query_timeout: 5,
+      max_query_length: 7,
+      required_labels: ["a", "b"],
+      minimum_labels_number: 2,
     });
   });
 

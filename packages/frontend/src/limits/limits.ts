@@ -1,39 +1,42 @@
-/** Limits of a tenant on queries; 0 means no limit. */
-export interface QueryTenantLimits {
-  readonly maxEntriesPerQuery: number;
-  readonly maxSeries: number;
-  readonly maxLengthNs: bigint;
-  /** Data older than this before now is not looked at. */
-  readonly maxLookbackNs: bigint;
-  /** Longest `[range]`. */
-  readonly maxRangeNs: bigint;
-  readonly maxMatchersPerQuery: number;
-  /** Bytes of lines that a query may read. */
-  readonly maxBytesRead: number;
-  readonly timeoutMs: number;
-  readonly requiredLabels: readonly string[];
-  readonly minLabels: number;
-}
+import { nsPerMs } from "@skald/model";
+import type { Limits } from "@skald/runtime/config";
+
+/** The limits of a tenant on queries; 0 means no limit. */
+export type QueryTenantLimits = Pick<
+  Limits,
+  | "max_entries_limit_per_query"
+  | "max_query_series"
+  | "max_query_length"
+  | "max_query_lookback"
+  | "max_query_range"
+  | "max_streams_matchers_per_query"
+  | "max_query_bytes_read"
+  | "query_timeout"
+  | "required_labels"
+  | "minimum_labels_number"
+>;
 
 /** The limits of a request over several tenants: of each the smallest that is set; label rules of all. */
 export function combineLimits(all: readonly QueryTenantLimits[]): QueryTenantLimits {
-  const least = (pick: (limits: QueryTenantLimits) => number) => smallest(all.map(pick), 0);
-  const leastNs = (pick: (limits: QueryTenantLimits) => bigint) => smallest(all.map(pick), 0n);
+  const least = (pick: (limits: QueryTenantLimits) => number): number => {
+    const set = all.map(pick).filter((value) => value > 0);
+    return set.length === 0 ? 0 : Math.min(...set);
+  };
   return {
-    maxEntriesPerQuery: least((limits) => limits.maxEntriesPerQuery),
-    maxSeries: least((limits) => limits.maxSeries),
-    maxLengthNs: leastNs((limits) => limits.maxLengthNs),
-    maxLookbackNs: leastNs((limits) => limits.maxLookbackNs),
-    maxRangeNs: leastNs((limits) => limits.maxRangeNs),
-    maxMatchersPerQuery: least((limits) => limits.maxMatchersPerQuery),
-    maxBytesRead: least((limits) => limits.maxBytesRead),
-    timeoutMs: least((limits) => limits.timeoutMs),
-    requiredLabels: [...new Set(all.flatMap((limits) => limits.requiredLabels))],
-    minLabels: Math.max(...all.map((limits) => limits.minLabels)),
+    max_entries_limit_per_query: least((limits) => limits.max_entries_limit_per_query),
+    max_query_series: least((limits) => limits.max_query_series),
+    max_query_length: least((limits) => limits.max_query_length),
+    max_query_lookback: least((limits) => limits.max_query_lookback),
+    max_query_range: least((limits) => limits.max_query_range),
+    max_streams_matchers_per_query: least((limits) => limits.max_streams_matchers_per_query),
+    max_query_bytes_read: least((limits) => limits.max_query_bytes_read),
+    query_timeout: least((limits) => limits.query_timeout),
+    required_labels: [...new Set(all.flatMap((limits) => limits.required_labels))],
+    minimum_labels_number: Math.max(...all.map((limits) => limits.minimum_labels_number)),
   };
 }
 
-function smallest<T extends number | bigint>(values: readonly T[], none: T): T {
-  const set = values.filter((value) => value > none);
-  return set.reduce((least, value) => (value < least ? value : least), set[0] ?? none);
+/** A limit on time in the unit of queries. */
+export function nsOfMs(ms: number): bigint {
+  return BigInt(Math.round(ms)) * nsPerMs;
 }

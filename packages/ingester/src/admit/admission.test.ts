@@ -216,7 +216,7 @@ describe("rows too far behind", () => {
   });
 
   it("do not exist without a window", async () => {
-    const changes = { outOfOrderWindowMs: Number.POSITIVE_INFINITY };
+    const changes = { max_chunk_age: Number.POSITIVE_INFINITY };
     const { stored } = await store([[[0n, "new"]], [[-9999n * hour, "old"]]], { changes });
     expect(stored).toEqual([`${-9999n * hour} old`, "0 new"]);
   });
@@ -224,7 +224,7 @@ describe("rows too far behind", () => {
 
 describe("limits", () => {
   it("refuse a stream above its rate as a whole, until the bucket has filled", async () => {
-    const limits = { streamRateBytes: 3 * 1024 * 1024, streamBurstBytes: 12 };
+    const limits = { per_stream_rate_limit: 3 * 1024 * 1024, per_stream_rate_limit_burst: 12 };
     const { ingester, clock } = await setUp({ limits });
     await ingester.start();
     const push = (ns: bigint, line: string) =>
@@ -247,7 +247,7 @@ describe("limits", () => {
   });
 
   it("refuse streams beyond the limit, and tell of ten", async () => {
-    const { ingester } = await setUp({ limits: { maxStreams: 2 } });
+    const { ingester } = await setUp({ limits: { max_global_streams_per_user: 2 } });
     await ingester.start();
     const streams = Array.from({ length: 20 }, (_, i) => ({
       labels: { app: `a${String(i).padStart(2, "0")}` },

@@ -67,7 +67,7 @@ function heldSeal() {
 describe("sealing", () => {
   it("seals a head that is full, under the id that queries know it by", async () => {
     const { seal, letGo } = heldSeal();
-    const setup = await started({ seal, changes: { headTargetBytes: 20 } });
+    const setup = await started({ seal, changes: { head_target_size: 20 } });
     await pushLine(setup, 1, "x".repeat(20));
     await pushLine(setup, 2, "next");
     const before = await setup.ingester.select({ ...everything, tenant: "t" });
@@ -84,8 +84,8 @@ describe("sealing", () => {
   });
 
   it.each([
-    ["idle", 31 * minuteMs, { chunkIdlePeriodMs: 30 * minuteMs }],
-    ["max_age", 61 * minuteMs, { maxChunkAgeMs: 60 * minuteMs, chunkIdlePeriodMs: 1e12 }],
+    ["idle", 31 * minuteMs, { chunk_idle_period: 30 * minuteMs }],
+    ["max_age", 61 * minuteMs, { max_chunk_age: 60 * minuteMs, chunk_idle_period: 1e12 }],
   ])("seals a head by time: %s", async (reason, laterMs, changes) => {
     const setup = await started({ changes });
     await pushLine(setup, 1);
@@ -102,7 +102,7 @@ describe("sealing", () => {
   });
 
   it("seals the largest head when all take too much memory", async () => {
-    const setup = await started({ changes: { maxHeadBytes: 100_000 } });
+    const setup = await started({ changes: { bounds: { maxHeadBytes: 100_000 } } });
     await pushLine(setup, 1, "small", "other");
     await pushLine(setup, 1, "x".repeat(200_000));
     await until(async () => (await kinds(setup)).includes("segment"));
@@ -112,8 +112,8 @@ describe("sealing", () => {
   });
 
   it("seals the head of a quiet tenant that keeps much log", async () => {
-    const wal = { maxFileBytes: 1000, maxPinnedBytes: 5000 };
-    const setup = await started({ changes: { wal } });
+    const bounds = { maxWalFileBytes: 1000, maxPinnedWalBytes: 5000 };
+    const setup = await started({ changes: { bounds } });
     await pushLine(setup, 1, "quiet", "quiet");
     for (let i = 0; i < 60; i++) await pushLine(setup, i, "x".repeat(200));
     await until(async () => (await kinds(setup, "quiet")).includes("segment"));
@@ -125,7 +125,10 @@ describe("sealing", () => {
 
   it("makes pushes wait while too much is frozen", async () => {
     const { seal, letGo } = heldSeal();
-    const setup = await started({ seal, changes: { headTargetBytes: 10, maxFrozenBytes: 1 } });
+    const setup = await started({
+      seal,
+      changes: { head_target_size: 10, bounds: { maxFrozenBytes: 1 } },
+    });
     await pushLine(setup, 1, "0123456789");
     let done = false;
     const second = pushLine(setup, 2).then(() => {
@@ -142,7 +145,7 @@ describe("sealing", () => {
 
   it("lets only so much wait", async () => {
     const { seal, letGo } = heldSeal();
-    const changes = { headTargetBytes: 10, maxFrozenBytes: 1, maxWaitingBytes: 1000 };
+    const changes = { head_target_size: 10, bounds: { maxFrozenBytes: 1, maxWaitingBytes: 1000 } };
     const setup = await started({ seal, changes });
     await pushLine(setup, 1, "0123456789");
     const crowd = Promise.allSettled(Array.from({ length: 20 }, (_, i) => pushLine(setup, 10 + i)));
@@ -166,7 +169,11 @@ describe("sealing", () => {
         if (ms === 20_000) ring = resolve;
         signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
       });
-    const setup = await setUp({ seal, sleep, changes: { headTargetBytes: 10, maxFrozenBytes: 1 } });
+    const setup = await setUp({
+      seal,
+      sleep,
+      changes: { head_target_size: 10, bounds: { maxFrozenBytes: 1 } },
+    });
     await setup.ingester.start();
     await pushLine(setup, 1, "0123456789");
     const late = pushLine(setup, 2);
@@ -187,7 +194,7 @@ describe("sealing", () => {
     letGo();
     state.failures = 5;
     const sleep = () => new Promise<void>((resolve) => setImmediate(resolve));
-    const setup = await setUp({ seal, sleep, changes: { headTargetBytes: 10 } });
+    const setup = await setUp({ seal, sleep, changes: { head_target_size: 10 } });
     await setup.ingester.start();
     await pushLine(setup, 1, "0123456789");
     await until(async () => (await kinds(setup)).includes("segment"));
@@ -198,7 +205,7 @@ describe("sealing", () => {
   });
 
   it("leaves the memory of a head alone that a query has seen", async () => {
-    const setup = await started({ changes: { headTargetBytes: 100_000 } });
+    const setup = await started({ changes: { head_target_size: 100_000 } });
     await pushLine(setup, 1, "seen");
     const { sources } = await setup.ingester.select({ ...everything, tenant: "t" });
     const [head] = await localRefs(setup.ingester, sources);
@@ -227,7 +234,9 @@ describe("sealing", () => {
 
 describe("uploading", () => {
   it("uploads by age, and drops the local copy later", async () => {
-    const setup = await started({ changes: { upload: { afterMs: 1000, retainMs: 5000 } } });
+    const setup = await started({
+      changes: { chunk_idle_period: 6000, bounds: { localRetainMs: 5000 } },
+    });
     const { ingester, clock, store } = setup;
     await pushLine(setup, 1);
     await ingester.flush({ tenant: "another tenant" });
@@ -237,7 +246,7 @@ describe("uploading", () => {
     await until(async () => (await kinds(setup)).includes("segment"));
     await ingester.sweep();
     expect(store.objects.size).toBe(0);
-    clock.ms += 1000;
+    clock.ms += 6000;
     await ingester.sweep();
     await until(() => store.objects.size === 1);
     expect(await kinds(setup)).toEqual(["segment"]);
@@ -254,7 +263,7 @@ describe("uploading", () => {
   });
 
   it("uploads the oldest beyond the size for local segments", async () => {
-    const setup = await started({ changes: { upload: { maxLocalBytes: 1 } } });
+    const setup = await started({ changes: { bounds: { maxLocalBytes: 1 } } });
     await pushLine(setup, 1);
     setup.clock.ms += 31 * minuteMs;
     await setup.ingester.sweep();
@@ -265,7 +274,8 @@ describe("uploading", () => {
   });
 
   it("tries again for ever, later and later", async () => {
-    const changes = { backoff: { minMs: 1000, maxMs: 3000 }, upload: { afterMs: 0 } };
+    const flush_op_backoff = { min_period: 1000, max_period: 3000, max_retries: 10 };
+    const changes = { flush_op_backoff, chunk_idle_period: 0 };
     const setup = await started({ changes });
     const { ingester, clock, store } = setup;
     store.isDown = true;
@@ -320,7 +330,9 @@ describe("uploading", () => {
 
 describe("local segments", () => {
   async function sealedFile() {
-    const setup = await started({ changes: { headTargetBytes: 1, wal: { maxFileBytes: 1 } } });
+    const setup = await started({
+      changes: { head_target_size: 1, bounds: { maxWalFileBytes: 1 } },
+    });
     await pushLine(setup, 1, "kept", "täst/../.");
     await until(async () => (await kinds(setup, "täst/../.")).includes("segment"));
     const { sources } = await setup.ingester.select({ ...everything, tenant: "täst/../." });
@@ -359,7 +371,7 @@ describe("local segments", () => {
 
   it("take a tenant with a long name", async () => {
     const tenant = "ä".repeat(150);
-    const setup = await started({ changes: { headTargetBytes: 1 } });
+    const setup = await started({ changes: { head_target_size: 1 } });
     await pushLine(setup, 1, "long", tenant);
     await until(async () => (await kinds(setup, tenant)).includes("segment"));
     await setup.ingester.stop();

@@ -1,5 +1,6 @@
 import { type Logger, retry, type Sleep } from "@skald/runtime";
 import type { HeadBlockRef, SealedSegment, SealInput } from "@skald/storage";
+import type { IngesterConfig } from "../config.js";
 import type { Head } from "../head/head.js";
 
 /** A head to be written as a segment; survives a structured clone, so that a worker can do it. */
@@ -19,9 +20,10 @@ export type FlushReason = "full" | "idle" | "max_age" | "forced" | "memory" | "w
 
 export interface SealerOptions {
   readonly seal: Seal;
+  /** Seals at a time. */
   readonly concurrency: number;
   readonly maxFrozenBytes: number;
-  readonly backoff: { readonly minMs: number; readonly maxMs: number };
+  readonly backoff: Pick<IngesterConfig["flush_op_backoff"], "min_period" | "max_period">;
   readonly pathOf: (head: Head) => Promise<string>;
   readonly streamTextsOf: (head: Head) => string[];
   /** Called at once when the segment is there: from now on it stands for the head. */
@@ -127,8 +129,8 @@ export class Sealer {
       else {
         await retry(() => this.#seal(head, reason), {
           maxRetries: Number.POSITIVE_INFINITY,
-          minBackoffMs: backoff.minMs,
-          maxBackoffMs: backoff.maxMs,
+          minBackoffMs: backoff.min_period,
+          maxBackoffMs: backoff.max_period,
           signal: this.#abort.signal,
           ...(sleep === undefined ? {} : { sleep }),
           onRetry: (error, attempt) => {

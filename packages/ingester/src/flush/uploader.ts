@@ -1,6 +1,6 @@
 import { type Clock, type SegmentRef, unavailable } from "@skald/model";
 import type { Logger } from "@skald/runtime";
-import type { UploadSettings } from "../options.js";
+import type { IngesterOptions } from "../options.js";
 import type { LocalSegment, LocalSegments } from "./local-segments.js";
 
 /** Where segments end up: an object store, seen as the ingester needs it. */
@@ -11,11 +11,9 @@ export interface SegmentStore {
   has(ref: SegmentRef, options: { readonly signal: AbortSignal }): Promise<boolean>;
 }
 
-export interface UploaderOptions {
+export interface UploaderOptions extends Pick<IngesterOptions, "config" | "bounds"> {
   readonly store: SegmentStore;
   readonly segments: LocalSegments;
-  readonly settings: UploadSettings;
-  readonly backoff: { readonly minMs: number; readonly maxMs: number };
   readonly onStored: (segment: LocalSegment) => void;
   readonly onFailed: () => void;
   readonly log: Logger;
@@ -44,15 +42,15 @@ export class Uploader {
 
   /** Starts the uploads that are due. */
   sweep(): void {
-    const { settings, clock } = this.#options;
+    const { config, bounds, clock } = this.#options;
     const nowMs = clock.nowMs();
     const waiting = this.#waiting();
     let bytes = waiting.reduce((sum, { ref }) => sum + ref.sizeBytes, 0);
     for (const segment of waiting) {
-      const tooMuch = bytes > settings.maxLocalBytes;
+      const tooMuch = bytes > bounds.maxLocalBytes;
       bytes -= segment.ref.sizeBytes;
-      if (!tooMuch && nowMs - segment.sealedMs < settings.afterMs) continue;
-      if (this.#running.size >= settings.concurrency) return;
+      if (!tooMuch && nowMs - segment.sealedMs < config.chunk_idle_period) continue;
+      if (this.#running.size >= config.concurrent_flushes) return;
       if (this.#running.has(segment) || nowMs < this.#retryMs(segment)) continue;
       void this.#start(segment);
     }
@@ -72,7 +70,7 @@ export class Uploader {
         if (failure !== undefined) return;
       }
     };
-    await Promise.all(Array.from({ length: this.#options.settings.concurrency }, next));
+    await Promise.all(Array.from({ length: this.#options.config.concurrent_flushes }, next));
     if (failure === undefined) return;
     throw unavailable(
       `the object store does not take segments; ${total} are kept on the local disk and tried again`,
@@ -82,8 +80,8 @@ export class Uploader {
 
   /** Deletes local copies that nobody needs: uploaded long enough ago, and not known to any log file that is left. */
   async dropOld(firstWalFile: number): Promise<void> {
-    const { segments, settings, clock } = this.#options;
-    const before = clock.nowMs() - settings.retainMs;
+    const { segments, bounds, clock } = this.#options;
+    const before = clock.nowMs() - bounds.localRetainMs;
     for (const segment of segments.all()) {
       const { uploadedMs, lastWalFile } = segment;
       if (uploadedMs === undefined || uploadedMs > before || lastWalFile >= firstWalFile) continue;
@@ -119,8 +117,9 @@ export class Uploader {
   }
 
   async #upload(segment: LocalSegment): Promise<void> {
-    const { store, settings, segments, clock, onStored } = this.#options;
-    const signal = AbortSignal.any([this.#abort.signal, AbortSignal.timeout(settings.timeoutMs)]);
+    const { store, config, segments, clock, onStored } = this.#options;
+    const timeout = AbortSignal.timeout(config.flush_op_timeout);
+    const signal = AbortSignal.any([this.#abort.signal, timeout]);
     if (!(await store.has(segment.ref, { signal }))) {
       await store.put(segment.ref, segment.path, { signal });
       if (!(await store.has(segment.ref, { signal }))) {
@@ -132,10 +131,11 @@ export class Uploader {
   }
 
   #fail(segment: LocalSegment, error: unknown): void {
-    const { backoff, clock, log, onFailed } = this.#options;
+    const { config, clock, log, onFailed } = this.#options;
+    const { min_period, max_period } = config.flush_op_backoff;
     if (this.#abort.signal.aborted) return;
     const count = (this.#failures.get(segment)?.count ?? 0) + 1;
-    const pauseMs = Math.min(backoff.maxMs, backoff.minMs * 2 ** (count - 1));
+    const pauseMs = Math.min(max_period, min_period * 2 ** (count - 1));
     this.#failures.set(segment, { count, retryMs: clock.nowMs() + pauseMs });
     this.#lastError = error;
     onFailed();

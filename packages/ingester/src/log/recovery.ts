@@ -3,15 +3,17 @@ import type { Logger } from "@skald/runtime";
 import type { WalDamage, WalDisk, WalPosition } from "@skald/storage";
 import type { LocalSegments } from "../flush/local-segments.js";
 import type { Sealer } from "../flush/sealer.js";
+import type { IngesterLimits } from "../limits.js";
 import type { IngesterMetrics } from "../metrics.js";
-import type { IngesterLimits, WalSettings } from "../options.js";
 import type { Heads } from "../tenant/heads.js";
 import type { Tenant } from "../tenant/tenant.js";
 import { type ReplaySummary, replayLog } from "./replay.js";
 import { SealedHeads } from "./sealed-heads.js";
 
 export interface RecoveryContext {
-  readonly settings: WalSettings;
+  readonly dir: string;
+  /** Memory of heads above which they are sealed while the rest is read. */
+  readonly ceilingBytes: number;
   readonly heads: Heads;
   readonly sealer: Sealer;
   readonly segments: LocalSegments;
@@ -28,12 +30,12 @@ export interface RecoveryContext {
  * ceiling: heads are sealed while the rest is still being read. Rejects when the signal is aborted.
  */
 export async function recoverHeads(context: RecoveryContext): Promise<void> {
-  const { heads, clock, metrics, settings, disk } = context;
+  const { heads, clock, metrics, dir, disk } = context;
   const startMs = clock.nowMs();
   let turnMs = performance.now();
   metrics.replayActive.set(1);
   const summary = await replayLog({
-    dir: settings.dir,
+    dir,
     ...(disk === undefined ? {} : { disk }),
     sealed: new SealedHeads(context.segments),
     tenantOf: (name) => heads.tenantOf(name),
@@ -60,14 +62,14 @@ function nextTurn(): Promise<void> {
 }
 
 function addStream(context: RecoveryContext, tenant: Tenant, text: string, nowMs: number): number {
-  const { streamBurstBytes } = context.limitsOf(tenant.name);
-  return tenant.streams.add(text, parseStreamText(text), nowMs, streamBurstBytes);
+  const burst = context.limitsOf(tenant.name).per_stream_rate_limit_burst;
+  return tenant.streams.add(text, parseStreamText(text), nowMs, burst);
 }
 
 async function makeRoom(context: RecoveryContext, position: WalPosition): Promise<void> {
-  const { heads, sealer, settings, signal } = context;
+  const { heads, sealer, ceilingBytes, signal } = context;
   signal.throwIfAborted();
-  if (heads.memory.usedBytes > settings.replayMemoryCeilingBytes) {
+  if (heads.memory.usedBytes > ceilingBytes) {
     const part = heads.freezePart(position);
     if (part !== undefined) await sealer.taskOf(part);
   }

@@ -158,7 +158,7 @@ describe("Ingester, by random pushes", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 14 }), async (steps) => {
         const model = new Model();
-        const small = { wal: { maxFileBytes: 600 } };
+        const small = { bounds: { maxWalFileBytes: 600 } };
         let setup = await setUp({ changes: small });
         await setup.ingester.start();
         for (const one of steps) {
@@ -186,9 +186,8 @@ describe("Ingester, by random pushes", () => {
       fc.asyncProperty(fc.array(step, { maxLength: 24 }), async (steps) => {
         const model = new Model();
         const changes = {
-          headTargetBytes: 100,
-          wal: { maxFileBytes: 500 },
-          upload: { retainMs: 1000 },
+          head_target_size: 100,
+          bounds: { maxWalFileBytes: 500, localRetainMs: 1000 },
         };
         const dir = await newDir();
         const store = new TestStore(await newDir());
@@ -208,7 +207,7 @@ describe("Ingester, by random pushes", () => {
             model.apply(unique);
           } else if (one === "kill") setup = await killAndRestart(setup, changes);
           else if (one === "replay small") {
-            const wal = { ...changes.wal, replayMemoryCeilingBytes: 1 };
+            const wal = { replay_memory_ceiling: 1 };
             setup = await killAndRestart(setup, { ...changes, wal });
           } else if (one === "flush") await setup.ingester.flush().catch(() => undefined);
           else if (one === "sweep") await setup.ingester.sweep();

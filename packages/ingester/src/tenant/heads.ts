@@ -51,7 +51,7 @@ export class Heads {
     if (known !== undefined) return known;
     const tenant = new Tenant(name, {
       createHead: (owner, day) => this.create(owner, day),
-      outOfOrderWindowNs: this.#context.options.outOfOrderWindowMs * 1e6,
+      outOfOrderWindowNs: (this.#context.options.config.max_chunk_age / 2) * 1e6,
     });
     this.#tenants.set(name, tenant);
     return tenant;
@@ -98,32 +98,33 @@ export class Heads {
 
   /** Freezes heads that have grown enough, and the largest while all together take too much memory. */
   freezeFull(tenant: Tenant, grown: Iterable<Head>): void {
-    const { headTargetBytes, maxHeadBytes } = this.#context.options;
-    const memoryTarget = memoryPerTarget * Math.max(headTargetBytes, maxBlockLineBytes);
+    const { config, bounds } = this.#context.options;
+    const targetBytes = config.head_target_size;
+    const memoryTarget = memoryPerTarget * Math.max(targetBytes, maxBlockLineBytes);
     for (const head of grown) {
-      const isFull = head.lineBytes >= headTargetBytes || head.memoryBytes >= memoryTarget;
+      const isFull = head.lineBytes >= targetBytes || head.memoryBytes >= memoryTarget;
       if (isFull && tenant.heads.get(head.day) === head) void this.freeze(tenant, head, "full");
     }
-    if (this.memory.usedBytes > maxHeadBytes) this.#freezeLargest();
+    if (this.memory.usedBytes > bounds.maxHeadBytes) this.#freezeLargest();
   }
 
   /** Freezes heads that are old or idle, as long as sealing keeps up. */
   freezeOld(): void {
-    const { chunkIdlePeriodMs, maxChunkAgeMs, maxFrozenBytes } = this.#context.options;
+    const { config, bounds } = this.#context.options;
     const nowMs = this.#context.clock.nowMs();
     for (const { tenant, head } of this.#active()) {
-      if (this.#context.sealer().frozenBytes > maxFrozenBytes / 2) return;
-      if (nowMs - head.createdMs >= maxChunkAgeMs) void this.freeze(tenant, head, "max_age");
-      else if (nowMs - head.lastAppendMs >= chunkIdlePeriodMs)
+      if (this.#context.sealer().frozenBytes > bounds.maxFrozenBytes / 2) return;
+      if (nowMs - head.createdMs >= config.max_chunk_age) void this.freeze(tenant, head, "max_age");
+      else if (nowMs - head.lastAppendMs >= config.chunk_idle_period)
         void this.freeze(tenant, head, "idle");
     }
   }
 
   /** Freezes heads that keep too much of the log from being cut. */
   freezePinning(log: PushLog): void {
-    const { maxPinnedBytes } = this.#context.options.wal;
+    const { maxPinnedWalBytes } = this.#context.options.bounds;
     for (const { tenant, head } of this.#active()) {
-      if (log.bytesSince(head.firstFile) > maxPinnedBytes) void this.freeze(tenant, head, "wal");
+      if (log.bytesSince(head.firstFile) > maxPinnedWalBytes) void this.freeze(tenant, head, "wal");
     }
   }
 
@@ -164,9 +165,9 @@ export class Heads {
 
   /** Forgets streams that were not pushed to for long, and tenants without anything. */
   removeIdle(): void {
-    const { chunkIdlePeriodMs } = this.#context.options;
+    const { chunk_idle_period } = this.#context.options.config;
     const metrics = this.#context.metrics();
-    const beforeMs = this.#context.clock.nowMs() - chunkIdlePeriodMs;
+    const beforeMs = this.#context.clock.nowMs() - chunk_idle_period;
     for (const tenant of [...this.tenants()]) {
       const heads = [...tenant.unsealed()];
       const isHeld = (stream: number) => heads.some((head) => head.chains.has(stream));

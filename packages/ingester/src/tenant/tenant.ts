@@ -4,7 +4,7 @@ import type { BatchRange } from "@skald/storage";
 import { type Admission, admitRows } from "../admit/admission.js";
 import { rowBytes, streamLimited, streamRateLimited, tooFarBehind } from "../admit/refusal.js";
 import type { Head, HeadMark } from "../head/head.js";
-import type { IngesterLimits } from "../options.js";
+import { type IngesterLimits, maxStreamsOf } from "../limits.js";
 import { StreamTable } from "../streams/stream-table.js";
 
 export interface TenantContext {
@@ -129,13 +129,13 @@ export class Tenant {
     const bytes = bytesOfStream(batch, stream);
     const number = this.#numberOf(stream, limits, nowMs);
     if (number === undefined) {
-      const maxStreams = limits.maxStreams;
+      const maxStreams = maxStreamsOf(limits);
       refuse(push, stream, streamLimited(this.name, stream, { bytes, maxStreams }));
       return;
     }
     this.streams.seenMs[number] = nowMs;
     if (!this.#takeTokens(number, bytes, limits, nowMs)) {
-      const limitBytes = limits.streamRateBytes;
+      const limitBytes = limits.per_stream_rate_limit;
       const refusal = streamRateLimited(this.name, batch, stream, { bytes, limitBytes });
       refuse(push, stream, refusal);
       return;
@@ -186,15 +186,19 @@ export class Tenant {
   #numberOf(stream: BatchStream, limits: IngesterLimits, nowMs: number): number | undefined {
     const known = this.streams.find(stream.text);
     if (known !== undefined) return known;
-    if (limits.maxStreams > 0 && this.streams.size >= limits.maxStreams) return undefined;
-    return this.streams.add(stream.text, stream.labels, nowMs, limits.streamBurstBytes);
+    const maxStreams = maxStreamsOf(limits);
+    if (maxStreams > 0 && this.streams.size >= maxStreams) return undefined;
+    return this.streams.add(stream.text, stream.labels, nowMs, limits.per_stream_rate_limit_burst);
   }
 
   /** A token bucket per stream; a push that does not fit takes nothing. */
   #takeTokens(stream: number, bytes: number, limits: IngesterLimits, nowMs: number): boolean {
     const { tokens, tokensMs } = this.streams;
-    const earned = ((nowMs - tokensMs[stream]!) / 1000) * limits.streamRateBytes;
-    const available = Math.min(limits.streamBurstBytes, tokens[stream]! + Math.max(0, earned));
+    const earned = ((nowMs - tokensMs[stream]!) / 1000) * limits.per_stream_rate_limit;
+    const available = Math.min(
+      limits.per_stream_rate_limit_burst,
+      tokens[stream]! + Math.max(0, earned),
+    );
     tokensMs[stream] = nowMs;
     tokens[stream] = bytes <= available ? available - bytes : available;
     return bytes <= available;

@@ -5,6 +5,7 @@ import { afterAll } from "@jest/globals";
 import type { Scanner, SelectRequest, SourceRef } from "@skald/contracts";
 import type { Block, Matcher, SegmentRef } from "@skald/model";
 import type { Sleep } from "@skald/runtime";
+import { defaultLimits, defaultsOf, readSchema } from "@skald/runtime/config";
 import { silentLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
 import {
@@ -14,16 +15,20 @@ import {
   sealSegment,
   type WalDisk,
 } from "@skald/storage";
+import { type IngesterConfig, ingesterConfig } from "../config.js";
 import type { Seal, SealJob } from "../flush/sealer.js";
 import type { SegmentStore } from "../flush/uploader.js";
 import { Ingester } from "../ingester.js";
-import { defaultIngesterOptions, type IngesterLimits, type IngesterOptions } from "../options.js";
+import type { IngesterLimits } from "../limits.js";
+import { defaultBounds, type IngesterBounds } from "../options.js";
 
-/** Settings that a test changes; the nested ones one by one. */
-export interface Changes extends Partial<Omit<IngesterOptions, "wal" | "upload">> {
-  readonly wal?: Partial<IngesterOptions["wal"]>;
-  readonly upload?: Partial<IngesterOptions["upload"]>;
+/** Keys of the configuration and bounds that a test changes. */
+export interface Changes extends Partial<Omit<IngesterConfig, "wal">> {
+  readonly wal?: Partial<IngesterConfig["wal"]>;
+  readonly bounds?: Partial<IngesterBounds>;
 }
+
+const defaultConfig = defaultsOf(readSchema(ingesterConfig)) as IngesterConfig;
 
 /** A clock that stands still until it is moved. */
 export class TestClock {
@@ -98,16 +103,21 @@ export async function setUp(options: SetupOptions = {}): Promise<Setup> {
   const clock = options.clock ?? new TestClock();
   const store = options.store ?? new TestStore(dir);
   const metrics = new Metrics();
-  const defaults = defaultIngesterOptions;
-  const changes = options.changes ?? {};
-  const wal = { ...defaults.wal, dir: join(dir, "wal"), diskFullThreshold: 0, ...changes.wal };
-  const upload = { ...defaults.upload, ...changes.upload };
+  const { bounds, ...changes } = options.changes ?? {};
+  const ownWal = { dir: join(dir, "wal"), disk_full_threshold: 0 };
+  const wal = { ...defaultConfig.wal, ...ownWal, ...changes.wal };
   const ingester = new Ingester({
-    options: { ...defaults, instanceId: "i", dataDir: dir, ...changes, wal, upload },
+    options: {
+      instanceId: "i",
+      dataDir: dir,
+      config: { ...defaultConfig, ...changes, wal },
+      bounds: { ...defaultBounds, ...bounds },
+    },
     limitsOf: () => ({
-      maxStreams: 0,
-      streamRateBytes: 1e12,
-      streamBurstBytes: 1e12,
+      ...defaultLimits,
+      max_global_streams_per_user: 0,
+      per_stream_rate_limit: 1e12,
+      per_stream_rate_limit_burst: 1e12,
       ...options.limits,
     }),
     seal: options.seal ?? sealHere,

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "@jest/globals";
-import { BoundedQueue } from "./bounded-queue.js";
 import { deadline } from "./deadline.js";
 import { repeat } from "./repeat.js";
 import { retry } from "./retry.js";
@@ -51,41 +50,6 @@ describe("Semaphore", () => {
   it("refuses more permits than there are", async () => {
     await expect(new Semaphore(1).acquire({ permits: 2 })).rejects.toThrow("2 permits asked");
     expect(() => new Semaphore(0)).toThrow("needs permits");
-  });
-});
-
-describe("BoundedQueue", () => {
-  it("keeps order, refuses when full, and ends after close", async () => {
-    const queue = new BoundedQueue<number>({ maxItems: 2 });
-    expect([queue.push(1), queue.push(2), queue.push(3)]).toEqual([true, true, false]);
-    const put = queue.put(3);
-    expect(await queue.take()).toBe(1);
-    await put;
-    queue.close();
-    expect(queue.push(4)).toBe(false);
-    await expect(queue.put(4)).rejects.toMatchObject({ code: "unavailable" });
-    expect([await queue.take(), await queue.take(), await queue.take()]).toEqual([2, 3, undefined]);
-  });
-
-  it("wakes one taker per item, and all at close", async () => {
-    const queue = new BoundedQueue<string>({ maxItems: 9 });
-    const takers = [queue.take(), queue.take(), queue.take()];
-    queue.push("a");
-    queue.push("b");
-    expect(await Promise.all(takers.slice(0, 2))).toEqual(["a", "b"]);
-    queue.close();
-    expect(await takers[2]).toBeUndefined();
-  });
-
-  it("lets a taker give up", async () => {
-    const queue = new BoundedQueue<string>({ maxItems: 1 });
-    const abort = new AbortController();
-    const gone = queue.take(abort.signal);
-    const stays = queue.take();
-    abort.abort(new Error("gone"));
-    await expect(gone).rejects.toThrow("gone");
-    queue.push("a");
-    expect(await stays).toBe("a");
   });
 });
 

@@ -1,5 +1,3 @@
-import { type Waiter, waitIn } from "./wait-list.js";
-
 /** Grants at most `permits` at a time, first come first served; a waiter that is aborted leaves the queue. */
 export class Semaphore {
   readonly #permits: number;
@@ -69,4 +67,38 @@ export class Semaphore {
       next.resolve();
     }
   }
+}
+
+/** Somebody who waits for permits. */
+interface Waiter {
+  readonly permits: number;
+  readonly resolve: () => void;
+}
+
+/** Joins a queue of waiters; an abort leaves it again and lets the caller look who is first now. */
+function waitIn(
+  queue: Waiter[],
+  permits: number,
+  signal: AbortSignal | undefined,
+  onLeave: () => void,
+): Promise<void> {
+  if (signal?.aborted) return Promise.reject(signal.reason);
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      const index = queue.indexOf(waiter);
+      if (index < 0) return;
+      queue.splice(index, 1);
+      reject(signal?.reason);
+      onLeave();
+    };
+    const waiter = {
+      permits,
+      resolve: () => {
+        signal?.removeEventListener("abort", onAbort);
+        resolve();
+      },
+    };
+    queue.push(waiter);
+    signal?.addEventListener("abort", onAbort, { once: true });
+  });
 }

@@ -21,7 +21,6 @@ const root = readSchema(
 );
 const plan = {
   root,
-  notes: { unused: [], retired: [], retiredFlags: {} },
   defaultYaml: "",
   usage: "",
   version: "",

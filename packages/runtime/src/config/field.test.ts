@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { z } from "zod";
 import * as field from "./field.js";
+import { noteOf, sectionNoteOf } from "./note.js";
 
 /** Parses as a flag or a scalar of YAML would be. */
 function parse(schema: field.Field<unknown>, text: unknown): unknown {
@@ -66,15 +67,16 @@ describe("fields", () => {
   });
 
   it("keeps what the printers need to know", () => {
-    expect(field.noteOf(field.size("256KB", "help", "a.flag"))).toMatchObject({
+    expect(noteOf(field.size("256KB", "help", "a.flag"))).toMatchObject({
       kind: "scalar",
       type: "size",
       help: "help",
       flag: "a.flag",
       defaultValue: 262_144,
     });
-    expect(field.noteOf(field.section("help", {}))).toBeUndefined();
-    expect(field.helpOf(field.section("help", {}))).toBe("help");
+    expect(noteOf(field.section("help", {}))).toBeUndefined();
+    expect(sectionNoteOf(field.section("help", {}))).toEqual({ help: "help" });
+    expect(sectionNoteOf(z.object({}))).toEqual({ help: "" });
   });
 
   it("refuses a default that is none", () => {

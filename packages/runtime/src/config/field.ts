@@ -1,5 +1,12 @@
 import { z } from "zod";
 import {
+  type FieldNote,
+  type FieldOptions,
+  noteField,
+  noteSection,
+  type SectionOptions,
+} from "./note.js";
+import {
   formatDurationMs,
   formatSizeBytes,
   formatTimeMs,
@@ -27,58 +34,38 @@ export type Section<S extends z.core.$ZodLooseShape> = z.ZodObject<S>;
 /** The object that a section becomes. */
 export type Values<S extends z.ZodType> = z.infer<S>;
 
-/** What the engine knows of a schema beside its zod type. */
-export interface FieldNote {
-  /** How the value is written: all but the last four are one scalar in YAML, or the text of a flag. */
-  readonly kind: "scalar" | "boolean" | "list" | "data" | "sections" | "sectionMap";
-  /** As shown by help and docs: `duration`, `true or false`, ... */
-  readonly type: string;
-  readonly help: string;
-  readonly flag?: string;
-  readonly secret?: boolean;
-  readonly defaultValue: unknown;
-  /** Turns the value into what YAML shows. */
-  readonly format: (value: unknown) => unknown;
-  /** The section of each item, for the kinds `sections` and `sectionMap`. */
-  readonly items?: z.ZodObject;
-}
-
 /** Smallest and largest value that is accepted; numbers and times are not negative unless `min` says so. */
-export interface Range {
+export interface NumberOptions extends FieldOptions<number> {
   readonly min?: number;
   readonly max?: number;
 }
 
-// Not zod's own registry: its types unfold the schema of `items` without end.
-const notes = new WeakMap<object, FieldNote>();
-const sectionHelp = new WeakMap<object, string>();
-
-/** The note of a field; undefined for a section. */
-export function noteOf(schema: object): FieldNote | undefined {
-  return notes.get(schema);
-}
-
-export function helpOf(schema: object): string {
-  return sectionHelp.get(schema) ?? "";
-}
-
 /** Declares keys that belong together. */
-export function section<S extends z.core.$ZodLooseShape>(help: string, shape: S): Section<S> {
+export function section<S extends z.core.$ZodLooseShape>(
+  help: string,
+  shape: S,
+  options: SectionOptions = {},
+): Section<S> {
   const schema = z.object(shape);
-  sectionHelp.set(schema, help);
+  noteSection(schema, { help, ...options });
   return schema;
 }
 
 const anyText = z.string();
 
-export function text(value: string, help: string, flag?: string): Field<string> {
-  return declare(anyText, { ...scalar("text", help, flag), defaultValue: value });
+export function text(
+  value: string,
+  help: string,
+  flag?: string,
+  options?: FieldOptions<string>,
+): Field<string> {
+  return declare(anyText, { ...scalar("text", help, flag), defaultValue: value }, options);
 }
 
 /** A text that is never shown. */
-export function secret(help: string, flag?: string): Field<string> {
+export function secret(help: string, flag?: string, options?: FieldOptions<string>): Field<string> {
   const note = { ...scalar("text", help, flag), defaultValue: "", secret: true };
-  return declare(anyText, note);
+  return declare(anyText, note, options);
 }
 
 /** One of a few words. */
@@ -87,6 +74,7 @@ export function choice<const T extends string>(
   words: readonly T[],
   help: string,
   flag?: string,
+  options?: FieldOptions<T>,
 ): Field<T> {
   const known: readonly string[] = words;
   const schema = fromText((word) =>
@@ -94,87 +82,126 @@ export function choice<const T extends string>(
       ? { value: word as T }
       : { problem: `"${word}" is not one of ${words.map((w) => w || '""').join(", ")}` },
   );
-  return declare(schema, { ...scalar(words.join(" | "), help, flag), defaultValue: value });
+  const note = { ...scalar(words.join(" | "), help, flag), defaultValue: value };
+  return declare(schema, note, options);
 }
 
 const booleanText = fromText(parseBoolean);
 
 /** A switch: as a flag it needs no value. */
-export function toggle(value: boolean, help: string, flag?: string): Field<boolean> {
+export function toggle(
+  value: boolean,
+  help: string,
+  flag?: string,
+  options?: FieldOptions<boolean>,
+): Field<boolean> {
   const note = { ...scalar("boolean", help, flag), kind: "boolean" as const, defaultValue: value };
-  return declare(booleanText, note);
+  return declare(booleanText, note, options);
 }
 
 const integerText = numeric(parseInteger, String);
 
-export function integer(value: number, help: string, flag?: string, range?: Range): Field<number> {
-  return declare(integerText(range), {
-    ...scalar("integer", help, flag),
-    defaultValue: value,
-  });
+export function integer(
+  value: number,
+  help: string,
+  flag?: string,
+  options?: NumberOptions,
+): Field<number> {
+  const note = { ...scalar("integer", help, flag), defaultValue: value };
+  return declare(integerText(options), note, options);
 }
 
 const numberText = numeric(parseNumber, String);
 
-export function float(value: number, help: string, flag?: string, range?: Range): Field<number> {
-  return declare(numberText(range), {
-    ...scalar("number", help, flag),
-    defaultValue: value,
-  });
+export function float(
+  value: number,
+  help: string,
+  flag?: string,
+  options?: NumberOptions,
+): Field<number> {
+  const note = { ...scalar("number", help, flag), defaultValue: value };
+  return declare(numberText(options), note, options);
 }
 
 const durationText = numeric(parseDurationMs, formatDurationMs);
 
 /** A time span, held in milliseconds: `30s`, `1h30m`, `7d`. */
-export function duration(value: string, help: string, flag?: string, range?: Range): Field<number> {
-  return declare(durationText(range), {
+export function duration(
+  value: string,
+  help: string,
+  flag?: string,
+  options?: NumberOptions,
+): Field<number> {
+  const note = {
     ...scalar("duration", help, flag),
     defaultValue: must(parseDurationMs(value)),
-    format: (ms) => formatDurationMs(ms as number),
-  });
+    format: (ms: unknown) => formatDurationMs(ms as number),
+  };
+  return declare(durationText(options), note, options);
 }
 
 const sizeText = numeric(parseSizeBytes, (bytes) => String(formatSizeBytes(bytes)));
 
 /** A size, held in bytes: `256KB`, `1.5GB` or a number; powers of 1024. */
-export function size(value: string, help: string, flag?: string, range?: Range): Field<number> {
-  return declare(sizeText(range), {
+export function size(
+  value: string,
+  help: string,
+  flag?: string,
+  options?: NumberOptions,
+): Field<number> {
+  const note = {
     ...scalar("size", help, flag),
     defaultValue: must(parseSizeBytes(value)),
-    format: (bytes) => formatSizeBytes(bytes as number),
-  });
+    format: (bytes: unknown) => formatSizeBytes(bytes as number),
+  };
+  return declare(sizeText(options), note, options);
 }
 
 const timeText = fromText(parseTimeMs);
 
 /** A point in time, held in milliseconds since the epoch; 0 is none. */
-export function time(help: string, flag?: string): Field<number> {
-  return declare(timeText, {
+export function time(help: string, flag?: string, options?: FieldOptions<number>): Field<number> {
+  const note = {
     ...scalar("time", help, flag),
     defaultValue: 0,
-    format: (ms) => formatTimeMs(ms as number),
-  });
+    format: (ms: unknown) => formatTimeMs(ms as number),
+  };
+  return declare(timeText, note, options);
 }
 
 const listText = z.union([z.array(z.string()), z.string().transform(splitList)]);
 
 /** Texts: a YAML list, or one text with commas. A flag may be repeated. */
-export function list(value: readonly string[], help: string, flag?: string): Field<string[]> {
+export function list(
+  value: readonly string[],
+  help: string,
+  flag?: string,
+  options?: FieldOptions<string[]>,
+): Field<string[]> {
   const note = { ...scalar("list", help, flag), kind: "list" as const, defaultValue: [...value] };
-  return declare(listText, note);
+  return declare(listText, note, options);
 }
 
-/** Any YAML that fits the zod schema given. */
-export function data<T>(schema: z.ZodType<T>, value: T, type: string, help: string): Field<T> {
+/** Any YAML that fits the zod schema given; `type` is what help and docs call it. */
+export function data<T>(
+  schema: z.ZodType<T>,
+  value: T,
+  type: string,
+  help: string,
+  options?: FieldOptions<T>,
+): Field<T> {
   const note = { ...scalar(type, help, undefined), kind: "data" as const, defaultValue: value };
-  return declare(schema, note);
+  return declare(schema, note, options);
 }
 
 const anyMap = z.record(z.string(), z.unknown());
 
 /** Keys that nothing is known of. */
-export function map(help: string): Field<Record<string, unknown>> {
-  return data(anyMap, {}, "map", help);
+export function map(
+  help: string,
+  options?: FieldOptions<Record<string, unknown>>,
+): Field<Record<string, unknown>> {
+  return data(anyMap, {}, "map", help, options);
 }
 
 /** A list of such maps. */
@@ -183,8 +210,11 @@ export function maps(help: string): Field<Record<string, unknown>[]> {
 }
 
 /** Such maps by a name of the user's choice. */
-export function mapOfMaps(help: string): Field<Record<string, Record<string, unknown>>> {
-  return data(z.record(z.string(), anyMap), {}, "map of maps", help);
+export function mapOfMaps(
+  help: string,
+  options?: FieldOptions<Record<string, Record<string, unknown>>>,
+): Field<Record<string, Record<string, unknown>>> {
+  return data(z.record(z.string(), anyMap), {}, "map of maps", help, options);
 }
 
 /** Texts by name. */
@@ -204,23 +234,31 @@ const streamsByPolicy = z.record(
 );
 
 /** Policy -> selectors of its streams. */
-export function priorityStreams(help: string): Field<Record<string, PriorityStream[]>> {
-  return data(streamsByPolicy, {}, "map of lists", help);
+export function priorityStreams(
+  help: string,
+  options?: FieldOptions<Record<string, PriorityStream[]>>,
+): Field<Record<string, PriorityStream[]>> {
+  return data(streamsByPolicy, {}, "map of lists", help, options);
 }
 
 /** A YAML list of sections of one kind. */
-export function sections<S extends z.ZodObject>(items: S, help: string): Field<z.infer<S>[]> {
+export function sections<S extends z.ZodObject>(
+  items: S,
+  help: string,
+  options?: FieldOptions<z.infer<S>[]>,
+): Field<z.infer<S>[]> {
   const note = { ...scalar("list of sections", help, undefined), defaultValue: [], items };
-  return declare(z.array(items), { ...note, kind: "sections" });
+  return declare(z.array(items), { ...note, kind: "sections" }, options);
 }
 
 /** A YAML map from a name of the user's choice to a section. */
 export function sectionMap<S extends z.ZodObject>(
   items: S,
   help: string,
+  options?: FieldOptions<Record<string, z.infer<S>>>,
 ): Field<Record<string, z.infer<S>>> {
   const note = { ...scalar("map of sections", help, undefined), defaultValue: {}, items };
-  return declare(z.record(z.string(), items), { ...note, kind: "sectionMap" });
+  return declare(z.record(z.string(), items), { ...note, kind: "sectionMap" }, options);
 }
 
 function scalar(type: string, help: string, flag: string | undefined) {
@@ -228,10 +266,10 @@ function scalar(type: string, help: string, flag: string | undefined) {
   return flag === undefined ? note : { ...note, flag };
 }
 
-function declare<T>(schema: z.ZodType<T>, note: FieldNote): Field<T> {
+function declare<T>(schema: z.ZodType<T>, note: FieldNote, options?: FieldOptions<T>): Field<T> {
   // The default is a value of the output type: zod does not run it through the schema.
   const withDefault = z._default(schema, note.defaultValue as never);
-  notes.set(withDefault, note);
+  noteField(withDefault, { ...note, ...(options as FieldOptions<unknown> | undefined) });
   return withDefault as unknown as Field<T>;
 }
 
@@ -248,8 +286,8 @@ function fromText<T>(parse: (text: string) => Parsed<T>): z.ZodType<T> {
 function numeric(
   parse: (text: string) => Parsed<number>,
   show: (value: number) => string,
-): (range?: Range) => z.ZodType<number> {
-  const within = ({ min = 0, max = Number.POSITIVE_INFINITY }: Range): z.ZodType<number> =>
+): (range?: NumberOptions) => z.ZodType<number> {
+  const within = ({ min = 0, max = Number.POSITIVE_INFINITY }: NumberOptions): z.ZodType<number> =>
     fromText((input) => {
       const parsed = parse(input);
       if ("problem" in parsed) return parsed;
@@ -258,7 +296,7 @@ function numeric(
       return parsed;
     });
   const usual = within({});
-  return (range) => (range === undefined ? usual : within(range));
+  return (range) => (range?.min === undefined && range?.max === undefined ? usual : within(range));
 }
 
 function must<T>(parsed: Parsed<T>): T {

@@ -21,7 +21,8 @@ export interface ReadFlags {
 export interface FlagOptions {
   readonly leaves: Iterable<LeafNode>;
   readonly commands: readonly CommandFlag[];
-  readonly retired: Readonly<Record<string, string>>;
+  /** Flags that are accepted and do nothing, and why. */
+  readonly ignored: ReadonlyMap<string, string>;
 }
 
 /** Reads `-x=y`, `-x y`, `--x=y` and, for booleans, `-x`; a list flag may be repeated. */
@@ -29,7 +30,7 @@ export function readFlags(argv: readonly string[], options: FlagOptions): ReadFl
   const context: Context = {
     byFlag: indexFlags(options.leaves),
     commandByName: new Map(options.commands.map((command) => [command.name, command])),
-    retired: options.retired,
+    ignored: options.ignored,
     settings: new Map(),
     commands: new Map(),
     problems: [],
@@ -58,7 +59,7 @@ export function readFlags(argv: readonly string[], options: FlagOptions): ReadFl
 interface Context {
   readonly byFlag: ReadonlyMap<string, LeafNode>;
   readonly commandByName: ReadonlyMap<string, CommandFlag>;
-  readonly retired: Readonly<Record<string, string>>;
+  readonly ignored: ReadonlyMap<string, string>;
   readonly settings: Map<string, Setting>;
   readonly commands: Map<string, string>;
   readonly problems: string[];
@@ -68,10 +69,10 @@ interface Context {
 function readFlag(context: Context, name: string, value: string): void {
   const command = context.commandByName.get(name);
   const leaf = context.byFlag.get(name);
-  const retired = context.retired[name];
+  const ignored = context.ignored.get(name);
   if (command !== undefined) readCommand(context, command, value);
   else if (leaf !== undefined) readValue(context, name, leaf, value);
-  else if (retired !== undefined) context.warnings.push(`flag -${name}: ${retired}`);
+  else if (ignored !== undefined) context.warnings.push(`flag -${name}: ${ignored}`);
   else {
     const near = nearest(name, [...context.byFlag.keys(), ...context.commandByName.keys()]);
     const hint = near === undefined ? "; -help lists all" : `; did you mean -${near}?`;

@@ -4,48 +4,67 @@ import * as field from "./field.js";
 import { type LoadedSettings, loadSettings, type SettingsPlan } from "./load-settings.js";
 import { readSchema } from "./schema.js";
 
-const client = field.section("A client.", {
-  url: field.text("", "where"),
-  timeout: field.duration("10s", "time limit"),
-  password: field.secret("password"),
-});
+const client = field.section(
+  "A client.",
+  {
+    url: field.text("", "where"),
+    timeout: field.duration("10s", "time limit"),
+    password: field.secret("password"),
+    proxy: field.text("", "proxy", undefined, { unused: "no proxy is used" }),
+  },
+  { ignored: { old: "use url", "sse_*": "use sse" } },
+);
 
 const root = readSchema(
-  field.section("", {
-    target: field.list(["all"], "services", "target"),
-    server: field.section("Listens.", {
-      port: field.integer(3100, "port", "server.port", { max: 65_535 }),
-      tls: field.toggle(false, "speak TLS", "server.tls"),
-      timeout: field.duration("30s", "time limit", "server.timeout"),
-      key: field.secret("key", "server.key"),
-      limits: field.section("Limits.", { body: field.size("1MB", "body", "server.body") }),
-    }),
-    limits_config: field.section("Limits.", {
-      query_timeout: field.duration("1m", "time limit", "querier.query-timeout"),
-      labels: field.list(["a"], "labels", "limits.labels"),
-      names: field.data(z.record(z.string(), z.array(z.string())), {}, "map of lists", "names"),
-    }),
-    clients: field.sections(client, "clients"),
-    named: field.sectionMap(client, "named clients"),
-    ring: field.section("Ring.", { store: field.text("inmemory", "store", "ring.store") }),
-  }),
+  field.section(
+    "",
+    {
+      target: field.list(["all"], "services", "target"),
+      server: field.section("Listens.", {
+        port: field.integer(3100, "port", "server.port", { max: 65_535 }),
+        tls: field.toggle(false, "speak TLS", "server.tls", { unused: "no TLS yet" }),
+        workers: field.integer(0, "threads", "server.workers", {
+          unused: "one thread is used",
+          holds: (count) => count === 1,
+        }),
+        certs: field.section(
+          "Certificates.",
+          { cert: field.text("", "file", "server.cert") },
+          { refused: "use a proxy" },
+        ),
+        timeout: field.duration("30s", "time limit", "server.timeout"),
+        key: field.secret("key", "server.key"),
+        limits: field.section("Limits.", { body: field.size("1MB", "body", "server.body") }),
+      }),
+      limits_config: field.section(
+        "Limits.",
+        {
+          query_timeout: field.duration("1m", "time limit", "querier.query-timeout"),
+          labels: field.list(["a"], "labels", "limits.labels"),
+          names: field.data(z.record(z.string(), z.array(z.string())), {}, "map of lists", "names"),
+        },
+        { ignored: { unordered_writes: "removed" } },
+      ),
+      clients: field.sections(client, "clients"),
+      named: field.sectionMap(client, "named clients"),
+      ring: field.section(
+        "Ring.",
+        {
+          store: field.text("inmemory", "store", "ring.store"),
+          client: field.section("Client.", { host: field.text("", "host", "ring.host") }),
+        },
+        { unused: "needs no ring" },
+      ),
+    },
+    {
+      ignored: { bloom: { why: "an experiment", switch: "enabled" } },
+      ignoredFlags: { "legacy-read-mode": "removed" },
+    },
+  ),
 );
 
 const plan: SettingsPlan = {
   root,
-  notes: {
-    unused: [
-      { section: "ring", reason: "needs no ring" },
-      { section: "server", keys: ["tls"] },
-    ],
-    retired: [
-      { path: "limits_config.unordered_writes", reason: "removed" },
-      { path: "clients[].old", reason: "use url" },
-      { path: "bloom", reason: "an experiment", switch: "enabled" },
-      { path: "**.sse_*", reason: "use sse" },
-    ],
-    retiredFlags: { "legacy-read-mode": "removed" },
-  },
   defaultYaml: "server: {port: 1}",
   usage: "Usage: test",
   version: "test 1",
@@ -149,7 +168,7 @@ describe("YAML", () => {
     [
       "sections",
       "clients: [{url: u}, ]",
-      { clients: [{ url: "u", timeout: 10_000, password: "" }] },
+      { clients: [{ url: "u", timeout: 10_000, password: "", proxy: "" }] },
     ],
     ["named sections", "named: {a: {timeout: 1s}}", { named: { a: { url: "", timeout: 1000 } } }],
     [
@@ -253,16 +272,36 @@ describe("YAML", () => {
 
 describe("keys without effect", () => {
   it("names those that differ from their default, once per section", () => {
-    const yaml = "server: {tls: true, port: 1}\nring: {store: x}";
+    const yaml = "server: {tls: true, port: 1}\nring: {store: x, client: {host: y}}";
     expect(warnings(load(yaml))).toEqual([
-      "server: not used by this version: tls",
-      "ring: needs no ring: store",
+      "server: no TLS yet: tls",
+      "ring: needs no ring: store, client.host",
     ]);
     expect(warnings(load("server: {tls: false}\nring: {store: inmemory}"))).toEqual([]);
     expect(warnings(load("", "-ring.store=x"))).toEqual(["ring: needs no ring: store"]);
   });
 
-  it("accepts retired keys with their reason", () => {
+  it("says nothing about a value that holds all the same", () => {
+    expect(warnings(load("server: {workers: 1}"))).toEqual([]);
+    expect(warnings(load("server: {workers: 2}"))).toEqual(["server: one thread is used: workers"]);
+  });
+
+  it("looks into lists and maps of sections, and names a key once", () => {
+    const yaml = "clients: [{proxy: a}, {proxy: b}]\nnamed: {x: {proxy: c}}";
+    expect(warnings(load(yaml))).toEqual([
+      "clients[]: no proxy is used: proxy",
+      "named[]: no proxy is used: proxy",
+    ]);
+  });
+
+  it("does not start where ignoring a key would be unsafe", () => {
+    const problem = "CONFIG ERROR: server.certs: use a proxy: cert\n";
+    expect(tree(load("server: {certs: {cert: x}}"))).toBe(problem);
+    expect(tree(load("", "-server.cert=x"))).toBe(problem);
+    expect(warnings(load("server: {certs: {cert: ''}}"))).toEqual([]);
+  });
+
+  it("accepts keys that are not there any more with their reason", () => {
     const yaml = `
 limits_config: {unordered_writes: true}
 clients: [{old: {a: [1]}}]
@@ -276,12 +315,12 @@ bloom: {enabled: true}`;
     ]);
   });
 
-  it("is silent about a retired section that is switched off", () => {
+  it("is silent about such a section that is switched off", () => {
     expect(warnings(load("bloom: {enabled: false, x: 1}"))).toEqual([]);
     expect(warnings(load("bloom:"))).toEqual([]);
   });
 
-  it("accepts retired flags", () => {
+  it("accepts flags that are not there any more", () => {
     expect(warnings(load("", "-legacy-read-mode=false"))).toEqual([
       "flag -legacy-read-mode: removed",
     ]);

@@ -1,15 +1,14 @@
 import { expandEnv } from "./expand-env.js";
 import { type CommandFlag, type ReadFlags, readFlags } from "./flag-reader.js";
-import { type KeyNotes, warnOfUnused } from "./key-notes.js";
+import { findMarked } from "./marked.js";
 import { type ConfigTree, formatConfig, formatHelp } from "./print.js";
-import type { SectionNode } from "./schema.js";
+import { type LeafNode, type SectionNode, sectionsOf } from "./schema.js";
 import { Settings } from "./settings.js";
 import { openYaml } from "./yaml-reader.js";
 
 /** What a program says about its configuration. */
 export interface SettingsPlan {
   readonly root: SectionNode;
-  readonly notes: KeyNotes;
   /** What is read when no file is named. */
   readonly defaultYaml: string;
   /** First line of `-help` and the text of `-version`. */
@@ -86,7 +85,7 @@ export function loadSettings(
   const flags = readFlags(argv, {
     leaves,
     commands: commandFlags,
-    retired: plan.notes.retiredFlags,
+    ignored: ignoredFlags(plan.root),
   });
   const early = earlyExit(plan, flags);
   if (early !== undefined) return early;
@@ -98,13 +97,24 @@ export function loadSettings(
   const file = chooseFile(plan, flags, surroundings, log);
   if (file !== undefined) readFile(plan, settings, file, log);
   for (const [path, setting] of flags.settings) settings.give(path, setting);
-  log.warnings.push(...warnOfUnused(settings, plan.notes.unused), ...plan.derive(settings));
+  const marked = findMarked(givenLeaves(settings));
+  log.problems.push(...marked.problems);
+  log.warnings.push(...marked.warnings, ...plan.derive(settings));
   if (file !== undefined && !log.isUnreadable) {
     const checked = plan.check(settings, (path) => log.broken.has(path));
     log.problems.push(...checked.problems);
     log.warnings.push(...checked.warnings);
   }
   return conclude(plan, flags, settings, log);
+}
+
+function ignoredFlags(root: SectionNode): Map<string, string> {
+  return new Map([...sectionsOf(root)].flatMap((section) => Object.entries(section.ignoredFlags)));
+}
+
+function* givenLeaves(settings: Settings): Generator<[LeafNode, unknown]> {
+  for (const [path, { value }] of settings.given())
+    yield [settings.leaves.get(path) as LeafNode, value];
 }
 
 interface Findings {
@@ -161,7 +171,6 @@ function chooseFile(
 function readFile(plan: SettingsPlan, settings: Settings, file: ConfigFile, log: Findings): void {
   const reader = openYaml(file.text, {
     file: file.name,
-    notes: plan.notes,
     unknownKeys: "problem",
     knownPaths: settings.leaves.keys(),
     onBroken: (path) => void log.broken.add(path),

@@ -91,9 +91,13 @@ export function formatHelp(
   return `${lines.join("\n")}\n`;
 }
 
-function helpLines({ path, note }: LeafNode): string[] {
+function helpLines({ path, note, mark }: LeafNode): string[] {
   const value = formatDefault(note.format(note.defaultValue));
-  return [`  -${note.flag} ${note.type}`, `        ${note.help} [${path}] (default ${value})`];
+  const effect = mark === undefined ? "" : "; no effect yet";
+  return [
+    `  -${note.flag} ${note.type}`,
+    `        ${note.help} [${path}] (default ${value}${effect})`,
+  ];
 }
 
 /** A default as it would be written on one line of YAML. */

@@ -10,8 +10,8 @@ import {
   parseDocument,
   type YAMLMap,
 } from "yaml";
-import { type KeyNotes, retiredRow } from "./key-notes.js";
 import { nearest } from "./nearest.js";
+import type { IgnoredSection } from "./note.js";
 import { buildSection, type LeafNode, type SectionNode } from "./schema.js";
 
 /** What a YAML text says, and what is wrong with it. Problems are fatal, warnings are not. */
@@ -39,7 +39,6 @@ export interface Entry {
 export interface YamlOptions {
   /** As it shall be named in messages. */
   readonly file: string;
-  readonly notes: KeyNotes;
   /** Unknown keys stop the start of the process, but not the reload of overrides. */
   readonly unknownKeys: "problem" | "warning";
   /** Paths of all known keys, to tell where a misplaced one belongs. */
@@ -167,15 +166,24 @@ function reportUnknown(
 ): void {
   const path = section.path === "" ? key : `${section.path}.${key}`;
   const place = placeOf(context, keyNode);
-  const row = retiredRow(path, context.notes.retired);
-  if (row !== undefined) {
-    const isOff = row.switch !== undefined && !isSwitchedOn(context, value, row.switch);
-    if (!isOff) context.warnings.push(`${place}: ${path}: ${row.reason}`);
+  const ignored = ignoredKey(section, key);
+  if (ignored !== undefined) {
+    const why = typeof ignored === "string" ? ignored : ignored.why;
+    const isOff = typeof ignored !== "string" && !isSwitchedOn(context, value, ignored.switch);
+    if (!isOff) context.warnings.push(`${place}: ${path}: ${why}`);
     return;
   }
   const where = section.path === "" ? "at the top" : `in ${section.path}`;
   const message = `${place}: unknown key "${key}" ${where}${suggest(context, key, section)}`;
   (context.unknownKeys === "problem" ? context.problems : context.warnings).push(message);
+}
+
+function ignoredKey({ ignored }: SectionNode, key: string): string | IgnoredSection | undefined {
+  if (Object.hasOwn(ignored, key)) return ignored[key];
+  const pattern = Object.keys(ignored).find(
+    (name) => name.includes("*") && new RegExp(`^${name.replaceAll("*", ".*")}$`).test(key),
+  );
+  return pattern === undefined ? undefined : ignored[pattern];
 }
 
 function isSwitchedOn(context: Context, section: Node | null, key: string): boolean {

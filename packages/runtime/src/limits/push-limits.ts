@@ -1,5 +1,6 @@
 import { z } from "zod";
 import * as field from "../config/field.js";
+import { noRing } from "../config/reasons.js";
 import { parseTimeMs } from "../config/value.js";
 
 /** Labels from which the service of a stream is taken, best first. */
@@ -36,6 +37,8 @@ const levelNames = [
   "Severity_Text",
   "SEVERITY_TEXT",
 ];
+
+const noPolicies = "streams have no policies yet";
 
 const namesByPolicy = z.record(z.string(), z.array(z.string()));
 
@@ -90,11 +93,13 @@ const rateLimits = {
     false,
     "hold only streams that the ingester owns by the ring against the limit",
     "ingester.use-owned-stream-count",
+    { unused: noRing },
   ),
   simulated_push_latency: field.duration(
     "0s",
     "pause before a push is answered, to try out agents",
     "limits.simulated-push-latency",
+    { unused: "no push is held back" },
   ),
 };
 
@@ -187,14 +192,18 @@ const labelRules = {
     "how deep in a JSON line the level is looked for; 0: no limit",
     "validation.log-level-from-json-max-depth",
   ),
-  discover_generic_fields: field.section("Other fields found on push.", {
-    fields: field.data(
-      namesByPolicy,
-      {},
-      "map of lists",
-      "name of the field -> names under which it is looked for",
-    ),
-  }),
+  discover_generic_fields: field.section(
+    "Other fields found on push.",
+    {
+      fields: field.data(
+        namesByPolicy,
+        {},
+        "map of lists",
+        "name of the field -> names under which it is looked for",
+      ),
+    },
+    { unused: "no fields but the level are looked for" },
+  ),
   enforced_labels: field.list(
     [],
     "labels that every stream must have",
@@ -205,8 +214,11 @@ const labelRules = {
     {},
     "map of lists",
     "labels that the streams of a policy must have",
+    { unused: noPolicies },
   ),
-  policy_stream_mapping: field.priorityStreams("policy -> selectors of its streams"),
+  policy_stream_mapping: field.priorityStreams("policy -> selectors of its streams", {
+    unused: noPolicies,
+  }),
 };
 
 const blocking = {
@@ -219,6 +231,7 @@ const blocking = {
     {},
     "map of times",
     "policy -> time until which its streams are refused",
+    { unused: noPolicies },
   ),
   block_ingestion_status_code: field.integer(
     260,
@@ -239,15 +252,19 @@ const attributeRule = field.section("What becomes of attributes.", {
 });
 
 const otlp = {
-  otlp_config: field.section("How OTLP attributes are kept.", {
-    resource_attributes: field.section("Attributes of the resource.", {
-      ignore_defaults: field.toggle(false, "drop the built-in list of index labels"),
-      attributes_config: field.sections(attributeRule, "rules; the first that matches wins"),
-    }),
-    scope_attributes: field.sections(attributeRule, "rules for attributes of the scope"),
-    log_attributes: field.sections(attributeRule, "rules for attributes of the record"),
-    severity_text_as_label: field.toggle(false, "keep the severity text as an index label"),
-  }),
+  otlp_config: field.section(
+    "How OTLP attributes are kept.",
+    {
+      resource_attributes: field.section("Attributes of the resource.", {
+        ignore_defaults: field.toggle(false, "drop the built-in list of index labels"),
+        attributes_config: field.sections(attributeRule, "rules; the first that matches wins"),
+      }),
+      scope_attributes: field.sections(attributeRule, "rules for attributes of the scope"),
+      log_attributes: field.sections(attributeRule, "rules for attributes of the record"),
+      severity_text_as_label: field.toggle(false, "keep the severity text as an index label"),
+    },
+    { unused: "OTLP is not taken in yet" },
+  ),
 };
 
 /** The limits that a push is held against. */

@@ -1,4 +1,5 @@
 import * as field from "../config/field.js";
+import { oneProcess, onlyDisk } from "../config/reasons.js";
 
 const streamRetention = field.section("How long some streams are kept.", {
   selector: field.text("", "stream selector"),
@@ -6,108 +7,152 @@ const streamRetention = field.section("How long some streams are kept.", {
   period: field.duration("0s", "how long entries are kept; 24h at least"),
 });
 
+const noRetention = { unused: "nothing is deleted by age yet" };
+
 const retention = {
   retention_period: field.duration(
     "0s",
     "how long entries are kept; 0: for ever",
     "store.retention",
+    noRetention,
   ),
-  retention_stream: field.sections(streamRetention, "other periods for some streams"),
+  retention_stream: field.sections(streamRetention, "other periods for some streams", noRetention),
   deletion_mode: field.choice(
     "filter-and-delete",
     ["disabled", "filter-only", "filter-and-delete"],
     "what a delete request does",
     "compactor.deletion-mode",
+    { unused: "delete requests are not taken yet" },
   ),
 };
 
 const sharding = {
-  shard_streams: field.section("Spreading a busy stream over ingesters.", {
-    enabled: field.toggle(true, "split streams that exceed the rate", "shard-streams.enabled"),
-    time_sharding_enabled: field.toggle(
-      false,
-      "put old entries in streams of their own",
-      "shard-streams.time-sharding-enabled",
-    ),
-    time_sharding_ignore_recent: field.duration(
-      "40m",
-      "entries younger than this stay in their stream",
-      "shard-streams.time-sharding-ignore-recent",
-    ),
-    logging_enabled: field.toggle(false, "log each split", "shard-streams.logging-enabled"),
-    desired_rate: field.size("1536KB", "bytes a second of each part", "shard-streams.desired-rate"),
-  }),
+  shard_streams: field.section(
+    "Spreading a busy stream over ingesters.",
+    {
+      enabled: field.toggle(true, "split streams that exceed the rate", "shard-streams.enabled"),
+      time_sharding_enabled: field.toggle(
+        false,
+        "put old entries in streams of their own",
+        "shard-streams.time-sharding-enabled",
+      ),
+      time_sharding_ignore_recent: field.duration(
+        "40m",
+        "entries younger than this stay in their stream",
+        "shard-streams.time-sharding-ignore-recent",
+      ),
+      logging_enabled: field.toggle(false, "log each split", "shard-streams.logging-enabled"),
+      desired_rate: field.size(
+        "1536KB",
+        "bytes a second of each part",
+        "shard-streams.desired-rate",
+      ),
+    },
+    { unused: "busy streams are not split yet" },
+  ),
   ingestion_partitions_tenant_shard_size: field.integer(
     0,
     "partitions that a tenant writes to; 0: all",
     "limits.ingestion-partition-tenant-shard-size",
+    { unused: oneProcess },
   ),
 };
+
+const noRuler = { unused: "rules are not evaluated yet" };
 
 const ruler = {
   ruler_max_rules_per_rule_group: field.integer(
     0,
     "rules in a group; 0: no limit",
     "ruler.max-rules-per-rule-group",
+    noRuler,
   ),
   ruler_max_rule_groups_per_tenant: field.integer(
     0,
     "rule groups of a tenant; 0: no limit",
     "ruler.max-rule-groups-per-tenant",
+    noRuler,
   ),
   ruler_tenant_shard_size: field.integer(
     0,
     "rulers that work for a tenant; 0: all",
     "ruler.tenant-shard-size",
+    noRuler,
   ),
-  ruler_remote_write_disabled: field.toggle(false, "send no samples of this tenant"),
-  ruler_remote_write_config: field.mapOfMaps("remote write clients of this tenant"),
-  ruler_remote_evaluation_timeout: field.duration("0s", "time limit of remote evaluation"),
-  ruler_remote_evaluation_max_response_size: field.size("0B", "largest answer; 0: no limit"),
+  ruler_remote_write_disabled: field.toggle(
+    false,
+    "send no samples of this tenant",
+    undefined,
+    noRuler,
+  ),
+  ruler_remote_write_config: field.mapOfMaps("remote write clients of this tenant", noRuler),
+  ruler_remote_evaluation_timeout: field.duration(
+    "0s",
+    "time limit of remote evaluation",
+    undefined,
+    noRuler,
+  ),
+  ruler_remote_evaluation_max_response_size: field.size(
+    "0B",
+    "largest answer; 0: no limit",
+    undefined,
+    noRuler,
+  ),
 };
+
+const noPatterns = { unused: "patterns are not looked for yet" };
 
 const patterns = {
   pattern_ingester_tokenizable_json_fields_default: field.list(
     ["log", "message", "msg", "msg_", "_msg", "content"],
     "JSON fields whose text is searched for patterns",
     "limits.pattern-ingester-tokenizable-json-fields",
+    noPatterns,
   ),
   pattern_ingester_tokenizable_json_fields_append: field.list(
     [],
     "further such fields",
     "limits.pattern-ingester-tokenizable-json-fields-append",
+    noPatterns,
   ),
   pattern_ingester_tokenizable_json_fields_delete: field.list(
     [],
     "fields taken away from the list",
     "limits.pattern-ingester-tokenizable-json-fields-delete",
+    noPatterns,
   ),
   metric_aggregation_enabled: field.toggle(
     false,
     "keep the volume of each service as a stream",
     "limits.aggregation-enabled",
+    noPatterns,
   ),
   pattern_persistence_enabled: field.toggle(
     false,
     "keep patterns as a stream",
     "limits.pattern-persistence-enabled",
+    noPatterns,
   ),
   pattern_persistence_granularity: field.duration(
     "0s",
     "resolution of kept patterns; 0: that of their chunks",
     "limits.pattern-persistence-granularity",
+    noPatterns,
   ),
   pattern_rate_threshold: field.float(
     1,
     "lines a second from which a pattern is kept",
     "limits.pattern-rate-threshold",
+    noPatterns,
   ),
 };
 
 const objectStore = {
-  s3_sse_type: field.text("", "server side encryption of the tenant's objects"),
-  s3_sse_kms_key_id: field.text("", "its key"),
-  s3_sse_kms_encryption_context: field.text("", "its context"),
+  s3_sse_type: field.text("", "server side encryption of the tenant's objects", undefined, {
+    unused: onlyDisk,
+  }),
+  s3_sse_kms_key_id: field.text("", "its key", undefined, { unused: onlyDisk }),
+  s3_sse_kms_encryption_context: field.text("", "its context", undefined, { unused: onlyDisk }),
 };
 
 const overrides = {

@@ -1,12 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
-import { defaultsOf } from "../config/print.js";
-import { readSchema } from "../config/schema.js";
 import { createLogger } from "../log/log.js";
 import { Metrics } from "../metrics.js";
-import { type Limits, limitsConfig } from "./limits.js";
+import { defaultLimits } from "./limits.js";
 import { TenantLimits } from "./tenant-limits.js";
 
-const limits = defaultsOf(readSchema(limitsConfig)) as Limits;
 const gauge = "loki_runtime_config_last_reload_successful";
 
 function setUp(texts: Record<string, string>) {
@@ -14,14 +11,9 @@ function setUp(texts: Record<string, string>) {
   const metrics = new Metrics();
   const pauses: (() => void)[] = [];
   const tenantLimits = new TenantLimits({
-    limits: { ...limits, max_query_series: 77 },
+    limits: { ...defaultLimits, max_query_series: 77 },
     files: Object.keys(texts),
     periodMs: 10_000,
-    notes: {
-      unused: [],
-      retired: [{ path: "limits_config.unordered_writes", reason: "removed" }],
-      retiredFlags: {},
-    },
     log: createLogger({ target: { write: (line) => void lines.push(line) } }),
     metrics,
     read: async (file) => texts[file] as string,
@@ -118,15 +110,16 @@ overrides:
   it("warns of keys that do nothing, and starts", async () => {
     const { tenantLimits, lines } = setUp({
       "o.yaml": `
-overrides: {a: {ingestion_rate: 1, unordered_writes: true}}
+overrides: {a: {ingestion_rate: 1, unordered_writes: true, retention_period: 48h}, b: {retention_period: 1h, volume_max_series: 1000}}
 configs: {a: {log_push_request: true}}`,
     });
     await tenantLimits.service.start();
     const warnings = lines.map((line) => JSON.parse(line).warning);
     expect(warnings).toEqual([
       'o.yaml:2:17: unknown key "ingestion_rate" in limits_config; did you mean "ingestion_rate_mb"?',
-      "o.yaml:2:36: limits_config.unordered_writes: removed",
+      "o.yaml:2:36: limits_config.unordered_writes: has no meaning any more",
       "o.yaml:3:1: configs: not used by this version",
+      "o.yaml: limits_config: nothing is deleted by age yet: retention_period",
     ]);
     await tenantLimits.service.stop();
   });

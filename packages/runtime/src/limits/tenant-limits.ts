@@ -3,7 +3,7 @@ import { invalidArgument } from "@skald/model";
 import { isMap, type YAMLMap } from "yaml";
 import { repeat } from "../async/repeat.js";
 import type { Sleep } from "../async/sleep.js";
-import type { KeyNotes } from "../config/key-notes.js";
+import { findMarked } from "../config/marked.js";
 import {
   buildSection,
   type LeafNode,
@@ -26,7 +26,6 @@ export interface TenantLimitsOptions {
   readonly files: readonly string[];
   /** Pause between two looks at the files. */
   readonly periodMs: number;
-  readonly notes: KeyNotes;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly read?: (location: string, signal?: AbortSignal) => Promise<string>;
@@ -108,35 +107,47 @@ function readOverrides(texts: readonly string[], options: TenantLimitsOptions): 
   for (const [index, text] of texts.entries()) {
     const reader = openYaml(text, {
       file: options.files[index] as string,
-      notes: options.notes,
       unknownKeys: "warning",
       knownPaths: limitPaths,
     });
-    if (reader.root !== undefined) readRoot(reader, reader.root, given);
-    problems.push(...reader.problems);
-    for (const warning of reader.warnings) options.log.warn("overrides", { warning });
+    const set: [LeafNode, unknown][] = [];
+    if (reader.root !== undefined) readRoot(reader, reader.root, given, set);
+    const marked = findMarked(set);
+    const place = (text: string): string => `${options.files[index]}: ${text}`;
+    const warnings = [...reader.warnings, ...marked.warnings.map(place)];
+    for (const warning of warnings) options.log.warn("overrides", { warning });
+    problems.push(...reader.problems, ...marked.problems.map(place));
   }
   if (problems.length > 0) throw invalidArgument(problems.join("; "));
   return given;
 }
 
-function readRoot(reader: YamlReader, root: YAMLMap, given: Given): void {
+/** Adds what a file says to `given`, and each key with its value to `set`. */
+function readRoot(reader: YamlReader, root: YAMLMap, given: Given, set: [LeafNode, unknown][]) {
   for (const { key, keyNode, value } of reader.entries(root)) {
     const place = reader.place(keyNode);
     if (key === "configs" || key === "multi_kv_config")
       reader.warnings.push(`${place}: ${key}: not used by this version`);
     else if (key !== "overrides") reader.problems.push(`${place}: unknown key "${key}"`);
-    else if (isMap(value)) readTenants(reader, value, given);
+    else if (isMap(value)) readTenants(reader, value, given, set);
     else if (value !== null) reader.problems.push(`${place}: overrides must be a map of tenants`);
   }
 }
 
-function readTenants(reader: YamlReader, overrides: YAMLMap, given: Given): void {
+function readTenants(
+  reader: YamlReader,
+  overrides: YAMLMap,
+  given: Given,
+  set: [LeafNode, unknown][],
+): void {
   for (const { key: tenant, keyNode, value } of reader.entries(overrides)) {
     const values = given.get(tenant) ?? new Map<string, unknown>();
     given.set(tenant, values);
     if (isMap(value))
-      reader.readSection(value, limitsNode, ({ path }, read) => void values.set(path, read));
+      reader.readSection(value, limitsNode, (leaf, read) => {
+        values.set(leaf.path, read);
+        set.push([leaf, read]);
+      });
     else if (value !== null)
       reader.problems.push(`${reader.place(keyNode)}: ${tenant} must be a map of limits`);
   }

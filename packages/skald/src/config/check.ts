@@ -1,3 +1,4 @@
+import { formatSize } from "@skald/model";
 import {
   type CheckedSettings,
   formatDurationMs,
@@ -5,6 +6,7 @@ import {
   type Settings,
 } from "@skald/runtime/config";
 import { targets } from "../wiring/targets.js";
+import { lastDirectory } from "./derive.js";
 import type { SchemaPeriod } from "./sections/schema-config.js";
 
 interface Findings {
@@ -19,15 +21,17 @@ export function checkSettings(
 ): CheckedSettings {
   const findings: Findings = { problems: [], warnings: [] };
   checkTargets(settings, findings);
+  checkPushSize(settings, findings);
   checkQueriers(settings, findings);
   checkCompactor(settings, findings);
   checkRetention(settings, findings);
   checkCommonStorage(settings, findings);
+  checkDirectory(settings, findings);
   if (!isBroken("schema_config.configs")) checkSchema(settings, findings);
   return findings;
 }
 
-function checkTargets(settings: Settings, { problems, warnings }: Findings): void {
+function checkTargets(settings: Settings, { problems }: Findings): void {
   const names = settings.get("target") as string[];
   if (names.length === 0) problems.push("target is empty; -list-targets shows what it accepts");
   for (const name of names) {
@@ -36,10 +40,16 @@ function checkTargets(settings: Settings, { problems, warnings }: Findings): voi
     const hint = near === undefined ? "-list-targets shows all" : `did you mean ${near}?`;
     problems.push(`unrecognised module name: ${name}; ${hint}`);
   }
-  const parts = names.filter((name) => name !== "all" && Object.hasOwn(targets, name));
-  if (parts.length > 0)
+}
+
+/** A body is held in memory as a whole, so that the default is also the most that can be. */
+function checkPushSize(settings: Settings, { warnings }: Findings): void {
+  const path = "distributor.max_decompressed_size";
+  const size = settings.get(path) as number;
+  const most = settings.leaves.get(path)?.note.defaultValue as number;
+  if (size > most)
     warnings.push(
-      `target: this version runs everything in one process, not only ${parts.join(", ")}`,
+      `${path}: ${formatSize(size)} is more than a push may take; ${formatSize(most)} holds`,
     );
 }
 
@@ -81,6 +91,21 @@ function checkCommonStorage(settings: Settings, { problems }: Findings): void {
     problems.push(`common.storage has several stores, ${given.join(", ")}; keep one`);
 }
 
+/** The one object store there is, and what to do for it. */
+const builtStore = "filesystem";
+const useDisk =
+  "set object_store: filesystem in schema_config, and storage_config.filesystem.directory";
+
+/** Without periods data is kept on the local disk: nobody who named another store may believe it is there. */
+function checkStoresWithoutPeriods(settings: Settings, { problems }: Findings): void {
+  const stores = objectStores.filter((name) => name !== builtStore);
+  const newer = [...stores, "alibaba"].map((name) => `object_store.${name}`);
+  const sections = ["common.storage", "storage_config"];
+  for (const path of sections.flatMap((in_) => [...stores, ...newer].map((n) => `${in_}.${n}`)))
+    if (settings.isAnyChanged(path))
+      problems.push(`${path}: this object store is not built into this version; ${useDisk}`);
+}
+
 const objectStores = [
   "filesystem",
   "s3",
@@ -98,9 +123,7 @@ function checkSchema(settings: Settings, findings: Findings): void {
   const periods = settings.get("schema_config.configs") as SchemaPeriod[];
   const last = periods.at(-1);
   if (last === undefined) {
-    problems.push(
-      "schema_config.configs is empty; add {from: 2024-01-01, store: tsdb, object_store: filesystem, schema: v13, index: {prefix: index_, period: 24h}}",
-    );
+    checkStoresWithoutPeriods(settings, findings);
     return;
   }
   for (const [index, period] of periods.entries()) {
@@ -109,13 +132,19 @@ function checkSchema(settings: Settings, findings: Findings): void {
     const before = periods[index - 1];
     if (before !== undefined && before.from >= period.from)
       problems.push(`${name}: from ${period.from} must be later than ${before.from} before it`);
-    if (period !== last && period.store !== "tsdb")
+    if (period === last) continue;
+    if (period.store !== "tsdb")
       warnings.push(`${name}: data of store ${period.store} is not read`);
+    else if (period.object_store !== builtStore)
+      warnings.push(`${name}: data of object store ${period.object_store} is not read`);
   }
   if (last.store !== "tsdb")
     problems.push(`schema_config: store ${last.store || '""'} of the last period must be tsdb`);
   checkMetadata(settings, last, findings);
-  checkStore(settings, last, findings);
+  if (last.object_store !== builtStore && isKnownStore(settings, last.object_store))
+    problems.push(
+      `schema_config: object_store ${last.object_store} is not built into this version; ${useDisk}`,
+    );
 }
 
 const indexStores = [
@@ -167,14 +196,11 @@ function checkMetadata(settings: Settings, last: SchemaPeriod, { problems }: Fin
     );
 }
 
-function checkStore(settings: Settings, last: SchemaPeriod, findings: Findings): void {
-  const directory = settings.get("storage_config.filesystem.directory") as string;
-  if (directory === "")
-    findings.problems.push(
-      "storage_config.filesystem.directory is empty; set it or common.path_prefix",
-    );
-  else if (isKnownStore(settings, last.object_store) && last.object_store !== "filesystem")
-    findings.warnings.push(
-      `schema_config: object store ${last.object_store} is not used by this version; data is kept in ${directory}`,
+function checkDirectory(settings: Settings, { warnings }: Findings): void {
+  const path = "storage_config.filesystem.directory";
+  const isChosen = settings.isGiven(path) || settings.get(path) !== lastDirectory;
+  if (settings.get(path) === "" || !isChosen)
+    warnings.push(
+      `${path} is not set: data is kept in ${lastDirectory} below the working directory; set it or common.path_prefix`,
     );
 }

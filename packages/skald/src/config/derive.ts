@@ -14,8 +14,12 @@ export function deriveSettings(settings: Settings): string[] {
   ];
   if (addresses.every((path) => settings.get(path) === ""))
     settings.derive("query_scheduler.use_scheduler_ring", true);
-  return [...deriveReplication(settings), ...deriveOverrides(settings)];
+  deriveReplication(settings);
+  return deriveOverrides(settings);
 }
+
+/** Where data is kept when no key says anything: below the working directory. */
+export const lastDirectory = "chunks";
 
 const pathsBelowPrefix: Readonly<Record<string, string>> = {
   "ingester.wal.dir": "wal",
@@ -147,17 +151,16 @@ function deriveDirectories(settings: Settings): void {
   const chunks = [
     textOf(settings, "common.storage.filesystem.chunks_directory"),
     textOf(settings, "storage_config.object_store.filesystem.dir"),
-    prefix === "" ? "" : `${prefix}/chunks`,
+    prefix === "" ? lastDirectory : `${prefix}/chunks`,
   ].find((directory) => directory !== "");
-  if (chunks !== undefined) settings.derive("storage_config.filesystem.directory", chunks);
+  settings.derive("storage_config.filesystem.directory", chunks);
 }
 
-function deriveReplication(settings: Settings): string[] {
-  if (!settings.isGiven("common.replication_factor")) return [];
+function deriveReplication(settings: Settings): void {
+  if (!settings.isGiven("common.replication_factor")) return;
   const factor = settings.get("common.replication_factor") as number;
   settings.derive("ingester.lifecycler.ring.replication_factor", factor);
   settings.derive("index_gateway.ring.replication_factor", factor);
-  return factor > 1 ? [`common.replication_factor: this version keeps 1 copy, not ${factor}`] : [];
 }
 
 function deriveOverrides(settings: Settings): string[] {

@@ -86,14 +86,16 @@ describe("defaults", () => {
 
 describe("files that people have", () => {
   const wanted: [string, string[]][] = [
-    ["one node", ["server: this version runs in one process", "pattern_ingester: not used"]],
+    [
+      "one node",
+      ["server: this version runs in one process", "pattern_ingester: patterns are not looked for"],
+    ],
     ["an image", []],
     [
       "several nodes with gossip",
       [
-        "schema_config: object store s3 is not used by this version; data is kept in /data/chunks",
         "schema_config.configs[0]: data of store boltdb-shipper is not read",
-        "common.replication_factor: this version keeps 1 copy, not 3",
+        "common: this version keeps one copy of each stream: replication_factor",
         "memberlist: this version runs in one process and needs no ring: join_members",
       ],
     ],
@@ -102,8 +104,9 @@ describe("files that people have", () => {
       [
         "c.yaml:44:3: storage_config.bloom_shipper: is an experiment",
         "c.yaml:45:3: storage_config.boltdb_shipper: only tsdb is supported",
-        "tracing: not used by this version: enabled",
-        "operational_config: not used by this version: log_push_request",
+        "limits_config: nothing is deleted by age yet: retention_period, retention_stream",
+        "tracing: spans are not recorded yet: enabled",
+        "operational_config: these lines are not logged yet: log_push_request",
       ],
     ],
     [
@@ -132,9 +135,7 @@ describe("files that people have", () => {
 
   it("names a section once", () => {
     const { warnings } = run(load(samples["a chart"] as string));
-    expect(warnings.filter((warning) => warning.startsWith("chunk_store_config: "))).toHaveLength(
-      1,
-    );
+    expect(warnings.filter((warning) => warning.startsWith("chunk_store_config"))).toHaveLength(1);
   });
 
   it("takes overrides from the older key", () => {
@@ -224,12 +225,6 @@ describe("checks", () => {
     `common: {path_prefix: /d}\nschema_config: {configs: [{from: 2024-01-01, store: tsdb, object_store: filesystem, schema: v13, index: {period: 24h}, ${change}}]}`;
   const cases: [string, string, string][] = [
     [
-      "no schema",
-      "common: {path_prefix: /d}",
-      "schema_config.configs is empty; add {from: 2024-01-01",
-    ],
-    ["no directory", schema, "storage_config.filesystem.directory is empty"],
-    [
       "a target",
       `${minimal}\ntarget: querer`,
       "unrecognised module name: querer; did you mean querier?",
@@ -254,6 +249,46 @@ describe("checks", () => {
       "two stores",
       `${schema}\ncommon: {path_prefix: /d, storage: {s3: {bucketnames: b}, gcs: {bucket_name: c}}}`,
       "common.storage has several stores, s3, gcs; keep one",
+    ],
+    [
+      "a store that is not built",
+      samples["a chart"]?.replace("object_store: filesystem", "object_store: gcs") ?? "",
+      "schema_config: object_store gcs is not built into this version; set object_store: filesystem in schema_config, and storage_config.filesystem.directory",
+    ],
+    [
+      "a named store",
+      `${minimal.replace("object_store: filesystem", "object_store: mine")}\nstorage_config: {named_stores: {aws: {mine: {bucketnames: b}}}}`,
+      "schema_config: object_store mine is not built into this version",
+    ],
+    [
+      "a store that is not built, without periods",
+      "common: {path_prefix: /d, storage: {s3: {bucketnames: b}}}",
+      "common.storage.s3: this object store is not built into this version",
+    ],
+    [
+      "a certificate",
+      `${minimal}\nserver: {http_tls_config: {cert_file: c, client_auth_type: RequireAndVerifyClientCert}}`,
+      "server.http_tls_config: this version does not serve TLS; let a proxy in front of it do so, and remove: cert_file, client_auth_type",
+    ],
+    [
+      "a certificate for calls",
+      `${minimal}\nserver: {grpc_tls_config: {key: k}}`,
+      "server.grpc_tls_config: this version does not serve TLS",
+    ],
+    [
+      "access by labels",
+      `${minimal}\nlbac: {enabled: true}`,
+      "lbac: access by labels is not built",
+    ],
+    [
+      "access tokens",
+      `${minimal}\nauth: {type: enterprise}`,
+      "auth: a check of access tokens is not built",
+    ],
+    [
+      "a check of clusters",
+      `${minimal}\nserver: {cluster_validation: {label: a, http: {enabled: true}}}`,
+      "server.cluster_validation.http: clusters are not told apart; let a proxy",
     ],
     [
       "exclusive queries",
@@ -299,13 +334,56 @@ describe("checks", () => {
     expect(text(load(minimal.replace(from, to)))).toContain(problem);
   });
 
-  it("accepts old schemas without structured metadata, and named stores", () => {
+  it("need no schema", () => {
+    const { config, warnings } = run(load("common: {path_prefix: /d}"));
+    expect(warnings).toEqual([]);
+    expect(config.storage_config.filesystem.directory).toBe("/d/chunks");
+  });
+
+  it("warn of a directory that nobody chose", () => {
+    const { config, warnings } = run(load(schema));
+    expect(config.storage_config.filesystem.directory).toBe("chunks");
+    expect(warnings).toEqual([
+      "storage_config.filesystem.directory is not set: data is kept in chunks below the working directory; set it or common.path_prefix",
+    ]);
+    const empty = "storage_config: {filesystem: {directory: ''}}";
+    expect(run(load(`${schema}\n${empty}`)).warnings).toEqual(warnings);
+  });
+
+  it("warn of stores of earlier periods", () => {
+    const earlier =
+      "{from: 2023-01-01, store: tsdb, object_store: s3, schema: v13, index: {period: 24h}}";
+    const { warnings } = run(load(minimal.replace("[{", `[${earlier}, {`)));
+    expect(warnings).toEqual(["schema_config.configs[0]: data of object store s3 is not read"]);
+  });
+
+  it.each([
+    ["128MB", []],
+    ["1MB", []],
+    [
+      "5000MB",
+      ["distributor.max_decompressed_size: 4.9GB is more than a push may take; 128MB holds"],
+    ],
+  ])("tell what of max_decompressed_size holds: %s", (size, warnings) => {
+    const { config, warnings: found } = run(
+      load(minimal, `-distributor.max-decompressed-size=${size}`),
+    );
+    expect(found).toEqual(warnings);
+    expect(config.distributor.max_decompressed_size).toBe(Number.parseInt(size, 10) * 2 ** 20);
+  });
+
+  it("accept keys of features that are not built", () => {
+    const keys = "distributor: {ingest_limits_enabled: false, kafka_writes_enabled: false}";
+    expect(run(load(`${minimal}\n${keys}\nquery_engine: {enable: false}`)).warnings).toEqual([
+      "c.yaml:3:15: distributor.ingest_limits_enabled: is an experiment that Skald does not take part in",
+      "c.yaml:3:45: distributor.kafka_writes_enabled: is an experiment that Skald does not take part in",
+    ]);
+  });
+
+  it("accept old schemas without structured metadata", () => {
     const yaml = minimal.replace("v13", "v12");
     const off = "limits_config: {allow_structured_metadata: false}";
     expect(text(load(`${yaml}\n${off}`))).toBe("started");
-    const named = minimal.replace("object_store: filesystem", "object_store: mine");
-    const store = "storage_config: {named_stores: {aws: {mine: {bucketnames: b}}}}";
-    expect(text(load(`${named}\n${store}`))).toBe("started");
     expect(text(load(period("row_shards: 16")))).toBe("started");
   });
 
@@ -316,9 +394,9 @@ describe("checks", () => {
     expect(text(load(yaml))).toContain("from 2024-01-01 must be later than 2024-01-01 before it");
   });
 
-  it("warn of a target that is a part", () => {
+  it("warn of a target that is a part of all", () => {
     expect(run(load(minimal, "-target=read,write")).warnings).toEqual([
-      "target: this version runs everything in one process, not only read, write",
+      "everything runs in one process, whatever the target: target",
     ]);
   });
 

@@ -12,7 +12,6 @@ import { targets } from "../wiring/targets.js";
 import { checkSettings } from "./check.js";
 import { defaultYaml } from "./default-yaml.js";
 import { deriveSettings } from "./derive.js";
-import { keyNotes } from "./notes.js";
 import { type Config, rootConfig } from "./root.js";
 
 /** A configuration to run with, or what to print instead: on stdout when the code is 0, else on stderr. */
@@ -70,7 +69,6 @@ function plan(): SettingsPlan {
   const origin = built.filter((part) => part !== "").join(", ");
   return {
     root,
-    notes: keyNotes,
     defaultYaml,
     usage: "Usage: skald [flags]",
     version: `skald, version ${productVersion}${origin && ` (${origin})`}\n  API version ${version}`,

@@ -2,7 +2,8 @@ import { distributorConfig } from "@skald/distributor/config";
 import { frontendConfig, queryRangeConfig } from "@skald/frontend/config";
 import { ingesterClientConfig, ingesterConfig } from "@skald/ingester/config";
 import { frontendWorkerConfig, querierConfig } from "@skald/querier/config";
-import { field, limitsConfig } from "@skald/runtime/config";
+import { experiment, field, gone, limitsConfig } from "@skald/runtime/config";
+import { authConfig, lbacConfig } from "./sections/access.js";
 import {
   analyticsConfig,
   indexGatewayConfig,
@@ -47,6 +48,7 @@ const top = {
     ["all"],
     "services that this process runs; -list-targets shows them",
     "target",
+    { unused: "everything runs in one process, whatever the target" },
   ),
   auth_enabled: field.toggle(
     true,
@@ -58,49 +60,90 @@ const top = {
     "0B",
     "memory kept to calm a garbage collector",
     "config.ballast-bytes",
+    { unused: "there is no Go heap to calm" },
   ),
   shutdown_delay: field.duration(
     "0s",
     "time between being asked to end and not being ready any more",
     "shutdown-delay",
+    { unused: "the end begins at once" },
   ),
   metrics_namespace: field.text("loki", "start of the names of metrics", "metrics-namespace"),
   tenant_limits_allow_publish: field.list(
     publishedLimits,
     "limits that a client may ask for about its own tenant",
     "limits.tenant-limits-allow-publish",
+    { unused: "limits are not published yet" },
   ),
 };
 
+const experimental = { why: experiment, switch: "enabled" };
+const enterprise = "is a key of an enterprise product";
+
 /** The whole configuration. */
-export const rootConfig = field.section("", {
-  ...top,
-  server: serverConfig,
-  common: commonConfig,
-  distributor: distributorConfig,
-  ingester: ingesterConfig,
-  ingester_client: ingesterClientConfig,
-  pattern_ingester: patternIngesterConfig,
-  querier: querierConfig,
-  query_range: queryRangeConfig,
-  frontend: frontendConfig,
-  frontend_worker: frontendWorkerConfig,
-  query_scheduler: querySchedulerConfig,
-  index_gateway: indexGatewayConfig,
-  limits_config: limitsConfig,
-  runtime_config: runtimeConfig,
-  schema_config: schemaConfig,
-  storage_config: storageConfig,
-  chunk_store_config: chunkStoreConfig,
-  compactor: compactorConfig,
-  compactor_grpc_client: compactorClientConfig,
-  ruler: rulerConfig,
-  ruler_storage: rulerStorageConfig,
-  memberlist: memberlistConfig,
-  operational_config: operationalConfig,
-  analytics: analyticsConfig,
-  tracing: tracingConfig,
-});
+export const rootConfig = field.section(
+  "",
+  {
+    ...top,
+    server: serverConfig,
+    common: commonConfig,
+    distributor: distributorConfig,
+    ingester: ingesterConfig,
+    ingester_client: ingesterClientConfig,
+    pattern_ingester: patternIngesterConfig,
+    querier: querierConfig,
+    query_range: queryRangeConfig,
+    frontend: frontendConfig,
+    frontend_worker: frontendWorkerConfig,
+    query_scheduler: querySchedulerConfig,
+    index_gateway: indexGatewayConfig,
+    limits_config: limitsConfig,
+    runtime_config: runtimeConfig,
+    schema_config: schemaConfig,
+    storage_config: storageConfig,
+    chunk_store_config: chunkStoreConfig,
+    compactor: compactorConfig,
+    compactor_grpc_client: compactorClientConfig,
+    ruler: rulerConfig,
+    ruler_storage: rulerStorageConfig,
+    memberlist: memberlistConfig,
+    operational_config: operationalConfig,
+    analytics: analyticsConfig,
+    tracing: tracingConfig,
+    lbac: lbacConfig,
+    auth: authConfig,
+  },
+  {
+    ignored: {
+      bloom_build: experimental,
+      bloom_gateway: experimental,
+      ingest_limits: experimental,
+      ingest_limits_frontend: experimental,
+      ingest_limits_frontend_client: experimental,
+      kafka_config: experimental,
+      query_engine: { why: experiment, switch: "enable" },
+      dataobj: experimental,
+      block_builder: experimental,
+      ui: experimental,
+      internal_server: { why: "all is served on one port", switch: "enable" },
+      profiling: "profiles of a Go program do not exist here",
+      table_manager: "use compactor.retention_enabled instead",
+      compactor_client: "use compactor_grpc_client instead",
+      http_prefix: "use server.http_path_prefix instead",
+      license: enterprise,
+      admin_client: enterprise,
+      cluster_name: enterprise,
+      admin_api: enterprise,
+      gateway: enterprise,
+    },
+    ignoredFlags: {
+      "legacy-read-mode": gone,
+      "log-config-reverse-order": "the order of the printed configuration does not change",
+      "table-manager.retention-deletes-enabled": "use -compactor.retention-enabled instead",
+      "table-manager.retention-period": "use -store.retention instead",
+    },
+  },
+);
 
 /** Values as they are used: durations and times in milliseconds, sizes in bytes; keys as in YAML. */
 export type Config = Readonly<field.Values<typeof rootConfig>>;

@@ -1,7 +1,7 @@
-import { totalmem } from "node:os";
 import { createPushHandler, type Distributor, InflightBytes } from "@skald/distributor";
 import { parseTenant, type RawHandler, type TenantOptions } from "@skald/transport";
 import type { Config } from "../config/root.js";
+import { memoryBytes } from "../memory.js";
 
 /** Pushes take more room than they came with, so they get a part of the memory only. */
 const memoryShare = 1 / 8;
@@ -33,10 +33,4 @@ export function pushRoutes(
         push(request, response, parseTenant(request.headers["x-scope-orgid"], tenancy), style),
     ]),
   );
-}
-
-/** Memory that this process may take: that of its container, else that of the machine. */
-function memoryBytes(): number {
-  const container = process.constrainedMemory?.() ?? 0;
-  return container > 0 ? Math.min(container, totalmem()) : totalmem();
 }

@@ -13,12 +13,10 @@ import type { Metrics } from "@skald/runtime/metrics";
 import { ScanPool } from "@skald/scan";
 import { FsStore, type SealedSegment, SegmentCatalog } from "@skald/storage";
 import type { RawHandler, Route } from "@skald/transport";
-import { keyNotes } from "../config/notes.js";
 import type { Config } from "../config/root.js";
 import { operatorRoutes } from "../http/operator-routes.js";
 import { pushRoutes } from "../http/push-routes.js";
-import { ingesterLimitsOf, ingesterOptionsOf } from "./ingester-options.js";
-import { pushLimitsOf, queryLimitsOf } from "./limits.js";
+import { ingesterOptionsOf } from "./ingester-options.js";
 import { segmentStore } from "./segment-store.js";
 import type { ModuleName } from "./targets.js";
 
@@ -79,7 +77,6 @@ function buildLimits(parts: Parts, { config, log, metrics }: ModuleContext): Bui
     limits: config.limits_config,
     files: config.runtime_config.file,
     periodMs: config.runtime_config.period,
-    notes: keyNotes,
     log,
     metrics,
   });
@@ -116,9 +113,14 @@ function buildStore(parts: Parts, { config }: ModuleContext): BuiltModule {
 
 function buildIngester(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
   const { limits, pool, scanner, store } = parts;
+  const { options, warnings } = ingesterOptionsOf(
+    config,
+    config.ingester.lifecycler.id || hostname(),
+  );
+  for (const warning of warnings) log.warn(warning);
   const ingester = new Ingester({
-    options: ingesterOptionsOf(config, config.ingester.lifecycler.id || hostname()),
-    limitsOf: (tenant) => ingesterLimitsOf(limits.of(tenant)),
+    options,
+    limitsOf: (tenant) => limits.of(tenant),
     store: segmentStore(store),
     scanner,
     seal: (job) => pool.run<SealedSegment>("seal", job, { lane: "background" }),
@@ -141,7 +143,7 @@ function buildDistributor(
 ): BuiltModule {
   const distributor = new Distributor({
     ingester,
-    limitsOf: (tenant) => pushLimitsOf(limits.of(tenant)),
+    limitsOf: (tenant) => limits.of(tenant),
     metrics: createDistributorMetrics(metrics),
     clock: systemClock,
     maxDecompressedBytes: config.distributor.max_decompressed_size,
@@ -167,7 +169,7 @@ function buildQuerier(parts: Parts, { log, metrics }: ModuleContext): BuiltModul
 function buildFrontend({ querier, limits }: Parts, { config }: ModuleContext): BuiltModule {
   const frontend = new Frontend({
     querier,
-    limitsOf: (tenant) => queryLimitsOf(limits.of(tenant)),
+    limitsOf: (tenant) => limits.of(tenant),
     clock: systemClock,
   });
   const routes = queryRoutes(frontend, {

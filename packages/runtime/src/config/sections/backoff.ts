@@ -8,6 +8,8 @@ export function backoffBlock(
   return field.section("How it is tried again.", {
     min_period: field.duration(defaults.min, "first pause", flags.min),
     max_period: field.duration(defaults.max, "longest pause", flags.max),
-    max_retries: field.integer(defaults.retries, "tries; 0: for ever", flags.retries),
+    max_retries: field.integer(defaults.retries, "tries; 0: for ever", flags.retries, {
+      unused: "what fails is tried again until it succeeds",
+    }),
   });
 }

@@ -1,45 +1,51 @@
 import * as field from "../field.js";
 import { tlsClientFields } from "./tls.js";
 
+const old = "use embedded_cache instead";
+
 /** A cache: in the process, in memcached or in Redis. The flags start with the prefix. */
 export function cacheBlock(prefix: string) {
-  return field.section("The cache.", {
-    default_validity: field.duration("1h", "time to keep", `${prefix}.default-validity`),
-    background: field.section("Writes behind the answer.", {
-      writeback_goroutines: field.integer(
-        1,
-        "writes at a time",
-        `${prefix}.background.write-back-concurrency`,
-      ),
-      writeback_buffer: field.integer(
-        500_000,
-        "writes that may wait",
-        `${prefix}.background.write-back-buffer`,
-      ),
-      writeback_size_limit: field.size(
-        "500MB",
-        "bytes that may wait",
-        `${prefix}.background.write-back-size-limit`,
-      ),
-    }),
-    memcached: field.section("Use of memcached.", {
-      expiration: field.duration("0s", "time to keep", `${prefix}.memcached.expiration`),
-      batch_size: field.integer(4, "keys in a request", `${prefix}.memcached.batchsize`),
-      parallelism: field.integer(5, "requests at a time", `${prefix}.memcached.parallelism`),
-    }),
-    memcached_client: memcachedClient(prefix),
-    redis: redis(prefix),
-    embedded_cache: field.section("A cache in the process.", {
-      enabled: field.toggle(false, "use it", `${prefix}.embedded-cache.enabled`),
-      max_size_mb: field.integer(100, "its size in MB", `${prefix}.embedded-cache.max-size-mb`),
-      max_size_items: field.integer(
-        0,
-        "its entries; 0: no limit",
-        `${prefix}.embedded-cache.max-size-items`,
-      ),
-      ttl: field.duration("1h", "time to keep", `${prefix}.embedded-cache.ttl`),
-    }),
-  });
+  return field.section(
+    "The cache.",
+    {
+      default_validity: field.duration("1h", "time to keep", `${prefix}.default-validity`),
+      background: field.section("Writes behind the answer.", {
+        writeback_goroutines: field.integer(
+          1,
+          "writes at a time",
+          `${prefix}.background.write-back-concurrency`,
+        ),
+        writeback_buffer: field.integer(
+          500_000,
+          "writes that may wait",
+          `${prefix}.background.write-back-buffer`,
+        ),
+        writeback_size_limit: field.size(
+          "500MB",
+          "bytes that may wait",
+          `${prefix}.background.write-back-size-limit`,
+        ),
+      }),
+      memcached: field.section("Use of memcached.", {
+        expiration: field.duration("0s", "time to keep", `${prefix}.memcached.expiration`),
+        batch_size: field.integer(4, "keys in a request", `${prefix}.memcached.batchsize`),
+        parallelism: field.integer(5, "requests at a time", `${prefix}.memcached.parallelism`),
+      }),
+      memcached_client: memcachedClient(prefix),
+      redis: redis(prefix),
+      embedded_cache: field.section("A cache in the process.", {
+        enabled: field.toggle(false, "use it", `${prefix}.embedded-cache.enabled`),
+        max_size_mb: field.integer(100, "its size in MB", `${prefix}.embedded-cache.max-size-mb`),
+        max_size_items: field.integer(
+          0,
+          "its entries; 0: no limit",
+          `${prefix}.embedded-cache.max-size-items`,
+        ),
+        ttl: field.duration("1h", "time to keep", `${prefix}.embedded-cache.ttl`),
+      }),
+    },
+    { unused: "nothing is cached yet", ignored: { fifocache: old, enable_fifocache: old } },
+  );
 }
 
 function memcachedClient(prefix: string) {

@@ -1,75 +1,94 @@
 import * as field from "../field.js";
+import type { FieldOptions } from "../note.js";
+import { noRing } from "../reasons.js";
 import { kvStore } from "./ring.js";
 
-/** How an ingester lives in its ring. The prefixes start the flags of the ring and of the member. */
+/**
+ * How an ingester lives in its ring. The prefixes start the flags of the ring and of the member; `id` says more about the
+ * name of the instance.
+ */
 export function lifecyclerBlock(
   prefixes: { ring: string; member: string; distributor: string },
   replicationFactor: number,
+  id: FieldOptions<string> = {},
 ) {
   const { ring, member, distributor } = prefixes;
-  return field.section("The life of an instance in its ring.", {
-    ring: field.section("The ring.", {
-      kvstore: kvStore(ring, { keyPrefix: "collectors/" }),
-      heartbeat_timeout: field.duration(
-        "1m",
-        "age of a heartbeat from which its instance is unhealthy; 0: never",
-        `${ring}.heartbeat-timeout`,
+  return field.section(
+    "The life of an instance in its ring.",
+    {
+      ring: field.section("The ring.", {
+        kvstore: kvStore(ring, { keyPrefix: "collectors/" }),
+        heartbeat_timeout: field.duration(
+          "1m",
+          "age of a heartbeat from which its instance is unhealthy; 0: never",
+          `${ring}.heartbeat-timeout`,
+        ),
+        replication_factor: field.integer(
+          replicationFactor,
+          "copies of each stream",
+          `${distributor}.replication-factor`,
+          { min: 1 },
+        ),
+        zone_awareness_enabled: field.toggle(
+          false,
+          "place copies in different zones",
+          `${distributor}.zone-awareness-enabled`,
+        ),
+        excluded_zones: field.list([], "zones that get nothing", `${distributor}.excluded-zones`),
+      }),
+      num_tokens: field.integer(128, "tokens of an instance", `${member}num-tokens`),
+      heartbeat_period: field.duration(
+        "5s",
+        "pause between heartbeats; 0: none",
+        `${member}heartbeat-period`,
       ),
-      replication_factor: field.integer(
-        replicationFactor,
-        "copies of each stream",
-        `${distributor}.replication-factor`,
-        { min: 1 },
+      observe_period: field.duration(
+        "0s",
+        "time to look for conflicting tokens before joining",
+        `${member}observe-period`,
       ),
-      zone_awareness_enabled: field.toggle(
-        false,
-        "place copies in different zones",
-        `${distributor}.zone-awareness-enabled`,
+      join_after: field.duration("0s", "time to wait before joining", `${member}join-after`),
+      min_ready_duration: field.duration(
+        "15s",
+        "time for which all must be well before the instance is ready",
+        `${member}min-ready-duration`,
       ),
-      excluded_zones: field.list([], "zones that get nothing", `${distributor}.excluded-zones`),
-    }),
-    num_tokens: field.integer(128, "tokens of an instance", `${member}num-tokens`),
-    heartbeat_period: field.duration(
-      "5s",
-      "pause between heartbeats; 0: none",
-      `${member}heartbeat-period`,
-    ),
-    observe_period: field.duration(
-      "0s",
-      "time to look for conflicting tokens before joining",
-      `${member}observe-period`,
-    ),
-    join_after: field.duration("0s", "time to wait before joining", `${member}join-after`),
-    min_ready_duration: field.duration(
-      "15s",
-      "time for which all must be well before the instance is ready",
-      `${member}min-ready-duration`,
-    ),
-    interface_names: field.list(
-      [],
-      "network interfaces of which one gives the address; empty: private ones",
-      `${member}lifecycler.interface`,
-    ),
-    enable_inet6: field.toggle(false, "allow an IPv6 address", `${member}enable-inet6`),
-    final_sleep: field.duration("0s", "time to wait before exit; always 0", `${member}final-sleep`),
-    tokens_file_path: field.text(
-      "",
-      "file that keeps the tokens over restarts",
-      `${member}tokens-file-path`,
-    ),
-    availability_zone: field.text("", "zone", `${member}availability-zone`),
-    unregister_on_shutdown: field.toggle(
-      true,
-      "leave the ring at the end",
-      `${member}unregister-on-shutdown`,
-    ),
-    readiness_check_ring_health: field.toggle(
-      true,
-      "be ready only while all members are healthy",
-      `${member}readiness-check-ring-health`,
-    ),
-    address: field.text("", "address told to others", `${member}lifecycler.addr`),
-    port: field.integer(0, "port told to others", `${member}lifecycler.port`, { max: 65_535 }),
-    id: field.text("", "name in the ring; empty: the host name", `${member}lifecycler.ID`),
-  });
+      interface_names: field.list(
+        [],
+        "network interfaces of which one gives the address; empty: private ones",
+        `${member}lifecycler.interface`,
+      ),
+      enable_inet6: field.toggle(false, "allow an IPv6 address", `${member}enable-inet6`),
+      final_sleep: field.duration(
+        "0s",
+        "time to wait before exit; always 0",
+        `${member}final-sleep`,
+      ),
+      tokens_file_path: field.text(
+        "",
+        "file that keeps the tokens over restarts",
+        `${member}tokens-file-path`,
+      ),
+      availability_zone: field.text("", "zone", `${member}availability-zone`),
+      unregister_on_shutdown: field.toggle(
+        true,
+        "leave the ring at the end",
+        `${member}unregister-on-shutdown`,
+      ),
+      readiness_check_ring_health: field.toggle(
+        true,
+        "be ready only while all members are healthy",
+        `${member}readiness-check-ring-health`,
+      ),
+      address: field.text("", "address told to others", `${member}lifecycler.addr`),
+      port: field.integer(0, "port told to others", `${member}lifecycler.port`, { max: 65_535 }),
+      id: field.text(
+        "",
+        "name of the instance, part of the names of segments; empty: the host name",
+        `${member}lifecycler.ID`,
+        id,
+      ),
+    },
+    { unused: noRing, ignored: { heartbeat_timeout: "use ring.heartbeat_timeout instead" } },
+  );
 }

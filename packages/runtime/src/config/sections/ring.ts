@@ -1,4 +1,6 @@
 import * as field from "../field.js";
+import type { FieldOptions } from "../note.js";
+import { noRing } from "../reasons.js";
 import { tlsClientFields } from "./tls.js";
 
 /** Where a ring keeps its members. The flags are those of the ring, which is named by the prefix. */
@@ -49,58 +51,67 @@ export function kvStore(prefix: string, options: { keyPrefix: string }) {
   });
 }
 
-/** The ring of a component, all of whose flags start with the prefix. */
+/** The ring of a component, all of whose flags start with the prefix; `id` says more about the name of the instance. */
 export function ringBlock(
   prefix: string,
-  options: { heartbeatPeriod?: string; keyPrefix?: string } = {},
+  options: { heartbeatPeriod?: string; keyPrefix?: string; id?: FieldOptions<string> } = {},
 ) {
-  return field.section("The ring by which instances of the component find each other.", {
-    kvstore: kvStore(prefix, { keyPrefix: options.keyPrefix ?? "collectors/" }),
-    heartbeat_period: field.duration(
-      options.heartbeatPeriod ?? "15s",
-      "pause between heartbeats; 0: none",
-      `${prefix}.heartbeat-period`,
-    ),
-    heartbeat_timeout: field.duration(
-      "1m",
-      "age of a heartbeat from which its instance is unhealthy; 0: never",
-      `${prefix}.heartbeat-timeout`,
-    ),
-    tokens_file_path: field.text(
-      "",
-      "file that keeps the tokens over restarts",
-      `${prefix}.tokens-file-path`,
-    ),
-    zone_awareness_enabled: field.toggle(
-      false,
-      "place copies in different zones",
-      `${prefix}.zone-awareness-enabled`,
-    ),
-    instance_id: field.text("", "name in the ring; empty: the host name", `${prefix}.instance-id`),
-    instance_interface_names: field.list(
-      [],
-      "network interfaces of which one gives the address; empty: private ones",
-      `${prefix}.instance-interface-names`,
-    ),
-    instance_port: field.integer(
-      0,
-      "port told to others; 0: grpc_listen_port",
-      `${prefix}.instance-port`,
-      { max: 65_535 },
-    ),
-    instance_addr: field.text("", "address told to others", `${prefix}.instance-addr`),
-    instance_availability_zone: field.text("", "zone", `${prefix}.instance-availability-zone`),
-    instance_enable_ipv6: field.toggle(
-      false,
-      "allow an IPv6 address",
-      `${prefix}.instance-enable-ipv6`,
-    ),
-    num_tokens: field.integer(128, "tokens of an instance", `${prefix}.num-tokens`),
-    replication_factor: field.integer(
-      3,
-      "copies; streams use common.replication_factor",
-      `${prefix}.replication-factor`,
-      { min: 1 },
-    ),
-  });
+  return field.section(
+    "The ring by which instances of the component find each other.",
+    {
+      kvstore: kvStore(prefix, { keyPrefix: options.keyPrefix ?? "collectors/" }),
+      heartbeat_period: field.duration(
+        options.heartbeatPeriod ?? "15s",
+        "pause between heartbeats; 0: none",
+        `${prefix}.heartbeat-period`,
+      ),
+      heartbeat_timeout: field.duration(
+        "1m",
+        "age of a heartbeat from which its instance is unhealthy; 0: never",
+        `${prefix}.heartbeat-timeout`,
+      ),
+      tokens_file_path: field.text(
+        "",
+        "file that keeps the tokens over restarts",
+        `${prefix}.tokens-file-path`,
+      ),
+      zone_awareness_enabled: field.toggle(
+        false,
+        "place copies in different zones",
+        `${prefix}.zone-awareness-enabled`,
+      ),
+      instance_id: field.text(
+        "",
+        "name in the ring; empty: the host name",
+        `${prefix}.instance-id`,
+        options.id,
+      ),
+      instance_interface_names: field.list(
+        [],
+        "network interfaces of which one gives the address; empty: private ones",
+        `${prefix}.instance-interface-names`,
+      ),
+      instance_port: field.integer(
+        0,
+        "port told to others; 0: grpc_listen_port",
+        `${prefix}.instance-port`,
+        { max: 65_535 },
+      ),
+      instance_addr: field.text("", "address told to others", `${prefix}.instance-addr`),
+      instance_availability_zone: field.text("", "zone", `${prefix}.instance-availability-zone`),
+      instance_enable_ipv6: field.toggle(
+        false,
+        "allow an IPv6 address",
+        `${prefix}.instance-enable-ipv6`,
+      ),
+      num_tokens: field.integer(128, "tokens of an instance", `${prefix}.num-tokens`),
+      replication_factor: field.integer(
+        3,
+        "copies; streams use common.replication_factor",
+        `${prefix}.replication-factor`,
+        { min: 1 },
+      ),
+    },
+    { unused: noRing },
+  );
 }

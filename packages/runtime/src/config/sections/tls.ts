@@ -1,4 +1,5 @@
 import * as field from "../field.js";
+import { oneProcess } from "../reasons.js";
 
 /** TLS of a client, as keys among those of the client itself. */
 export function tlsClientFields(prefix: string) {
@@ -25,22 +26,26 @@ export function tlsClientFields(prefix: string) {
 /** TLS of a client, as a section. */
 export function tlsClientBlock(prefix: string) {
   const { tls_enabled: _, ...fields } = tlsClientFields(prefix);
-  return field.section("TLS.", fields);
+  return field.section("TLS.", fields, { unused: oneProcess });
 }
 
-/** TLS of a listener. */
+/** TLS of a listener, which is not served: whoever asks for it must not be answered without. */
 export function tlsServerBlock(prefix: string) {
-  return field.section("TLS.", {
-    cert: field.text("", "certificate, as PEM text"),
-    key: field.secret("its key, as PEM text"),
-    client_ca: field.text("", "authorities of clients, as PEM text"),
-    cert_file: field.text("", "file with the certificate", `${prefix}-tls-cert-path`),
-    key_file: field.text("", "file with its key", `${prefix}-tls-key-path`),
-    client_auth_type: field.text(
-      "",
-      "NoClientCert, RequestClientCert, RequireAnyClientCert, VerifyClientCertIfGiven or RequireAndVerifyClientCert",
-      `${prefix}-tls-client-auth`,
-    ),
-    client_ca_file: field.text("", "file with authorities of clients", `${prefix}-tls-ca-path`),
-  });
+  return field.section(
+    "TLS.",
+    {
+      cert: field.text("", "certificate, as PEM text"),
+      key: field.secret("its key, as PEM text"),
+      client_ca: field.text("", "authorities of clients, as PEM text"),
+      cert_file: field.text("", "file with the certificate", `${prefix}-tls-cert-path`),
+      key_file: field.text("", "file with its key", `${prefix}-tls-key-path`),
+      client_auth_type: field.text(
+        "",
+        "NoClientCert, RequestClientCert, RequireAnyClientCert, VerifyClientCertIfGiven or RequireAndVerifyClientCert",
+        `${prefix}-tls-client-auth`,
+      ),
+      client_ca_file: field.text("", "file with authorities of clients", `${prefix}-tls-ca-path`),
+    },
+    { refused: "this version does not serve TLS; let a proxy in front of it do so, and remove" },
+  );
 }

@@ -1,30 +1,47 @@
-import { field, ringBlock } from "@skald/runtime/config";
+import {
+  field,
+  gone,
+  noRing,
+  oneCopy,
+  oneProcess,
+  onlyDisk,
+  ringBlock,
+} from "@skald/runtime/config";
 import { objectStoreBlock } from "./object-store-block.js";
 import { anyStore, azureBlock, gcsBlock, hedgingBlock, s3Block } from "./object-stores.js";
 
-const storage = field.section("The object store of everything; one child is used.", {
-  s3: s3Block("common.storage."),
-  gcs: gcsBlock("common.storage."),
-  azure: azureBlock("common.storage."),
-  alibabacloud: anyStore("Alibaba Cloud"),
-  bos: anyStore("Baidu Cloud"),
-  swift: anyStore("Swift"),
-  filesystem: field.section("Directories.", {
-    chunks_directory: field.text(
-      "",
-      "directory of the data",
-      "common.storage.filesystem.chunk-directory",
+const storage = field.section(
+  "The object store of everything; one child is used.",
+  {
+    s3: s3Block("common.storage."),
+    gcs: gcsBlock("common.storage."),
+    azure: azureBlock("common.storage."),
+    alibabacloud: anyStore("Alibaba Cloud"),
+    bos: anyStore("Baidu Cloud"),
+    swift: anyStore("Swift"),
+    filesystem: field.section(
+      "Directories.",
+      {
+        chunks_directory: field.text(
+          "",
+          "directory of the data",
+          "common.storage.filesystem.chunk-directory",
+        ),
+        rules_directory: field.text(
+          "",
+          "directory of the rules",
+          "common.storage.filesystem.rules-directory",
+          { unused: "rules are not evaluated yet" },
+        ),
+      },
+      { ignored: { admin_api_directory: gone } },
     ),
-    rules_directory: field.text(
-      "",
-      "directory of the rules",
-      "common.storage.filesystem.rules-directory",
-    ),
-  }),
-  hedging: hedgingBlock("common.storage.hedge"),
-  cos: anyStore("IBM Cloud"),
-  object_store: objectStoreBlock("common.storage.object-store"),
-});
+    hedging: hedgingBlock("common.storage.hedge"),
+    cos: anyStore("IBM Cloud"),
+    object_store: objectStoreBlock("common.storage.object-store"),
+  },
+  { ignored: { congestion_control: onlyDisk } },
+);
 
 /** `common`: keys from which others take their defaults. */
 export const commonConfig = field.section("Keys from which others take their defaults.", {
@@ -34,26 +51,35 @@ export const commonConfig = field.section("Keys from which others take their def
     false,
     "keep the tokens of rings in path_prefix",
     "common.persist-tokens",
+    { unused: noRing },
   ),
-  replication_factor: field.integer(3, "copies of each stream", "common.replication-factor", {
+  replication_factor: field.integer(1, "copies of each stream", "common.replication-factor", {
     min: 1,
+    unused: oneCopy,
   }),
-  ring: ringBlock("common.storage.ring"),
+  ring: ringBlock("common.storage.ring", { id: { used: true } }),
   instance_interface_names: field.list(
     [],
     "network interfaces of which one gives the address; empty: private ones",
     "common.instance-interface-names",
+    { unused: noRing },
   ),
-  instance_addr: field.text("", "address told to others", "common.instance-addr"),
+  instance_addr: field.text("", "address told to others", "common.instance-addr", {
+    unused: noRing,
+  }),
   compactor_address: field.text(
     "",
     "http address of the compactor, asked for deletes",
     "common.compactor-address",
+    { unused: oneProcess },
   ),
   compactor_grpc_address: field.text(
     "",
     "host and port of the compactor",
     "common.compactor-grpc-address",
+    { unused: oneProcess },
   ),
-  scratch_path: field.text("", "directory for temporary files", "common.scratch-path"),
+  scratch_path: field.text("", "directory for temporary files", "common.scratch-path", {
+    unused: "no temporary files are written",
+  }),
 });

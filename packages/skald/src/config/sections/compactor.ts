@@ -1,4 +1,4 @@
-import { backoffBlock, field, grpcClientBlock, ringBlock } from "@skald/runtime/config";
+import { backoffBlock, field, grpcClientBlock, oneProcess, ringBlock } from "@skald/runtime/config";
 
 const flag = (name: string): string => `compactor.${name}`;
 
@@ -72,35 +72,53 @@ const deletes = {
 };
 
 /** `compactor`: merging, retention and deletion. */
-export const compactorConfig = field.section("Merges, and deletes what is too old.", {
-  working_directory: field.text(
-    "/var/loki/compactor",
-    "directory; default path_prefix/compactor",
-    flag("working-directory"),
-  ),
-  compaction_interval: field.duration("10m", "pause between runs", flag("compaction-interval")),
-  ...retention,
-  ...deletes,
-  max_compaction_parallelism: field.integer(
-    1,
-    "tables at a time",
-    flag("max-compaction-parallelism"),
-  ),
-  upload_parallelism: field.integer(10, "uploads at a time", flag("upload-parallelism")),
-  tables_to_compact: field.integer(
-    0,
-    "newest tables that are looked at; 0: all",
-    flag("tables-to-compact"),
-  ),
-  skip_latest_n_tables: field.integer(0, "newest tables left alone", flag("skip-latest-n-tables")),
-  compactor_ring: ringBlock("compactor.ring"),
-  horizontal_scaling_mode: field.choice(
-    "disabled",
-    ["disabled", "main", "worker"],
-    "whether several work together",
-    flag("horizontal-scaling-mode"),
-  ),
-});
+export const compactorConfig = field.section(
+  "Merges, and deletes what is too old.",
+  {
+    working_directory: field.text(
+      "/var/loki/compactor",
+      "directory; default path_prefix/compactor",
+      flag("working-directory"),
+    ),
+    compaction_interval: field.duration("10m", "pause between runs", flag("compaction-interval")),
+    ...retention,
+    ...deletes,
+    max_compaction_parallelism: field.integer(
+      1,
+      "tables at a time",
+      flag("max-compaction-parallelism"),
+    ),
+    upload_parallelism: field.integer(10, "uploads at a time", flag("upload-parallelism")),
+    tables_to_compact: field.integer(
+      0,
+      "newest tables that are looked at; 0: all",
+      flag("tables-to-compact"),
+    ),
+    skip_latest_n_tables: field.integer(
+      0,
+      "newest tables left alone",
+      flag("skip-latest-n-tables"),
+    ),
+    compactor_ring: ringBlock("compactor.ring"),
+    horizontal_scaling_mode: field.choice(
+      "disabled",
+      ["disabled", "main", "worker"],
+      "whether several work together",
+      flag("horizontal-scaling-mode"),
+    ),
+  },
+  {
+    unused: "nothing is merged or deleted yet",
+    ignored: {
+      shared_store: "the object_store of the period is used",
+      shared_store_key_prefix: "use delete_request_store_key_prefix instead",
+      deletion_mode: "use limits_config.deletion_mode instead",
+      allow_deletes: "use limits_config.deletion_mode instead",
+      worker_config: oneProcess,
+      jobs_config: oneProcess,
+    },
+  },
+);
 
 /** `compactor_grpc_client`: how the compactor is called. */
 export const compactorClientConfig = grpcClientBlock("compactor.grpc-client");

@@ -1,4 +1,4 @@
-import { field, tlsClientFields } from "@skald/runtime/config";
+import { field, noRing, tlsClientFields } from "@skald/runtime/config";
 
 const flag = (name: string): string => `memberlist.${name}`;
 
@@ -112,8 +112,12 @@ const transport = {
 };
 
 /** `memberlist`: gossip between instances. */
-export const memberlistConfig = field.section("Gossip between instances.", {
-  ...gossip,
-  ...joining,
-  ...transport,
-});
+export const memberlistConfig = field.section(
+  "Gossip between instances.",
+  {
+    ...gossip,
+    ...joining,
+    ...transport,
+  },
+  { unused: noRing, ignored: { zone_aware_routing: noRing, propagation_delay_tracker: noRing } },
+);

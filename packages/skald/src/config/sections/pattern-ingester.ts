@@ -1,5 +1,12 @@
 import { field, grpcClientBlock, lifecyclerBlock } from "@skald/runtime/config";
 
+const noPatterns = "patterns are not looked for yet";
+const client = {
+  http_client_config: noPatterns,
+  basic_auth: noPatterns,
+  backoff_config: noPatterns,
+};
+
 const flag = (name: string): string => `pattern-ingester.${name}`;
 
 const pusher = (prefix: string, pushPeriod: string) => ({
@@ -10,52 +17,72 @@ const pusher = (prefix: string, pushPeriod: string) => ({
 });
 
 /** `pattern_ingester`: patterns of lines. */
-export const patternIngesterConfig = field.section("Finds patterns in new lines.", {
-  enabled: field.toggle(false, "run it", flag("enabled")),
-  lifecycler: lifecyclerBlock(
-    {
-      ring: "pattern-ingester.ring",
-      member: "pattern-ingester.",
-      distributor: "pattern-ingester.distributor",
-    },
-    1,
-  ),
-  client_config: field.section("How it is called.", {
-    grpc_client_config: grpcClientBlock(flag("client")),
-    remote_timeout: field.duration("5s", "time limit", flag("client.timeout")),
-  }),
-  concurrent_flushes: field.integer(32, "flushes at a time", flag("concurrent-flushes")),
-  flush_check_period: field.duration("1m", "pause between looks", flag("flush-check-period")),
-  max_clusters: field.integer(300, "patterns of a stream", flag("max-clusters")),
-  max_eviction_ratio: field.float(
-    0.25,
-    "part of evictions above which a stream is given up",
-    flag("max-eviction-ratio"),
-  ),
-  metric_aggregation: field.section("Volume of each service.", {
-    sample_period: field.duration(
-      "10s",
-      "resolution",
-      flag("metric-aggregation.downsample-period"),
+export const patternIngesterConfig = field.section(
+  "Finds patterns in new lines.",
+  {
+    enabled: field.toggle(false, "run it", flag("enabled")),
+    lifecycler: lifecyclerBlock(
+      {
+        ring: "pattern-ingester.ring",
+        member: "pattern-ingester.",
+        distributor: "pattern-ingester.distributor",
+      },
+      1,
     ),
-    ...pusher("metric-aggregation", "30s"),
-  }),
-  pattern_persistence: field.section("Patterns kept as a stream.", {
-    ...pusher("pattern-persistence", "1m"),
-    batch_size: field.integer(1000, "patterns in a push", flag("pattern-persistence.batch-size")),
-  }),
-  connection_timeout: field.duration("2s", "time limit to connect", flag("connection-timeout")),
-  max_allowed_line_length: field.integer(
-    3000,
-    "longer lines are not looked at",
-    flag("max-allowed-line-length"),
-  ),
-  retain_for: field.duration("3h", "time to keep patterns", flag("retain-for")),
-  max_chunk_age: field.duration("1h", "time range of a chunk", flag("max-chunk-age")),
-  pattern_sample_interval: field.duration("10s", "resolution", flag("sample-interval")),
-  volume_threshold: field.float(
-    0.99,
-    "part of the volume whose patterns are kept",
-    flag("volume-threshold"),
-  ),
-});
+    client_config: field.section(
+      "How it is called.",
+      {
+        grpc_client_config: grpcClientBlock(flag("client")),
+        remote_timeout: field.duration("5s", "time limit", flag("client.timeout")),
+      },
+      { ignored: { pool_config: noPatterns } },
+    ),
+    concurrent_flushes: field.integer(32, "flushes at a time", flag("concurrent-flushes")),
+    flush_check_period: field.duration("1m", "pause between looks", flag("flush-check-period")),
+    max_clusters: field.integer(300, "patterns of a stream", flag("max-clusters")),
+    max_eviction_ratio: field.float(
+      0.25,
+      "part of evictions above which a stream is given up",
+      flag("max-eviction-ratio"),
+    ),
+    metric_aggregation: field.section(
+      "Volume of each service.",
+      {
+        sample_period: field.duration(
+          "10s",
+          "resolution",
+          flag("metric-aggregation.downsample-period"),
+        ),
+        ...pusher("metric-aggregation", "30s"),
+      },
+      { ignored: client },
+    ),
+    pattern_persistence: field.section(
+      "Patterns kept as a stream.",
+      {
+        ...pusher("pattern-persistence", "1m"),
+        batch_size: field.integer(
+          1000,
+          "patterns in a push",
+          flag("pattern-persistence.batch-size"),
+        ),
+      },
+      { ignored: client },
+    ),
+    connection_timeout: field.duration("2s", "time limit to connect", flag("connection-timeout")),
+    max_allowed_line_length: field.integer(
+      3000,
+      "longer lines are not looked at",
+      flag("max-allowed-line-length"),
+    ),
+    retain_for: field.duration("3h", "time to keep patterns", flag("retain-for")),
+    max_chunk_age: field.duration("1h", "time range of a chunk", flag("max-chunk-age")),
+    pattern_sample_interval: field.duration("10s", "resolution", flag("sample-interval")),
+    volume_threshold: field.float(
+      0.99,
+      "part of the volume whose patterns are kept",
+      flag("volume-threshold"),
+    ),
+  },
+  { unused: noPatterns, ignored: { tee_config: noPatterns } },
+);

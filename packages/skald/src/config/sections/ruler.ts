@@ -2,6 +2,8 @@ import { field, grpcClientBlock, ringBlock, tlsClientFields } from "@skald/runti
 import { objectStoreFields } from "./object-store-block.js";
 import { anyStore, azureBlock, gcsBlock, s3Block } from "./object-stores.js";
 
+const noRules = "rules are not evaluated yet";
+
 const alerting = {
   external_url: field.text("", "address of the ruler in alerts", "ruler.external.url"),
   datasource_uid: field.text("", "data source in links of alerts", "ruler.datasource-uid"),
@@ -152,19 +154,27 @@ const remoteWrite = {
 };
 
 /** `ruler`: alerts and recording rules. */
-export const rulerConfig = field.section("Evaluates rules.", {
-  ...alerting,
-  storage,
-  ...evaluating,
-  ...sharding,
-  ...remoteWrite,
-});
+export const rulerConfig = field.section(
+  "Evaluates rules.",
+  {
+    ...alerting,
+    storage,
+    ...evaluating,
+    ...sharding,
+    ...remoteWrite,
+  },
+  { unused: noRules, ignored: { alertmanager_client_config: "use alertmanager_client instead" } },
+);
 
 /** `ruler_storage`: where rules are stored, in the newer form. */
-export const rulerStorageConfig = field.section("Where rules are stored, in the newer form.", {
-  backend: field.text("filesystem", "kind of store", "ruler-storage.backend"),
-  local: field.section("A directory.", {
-    directory: field.text("", "the directory", "ruler-storage.local.directory"),
-  }),
-  ...objectStoreFields("ruler-storage"),
-});
+export const rulerStorageConfig = field.section(
+  "Where rules are stored, in the newer form.",
+  {
+    backend: field.text("filesystem", "kind of store", "ruler-storage.backend"),
+    local: field.section("A directory.", {
+      directory: field.text("", "the directory", "ruler-storage.local.directory"),
+    }),
+    ...objectStoreFields("ruler-storage"),
+  },
+  { unused: noRules },
+);

@@ -1,20 +1,31 @@
-import { field } from "@skald/runtime/config";
+import { field, gone } from "@skald/runtime/config";
 
-const period = field.section("What holds from a day on.", {
-  from: field.text("", "first day, YYYY-MM-DD"),
-  store: field.text("", "index; tsdb"),
-  object_store: field.text("", "filesystem, s3, gcs, azure ... or a name of named_stores"),
-  schema: field.text("", "v13"),
-  index: field.section("Tables of the index.", {
-    prefix: field.text("", "start of their names"),
-    period: field.duration("0s", "time range of a table; 24h"),
-    path_prefix: field.text("index/", "start of their keys"),
-  }),
-});
+const period = field.section(
+  "What holds from a day on.",
+  {
+    from: field.text("", "first day, YYYY-MM-DD"),
+    store: field.text("", "index; tsdb"),
+    object_store: field.text("", "filesystem; others are refused"),
+    schema: field.text("", "v13"),
+    index: field.section(
+      "Tables of the index.",
+      {
+        prefix: field.text("", "start of their names"),
+        period: field.duration("0s", "time range of a table; 24h"),
+        path_prefix: field.text("index/", "start of their keys"),
+      },
+      { ignored: { tags: gone } },
+    ),
+  },
+  { ignored: { chunks: gone, row_shards: gone } },
+);
 
-/** `schema_config`: which store holds the data of which time. */
+/** `schema_config`: which store holds the data of which time. Needed by nobody: there is one form of data. */
 export const schemaConfig = field.section("Which store holds the data of which time.", {
-  configs: field.sections(period, "periods, sorted by their first day"),
+  configs: field.sections(period, "periods, sorted by their first day; may be left out", {
+    unused: "data of every period has the same form",
+    holds: () => true,
+  }),
 });
 
 export type SchemaPeriod = field.Values<typeof period>;

@@ -1,4 +1,7 @@
-import { field, tlsServerBlock } from "@skald/runtime/config";
+import { field, gone, oneProcess, tlsServerBlock } from "@skald/runtime/config";
+
+const notLogged = "requests are not logged yet";
+const noSpans = "spans are not recorded yet";
 
 /** Longest time that can be written: "never". */
 const never = "2562047h47m16.854775807s";
@@ -21,29 +24,41 @@ const listeners = {
     "",
     "address for calls between services; empty: all",
     "server.grpc-listen-address",
+    { unused: oneProcess },
   ),
   grpc_listen_port: field.integer(
     9095,
     "port for calls between services",
     "server.grpc-listen-port",
-    port,
+    { ...port, unused: oneProcess },
   ),
   grpc_listen_conn_limit: field.integer(
     0,
     "connections at a time; 0: no limit",
     "server.grpc-conn-limit",
+    { unused: oneProcess },
   ),
   proxy_protocol_enabled: field.toggle(
     false,
     "expect the PROXY protocol",
     "server.proxy-protocol-enabled",
+    { unused: "the PROXY protocol is not understood yet" },
   ),
-  tls_cipher_suites: field.text("", "ciphers of TLS", "server.tls-cipher-suites"),
-  tls_min_version: field.text("", "oldest version of TLS", "server.tls-min-version"),
+  tls_cipher_suites: field.text("", "ciphers of TLS", "server.tls-cipher-suites", {
+    unused: "TLS is not served yet",
+  }),
+  tls_min_version: field.text("", "oldest version of TLS", "server.tls-min-version", {
+    unused: "TLS is not served yet",
+  }),
   http_tls_config: tlsServerBlock("server.http"),
   grpc_tls_config: tlsServerBlock("server.grpc"),
   http_path_prefix: field.text("", "path before all routes", "server.path-prefix"),
-  register_instrumentation: field.toggle(true, "serve /metrics", "server.register-instrumentation"),
+  register_instrumentation: field.toggle(
+    true,
+    "serve /metrics",
+    "server.register-instrumentation",
+    { unused: "/metrics is always served" },
+  ),
 };
 
 const times = {
@@ -79,51 +94,61 @@ const grpc = {
     "4MB",
     "largest call between services",
     "server.grpc-max-recv-msg-size-bytes",
+    { unused: oneProcess },
   ),
   grpc_server_max_send_msg_size: field.size(
     "4MB",
     "largest answer between services",
     "server.grpc-max-send-msg-size-bytes",
+    { unused: oneProcess },
   ),
   grpc_server_max_concurrent_streams: field.integer(
     100,
     "calls of a connection at a time; 0: no limit",
     "server.grpc-max-concurrent-streams",
+    { unused: oneProcess },
   ),
   grpc_server_max_connection_idle: field.duration(
     never,
     "time after which idle connections end",
     "server.grpc.keepalive.max-connection-idle",
+    { unused: oneProcess },
   ),
   grpc_server_max_connection_age: field.duration(
     never,
     "age at which connections end",
     "server.grpc.keepalive.max-connection-age",
+    { unused: oneProcess },
   ),
   grpc_server_max_connection_age_grace: field.duration(
     never,
     "time that their calls get then",
     "server.grpc.keepalive.max-connection-age-grace",
+    { unused: oneProcess },
   ),
   grpc_server_keepalive_time: field.duration(
     "2h",
     "pause between pings",
     "server.grpc.keepalive.time",
+    { unused: oneProcess },
   ),
   grpc_server_keepalive_timeout: field.duration(
     "20s",
     "time that an answer to a ping may take",
     "server.grpc.keepalive.timeout",
+    { unused: oneProcess },
   ),
   grpc_server_min_time_between_pings: field.duration(
     "10s",
     "pings that come faster end the connection",
     "server.grpc.keepalive.min-time-between-pings",
+    { unused: oneProcess },
   ),
   grpc_server_ping_without_stream_allowed: field.toggle(
     true,
     "allow pings while no call runs",
     "server.grpc.keepalive.ping-without-stream-allowed",
+    { unused: oneProcess },
   ),
 };
 
@@ -139,44 +164,110 @@ const logging = {
     false,
     "log the address of the client behind proxies",
     "server.log-source-ips-enabled",
+    { unused: notLogged },
   ),
   log_source_ips_header: field.text(
     "",
     "header that holds it; empty: the usual ones",
     "server.log-source-ips-header",
+    { unused: notLogged },
   ),
   log_source_ips_regex: field.text(
     "",
     "expression whose first group is the address",
     "server.log-source-ips-regex",
+    { unused: notLogged },
   ),
   log_request_headers: field.toggle(
     false,
     "log the headers of requests",
     "server.log-request-headers",
+    { unused: notLogged },
   ),
   log_request_at_info_level_enabled: field.toggle(
     false,
     "log requests at level info instead of debug",
     "server.log-request-at-info-level-enabled",
+    { unused: notLogged },
   ),
   log_request_exclude_headers_list: field.list(
     [],
     "headers that are not logged",
     "server.log-request-headers-exclude-list",
+    { unused: notLogged },
   ),
 };
 
+const clusterValidation = field.section(
+  "Refusal of requests that were meant for another cluster.",
+  {
+    label: field.text("", "name of the cluster", "server.cluster-validation.label"),
+    additional_labels: field.list(
+      [],
+      "further names",
+      "server.cluster-validation.additional-labels",
+    ),
+    grpc: field.section("Calls between services.", {
+      enabled: field.toggle(false, "refuse them", "server.cluster-validation.grpc.enabled"),
+      soft_validation: field.toggle(
+        false,
+        "count them only",
+        "server.cluster-validation.grpc.soft-validation",
+      ),
+    }),
+    http: field.section("Requests over HTTP.", {
+      enabled: field.toggle(false, "refuse them", "server.cluster-validation.http.enabled", {
+        refused: "clusters are not told apart; let a proxy in front do so, and remove",
+      }),
+      soft_validation: field.toggle(
+        false,
+        "count them only",
+        "server.cluster-validation.http.soft-validation",
+      ),
+      excluded_paths: field.list(
+        [],
+        "paths that are not looked at",
+        "server.cluster-validation.http.excluded-paths",
+      ),
+      excluded_user_agents: field.list(
+        [],
+        "clients that are not looked at",
+        "server.cluster-validation.http.excluded-user-agents",
+      ),
+    }),
+  },
+  { unused: "clusters are not told apart" },
+);
+
 /** `server`: what the process listens on, and how it logs. */
-export const serverConfig = field.section("What the process listens on, and how it logs.", {
-  ...listeners,
-  ...times,
-  ...grpc,
-  ...logging,
-  worker_threads: field.integer(
-    0,
-    "threads that decode, compress and scan; 0: one per core",
-    "server.worker-threads",
-    { max: 1024 },
-  ),
-});
+export const serverConfig = field.section(
+  "What the process listens on, and how it logs.",
+  {
+    ...listeners,
+    ...times,
+    ...grpc,
+    ...logging,
+    cluster_validation: clusterValidation,
+    worker_threads: field.integer(
+      0,
+      "threads that decode, compress and scan; 0: one per core",
+      "server.worker-threads",
+      { max: 1024 },
+    ),
+  },
+  {
+    ignored: {
+      http_listen_network: "addresses of both kinds are listened on",
+      grpc_listen_network: oneProcess,
+      grpc_collect_max_streams_by_conn: oneProcess,
+      "grpc_server_*": oneProcess,
+      report_grpc_codes_in_instrumentation_label_enabled: oneProcess,
+      http_log_closed_connections_without_response_enabled: notLogged,
+      log_source_ips_full: notLogged,
+      trace_request_headers: noSpans,
+      trace_request_exclude_headers_list: noSpans,
+      create_new_traces: noSpans,
+    },
+    ignoredFlags: { "server.grpc-server-stats-tracking-enabled": gone },
+  },
+);

@@ -1,6 +1,15 @@
-import { cacheBlock, field, grpcClientBlock } from "@skald/runtime/config";
+import {
+  cacheBlock,
+  experiment,
+  field,
+  gone,
+  grpcClientBlock,
+  onlyDisk,
+} from "@skald/runtime/config";
 import { objectStoreBlock } from "./object-store-block.js";
 import { anyStore, azureBlock, gcsBlock, hedgingBlock, s3Block } from "./object-stores.js";
+
+const tsdbOnly = "only tsdb is supported";
 
 const directory = field.section("A directory.", {
   directory: field.text("", "the directory", "local.chunk-directory"),
@@ -10,59 +19,72 @@ const namedDirectory = field.section("A directory.", {
   directory: field.text("", "the directory"),
 });
 
-const tsdbShipper = field.section("The index in the older layout.", {
-  active_index_directory: field.text(
-    "",
-    "directory of the index that is written; default path_prefix/tsdb-shipper-active",
-    "tsdb.shipper.active-index-directory",
-  ),
-  cache_location: field.text(
-    "",
-    "directory of fetched indexes; default path_prefix/tsdb-shipper-cache",
-    "tsdb.shipper.cache-location",
-  ),
-  cache_ttl: field.duration("24h", "time to keep them", "tsdb.shipper.cache-ttl"),
-  resync_interval: field.duration(
-    "5m",
-    "pause between looks for new ones",
-    "tsdb.shipper.resync-interval",
-  ),
-  query_ready_num_days: field.integer(
-    0,
-    "days that are fetched ahead",
-    "tsdb.shipper.query-ready-num-days",
-  ),
-  download_timeout: field.duration("1m", "time limit", "tsdb.shipper.download-timeout"),
-  index_reader_mode: field.choice(
-    "mmap",
-    ["mmap", "streaming"],
-    "how indexes are read",
-    "tsdb.shipper.index-reader-mode",
-  ),
-  index_gateway_client: field.section("How the index gateways are called.", {
-    grpc_client_config: grpcClientBlock("tsdb.shipper.index-gateway-client.grpc"),
-    server_address: field.text(
+const tsdbShipper = field.section(
+  "The index in the older layout.",
+  {
+    active_index_directory: field.text(
       "",
-      "the index gateways",
-      "tsdb.shipper.index-gateway-client.server-address",
+      "directory of the index that is written; default path_prefix/tsdb-shipper-active",
+      "tsdb.shipper.active-index-directory",
     ),
-    log_gateway_requests: field.toggle(
-      false,
-      "log the calls",
-      "tsdb.shipper.index-gateway-client.log-gateway-requests",
+    cache_location: field.text(
+      "",
+      "directory of fetched indexes; default path_prefix/tsdb-shipper-cache",
+      "tsdb.shipper.cache-location",
     ),
-    time_based_sharding_buckets: field.list(
-      [],
-      "ages by which gateways are chosen",
-      "tsdb.shipper.index-gateway-client.time-based-sharding-buckets",
+    cache_ttl: field.duration("24h", "time to keep them", "tsdb.shipper.cache-ttl"),
+    resync_interval: field.duration(
+      "5m",
+      "pause between looks for new ones",
+      "tsdb.shipper.resync-interval",
     ),
-    min_shuffle_shard_size: field.integer(
-      3,
-      "gateways of a tenant at least",
-      "tsdb.shipper.index-gateway-client.min-shuffle-shard-size",
+    query_ready_num_days: field.integer(
+      0,
+      "days that are fetched ahead",
+      "tsdb.shipper.query-ready-num-days",
     ),
-  }),
-});
+    download_timeout: field.duration("1m", "time limit", "tsdb.shipper.download-timeout"),
+    index_reader_mode: field.choice(
+      "mmap",
+      ["mmap", "streaming"],
+      "how indexes are read",
+      "tsdb.shipper.index-reader-mode",
+    ),
+    index_gateway_client: field.section("How the index gateways are called.", {
+      grpc_client_config: grpcClientBlock("tsdb.shipper.index-gateway-client.grpc"),
+      server_address: field.text(
+        "",
+        "the index gateways",
+        "tsdb.shipper.index-gateway-client.server-address",
+      ),
+      log_gateway_requests: field.toggle(
+        false,
+        "log the calls",
+        "tsdb.shipper.index-gateway-client.log-gateway-requests",
+      ),
+      time_based_sharding_buckets: field.list(
+        [],
+        "ages by which gateways are chosen",
+        "tsdb.shipper.index-gateway-client.time-based-sharding-buckets",
+      ),
+      min_shuffle_shard_size: field.integer(
+        3,
+        "gateways of a tenant at least",
+        "tsdb.shipper.index-gateway-client.min-shuffle-shard-size",
+      ),
+    }),
+  },
+  {
+    unused: "segments carry their own index, there is nothing to ship",
+    ignored: {
+      shared_store: "the object_store of the period is used",
+      ingestername: gone,
+      mode: gone,
+      ingesterdbretainperiod: gone,
+      streaming_index_max_idle_file_handles: gone,
+    },
+  },
+);
 
 // Flags name one key each, so the stores that a user names have none.
 const namedS3 = s3Block("named.");
@@ -70,58 +92,93 @@ const namedGcs = gcsBlock("named.");
 const namedAzure = azureBlock("named.");
 
 /** `storage_config`: where data is stored. */
-export const storageConfig = field.section("Where data is stored.", {
-  aws: s3Block(""),
-  azure: azureBlock(""),
-  gcs: gcsBlock(""),
-  filesystem: directory,
-  alibabacloud: anyStore("Alibaba Cloud"),
-  bos: anyStore("Baidu Cloud"),
-  swift: anyStore("Swift"),
-  cos: anyStore("IBM Cloud"),
-  named_stores: field.section("Stores by a name that a period can use as object_store.", {
-    aws: field.sectionMap(namedS3, "S3 buckets"),
-    gcs: field.sectionMap(namedGcs, "buckets of Google Cloud Storage"),
-    azure: field.sectionMap(namedAzure, "containers of Azure"),
-    filesystem: field.sectionMap(namedDirectory, "directories"),
+export const storageConfig = field.section(
+  "Where data is stored.",
+  {
+    aws: s3Block(""),
+    azure: azureBlock(""),
+    gcs: gcsBlock(""),
+    filesystem: directory,
     alibabacloud: anyStore("Alibaba Cloud"),
     bos: anyStore("Baidu Cloud"),
     swift: anyStore("Swift"),
     cos: anyStore("IBM Cloud"),
-  }),
-  hedging: hedgingBlock("store.hedge"),
-  object_prefix: field.text("", "start of all keys", "store.object-prefix"),
-  max_parallel_get_chunk: field.integer(
-    150,
-    "objects that are read at a time",
-    "store.max-parallel-get-chunk",
-  ),
-  max_chunk_batch_size: field.integer(
-    50,
-    "chunks that are read together",
-    "store.max-chunk-batch-size",
-  ),
-  use_thanos_objstore: field.toggle(
-    true,
-    "accepted: the block that is filled is used, of either form",
-    "use-thanos-objstore",
-  ),
-  object_store: objectStoreBlock("object-store"),
-  tsdb_shipper: tsdbShipper,
-});
+    named_stores: field.section(
+      "Stores by a name that a period can use as object_store.",
+      {
+        aws: field.sectionMap(namedS3, "S3 buckets"),
+        gcs: field.sectionMap(namedGcs, "buckets of Google Cloud Storage"),
+        azure: field.sectionMap(namedAzure, "containers of Azure"),
+        filesystem: field.sectionMap(namedDirectory, "directories"),
+        alibabacloud: anyStore("Alibaba Cloud"),
+        bos: anyStore("Baidu Cloud"),
+        swift: anyStore("Swift"),
+        cos: anyStore("IBM Cloud"),
+      },
+      { unused: onlyDisk },
+    ),
+    hedging: hedgingBlock("store.hedge"),
+    object_prefix: field.text("", "start of all keys", "store.object-prefix", { unused: onlyDisk }),
+    max_parallel_get_chunk: field.integer(
+      150,
+      "objects that are read at a time",
+      "store.max-parallel-get-chunk",
+      { unused: onlyDisk },
+    ),
+    max_chunk_batch_size: field.integer(
+      50,
+      "chunks that are read together",
+      "store.max-chunk-batch-size",
+      { unused: onlyDisk },
+    ),
+    use_thanos_objstore: field.toggle(
+      true,
+      "which form of a store is read: the one that is filled",
+      "use-thanos-objstore",
+      { unused: "either form is read", holds: () => true },
+    ),
+    object_store: objectStoreBlock("object-store"),
+    tsdb_shipper: tsdbShipper,
+  },
+  {
+    ignored: {
+      boltdb_shipper: tsdbOnly,
+      boltdb: tsdbOnly,
+      bigtable: tsdbOnly,
+      cassandra: tsdbOnly,
+      grpc_store: tsdbOnly,
+      index_queries_cache_config: gone,
+      index_cache_validity: gone,
+      disable_broad_index_queries: gone,
+      bloom_shipper: experiment,
+      congestion_control: onlyDisk,
+    },
+  },
+);
 
 /** `chunk_store_config`: caches of data. */
-export const chunkStoreConfig = field.section("Caches of data.", {
-  chunk_cache_config: cacheBlock("store.chunks-cache"),
-  chunk_cache_config_l2: cacheBlock("store.chunks-cache-l2"),
-  l2_chunk_cache_handoff: field.duration(
-    "0s",
-    "age from which the second cache is used",
-    "store.chunks-cache-l2.handoff",
-  ),
-  skip_query_writeback_cache_older_than: field.duration(
-    "0s",
-    "data older than this is not cached by queries",
-    "store.skip-query-writeback-older-than",
-  ),
-});
+export const chunkStoreConfig = field.section(
+  "Caches of data.",
+  {
+    chunk_cache_config: cacheBlock("store.chunks-cache"),
+    chunk_cache_config_l2: cacheBlock("store.chunks-cache-l2"),
+    l2_chunk_cache_handoff: field.duration(
+      "0s",
+      "age from which the second cache is used",
+      "store.chunks-cache-l2.handoff",
+    ),
+    skip_query_writeback_cache_older_than: field.duration(
+      "0s",
+      "data older than this is not cached by queries",
+      "store.skip-query-writeback-older-than",
+    ),
+  },
+  {
+    unused: "nothing is cached yet",
+    ignored: {
+      write_dedupe_cache_config: gone,
+      cache_lookups_older_than: gone,
+      max_look_back_period: "use limits_config.max_query_lookback instead",
+    },
+  },
+);

@@ -91,7 +91,7 @@ limits_config: {max_cache_freshness_per_query: 10m, reject_old_samples: true, re
 schema_config:
   configs:
     - {from: 2020-08-01, store: boltdb-shipper, object_store: s3, schema: v11, index: {prefix: index_, period: 24h}}
-    - {from: 2023-07-11, store: tsdb, object_store: s3, schema: v13, index: {prefix: index_, period: 24h}}
+    - {from: 2023-07-11, store: tsdb, object_store: filesystem, schema: v13, index: {prefix: index_, period: 24h}}
 `,
   "a chart": `
 auth_enabled: true
@@ -133,7 +133,7 @@ ruler: {storage: {type: gcs, gcs: {bucket_name: rules}}, wal: {dir: /var/logs/ru
 runtime_config: {file: /etc/runtime-config/runtime-config.yaml}
 schema_config:
   configs:
-    - {from: "2024-04-01", store: tsdb, object_store: gcs, schema: v13, index: {prefix: index_, period: 24h}}
+    - {from: "2024-04-01", store: tsdb, object_store: filesystem, schema: v13, index: {prefix: index_, period: 24h}}
 server: {grpc_listen_port: 9095, http_listen_port: 3100, http_server_read_timeout: 600s, http_server_write_timeout: 600s}
 storage_config:
   bloom_shipper: {working_directory: /var/logs/bloomshipper}

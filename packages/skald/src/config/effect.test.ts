@@ -1,0 +1,122 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { buildInfo } from "@skald/runtime";
+import { type LeafNode, type SectionNode, Settings } from "@skald/runtime/config";
+import { silentLogger } from "@skald/runtime/log";
+import { openLog } from "../run.js";
+import { buildProcess } from "../wiring/process.js";
+import { deriveSettings } from "./derive.js";
+import { configRoot, loadConfig } from "./load-config.js";
+import type { Config } from "./root.js";
+
+/**
+ * What the program reads of its configuration is not looked for in its text, where one name stands for many keys: a whole
+ * process runs on a configuration that notes each key when it is read.
+ */
+const read = new Set<string>();
+const leaves = [...new Settings(configRoot).leaves.values()];
+const marked = leaves.filter(({ mark }) => mark !== undefined);
+const unmarked = leaves.filter(({ mark }) => mark === undefined);
+let directory: string;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "skald-effect-"));
+  const loaded = loadConfig(
+    [
+      `-common.path-prefix=${directory}`,
+      "-server.http-listen-address=127.0.0.1",
+      "-server.http-listen-port=0",
+      "-server.worker-threads=1",
+      "-ingester.flush-check-period=1ms",
+    ],
+    {},
+  );
+  if ("exit" in loaded) throw new Error(loaded.exit.text);
+  const config = noting(configRoot, loaded.config) as Config;
+  openLog(config);
+  await useAll(config);
+}, 60_000);
+
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+/** The values of a section; reading a key is noted. */
+function noting(section: SectionNode, values: object): object {
+  const sections = new Map<string, object>();
+  for (const [key, child] of section.children)
+    if (child.kind === "section")
+      sections.set(key, noting(child, values[key as keyof object] as object));
+  return new Proxy(values, {
+    get: (target, key) => {
+      const child = typeof key === "string" ? section.children.get(key) : undefined;
+      if (child?.kind === "section") return sections.get(key as string);
+      if (child !== undefined) read.add(child.path);
+      return Reflect.get(target, key);
+    },
+  });
+}
+
+/** Starts a process, takes it through a push and queries of each kind, and ends it. */
+async function useAll(config: Config): Promise<void> {
+  const process = buildProcess({ config, log: silentLogger(), build: buildInfo() });
+  const url = `http://127.0.0.1:${await process.start()}/loki/api/v1`;
+  const values = [[`${Date.now()}000000`, '{"msg":"x"}', { trace: "1" }]];
+  const push = {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ streams: [{ stream: { app: "a" }, values }] }),
+  };
+  const statuses: number[] = [];
+  try {
+    statuses.push((await fetch(`${url}/push`, push)).status);
+    for (const path of [
+      'query_range?query={app="a"}',
+      'query?query=count_over_time({app="a"}[1m])',
+      "labels",
+      'series?match[]={app="a"}',
+    ])
+      statuses.push((await fetch(`${url}/${path}`)).status);
+  } finally {
+    await process.stop();
+  }
+  expect(statuses).toEqual([204, 200, 200, 200, 200]);
+}
+
+/** The values of all keys that the program reads, when some keys are set to something new. */
+function valuesWith(changed: readonly LeafNode[]): unknown[] {
+  const settings = new Settings(configRoot);
+  settings.give("limits_config.per_tenant_override_config", { value: "o.yaml", origin: "test" });
+  for (const leaf of changed)
+    settings.give(leaf.path, { value: anotherValue(leaf), origin: "test" });
+  deriveSettings(settings);
+  return [...read].sort().map((path) => settings.get(path));
+}
+
+function anotherValue({ note }: LeafNode): unknown {
+  const { defaultValue: value, type, kind } = note;
+  if (kind === "boolean") return !value;
+  if (typeof value === "number") return value + 1;
+  if (Array.isArray(value)) return [...value, kind === "sections" ? {} : "another"];
+  if (typeof value === "object") return { another: {} };
+  return type.split(" | ").findLast((word) => word !== value) ?? "another";
+}
+
+describe("every key", () => {
+  it("is read by the program, or changes one that is, or is marked", () => {
+    const before = valuesWith([]);
+    const silent = unmarked
+      .filter(({ path }) => !read.has(path))
+      .filter((leaf) => JSON.stringify(valuesWith([leaf])) === JSON.stringify(before));
+    expect(silent.map(({ path }) => path)).toEqual([]);
+  });
+
+  it("that is marked is not read by the program", () => {
+    const paths = marked.map(({ path }) => path);
+    expect(paths.filter((path) => read.has(path))).toEqual([]);
+  });
+
+  it("that is marked changes no other that is read", () => {
+    expect(valuesWith(marked)).toEqual(valuesWith([]));
+  });
+});
