@@ -43,6 +43,8 @@ import { type Validated, validate } from "./validate/validate.js";
 const inlineBytes = { identity: 2 * 1024 * 1024, gzip: 256 * 1024, deflate: 256 * 1024 } as const;
 /** Rows that were decoded are stored, also when whoever sent them is gone. */
 const neverStopped = new AbortController().signal;
+/** What a small body may become on this thread: about 20 ms of it. */
+const maxInlineDecodedBytes = 16 * 1024 * 1024;
 const maxBackfillShardBytes = 128;
 const streamCacheBounds = { maxEntries: 128 * 1024, maxKeyBytes: 32 * 1024 * 1024 };
 
@@ -87,10 +89,10 @@ export class Distributor implements Contract {
   async #decode(tenant: string, body: PushBody): Promise<RawPush> {
     const { decodeInWorker, maxDecompressedBytes, metrics } = this.#options;
     try {
-      if (decodeInWorker !== undefined && body.body.length > inlineBytes[body.encoding]) {
-        return await decodeInWorker(body, maxDecompressedBytes);
-      }
-      return decodePush(body, maxDecompressedBytes);
+      if (decodeInWorker === undefined) return decodePush(body, maxDecompressedBytes);
+      const isSmall = body.body.length <= inlineBytes[body.encoding];
+      const push = isSmall ? decodeInline(body, maxDecompressedBytes) : undefined;
+      return push ?? (await decodeInWorker(body, maxDecompressedBytes));
     } catch (error) {
       if (error instanceof SkaldError && error.code === "too_large") {
         const reason: DiscardReason = "request_body_too_large";
@@ -231,6 +233,17 @@ interface AppendInput extends StoreInput {
   readonly state: TenantState;
   /** Whether rows are no longer as the body says. */
   readonly isChanged: boolean;
+}
+
+/** Decodes on this thread; undefined when that becomes more than it has time for. */
+function decodeInline(body: PushBody, maxBytes: number): RawPush | undefined {
+  try {
+    return decodePush(body, Math.min(maxBytes, maxInlineDecodedBytes));
+  } catch (error) {
+    const isLarge = error instanceof SkaldError && error.code === "too_large";
+    if (isLarge && maxBytes > maxInlineDecodedBytes) return undefined;
+    throw error;
+  }
 }
 
 function checkBackfillShard(shard: string | undefined): void {

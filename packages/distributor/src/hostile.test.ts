@@ -1,6 +1,9 @@
+import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
-import { decodePush } from "@skald/push";
+import { decodePush, maxDecodedBytes } from "@skald/push";
+import { defaultsOf, readSchema } from "@skald/runtime/config";
 import { makePushBody, snappyLiterals } from "@skald/testkit";
+import { distributorConfig } from "./config.js";
 import { jsonPush, makeHarness, testNowNs } from "./testing/harness.js";
 
 const protobuf = { contentType: "application/x-protobuf" };
@@ -97,6 +100,30 @@ describe("big pushes", () => {
     expect(sizes).toHaveLength(1);
     expect(sizes[0]).toBeGreaterThan(2_900_000);
     expect(stored()).toHaveLength(31);
+  });
+
+  it("are decoded by the worker too where only their body is small", async () => {
+    const sizes: number[] = [];
+    const { push } = makeHarness(
+      {},
+      {
+        maxDecompressedBytes: 32 << 20,
+        decodeInWorker: async (input, maxBytes) => {
+          sizes.push(maxBytes);
+          return decodePush(input, maxBytes);
+        },
+      },
+    );
+    const spaces = Buffer.alloc(17 << 20, " ");
+    const one = `{"streams":[{"stream":{"app":"a"},"values":[["${testNowNs}","x"]]}]}`;
+    const wide = gzipSync(Buffer.concat([Buffer.from(one), spaces]));
+    expect((await push(wide, { contentEncoding: "gzip" })).status).toBe(204);
+    expect(sizes).toEqual([32 << 20]);
+  });
+
+  it("may become as much as the configuration says by default", () => {
+    const { max_decompressed_size } = defaultsOf(readSchema(distributorConfig));
+    expect(max_decompressed_size).toBe(maxDecodedBytes);
   });
 
   it("that the worker refuses get its answer", async () => {

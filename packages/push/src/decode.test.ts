@@ -2,7 +2,7 @@ import { deflateRawSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
 import type { RawPush } from "@skald/kernels";
 import { makePushBody, snappyLiterals } from "@skald/testkit";
-import { decodePush, type PushBody } from "./decode.js";
+import { decodePush, maxDecodedBytes, type PushBody } from "./decode.js";
 
 const json = Buffer.from(
   '{"streams":[{"stream":{"a":"b"},"values":[["1700000000000000001","x"]]}]}',
@@ -160,6 +160,24 @@ describe("decodePush", () => {
       /^request body too large/,
     );
     expect(decodePush(body("json", gzipSync(json), "gzip"), json.length).rowCount).toBe(1);
+  });
+
+  it("takes as much as it is told to, however well it is compressed", () => {
+    const wide = Buffer.concat([json, Buffer.alloc(40 << 20, " ")]);
+    for (const [bytes, encoding] of [
+      [gzipSync(wide), "gzip"],
+      [deflateRawSync(wide), "deflate"],
+    ] as const) {
+      expect(bytes.length).toBeLessThan(100_000);
+      const input = body("json", bytes, encoding);
+      expect(decodePush(input, 41 << 20).rowCount).toBe(1);
+      expect(() => decodePush(input, 40 << 20)).toThrow(/^request body too large/);
+    }
+  });
+
+  it("takes no more than a thread can hold, whatever it is told", () => {
+    const wide = body("json", gzipSync(Buffer.alloc(maxDecodedBytes + 1, " ")), "gzip");
+    expect(() => decodePush(wide, 2 ** 40)).toThrow(/more than 134217728 bytes/);
   });
 
   it("refuses more streams than a push may have", () => {

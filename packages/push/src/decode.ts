@@ -18,9 +18,6 @@ export interface PushBody {
 
 /** Each thread holds a decoded body in memory as a whole, so no setting goes beyond. */
 export const maxDecodedBytes = 128 * 1024 * 1024;
-/** What compresses better than this is a bomb, unless it is small. */
-const maxInflation = 32;
-const freeInflatedBytes = 32 * 1024 * 1024;
 
 /** One push holds at most this many streams, rows and metadata pairs: agents send a thousandth of it. */
 const maxStreams = 128 * 1024;
@@ -28,13 +25,12 @@ const maxRows = 4 * 1024 * 1024;
 const maxPairs = 8 * 1024 * 1024;
 
 /**
- * Decodes a push body into columns: content encoding, then snappy and protobuf, or JSON. `limitBytes` bounds what it may
- * become in memory. Throws invalid_argument (400) for malformed input and too_large (413) beyond a limit.
+ * Decodes a push body into columns: content encoding, then snappy and protobuf, or JSON. `limitBytes`, at most
+ * `maxDecodedBytes`, bounds what it may become in memory. Throws invalid_argument (400) for malformed input and too_large (413) beyond a limit.
  */
 export function decodePush(input: PushBody, limitBytes: number = maxDecodedBytes): RawPush {
-  const inflated = Math.max(freeInflatedBytes, input.body.length * maxInflation);
   const limits: RawPushLimits = {
-    maxDecodedBytes: Math.min(limitBytes, maxDecodedBytes, inflated),
+    maxDecodedBytes: Math.min(limitBytes, maxDecodedBytes),
     maxStreams,
     maxRows,
     maxPairs,

@@ -1,7 +1,7 @@
 import { gunzipSync, inflateRawSync } from "node:zlib";
 import { invalidArgument, type PushEncoding, SkaldError, tooLarge } from "@skald/model";
 
-/** What a gzip body may inflate to beyond the size at its end: that is the size of its last member only. */
+/** What a gzip body of several members may inflate to: the size at its end, of the last one, says too little of it. */
 const freeBytes = 32 * 1024 * 1024;
 const minChunkBytes = 16 * 1024;
 const maxGuessedChunkBytes = 4 * 1024 * 1024;

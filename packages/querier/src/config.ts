@@ -44,12 +44,10 @@ export const querierConfig = field.section(
       },
       { ignored: { timeout: queryTimeout } },
     ),
-    max_concurrent: field.integer(
-      4,
-      "parts of queries at a time",
-      "querier.max-concurrent",
-      { min: 1, unused: "server.worker_threads bounds what runs at a time" }
-    ),
+    max_concurrent: field.integer(4, "parts of queries at a time", "querier.max-concurrent", {
+      min: 1,
+      unused: "server.worker_threads bounds what runs at a time",
+    }),
     query_store_only: field.toggle(false, "do not ask ingesters", "querier.query-store-only", {
       unused: askBoth,
     }),

@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import type { Batch, Block } from "@skald/model";
 import { levelNames } from "@skald/model";
-import type { HeadBlockRef } from "./head-view.js";
 import { makeBatch } from "@skald/testkit";
 import { goldenBaseNs, goldenHead, goldenHeadRows, goldenPath } from "../testing/golden.js";
 import { plainRow, rowsOfBlock } from "../testing/seal-rows.js";
 import { HeadBlock, openHeadBlock } from "./head-block.js";
+import type { HeadBlockRef } from "./head-view.js";
 
 const day = 20_000n * 86_400_000_000_000n;
 const roomy = { rows: 100, runs: 10, pairs: 50, lineBytes: 1000, valueBytes: 500 };
