@@ -32,19 +32,26 @@ async function serve() {
 }
 
 async function measure(shape, { share, sealing }) {
-  const { defaultIngesterOptions, Ingester } = await import("../dist/index.js");
+  const { defaultBounds, Ingester } = await import("../dist/index.js");
+  const { ingesterConfig } = await import("../dist/config.js");
+  const { defaultLimits, defaultsOf, readSchema } = await import("@skald/runtime/config");
   const { silentLogger } = await import("@skald/runtime/log");
   const { Metrics } = await import("@skald/runtime/metrics");
   const dir = mkdtempSync(join(tmpdir(), "skald-bench-"));
-  const defaults = defaultIngesterOptions;
+  const defaults = defaultsOf(readSchema(ingesterConfig));
+  const limits = {
+    ...defaultLimits,
+    per_stream_rate_limit: 1e12,
+    per_stream_rate_limit_burst: 1e12,
+  };
   const ingester = new Ingester({
     options: {
-      ...defaults,
       instanceId: "bench",
       dataDir: dir,
-      wal: { ...defaults.wal, dir: join(dir, "wal") },
+      config: { ...defaults, wal: { ...defaults.wal, dir: join(dir, "wal") } },
+      bounds: defaultBounds,
     },
-    limitsOf: () => ({ maxStreams: 0, streamRateBytes: 1e12, streamBurstBytes: 1e12 }),
+    limitsOf: () => limits,
     seal: sealing ? workers(2) : dropHead,
     store: { put: async () => undefined, has: async () => true },
     log: silentLogger(),
