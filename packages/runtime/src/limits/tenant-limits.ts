@@ -3,6 +3,7 @@ import { invalidArgument } from "@skald/model";
 import { isMap, type YAMLMap } from "yaml";
 import { repeat } from "../async/repeat.js";
 import type { Sleep } from "../async/sleep.js";
+import * as field from "../config/field.js";
 import { findMarked } from "../config/marked.js";
 import {
   buildSection,
@@ -17,6 +18,22 @@ import type { Metrics } from "../metrics.js";
 import { Service } from "../service/service.js";
 import { type Limits, limitsConfig } from "./limits.js";
 import { readLocation } from "./read-location.js";
+
+/** `runtime_config`: overrides that can change while the process runs. */
+export const runtimeConfig = field.section(
+  "Overrides that can change while the process runs.",
+  {
+    file: field.list([], "files or http(s) addresses; later ones win", "runtime-config.file"),
+    period: field.duration("10s", "pause between looks at them", "runtime-config.reload-period", {
+      min: 1,
+    }),
+  },
+  {
+    ignored: {
+      "http_client_*": "an address has 10 seconds to answer, over a connection of its own",
+    },
+  },
+);
 
 /** Where limits come from. */
 export interface TenantLimitsOptions {

@@ -14,16 +14,6 @@ common:
     kvstore:
       store: inmemory
 
-schema_config:
-  configs:
-    - from: 2020-01-01
-      store: tsdb
-      object_store: filesystem
-      schema: v13
-      index:
-        prefix: index_
-        period: 24h
-
 ingester:
   wal:
     flush_on_shutdown: true

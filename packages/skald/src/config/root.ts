@@ -2,19 +2,13 @@ import { distributorConfig } from "@skald/distributor/config";
 import { frontendConfig, queryRangeConfig } from "@skald/frontend/config";
 import { ingesterClientConfig, ingesterConfig } from "@skald/ingester/config";
 import { frontendWorkerConfig, querierConfig } from "@skald/querier/config";
-import { experiment, field, gone, limitsConfig } from "@skald/runtime/config";
+import { experiment, field, gone, limitsConfig, runtimeConfig } from "@skald/runtime/config";
 import { authConfig, lbacConfig } from "./sections/access.js";
-import {
-  analyticsConfig,
-  indexGatewayConfig,
-  operationalConfig,
-  querySchedulerConfig,
-  runtimeConfig,
-  tracingConfig,
-} from "./sections/backend.js";
+import { indexGatewayConfig, querySchedulerConfig } from "./sections/backend.js";
 import { commonConfig } from "./sections/common.js";
 import { compactorClientConfig, compactorConfig } from "./sections/compactor.js";
 import { memberlistConfig } from "./sections/memberlist.js";
+import { analyticsConfig, operationalConfig, tracingConfig } from "./sections/observability.js";
 import { patternIngesterConfig } from "./sections/pattern-ingester.js";
 import { rulerConfig, rulerStorageConfig } from "./sections/ruler.js";
 import { schemaConfig } from "./sections/schema-config.js";
