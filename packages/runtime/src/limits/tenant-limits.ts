@@ -113,6 +113,8 @@ export class TenantLimits {
 }
 
 const limitsNode = readSchema(limitsConfig, "limits_config");
+/** Start of the keys that say where overrides are, and say nothing within them. */
+const overridesKeys = "limits_config.per_tenant_override_";
 const limitPaths = [...leavesOf(limitsNode)].map((leaf) => leaf.path);
 
 /** Values by path, of each tenant. */
@@ -161,7 +163,9 @@ function readTenants(
     const values = given.get(tenant) ?? new Map<string, unknown>();
     given.set(tenant, values);
     if (isMap(value))
-      reader.readSection(value, limitsNode, (leaf, read) => {
+      reader.readSection(value, limitsNode, (leaf, read, origin) => {
+        if (leaf.path.startsWith(overridesKeys))
+          reader.warnings.push(`${origin}: ${leaf.path}: has an effect in limits_config only`);
         values.set(leaf.path, read);
         set.push([leaf, read]);
       });
