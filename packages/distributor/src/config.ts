@@ -131,5 +131,3 @@ export const distributorConfig = field.section(
     },
   },
 );
-
-export type DistributorConfig = Readonly<field.Values<typeof distributorConfig>>;

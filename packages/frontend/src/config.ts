@@ -194,6 +194,3 @@ export const queryRangeConfig = field.section(
     },
   },
 );
-
-export type FrontendConfig = Readonly<field.Values<typeof frontendConfig>>;
-export type QueryRangeConfig = Readonly<field.Values<typeof queryRangeConfig>>;

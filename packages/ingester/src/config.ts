@@ -238,4 +238,3 @@ export const ingesterClientConfig = field.section(
 );
 
 export type IngesterConfig = Readonly<field.Values<typeof ingesterConfig>>;
-export type IngesterClientConfig = Readonly<field.Values<typeof ingesterClientConfig>>;

@@ -99,6 +99,3 @@ export const frontendWorkerConfig = field.section(
     ignored: { parallelism: maxConcurrent, match_max_concurrent: maxConcurrent },
   },
 );
-
-export type QuerierConfig = Readonly<field.Values<typeof querierConfig>>;
-export type FrontendWorkerConfig = Readonly<field.Values<typeof frontendWorkerConfig>>;

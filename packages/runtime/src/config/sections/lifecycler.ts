@@ -3,39 +3,26 @@ import type { FieldOptions } from "../note.js";
 import { noRing } from "../reasons.js";
 import { kvStore } from "./ring.js";
 
+interface Prefixes {
+  readonly ring: string;
+  readonly member: string;
+  readonly distributor: string;
+}
+
 /**
  * How an ingester lives in its ring. The prefixes start the flags of the ring and of the member; `id` says more about the
  * name of the instance.
  */
 export function lifecyclerBlock(
-  prefixes: { ring: string; member: string; distributor: string },
+  prefixes: Prefixes,
   replicationFactor: number,
   id: FieldOptions<string> = {},
 ) {
-  const { ring, member, distributor } = prefixes;
+  const { member } = prefixes;
   return field.section(
     "The life of an instance in its ring.",
     {
-      ring: field.section("The ring.", {
-        kvstore: kvStore(ring, { keyPrefix: "collectors/" }),
-        heartbeat_timeout: field.duration(
-          "1m",
-          "age of a heartbeat from which its instance is unhealthy; 0: never",
-          `${ring}.heartbeat-timeout`,
-        ),
-        replication_factor: field.integer(
-          replicationFactor,
-          "copies of each stream",
-          `${distributor}.replication-factor`,
-          { min: 1 },
-        ),
-        zone_awareness_enabled: field.toggle(
-          false,
-          "place copies in different zones",
-          `${distributor}.zone-awareness-enabled`,
-        ),
-        excluded_zones: field.list([], "zones that get nothing", `${distributor}.excluded-zones`),
-      }),
+      ring: ringOf(prefixes, replicationFactor),
       num_tokens: field.integer(128, "tokens of an instance", `${member}num-tokens`),
       heartbeat_period: field.duration(
         "5s",
@@ -91,4 +78,27 @@ export function lifecyclerBlock(
     },
     { unused: noRing, ignored: { heartbeat_timeout: "use ring.heartbeat_timeout instead" } },
   );
+}
+
+function ringOf({ ring, distributor }: Prefixes, replicationFactor: number) {
+  return field.section("The ring.", {
+    kvstore: kvStore(ring, { keyPrefix: "collectors/" }),
+    heartbeat_timeout: field.duration(
+      "1m",
+      "age of a heartbeat from which its instance is unhealthy; 0: never",
+      `${ring}.heartbeat-timeout`,
+    ),
+    replication_factor: field.integer(
+      replicationFactor,
+      "copies of each stream",
+      `${distributor}.replication-factor`,
+      { min: 1 },
+    ),
+    zone_awareness_enabled: field.toggle(
+      false,
+      "place copies in different zones",
+      `${distributor}.zone-awareness-enabled`,
+    ),
+    excluded_zones: field.list([], "zones that get nothing", `${distributor}.excluded-zones`),
+  });
 }
