@@ -13,13 +13,13 @@ export {
   type JsonFieldOptions,
   type LogfmtFieldOptions,
 } from "./fields/columns.js";
+export { grown } from "./grown.js";
 export { KernelError, type KernelErrorCode } from "./kernel-error.js";
 export type { Kernels } from "./kernels.js";
 export { type LevelOptions, levelCode, normaliseLevel } from "./levels/names.js";
 export { scanLegacyJsonPush } from "./push/legacy-json.js";
-export type { RawPush, RawPushLimits } from "./push/raw-push.js";
-export { noTimestampSeconds } from "./push/time.js";
-export { type ContainsOptions, type Selection, selectAll } from "./search/selection.js";
+export { noTimestampSeconds, type RawPush, type RawPushLimits } from "./push/raw-push.js";
+export { type ContainsOptions, type RowSelection, selectAll } from "./search/selection.js";
 
 /** Which form of the kernels this thread runs. */
 export const kernelForm = twin.form;

@@ -1,7 +1,7 @@
 import type { FieldColumns, JsonFieldOptions, LogfmtFieldOptions } from "./fields/columns.js";
 import type { LevelOptions } from "./levels/names.js";
 import type { RawPush, RawPushLimits } from "./push/raw-push.js";
-import type { ContainsOptions, Selection } from "./search/selection.js";
+import type { ContainsOptions, RowSelection } from "./search/selection.js";
 
 /** Every kernel that exists in two forms, the twin in TypeScript and the compiled one; both behave the same. */
 export interface Kernels {
@@ -27,7 +27,7 @@ export interface Kernels {
     offsets: Uint32Array,
     rows: number,
     needle: Uint8Array,
-    selection: Selection,
+    selection: RowSelection,
     options: ContainsOptions,
   ): void;
 
@@ -36,7 +36,7 @@ export interface Kernels {
   scanJsonFields(
     bytes: Uint8Array,
     offsets: Uint32Array,
-    selection: Selection,
+    selection: RowSelection,
     names: readonly string[],
     out: FieldColumns,
     options: JsonFieldOptions,
@@ -45,7 +45,7 @@ export interface Kernels {
   scanLogfmtFields(
     bytes: Uint8Array,
     offsets: Uint32Array,
-    selection: Selection,
+    selection: RowSelection,
     names: readonly string[],
     out: FieldColumns,
     options: LogfmtFieldOptions,

@@ -1,6 +1,7 @@
 export { evaluate } from "./engine/engine.js";
 export { formatSample } from "./engine/format-sample.js";
-export * from "./pipeline/pipeline.js";
+export { compilePipeline } from "./pipeline/pipeline.js";
+export type * from "./pipeline/types.js";
 export { defaultQueryLimits, type QueryLimits } from "./plan/limits.js";
 export * from "./plan/plan.js";
 export { planQuery } from "./plan/planner.js";
@@ -8,7 +9,15 @@ export type * from "./plan/result.js";
 export * from "./plan/split.js";
 export { combineMetricPartials } from "./range/combine.js";
 export { mergeMetricPartials } from "./range/range.js";
-export * from "./scan/log/log-scan.js";
+export type {
+  BlockSummary,
+  ColumnNeeds,
+  RunHeader,
+  RunSelection,
+  StreamLabels,
+} from "./scan/block-selection.js";
+export { type LogPartial, type LogScan, startLogScan } from "./scan/log/log-scan.js";
 export { groupLogRows, mergeLogPartials, type ResultStream } from "./scan/log/merge.js";
 export * from "./scan/metric/metric-scan.js";
+export { type MetricPartial, transferablesOf } from "./scan/metric/partial.js";
 export * from "./syntax.js";

@@ -1,10 +1,10 @@
+import { grown } from "../grown.js";
 import { corrupt } from "../kernel-error.js";
+import { paddedCopy } from "../padding.js";
 import { PushColumns } from "../twin/push/columns.js";
 import { refuseJsonSize } from "../twin/push/json.js";
 import { PushFaultSignal, pushFaultError } from "./fault.js";
-import type { RawPush, RawPushLimits } from "./raw-push.js";
-import { TextBytes } from "./text-bytes.js";
-import { noTimestampSeconds } from "./time.js";
+import { noTimestampSeconds, type RawPush, type RawPushLimits } from "./raw-push.js";
 
 /**
  * Scans a push body of the first API: `{"streams":[{"labels":"{a=\"b\"}","entries":[{"ts":"RFC 3339","line":"x",
@@ -96,4 +96,36 @@ function textOf(value: unknown, key: string): string {
   const text = objectOf(value, key === "labels" ? "stream" : "entry")[key] ?? "";
   if (typeof text === "string") return text;
   throw corrupt(`json: ${key} must be a string`);
+}
+
+/** Texts written one behind the other as UTF-8 into a growing buffer. */
+class TextBytes {
+  #bytes: Uint8Array;
+  #length = 0;
+  readonly #encoder = new TextEncoder();
+
+  constructor(expectedBytes: number) {
+    this.#bytes = new Uint8Array(expectedBytes);
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Appends a text and returns its length in bytes; a lone surrogate becomes U+FFFD. */
+  add(text: string): number {
+    const needed = this.#length + text.length * 3;
+    if (needed > this.#bytes.length) this.#grow(needed);
+    const { written } = this.#encoder.encodeInto(text, this.#bytes.subarray(this.#length));
+    this.#length += written;
+    return written;
+  }
+
+  finish(): Uint8Array {
+    return paddedCopy(this.#bytes.subarray(0, this.#length));
+  }
+
+  #grow(needed: number): void {
+    this.#bytes = grown(this.#bytes, needed * 2);
+  }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { loadKernels } from "../load.js";
-import type { Selection } from "../search/selection.js";
+import type { RowSelection } from "../search/selection.js";
 import { defaultLevelFields, detect } from "../testing/level-lines.js";
 
 const twin = loadKernels("twin");
@@ -129,7 +129,7 @@ describe("search", () => {
         (lines, needle, options, chosen) => {
           const { bytes, offsets } = columnOf(lines.map((text) => Buffer.from(text)));
           const rows = lines.flatMap((_, row) => (chosen[row] ? [row] : []));
-          const selection: Selection = { rows: Uint32Array.from(rows), count: rows.length };
+          const selection: RowSelection = { rows: Uint32Array.from(rows), count: rows.length };
           kernels.selectContains(
             bytes,
             offsets,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { type ContainsOptions, type Selection, selectAll } from "../index.js";
+import { type ContainsOptions, type RowSelection, selectAll } from "../index.js";
 import { forms } from "../testing/forms.js";
 
 const plain: ContainsOptions = { ignoreCase: false, negate: false };
@@ -17,7 +17,7 @@ describe.each(forms)("selectContains, %s", (_name, kernels) => {
     lines: readonly string[],
     needle: string,
     options: ContainsOptions = plain,
-    selection: Selection = selectAll(lines.length),
+    selection: RowSelection = selectAll(lines.length),
   ): readonly number[] {
     const { bytes, offsets } = blockOf(lines);
     const wanted = Buffer.from(needle, "latin1");

@@ -2,13 +2,13 @@
  * The rows of a block that are still in play: the first `count` values of `rows`, ascending. Pipeline stages narrow
  * it in place; `rows` never grows.
  */
-export interface Selection {
+export interface RowSelection {
   rows: Uint32Array;
   count: number;
 }
 
 /** A selection of all rows of a block. */
-export function selectAll(rowCount: number): Selection {
+export function selectAll(rowCount: number): RowSelection {
   const rows = new Uint32Array(rowCount);
   for (let row = 0; row < rowCount; row++) rows[row] = row;
   return { rows, count: rowCount };

@@ -1,6 +1,6 @@
 import { type FieldColumns, fieldColumns, fieldKind } from "../fields/columns.js";
 import type { Kernels } from "../kernels.js";
-import { type Selection, selectAll } from "../search/selection.js";
+import { type RowSelection, selectAll } from "../search/selection.js";
 
 /** What a scan found in a row: its status, and per found name the kind and the raw text. */
 export interface FieldRow {
@@ -11,7 +11,7 @@ export interface FieldRow {
 type Scan = (
   bytes: Uint8Array,
   offsets: Uint32Array,
-  selection: Selection,
+  selection: RowSelection,
   names: readonly string[],
   out: FieldColumns,
 ) => void;

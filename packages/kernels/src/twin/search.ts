@@ -1,4 +1,4 @@
-import type { ContainsOptions, Selection } from "../search/selection.js";
+import type { ContainsOptions, RowSelection } from "../search/selection.js";
 
 /**
  * Narrows the selection to the rows whose text contains the needle (or with `negate` does not). Row i is
@@ -9,7 +9,7 @@ export function selectContains(
   offsets: Uint32Array,
   rows: number,
   needle: Uint8Array,
-  selection: Selection,
+  selection: RowSelection,
   options: ContainsOptions,
 ): void {
   const selected = selection.rows;
@@ -66,7 +66,11 @@ export function findPlain(bytes: Uint8Array, needle: Uint8Array, from: number): 
 }
 
 /** A copy of the bytes in which those of the selected rows are folded. */
-function foldSelected(bytes: Uint8Array, offsets: Uint32Array, selection: Selection): Uint8Array {
+function foldSelected(
+  bytes: Uint8Array,
+  offsets: Uint32Array,
+  selection: RowSelection,
+): Uint8Array {
   const end = offsets[selection.rows[selection.count - 1]! + 1] ?? bytes.length;
   return foldCase(bytes, offsets[selection.rows[0]!] ?? 0, Math.min(end, bytes.length));
 }

@@ -1,5 +1,3 @@
-import type { FieldScanInput } from "./fields.js";
-
 /** The part of WebAssembly that is used here; the type libraries of Node have none. */
 export interface WebAssemblyApi {
   Module: new (bytes: Uint8Array) => object;
@@ -63,3 +61,18 @@ export interface KernelExports {
     low: number,
   ): void;
 }
+
+/** Addresses and sizes in the order of the compiled scans. */
+export type FieldScanInput = readonly [
+  bytes: number,
+  low: number,
+  size: number,
+  offsets: number,
+  selection: number,
+  count: number,
+  names: number,
+  starts: number,
+  lengths: number,
+  kinds: number,
+  status: number,
+];

@@ -1,8 +1,8 @@
 import type { FieldColumns, JsonFieldOptions, LogfmtFieldOptions } from "../fields/columns.js";
-import type { Selection } from "../search/selection.js";
+import type { RowSelection } from "../search/selection.js";
 import * as twinJson from "../twin/fields/json.js";
 import * as twinLogfmt from "../twin/fields/logfmt.js";
-import type { KernelExports } from "./abi.js";
+import type { FieldScanInput, KernelExports } from "./abi.js";
 import type { KernelMemory } from "./memory.js";
 
 /** The compiled scans have a bit for each name. */
@@ -13,7 +13,7 @@ export function scanJsonFields(
   memory: KernelMemory,
   bytes: Uint8Array,
   offsets: Uint32Array,
-  selection: Selection,
+  selection: RowSelection,
   names: readonly string[],
   out: FieldColumns,
   options: JsonFieldOptions,
@@ -33,7 +33,7 @@ export function scanLogfmtFields(
   memory: KernelMemory,
   bytes: Uint8Array,
   offsets: Uint32Array,
-  selection: Selection,
+  selection: RowSelection,
   names: readonly string[],
   out: FieldColumns,
   options: LogfmtFieldOptions,
@@ -49,25 +49,10 @@ export function scanLogfmtFields(
   );
 }
 
-/** Addresses and sizes in the order of the compiled scans. */
-export type FieldScanInput = readonly [
-  bytes: number,
-  low: number,
-  size: number,
-  offsets: number,
-  selection: number,
-  count: number,
-  names: number,
-  starts: number,
-  lengths: number,
-  kinds: number,
-  status: number,
-];
-
 interface FieldInput {
   readonly bytes: Uint8Array;
   readonly offsets: Uint32Array;
-  readonly selection: Selection;
+  readonly selection: RowSelection;
   readonly names: readonly string[];
   readonly out: FieldColumns;
 }

@@ -1,5 +1,5 @@
 import { rarestPair } from "../search/byte-rank.js";
-import type { ContainsOptions, Selection } from "../search/selection.js";
+import type { ContainsOptions, RowSelection } from "../search/selection.js";
 import type { KernelMemory } from "./memory.js";
 
 /** The compiled form of twin/search.ts: only the part of the bytes that the selected rows lie in is copied. */
@@ -9,7 +9,7 @@ export function selectContains(
   offsets: Uint32Array,
   rows: number,
   needle: Uint8Array,
-  selection: Selection,
+  selection: RowSelection,
   options: ContainsOptions,
 ): void {
   const selected = selection.rows;
@@ -59,7 +59,7 @@ export function selectContains(
 }
 
 /** How many of the selected rows exist in the block. */
-function countWithin(selection: Selection, rows: number): number {
+function countWithin(selection: RowSelection, rows: number): number {
   let count = Math.min(selection.count, selection.rows.length);
   while (count > 0 && selection.rows[count - 1]! >= rows) count--;
   return count;

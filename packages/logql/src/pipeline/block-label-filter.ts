@@ -1,6 +1,6 @@
-import { type Selection, selectContains } from "@skald/kernels";
+import { type RowSelection, selectContains } from "@skald/kernels";
 import type { Block, Labels } from "@skald/model";
-import type { FrontLabelFilter } from "./compile.js";
+import type { LabelPrefilter } from "./compiled.js";
 import type { MetadataValues } from "./row/block-metadata.js";
 import type { RowStage, RowState } from "./stage/row-state.js";
 
@@ -16,11 +16,11 @@ const plain = { ignoreCase: false, negate: false };
  * Label filters before any parser. What the labels of the stream decide is asked once per run, what one dictionary
  * column decides once per value, the rest per row; no line is read.
  */
-export class LabelFront {
+export class BlockLabelFilter {
   readonly #row: RowState;
   readonly #filters: readonly BoundFilter[];
 
-  constructor(filters: readonly FrontLabelFilter[], row: RowState) {
+  constructor(filters: readonly LabelPrefilter[], row: RowState) {
     this.#row = row;
     this.#filters = filters.map(({ prepare, names, equals }) => ({
       test: prepare(row),
@@ -30,7 +30,7 @@ export class LabelFront {
   }
 
   /** Narrows the selection in place. */
-  apply(block: Block, streamLabels: (stream: number) => Labels, selection: Selection): void {
+  apply(block: Block, streamLabels: (stream: number) => Labels, selection: RowSelection): void {
     const { runs } = block;
     const { rows } = selection;
     let kept = 0;

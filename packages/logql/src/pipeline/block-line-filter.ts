@@ -1,14 +1,14 @@
-import { type ContainsOptions, type Selection, selectContains } from "@skald/kernels";
+import { type ContainsOptions, type RowSelection, selectContains } from "@skald/kernels";
 import type { BytesColumn } from "@skald/model";
 import { LineSource } from "./row/line.js";
 import type { LineFilter, LineNeedles, LineTest } from "./stage/line-filter.js";
 
 /** Applies line filters to whole blocks: texts are searched in all lines at once, regexes run on what is left. */
-export class LineFront {
+export class BlockLineFilter {
   readonly #filters: readonly LineFilter[];
   readonly #line = new LineSource();
   #marks = new Uint8Array(0);
-  #scratch: Selection = { rows: new Uint32Array(0), count: 0 };
+  #scratch: RowSelection = { rows: new Uint32Array(0), count: 0 };
 
   /** Filters that search for a text only come first: they are cheap. */
   constructor(filters: readonly LineFilter[]) {
@@ -17,7 +17,7 @@ export class LineFront {
   }
 
   /** Narrows the selection in place. */
-  apply(lines: BytesColumn, rowCount: number, selection: Selection): void {
+  apply(lines: BytesColumn, rowCount: number, selection: RowSelection): void {
     if (this.#marks.length < rowCount) {
       this.#marks = new Uint8Array(rowCount);
       this.#scratch = { rows: new Uint32Array(rowCount), count: 0 };
@@ -36,20 +36,20 @@ export class LineFront {
     anyOf: readonly Uint8Array[],
     lines: BytesColumn,
     rowCount: number,
-    selection: Selection,
+    selection: RowSelection,
   ): void {
     this.#contain({ values: anyOf, ignoreCase: false, complete: true }, lines, rowCount, selection);
   }
 
   /** Keeps the rows that match. */
-  #accept(test: LineTest, lines: BytesColumn, rowCount: number, selection: Selection): void {
+  #accept(test: LineTest, lines: BytesColumn, rowCount: number, selection: RowSelection): void {
     const { needles } = test;
     if (needles !== undefined) this.#contain(needles, lines, rowCount, selection);
     if (needles?.complete !== true) this.#run(test, lines, selection);
   }
 
   /** Keeps the rows that do not match. */
-  #refuse(test: LineTest, lines: BytesColumn, rowCount: number, selection: Selection): void {
+  #refuse(test: LineTest, lines: BytesColumn, rowCount: number, selection: RowSelection): void {
     const { needles } = test;
     if (needles?.complete) {
       const options = { ignoreCase: needles.ignoreCase, negate: true };
@@ -67,9 +67,9 @@ export class LineFront {
     tests: readonly LineTest[],
     lines: BytesColumn,
     rowCount: number,
-    selection: Selection,
+    selection: RowSelection,
   ): void {
-    const all: Selection = {
+    const all: RowSelection = {
       rows: selection.rows.slice(0, selection.count),
       count: selection.count,
     };
@@ -87,7 +87,7 @@ export class LineFront {
     { values, ignoreCase }: LineNeedles,
     lines: BytesColumn,
     rowCount: number,
-    selection: Selection,
+    selection: RowSelection,
   ): void {
     const options = { ignoreCase, negate: false };
     if (values.length === 1) {
@@ -103,7 +103,7 @@ export class LineFront {
     narrow(selection, (row) => found[row] === 1);
   }
 
-  #run({ test }: LineTest, lines: BytesColumn, selection: Selection): void {
+  #run({ test }: LineTest, lines: BytesColumn, selection: RowSelection): void {
     const line = this.#line;
     narrow(selection, (row) => {
       line.setRow(lines, row);
@@ -111,13 +111,13 @@ export class LineFront {
     });
   }
 
-  #copy(selection: Selection): Selection {
+  #copy(selection: RowSelection): RowSelection {
     const { rows } = this.#scratch;
     rows.set(selection.rows.subarray(0, selection.count));
     return { rows, count: selection.count };
   }
 
-  #markRows({ rows, count }: Selection, mark: number): void {
+  #markRows({ rows, count }: RowSelection, mark: number): void {
     for (let i = 0; i < count; i++) this.#marks[rows[i]!] = mark;
   }
 }
@@ -126,13 +126,13 @@ function contain(
   { bytes, offsets }: BytesColumn,
   rowCount: number,
   value: Uint8Array,
-  selection: Selection,
+  selection: RowSelection,
   options: ContainsOptions,
 ): void {
   selectContains(bytes, offsets, rowCount, value, selection, options);
 }
 
-function narrow(selection: Selection, keep: (row: number) => boolean): void {
+function narrow(selection: RowSelection, keep: (row: number) => boolean): void {
   const { rows } = selection;
   let kept = 0;
   for (let i = 0; i < selection.count; i++) {

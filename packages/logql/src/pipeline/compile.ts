@@ -1,71 +1,36 @@
 import { invalidArgument, SkaldError, unreachable } from "@skald/model";
 import type { LabelFilter, Stage } from "../syntax/ast.js";
 import { printStage } from "../syntax/print-stage.js";
+import type { CompiledPipeline, LabelPrefilter, TailStage } from "./compiled.js";
 import { impliedNeedles } from "./implied-needles.js";
-import type { PipelineOptions } from "./pipeline.js";
 import { analyseDemand, filterNames, isParser } from "./projection.js";
 import { encodeText } from "./row/bytes.js";
 import { errorDetailsLabel, errorLabel } from "./row/labels.js";
 import { prepareDecolorize } from "./stage/decolorize.js";
 import { compileTargets, prepareDrop, prepareKeep } from "./stage/drop-keep.js";
-import { isWanted } from "./stage/field-sink.js";
+import { isWanted, parserGuard } from "./stage/fields/field-sink.js";
+import { demandsErrors } from "./stage/fields/key-tree.js";
 import { prepareJson } from "./stage/json/json.js";
 import { prepareJsonPaths } from "./stage/json/paths.js";
 import { prepareUnpack } from "./stage/json/unpack.js";
-import { demandsErrors } from "./stage/key-tree.js";
 import { compileLabelFilter } from "./stage/label-filter.js";
 import { compileLabelFormats, prepareLabelFormat } from "./stage/label-format.js";
 import { compileLineFilter, type LineFilter, prepareLineFilter } from "./stage/line-filter.js";
 import { compileLineTemplate, prepareLineFormat } from "./stage/line-format.js";
-import { prepareLogfmt } from "./stage/logfmt.js";
-import { prepareLogfmtKeys } from "./stage/logfmt-keys.js";
-import { parserGuard } from "./stage/parser-guard.js";
+import { prepareLogfmt } from "./stage/logfmt/logfmt.js";
+import { prepareLogfmtKeys } from "./stage/logfmt/logfmt-keys.js";
 import { preparePattern } from "./stage/pattern.js";
 import { prepareRegexp } from "./stage/regexp.js";
-import type { Demand, PreparedStage, StageContext } from "./stage/row-state.js";
+import type { Demand, PreparedStage } from "./stage/row-state.js";
 import { prepareUnwrap } from "./stage/unwrap.js";
-
-/** A pipeline taken apart: what works on whole blocks, and what works row by row behind it. */
-export interface CompiledPipeline {
-  readonly options: PipelineOptions;
-  /** Label filters that only stream labels and metadata can decide. */
-  readonly labelFilters: readonly FrontLabelFilter[];
-  /** Line filters on the line as it is stored, wherever they stood. */
-  readonly lineFilters: readonly LineFilter[];
-  readonly implied: readonly ImpliedNeedles[];
-  readonly tail: readonly TailStage[];
-  readonly unwrap: ReturnType<typeof prepareUnwrap> | undefined;
-  readonly usesLines: boolean;
-  readonly usesTimestamps: boolean;
-  readonly changesLines: boolean;
-  readonly metadata: Demand;
-}
-
-export interface FrontLabelFilter {
-  readonly prepare: ReturnType<typeof compileLabelFilter>;
-  readonly names: readonly string[];
-  /** The whole filter is an equality with this value, which is not empty. */
-  readonly equals?: Uint8Array;
-}
-
-/** Rows without any of the texts in the stored line cannot pass a later filter on the label. */
-export interface ImpliedNeedles {
-  /** The label must come from the line: neither the stream nor metadata may have it. */
-  readonly label: string;
-  readonly anyOf: readonly Uint8Array[];
-}
-
-export interface TailStage {
-  readonly prepare: PreparedStage;
-  readonly context: StageContext;
-}
+import type { PipelineOptions } from "./types.js";
 
 /** Throws invalid_argument with the stage in the text for what is wrong with one. */
 export function compileStages(options: PipelineOptions): CompiledPipeline {
   const { stages } = options;
   const prepared = stages.map((stage) => named(stage, () => prepareStage(stage)));
   const { behind, metadata } = analyseDemand(options);
-  const labelFilters: FrontLabelFilter[] = [];
+  const labelFilters: LabelPrefilter[] = [];
   const lineFilters: LineFilter[] = [];
   const tail: TailStage[] = [];
   let usesLines = options.output.kind === "log";
@@ -184,7 +149,7 @@ function named<T>(stage: Stage, prepare: () => T): T {
   }
 }
 
-function frontFilter(filter: LabelFilter): FrontLabelFilter {
+function frontFilter(filter: LabelFilter): LabelPrefilter {
   const front = { prepare: compileLabelFilter(filter), names: filterNames(filter) };
   const isEquality = filter.kind === "string" && filter.matcher.op === "=";
   if (!isEquality || filter.matcher.value === "") return front;

@@ -1,5 +1,5 @@
 import type { LabelFilter, Stage } from "../syntax/ast.js";
-import type { ImpliedNeedles } from "./compile.js";
+import type { ImpliedNeedles } from "./compiled.js";
 import { encodeText } from "./row/bytes.js";
 import { errorDetailsLabel, errorLabel } from "./row/labels.js";
 

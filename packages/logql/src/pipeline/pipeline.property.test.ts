@@ -4,7 +4,8 @@ import fc from "fast-check";
 import type { LabelFilter, LineFilterOp, Stage, Unwrap } from "../syntax/ast.js";
 import { allRows, makeBlock, type PlainRow } from "../testing/memory-block.js";
 import { type NaiveResult, runNaive } from "../testing/naive-pipeline.js";
-import { compilePipeline, type PipelineOptions, type Series } from "./pipeline.js";
+import { compilePipeline } from "./pipeline.js";
+import type { PipelineOptions, Series } from "./types.js";
 
 const seed = Number(process.env.SEED ?? Date.now() % 1e9);
 const numRuns = Number(process.env.RUNS ?? 1500);

@@ -1,8 +1,8 @@
 import type { Grouping, LabelFilter, Stage } from "../syntax/ast.js";
 import { compileTemplate } from "../template/template.js";
-import type { PipelineOptions } from "./pipeline.js";
 import { errorDetailsLabel, errorLabel } from "./row/labels.js";
 import type { Demand } from "./stage/row-state.js";
+import type { PipelineOptions } from "./types.js";
 
 /** What is used of the labels at each point of a pipeline. */
 export interface PipelineDemand {

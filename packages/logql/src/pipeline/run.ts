@@ -1,17 +1,17 @@
-import type { Selection } from "@skald/kernels";
+import type { RowSelection } from "@skald/kernels";
 import type { Block, BytesColumn, Labels } from "@skald/model";
-import { LabelFront } from "./block-label-filter.js";
-import { LineFront } from "./block-line-filter.js";
-import type { CompiledPipeline } from "./compile.js";
-import type { PipelineRun, RowBatch, RowSelection } from "./pipeline.js";
+import { BlockLabelFilter } from "./block-label-filter.js";
+import { BlockLineFilter } from "./block-line-filter.js";
+import type { CompiledPipeline } from "./compiled.js";
 import { BlockMetadata } from "./row/block-metadata.js";
-import { LabelNames } from "./row/label-slots.js";
+import { LabelSlots } from "./row/label-slots.js";
 import { LineSource } from "./row/line.js";
 import { LineOutput } from "./row/line-builder.js";
 import { RowLabels, type StreamContext } from "./row/row-labels.js";
 import { SeriesInterner } from "./series-interner.js";
 import type { RowStage, RowState } from "./stage/row-state.js";
 import type { RowValue } from "./stage/unwrap.js";
+import type { PipelineRun, RowBatch } from "./types.js";
 
 /** Names that a run may learn before it forgets all but the series. */
 const namesMax = 200_000;
@@ -20,11 +20,11 @@ const namesMax = 200_000;
 export class BlockRun implements PipelineRun {
   readonly series: SeriesInterner;
   readonly #compiled: CompiledPipeline;
-  readonly #lineFront: LineFront;
+  readonly #lineFilter: BlockLineFilter;
   readonly #lines: LineOutput;
   readonly #nowNs = BigInt(Date.now()) * 1_000_000n;
   #state!: RunState;
-  #selection: Selection = { rows: new Uint32Array(0), count: 0 };
+  #selection: RowSelection = { rows: new Uint32Array(0), count: 0 };
   #rows = new Uint32Array(0);
   #ids = new Uint32Array(0);
   #values = new Float64Array(0);
@@ -32,7 +32,7 @@ export class BlockRun implements PipelineRun {
   constructor(compiled: CompiledPipeline) {
     this.#compiled = compiled;
     this.series = new SeriesInterner(compiled.options);
-    this.#lineFront = new LineFront(compiled.lineFilters);
+    this.#lineFilter = new BlockLineFilter(compiled.lineFilters);
     this.#lines = new LineOutput();
     this.#begin();
   }
@@ -40,7 +40,7 @@ export class BlockRun implements PipelineRun {
   process(
     block: Block,
     streamLabels: (stream: number) => Labels,
-    selection: RowSelection,
+    selection: Readonly<RowSelection>,
   ): RowBatch {
     if (this.#state.labels.names.count > namesMax) this.#begin();
     const { lineFilters, labelFilters, changesLines, unwrap } = this.#compiled;
@@ -51,7 +51,7 @@ export class BlockRun implements PipelineRun {
     const chosen = this.#selection;
     if (labelFilters.length > 0) state.front.apply(block, streamLabels, chosen);
     if (lineFilters.length > 0 && chosen.count > 0) {
-      this.#lineFront.apply(block.lines(), block.rowCount, chosen);
+      this.#lineFilter.apply(block.lines(), block.rowCount, chosen);
     }
     if (chosen.count > 0) this.#applyImplied(block, streamLabels, chosen);
     const count = chosen.count === 0 ? 0 : this.#runRows(block, streamLabels, chosen);
@@ -65,16 +65,20 @@ export class BlockRun implements PipelineRun {
   }
 
   /** Skips lines that cannot hold the value that a later filter wants. */
-  #applyImplied(block: Block, streamLabels: (stream: number) => Labels, chosen: Selection): void {
+  #applyImplied(
+    block: Block,
+    streamLabels: (stream: number) => Labels,
+    chosen: RowSelection,
+  ): void {
     for (const { label, anyOf } of this.#compiled.implied) {
       if (block.metadata(label) !== undefined || isStreamLabel(block, streamLabels, label))
         continue;
-      this.#lineFront.containAny(anyOf, block.lines(), block.rowCount, chosen);
+      this.#lineFilter.containAny(anyOf, block.lines(), block.rowCount, chosen);
     }
   }
 
   /** Runs the stages on the chosen rows, stream by stream; answers how many survive. */
-  #runRows(block: Block, streamLabels: (stream: number) => Labels, chosen: Selection): number {
+  #runRows(block: Block, streamLabels: (stream: number) => Labels, chosen: RowSelection): number {
     const { labels } = this.#state;
     const { tail, unwrap, usesLines } = this.#compiled;
     const lines =
@@ -183,7 +187,7 @@ export class BlockRun implements PipelineRun {
     return count;
   }
 
-  #reserve({ rows, count }: RowSelection): void {
+  #reserve({ rows, count }: Readonly<RowSelection>): void {
     if (this.#rows.length < count) {
       this.#rows = new Uint32Array(count);
       this.#ids = new Uint32Array(count);
@@ -202,11 +206,11 @@ export class BlockRun implements PipelineRun {
 
 /** The stages bound to the labels and the line of the current row. */
 class RunState implements RowState {
-  readonly labels = new RowLabels(new LabelNames());
+  readonly labels = new RowLabels(new LabelSlots());
   readonly line = new LineSource();
   readonly stages: readonly RowStage[];
   readonly value: RowValue | undefined;
-  readonly front: LabelFront;
+  readonly front: BlockLabelFilter;
   readonly #nowNs: bigint;
   #block: Block | undefined;
 
@@ -214,13 +218,13 @@ class RunState implements RowState {
     this.#nowNs = nowNs;
     this.stages = tail.map(({ prepare, context }) => prepare(this, context));
     this.value = unwrap?.(this);
-    this.front = new LabelFront(labelFilters, this);
+    this.front = new BlockLabelFilter(labelFilters, this);
   }
 
   beginBlock(block: Block, metadata: CompiledPipeline["metadata"]): void {
     this.#block = block;
     const wanted = metadata === "all" ? true : [...metadata];
-    const columns = new BlockMetadata(block, wanted, this.labels);
+    const columns = new BlockMetadata(block, wanted, this.labels.names);
     const isEmpty = columns.columns.length === 0 && !columns.hasErrors;
     this.labels.metadata = isEmpty ? undefined : columns;
   }

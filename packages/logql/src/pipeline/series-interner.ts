@@ -1,10 +1,10 @@
 import { formatLabels, makeLabels } from "@skald/model";
 import type { Grouping } from "../syntax/ast.js";
 import { type KeyReader, RowKey } from "./key-table.js";
-import type { PipelineOptions, Series, SeriesTable } from "./pipeline.js";
 import { errorDetailsLabel, errorLabel, labelsWithEmpty } from "./row/labels.js";
 import { labelState, type RowLabels, type StreamContext } from "./row/row-labels.js";
 import { rowLabelNames } from "./stage/template-labels.js";
+import type { PipelineOptions, Series, SeriesTable } from "./types.js";
 
 /** Stands where a slot would, in front of the error texts of a key. */
 const errorMark = -1;

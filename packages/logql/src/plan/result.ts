@@ -1,5 +1,5 @@
 import type { BytesColumn, Labels } from "@skald/model";
-import type { LabelCategories } from "../pipeline/pipeline.js";
+import type { LabelCategories } from "../pipeline/types.js";
 import type { Points } from "./plan.js";
 
 /**

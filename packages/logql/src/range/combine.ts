@@ -1,7 +1,7 @@
 import { type LeafMode, type LeafPlan, wantsTimes } from "../plan/plan.js";
 import { SampleColumns } from "../scan/metric/accumulate.js";
 import { CellTable } from "../scan/metric/cells.js";
-import type { MetricPartial } from "../scan/metric/metric-scan.js";
+import type { MetricPartial } from "../scan/metric/partial.js";
 import { partialOfCells, partialOfSamples } from "../scan/metric/partial.js";
 import { SeriesIndex } from "../scan/metric/series.js";
 import { joinMoments } from "./window-function.js";

@@ -3,7 +3,7 @@ import { tooManyCells } from "../plan/limits.js";
 import type { LeafPlan, RangeFunction } from "../plan/plan.js";
 import type { SeriesMatrix } from "../plan/result.js";
 import { WindowGrid } from "../plan/window-grid.js";
-import type { MetricPartial } from "../scan/metric/metric-scan.js";
+import type { MetricPartial } from "../scan/metric/partial.js";
 import { combineMetricPartials } from "./combine.js";
 import type { Entries, WindowFunction } from "./entries.js";
 import { windowFunction } from "./window-function.js";

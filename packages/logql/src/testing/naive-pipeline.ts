@@ -3,7 +3,6 @@ import { parseByteSize } from "../go/byte-size.js";
 import { parseGoDuration } from "../go/duration.js";
 import { type Parsed, parseGoFloat } from "../go/float.js";
 import { goTime } from "../go/time.js";
-import type { PipelineOptions, SeriesError } from "../pipeline/pipeline.js";
 import { hasIpOf, parseIpRange } from "../pipeline/row/ip.js";
 import {
   errorDetailsLabel,
@@ -13,10 +12,12 @@ import {
   sanitizeLabelName,
   stageErrors,
 } from "../pipeline/row/labels.js";
+import { parserGuard } from "../pipeline/stage/fields/field-sink.js";
 import { parseJsonPath } from "../pipeline/stage/json/path.js";
 import { compileLabelMatch } from "../pipeline/stage/label-match.js";
-import { type ParserGuard, parserGuard } from "../pipeline/stage/parser-guard.js";
 import { type PatternPiece, parsePattern } from "../pipeline/stage/pattern-syntax.js";
+import type { ParserGuard } from "../pipeline/stage/row-state.js";
+import type { PipelineOptions, SeriesError } from "../pipeline/types.js";
 import type {
   Extraction,
   LabelFilter,

@@ -5,7 +5,7 @@ import {
   type JsonFieldOptions,
   maxFieldDepth,
 } from "../../fields/columns.js";
-import type { Selection } from "../../search/selection.js";
+import type { RowSelection } from "../../search/selection.js";
 import { FieldNames, isOddKey, labelNameOf, matchesName } from "./names.js";
 
 /**
@@ -16,7 +16,7 @@ import { FieldNames, isOddKey, labelNameOf, matchesName } from "./names.js";
 export function scanJsonFields(
   bytes: Uint8Array,
   offsets: Uint32Array,
-  selection: Selection,
+  selection: RowSelection,
   names: readonly string[],
   out: FieldColumns,
   options: JsonFieldOptions,

@@ -4,7 +4,7 @@ import {
   fieldStatus,
   type LogfmtFieldOptions,
 } from "../../fields/columns.js";
-import type { Selection } from "../../search/selection.js";
+import type { RowSelection } from "../../search/selection.js";
 import { FieldNames, labelNameOf, matchesName } from "./names.js";
 
 /**
@@ -14,7 +14,7 @@ import { FieldNames, labelNameOf, matchesName } from "./names.js";
 export function scanLogfmtFields(
   bytes: Uint8Array,
   offsets: Uint32Array,
-  selection: Selection,
+  selection: RowSelection,
   names: readonly string[],
   out: FieldColumns,
   options: LogfmtFieldOptions,

@@ -1,3 +1,4 @@
+import { grown } from "../../grown.js";
 import { PushFaultSignal, pushFault } from "../../push/fault.js";
 import type { RawPush, RawPushLimits } from "../../push/raw-push.js";
 
@@ -121,33 +122,28 @@ export class PushColumns {
   }
 
   #growStreams(): void {
-    this.#streamLabelStart = doubled(this.#streamLabelStart);
-    this.#streamLabelLength = doubled(this.#streamLabelLength);
-    this.#streamRowStart = doubled(this.#streamRowStart);
+    const streams = this.#streamRowStart.length * 2;
+    this.#streamLabelStart = grown(this.#streamLabelStart, streams);
+    this.#streamLabelLength = grown(this.#streamLabelLength, streams);
+    this.#streamRowStart = grown(this.#streamRowStart, streams);
   }
 
   #growRows(): void {
-    const seconds = new Float64Array(this.#seconds.length * 2);
-    seconds.set(this.#seconds);
-    this.#seconds = seconds;
-    this.#nanos = doubled(this.#nanos);
-    this.#lineStart = doubled(this.#lineStart);
-    this.#lineLength = doubled(this.#lineLength);
-    this.#metaStart = doubled(this.#metaStart);
+    const rows = this.#nanos.length * 2;
+    this.#seconds = grown(this.#seconds, rows);
+    this.#nanos = grown(this.#nanos, rows);
+    this.#lineStart = grown(this.#lineStart, rows);
+    this.#lineLength = grown(this.#lineLength, rows);
+    this.#metaStart = grown(this.#metaStart, rows);
   }
 
   #growPairs(): void {
-    this.#metaNameStart = doubled(this.#metaNameStart);
-    this.#metaNameLength = doubled(this.#metaNameLength);
-    this.#metaValueStart = doubled(this.#metaValueStart);
-    this.#metaValueLength = doubled(this.#metaValueLength);
+    const pairs = this.#metaNameStart.length * 2;
+    this.#metaNameStart = grown(this.#metaNameStart, pairs);
+    this.#metaNameLength = grown(this.#metaNameLength, pairs);
+    this.#metaValueStart = grown(this.#metaValueStart, pairs);
+    this.#metaValueLength = grown(this.#metaValueLength, pairs);
   }
-}
-
-function doubled(column: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
-  const longer = new Uint32Array(column.length * 2);
-  longer.set(column);
-  return longer;
 }
 
 /** The first `count` values and the end of the last range. */

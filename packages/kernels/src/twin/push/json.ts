@@ -1,8 +1,7 @@
 import { bodyTooLarge, corrupt } from "../../kernel-error.js";
 import { paddedCopy } from "../../padding.js";
 import { PushFaultSignal, pushFault, pushFaultError } from "../../push/fault.js";
-import type { RawPush, RawPushLimits } from "../../push/raw-push.js";
-import { noTimestampSeconds } from "../../push/time.js";
+import { noTimestampSeconds, type RawPush, type RawPushLimits } from "../../push/raw-push.js";
 import { JsonText } from "../json-text.js";
 import { PushColumns } from "./columns.js";
 

@@ -1,6 +1,10 @@
 import { PushFaultSignal, pushFault, pushFaultError } from "../../push/fault.js";
-import type { RawPush, RawPushLimits } from "../../push/raw-push.js";
-import { maxTimestampSeconds, noTimestampSeconds } from "../../push/time.js";
+import {
+  maxTimestampSeconds,
+  noTimestampSeconds,
+  type RawPush,
+  type RawPushLimits,
+} from "../../push/raw-push.js";
 import { decodeSnappy } from "../snappy.js";
 import { PushColumns } from "./columns.js";
 

@@ -1,7 +1,7 @@
 import type { Block, MetadataColumn } from "@skald/model";
 import { encodeText, readText } from "./bytes.js";
+import type { LabelSlots } from "./label-slots.js";
 import { errorDetailsLabel, errorLabel } from "./labels.js";
-import type { RowLabels } from "./row-labels.js";
 
 /** One metadata column with its values as bytes. */
 export interface MetadataValues {
@@ -13,15 +13,24 @@ export interface MetadataValues {
   slot: number;
 }
 
+/** Where a value that was looked up is written down: a range of bytes. */
+export interface FoundValue {
+  foundBytes: Uint8Array;
+  foundStart: number;
+  foundEnd: number;
+}
+
 /** The metadata columns of a block that a pipeline looks at. */
 export class BlockMetadata {
   readonly columns: readonly MetadataValues[];
   readonly hasErrors: boolean;
+  readonly #slots: LabelSlots;
   readonly #errors = new Map<string, MetadataValues>();
   /** Column by slot in the current stream. */
   readonly #bySlot: (MetadataValues | undefined)[] = [];
 
-  constructor(block: Block, wanted: true | readonly string[], labels: RowLabels) {
+  constructor(block: Block, wanted: true | readonly string[], slots: LabelSlots) {
+    this.#slots = slots;
     const names = wanted === true ? block.metadataNames() : wanted;
     const columns: MetadataValues[] = [];
     for (const name of names) {
@@ -31,7 +40,7 @@ export class BlockMetadata {
         name,
         column,
         dictionary: column.kind === "dictionary" ? column.dictionary.map(encodeText) : [],
-        slot: labels.names.slotOf(name),
+        slot: slots.slotOf(name),
       };
       if (name === errorLabel || name === errorDetailsLabel) this.#errors.set(name, values);
       else columns.push(values);
@@ -41,11 +50,11 @@ export class BlockMetadata {
   }
 
   /** Gives each column the slot that it has beside the labels of the stream. */
-  beginStream(labels: RowLabels): void {
+  beginStream(stream: { isStreamLabel(slot: number): boolean }): void {
     for (const values of this.columns) this.#bySlot[values.slot] = undefined;
     for (const values of this.columns) {
-      const plain = labels.names.slotOf(values.name);
-      values.slot = labels.isStreamLabel(plain) ? labels.names.extractedSlotOf(plain) : plain;
+      const plain = this.#slots.slotOf(values.name);
+      values.slot = stream.isStreamLabel(plain) ? this.#slots.extractedSlotOf(plain) : plain;
       this.#bySlot[values.slot] = values;
     }
   }
@@ -55,7 +64,7 @@ export class BlockMetadata {
   }
 
   /** Puts the row's value of a slot into the found* fields; false when it has none. */
-  find(slot: number, row: number, into: RowLabels): boolean {
+  find(slot: number, row: number, into: FoundValue): boolean {
     const values = this.#bySlot[slot];
     return values !== undefined && findValue(values, row, into);
   }
@@ -69,11 +78,7 @@ export class BlockMetadata {
   }
 }
 
-export function findValue(
-  { column, dictionary }: MetadataValues,
-  row: number,
-  into: RowLabels,
-): boolean {
+function findValue({ column, dictionary }: MetadataValues, row: number, into: FoundValue): boolean {
   if (column.kind === "dictionary") {
     const value = dictionary[column.codes[row]!];
     if (value === undefined || value.length === 0) return false;

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { hasIpOf, parseIp, parseIpRange } from "./ip.js";
-import { compileIpScan } from "./ip-scan.js";
+import { compileIpScan, hasIpOf, parseIp, parseIpRange } from "./ip.js";
 
 describe("parseIp", () => {
   it.each([

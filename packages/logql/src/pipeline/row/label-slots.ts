@@ -1,7 +1,7 @@
 import { extractedName } from "./labels.js";
 
 /** The label names of one run as small numbers (slots), so that a row can keep its labels in arrays. */
-export class LabelNames {
+export class LabelSlots {
   readonly #slots = new Map<string, number>();
   readonly #names: string[] = [];
   /** Slot of `<name>_extracted`, or -1 when not asked for yet. */

@@ -1,7 +1,7 @@
 import type { Labels } from "@skald/model";
-import type { BlockMetadata } from "./block-metadata.js";
+import type { BlockMetadata, FoundValue } from "./block-metadata.js";
 import { Arena, encodeText, readText } from "./bytes.js";
-import type { LabelNames } from "./label-slots.js";
+import type { LabelSlots } from "./label-slots.js";
 import { errorDetailsLabel, errorLabel } from "./labels.js";
 
 /** What a stage did to a label of the row; the greater of two origins wins. */
@@ -19,8 +19,8 @@ const streamsMax = 100_000;
  * The labels of the current row. A label that no stage touched is looked up in the metadata columns and the stream;
  * touched ones are ranges of bytes in arrays by slot, which `beginRow` forgets. Nothing is allocated per row.
  */
-export class RowLabels {
-  readonly names: LabelNames;
+export class RowLabels implements FoundValue {
+  readonly names: LabelSlots;
   readonly arena = new Arena();
   error = "";
   errorDetails = "";
@@ -45,7 +45,7 @@ export class RowLabels {
   readonly #contexts = new Map<Labels, StreamContext>();
   #lastId = -1;
 
-  constructor(names: LabelNames) {
+  constructor(names: LabelSlots) {
     this.names = names;
   }
 

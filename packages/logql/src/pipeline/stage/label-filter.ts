@@ -4,12 +4,10 @@ import { type Parsed, parseGoFloat } from "../../go/float.js";
 import { quickDuration, quickNumber, quickSize } from "../../go/quick-number.js";
 import type { CompareOp, LabelFilter } from "../../syntax/ast.js";
 import { bytesEqual, encodeText, readText } from "../row/bytes.js";
-import { parseIpRange } from "../row/ip.js";
-import { compileIpScan } from "../row/ip-scan.js";
+import { compileIpScan, parseIpRange } from "../row/ip.js";
 import { errorLabel, stageErrors } from "../row/labels.js";
 import { compileLabelMatch } from "./label-match.js";
 import type { RowStage, RowState } from "./row-state.js";
-import { memoTest } from "./value-memo.js";
 
 /** Compiles a label filter; what can be wrong with it (regex, address) is thrown here as invalid_argument. */
 export function compileLabelFilter(filter: LabelFilter): (row: RowState) => RowStage {
@@ -139,5 +137,31 @@ function compileIp({ name, op, value }: LabelFilter & { kind: "ip" }): (row: Row
       if (!labels.find(slot)) return false;
       return hasIp(labels.foundBytes, labels.foundStart, labels.foundEnd) === wanted;
     };
+  };
+}
+
+const memoEntries = 256;
+const memoValueMax = 128;
+
+/**
+ * Remembers the answers of a test of texts by the bytes of the text: labels repeat few values, and making a string
+ * and running a regex costs more than comparing bytes.
+ */
+function memoTest(
+  test: (text: string) => boolean,
+): (bytes: Uint8Array, start: number, end: number) => boolean {
+  const values: (Uint8Array | undefined)[] = new Array(memoEntries).fill(undefined);
+  const answers = new Uint8Array(memoEntries);
+  return (bytes, start, end) => {
+    if (end - start > memoValueMax) return test(readText(bytes, start, end));
+    let hash = end - start;
+    for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193);
+    const at = (hash ^ (hash >>> 13)) & (memoEntries - 1);
+    const known = values[at];
+    if (known !== undefined && bytesEqual(bytes, start, end, known)) return answers[at] === 1;
+    const answer = test(readText(bytes, start, end));
+    values[at] = bytes.slice(start, end);
+    answers[at] = answer ? 1 : 0;
+    return answer;
   };
 }

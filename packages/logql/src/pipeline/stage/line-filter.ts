@@ -1,10 +1,8 @@
 import { compileRegex, invalidArgument } from "@skald/model";
 import type { LineFilterStage, LineFilterValue } from "../../syntax/ast.js";
-import { encodeText } from "../row/bytes.js";
-import { parseIpRange } from "../row/ip.js";
-import { compileIpScan } from "../row/ip-scan.js";
+import { containsText, encodeText } from "../row/bytes.js";
+import { compileIpScan, parseIpRange } from "../row/ip.js";
 import type { LineSource } from "../row/line.js";
-import { containsText } from "../row/search.js";
 import { type PatternPiece, parseMatchingPattern } from "./pattern-syntax.js";
 import type { PreparedStage } from "./row-state.js";
 

@@ -1,6 +1,5 @@
-import { encodeText } from "../row/bytes.js";
-import { indexOfText } from "../row/search.js";
-import { isWanted } from "./field-sink.js";
+import { encodeText, indexOfText } from "../row/bytes.js";
+import { isWanted } from "./fields/field-sink.js";
 import { type PatternPiece, parseCapturingPattern } from "./pattern-syntax.js";
 import type { PreparedStage, RowStage, RowState, StageContext } from "./row-state.js";
 

@@ -1,5 +1,5 @@
 import { compileRegex, invalidArgument, type Regex } from "@skald/model";
-import { isWanted } from "./field-sink.js";
+import { isWanted } from "./fields/field-sink.js";
 import type { PreparedStage, RowStage, RowState, StageContext } from "./row-state.js";
 
 /** `| regexp "..."`: the named groups of the first match become labels. */

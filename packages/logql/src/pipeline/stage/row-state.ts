@@ -20,9 +20,11 @@ export type PreparedStage = (row: RowState, context: StageContext) => RowStage;
 export interface StageContext {
   /** What later stages and the output use of what this stage may set. */
   readonly demand: Demand;
-  /** Filters to ask as soon as a value is found, by label. */
-  readonly guard: ReadonlyMap<string, LabelFilter>;
+  readonly guard: ParserGuard;
 }
 
 /** Labels that are used: everything, or these. */
 export type Demand = "all" | ReadonlySet<string>;
+
+/** The filters that a parser asks as soon as it has found a value: by label name, the first later one. */
+export type ParserGuard = ReadonlyMap<string, LabelFilter>;

@@ -1,8 +1,7 @@
 import { dayNs, formatLabels, invalidArgument, type Labels } from "@skald/model";
 import type { LogPlan } from "../../plan/plan.js";
 import type { LogResult, RowLabels } from "../../plan/result.js";
-import type { LogPartial } from "./log-scan.js";
-import { maxRowsBeforeThinning } from "./log-scan-run.js";
+import { type LogPartial, maxRowsBeforeThinning } from "./log-scan.js";
 import { type RowPlace, RowStore } from "./row-store.js";
 
 /**

@@ -1,8 +1,7 @@
+import type { RowSelection } from "@skald/kernels";
 import type { Block } from "@skald/model";
-import type { RowSelection } from "../../pipeline/pipeline.js";
 import type { LogPlan } from "../../plan/plan.js";
-import type { RunSelection } from "../metric/metric-scan.js";
-import { forEachSegment } from "../metric/window-rows.js";
+import { forEachStretch, type RunSelection } from "../block-selection.js";
 
 /** Chooses the rows of a block that a log query has to look at. */
 export class LogSelection {
@@ -19,7 +18,7 @@ export class LogSelection {
   }
 
   /** `worst`: rows worse than this time (ns since the epoch) cannot change the answer. */
-  select(block: Block, selection: RunSelection, worst: bigint | undefined): RowSelection {
+  select(block: Block, selection: RunSelection, worst: bigint | undefined): Readonly<RowSelection> {
     this.leftOut = false;
     if (this.#rows.length < block.rowCount) this.#rows = new Uint32Array(block.rowCount);
     const from = Number(this.#plan.fromNs - block.baseNs);
@@ -34,7 +33,7 @@ export class LogSelection {
     const rows = this.#rows;
     const { minTime, maxTime } = block.runs;
     let count = 0;
-    forEachSegment(block, selection, (run, first, end) => {
+    forEachStretch(block, selection, (run, first, end) => {
       if (maxTime[run]! < from || minTime[run]! > to) return;
       if (minTime[run]! >= from && maxTime[run]! <= to) {
         for (let row = first; row < end; row++) rows[count++] = row;

@@ -6,7 +6,9 @@ import { planQuery } from "../../plan/planner.js";
 import { mergeMetricPartials } from "../../range/range.js";
 import { parseQuery } from "../../syntax/parser/parser.js";
 import { type MemoryBlock, makeBlock, type PlainRow } from "../../testing/memory-block.js";
-import { type MetricPartial, type RunHeader, startMetricScan } from "./metric-scan.js";
+import type { RunHeader } from "../block-selection.js";
+import { startMetricScan } from "./metric-scan.js";
+import type { MetricPartial } from "./partial.js";
 
 const t0 = 1_700_006_400_000_000_000n;
 const second = 1_000_000_000n;

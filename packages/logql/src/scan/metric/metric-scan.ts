@@ -1,45 +1,21 @@
 import type { Block, Labels } from "@skald/model";
-import type { LeafMode, LeafPlan } from "../../plan/plan.js";
-import { LeafScan } from "./leaf-scan.js";
-
-/**
- * Labels of the streams of one source by stream number. Its identity stands for the source: give the same function
- * for all blocks of a source, and another for another source.
- */
-export type StreamLabels = (stream: number) => Labels;
-
-/** Which rows of a block a scan may use: the rows of some runs, without a few. */
-export interface RunSelection {
-  /** Numbers of the runs, ascending. */
-  readonly runs: Uint32Array;
-  /** Rows to leave out (copies in another source, deleted rows), ascending. */
-  readonly excluded?: Uint32Array;
-}
-
-/** One run of a block's header: what `addRun` may count without a column. */
-export interface RunHeader {
-  readonly stream: number;
-  readonly rows: number;
-  /** ns since baseNs, both inclusive */
-  readonly minTime: number;
-  readonly maxTime: number;
-  readonly lineBytes: number;
-}
-
-/** What is known of a block before any column is read. */
-export interface BlockHeader {
-  /** ns since the epoch */
-  readonly baseNs: bigint;
-  readonly metadataNames: readonly string[];
-}
-
-/** The columns that `addBlock` may ask for, so that a reader can fetch them before. */
-export interface ColumnNeeds {
-  readonly lines: boolean;
-  /** true: all; else the names of interest, which a block may lack. */
-  readonly metadata: true | readonly string[];
-  readonly timestamps: boolean;
-}
+import { type LeafPlan, lastWindowEnd, wantsTimes } from "../../plan/plan.js";
+import { type BucketCursor, WindowGrid } from "../../plan/window-grid.js";
+import type { Stage } from "../../syntax/ast.js";
+import {
+  type BlockSummary,
+  type ColumnNeeds,
+  forEachStretch,
+  type RunHeader,
+  type RunSelection,
+  type StreamLabels,
+} from "../block-selection.js";
+import { accumulators, SampleColumns } from "./accumulate.js";
+import { CellTable } from "./cells.js";
+import { type MetricPartial, partialOfCells, partialOfSamples } from "./partial.js";
+import { PipelineSeries } from "./pipeline-series.js";
+import { metadataMatters, SeriesIndex, StreamSeries } from "./series.js";
+import { WindowRows } from "./window-rows.js";
 
 /**
  * Accumulates the rows of one leaf, in memory bounded by the plan. Blocks and sources may come in any order; of rows
@@ -52,39 +28,171 @@ export interface MetricScan {
    * Counts all rows of a run from its header. False when that cannot be done: the run must then be in a selection
    * given to `addBlock`. A run of which rows are excluded must not be offered.
    */
-  addRun(streams: StreamLabels, block: BlockHeader, run: RunHeader): boolean;
+  addRun(streams: StreamLabels, block: BlockSummary, run: RunHeader): boolean;
   /** Adds the selected rows that lie in a window and in the leaf's time range. The caller selects streams. */
   addBlock(block: Block, streams: StreamLabels, selection: RunSelection): void;
   /** What was accumulated; the scan cannot be used afterwards. */
   finish(): MetricPartial;
 }
 
-/**
- * What one scan accumulated: plain data for a structured clone (`transferablesOf` lists its buffers). Series s has
- * entries `start[s] .. start[s+1]) of the columns: in mode `samples` one per row, else one per bucket of time that
- * has rows (see window-grid.ts). Buckets ascend within a series, and samples by (bucket, time).
- */
-export interface MetricPartial {
-  readonly mode: LeafMode;
-  readonly labels: readonly Labels[];
-  /** length: series + 1 */
-  readonly start: Uint32Array;
-  readonly bucket: Uint32Array;
-  /** Rows of the bucket; empty in mode `samples`. */
-  readonly count: Float64Array;
-  /** bytes, sum, least, greatest, mean, or the value; empty in mode `count`. */
-  readonly value: Float64Array;
-  /** Modes first, last and samples: ns since `lastWindowEnd`; moments: sum of squared differences from the mean. */
-  readonly extra: Float64Array;
-}
-
-/** The buffers of a partial, to be moved to another thread instead of copied. */
-export function transferablesOf(partial: MetricPartial): ArrayBuffer[] {
-  const columns = [partial.start, partial.bucket, partial.count, partial.value, partial.extra];
-  return columns.map((column) => column.buffer as ArrayBuffer);
-}
-
 /** Starts a scan of one leaf: compiles its pipeline. Throws invalid_argument when a stage cannot be built. */
 export function startMetricScan(leaf: LeafPlan): MetricScan {
   return new LeafScan(leaf);
+}
+
+const noNumbers = new Float64Array(0);
+const noOffsets = new Uint32Array(0);
+
+/**
+ * The scan of one leaf. Counts and byte counts without stages are taken from headers and timestamps when no metadata
+ * can change the series of a row; everything else goes through the pipeline.
+ */
+class LeafScan implements MetricScan {
+  readonly needs: ColumnNeeds;
+  readonly #leaf: LeafPlan;
+  readonly #grid: WindowGrid;
+  readonly #index: SeriesIndex;
+  readonly #cells: CellTable;
+  readonly #samples: SampleColumns;
+  readonly #windowRows = new WindowRows();
+  readonly #pipeline: PipelineSeries;
+  readonly #streams: StreamSeries;
+  /** True when rows can be counted without running the pipeline. */
+  readonly #isPlain: boolean;
+
+  constructor(leaf: LeafPlan) {
+    this.#leaf = leaf;
+    this.#grid = new WindowGrid(leaf);
+    this.#index = new SeriesIndex(leaf.maxSeries);
+    this.#cells = new CellTable(leaf.mode, leaf.maxCells);
+    this.#samples = new SampleColumns(leaf.maxCells);
+    this.#pipeline = new PipelineSeries(leaf, this.#index);
+    this.#streams = new StreamSeries(leaf.grouping, this.#index);
+    this.#isPlain = isPlain(leaf);
+    const { lines, metadata } = this.#pipeline.needs;
+    this.needs = { lines: lines || leaf.mode === "bytes", metadata, timestamps: true };
+  }
+
+  addRun(streams: StreamLabels, block: BlockSummary, run: RunHeader): boolean {
+    if (!this.#isPlain || metadataMatters(block.metadataNames, this.#leaf.grouping)) return false;
+    const cursor = this.#grid.cursor(block.baseNs);
+    if (!cursor.covers(run.minTime, run.maxTime)) return false;
+    if (cursor.bucket < 0) return true;
+    const cell = this.#cells.find(this.#streams.find(streams, run.stream), cursor.bucket);
+    this.#cells.rows[cell]! += run.rows;
+    if (this.#leaf.mode === "bytes") this.#cells.value[cell]! += run.lineBytes;
+    return true;
+  }
+
+  addBlock(block: Block, streams: StreamLabels, selection: RunSelection): void {
+    const cursor = this.#grid.cursor(block.baseNs);
+    if (this.#isPlain && !metadataMatters(block.metadataNames(), this.#leaf.grouping)) {
+      this.#addPlain(block, streams, selection, cursor);
+    } else {
+      this.#addThroughPipeline(block, streams, selection, cursor);
+    }
+  }
+
+  finish(): MetricPartial {
+    const { mode } = this.#leaf;
+    const labels: readonly Labels[] = this.#index.labels;
+    if (mode !== "samples") return partialOfCells(mode, labels, this.#cells);
+    return partialOfSamples(labels, this.#cells, this.#samples, wantsTimes(this.#leaf));
+  }
+
+  #addPlain(
+    block: Block,
+    streams: StreamLabels,
+    selection: RunSelection,
+    cursor: BucketCursor,
+  ): void {
+    const { stream, minTime, maxTime } = block.runs;
+    forEachStretch(block, selection, (run, from, to) => {
+      const isInOne = cursor.covers(minTime[run] as number, maxTime[run] as number);
+      if (isInOne && cursor.bucket < 0) return;
+      // A series must not appear before one of its rows is known to count.
+      let series = -1;
+      const add = (bucket: number, first: number, end: number) => {
+        if (series < 0) series = this.#streams.find(streams, stream[run] as number);
+        this.#addStretch(block, this.#cells.find(series, bucket), first, end);
+      };
+      if (isInOne) add(cursor.bucket, from, to);
+      else forEachBucket(block.timestamps(), from, to, cursor, add);
+    });
+  }
+
+  /** Adds neighbouring rows of one cell. */
+  #addStretch(block: Block, cell: number, from: number, to: number): void {
+    this.#cells.rows[cell]! += to - from;
+    if (this.#leaf.mode !== "bytes") return;
+    const { offsets } = block.lines();
+    this.#cells.value[cell]! += (offsets[to] as number) - (offsets[from] as number);
+  }
+
+  #addThroughPipeline(
+    block: Block,
+    streams: StreamLabels,
+    selection: RunSelection,
+    cursor: BucketCursor,
+  ): void {
+    const windowRows = this.#windowRows;
+    windowRows.select(block, selection, cursor);
+    if (windowRows.count === 0) return;
+    const batch = this.#pipeline.process(block, streams, windowRows);
+    const { mode } = this.#leaf;
+    const needsTimes = mode === "first" || mode === "last" || mode === "samples";
+    const lines = batch.lines ?? (mode === "bytes" ? block.lines() : undefined);
+    const added = {
+      count: batch.count,
+      rows: batch.rows,
+      series: batch.series,
+      seriesOf: this.#pipeline.seriesOf,
+      bucketOfRow: windowRows.bucketOfRow,
+      values: batch.values ?? noNumbers,
+      times: needsTimes ? block.timestamps() : noNumbers,
+      timeShift: Number(block.baseNs - lastWindowEnd(this.#leaf.windows)),
+      lineOffsets: lines?.offsets ?? noOffsets,
+      linesByPosition: batch.lines !== undefined,
+    };
+    if (mode === "samples") this.#samples.add(this.#cells, added);
+    else accumulators[mode](this.#cells, added);
+  }
+}
+
+/** Stages that keep every row; their labels do not matter where rows are counted as one group. */
+const keepsRows: ReadonlySet<Stage["kind"]> = new Set([
+  "json",
+  "logfmt",
+  "regexp",
+  "pattern",
+  "unpack",
+  "decolorize",
+]);
+
+/** True when every row counts, with a length and a series that no stage changes. */
+function isPlain({ stages, unwrap, mode, grouping, extract }: LeafPlan): boolean {
+  if (unwrap !== undefined || (mode !== "count" && mode !== "bytes")) return false;
+  if (stages.length === 0) return true;
+  const isOneGroup = grouping?.without === false && grouping.labels.length === 0;
+  const isUnread = mode === "count" && extract === "needed" && isOneGroup;
+  return isUnread && stages.every(({ kind }) => keepsRows.has(kind));
+}
+
+/** Cuts the rows [from, to) into stretches of one bucket and calls back for those that are in one. */
+function forEachBucket(
+  times: Float64Array,
+  from: number,
+  to: number,
+  cursor: BucketCursor,
+  visit: (bucket: number, from: number, to: number) => void,
+): void {
+  let first = from;
+  while (first < to) {
+    cursor.seek(times[first] as number);
+    const { low, high } = cursor;
+    let end = first + 1;
+    while (end < to && (times[end] as number) >= low && (times[end] as number) < high) end++;
+    if (cursor.bucket >= 0) visit(cursor.bucket, first, end);
+    first = end;
+  }
 }

@@ -2,7 +2,31 @@ import type { Labels } from "@skald/model";
 import type { LeafMode } from "../../plan/plan.js";
 import type { SampleColumns } from "./accumulate.js";
 import { type CellTable, hasExtra } from "./cells.js";
-import type { MetricPartial } from "./metric-scan.js";
+
+/**
+ * What one scan accumulated: plain data for a structured clone (`transferablesOf` lists its buffers). Series s has
+ * entries `start[s] .. start[s+1]) of the columns: in mode `samples` one per row, else one per bucket of time that
+ * has rows (see window-grid.ts for buckets). Buckets ascend within a series, and samples by (bucket, time).
+ */
+export interface MetricPartial {
+  readonly mode: LeafMode;
+  readonly labels: readonly Labels[];
+  /** length: series + 1 */
+  readonly start: Uint32Array;
+  readonly bucket: Uint32Array;
+  /** Rows of the bucket; empty in mode `samples`. */
+  readonly count: Float64Array;
+  /** bytes, sum, least, greatest, mean, or the value; empty in mode `count`. */
+  readonly value: Float64Array;
+  /** Modes first, last and samples: ns since `lastWindowEnd`; moments: sum of squared differences from the mean. */
+  readonly extra: Float64Array;
+}
+
+/** The buffers of a partial, to be moved to another thread instead of copied. */
+export function transferablesOf(partial: MetricPartial): ArrayBuffer[] {
+  const columns = [partial.start, partial.bucket, partial.count, partial.value, partial.extra];
+  return columns.map((column) => column.buffer as ArrayBuffer);
+}
 
 const none = new Float64Array(0);
 

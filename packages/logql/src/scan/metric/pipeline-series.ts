@@ -1,16 +1,15 @@
-import type { Block } from "@skald/model";
-import { invalidArgument } from "@skald/model";
-import {
-  compilePipeline,
-  type Pipeline,
-  type PipelineNeeds,
-  type PipelineRun,
-  type RowBatch,
-  type RowSelection,
-  type SeriesError,
-} from "../../pipeline/pipeline.js";
+import type { RowSelection } from "@skald/kernels";
+import { type Block, invalidArgument } from "@skald/model";
+import { compilePipeline } from "../../pipeline/pipeline.js";
+import type {
+  Pipeline,
+  PipelineNeeds,
+  PipelineRun,
+  RowBatch,
+  SeriesError,
+} from "../../pipeline/types.js";
 import type { LeafPlan } from "../../plan/plan.js";
-import type { StreamLabels } from "./metric-scan.js";
+import type { StreamLabels } from "../block-selection.js";
 import { groupLabels, type SeriesIndex } from "./series.js";
 
 /** Label sets that a run of the pipeline may remember before it is replaced by a fresh one. */
@@ -43,7 +42,7 @@ export class PipelineSeries {
     return this.#pipeline.needs;
   }
 
-  process(block: Block, streams: StreamLabels, selection: RowSelection): RowBatch {
+  process(block: Block, streams: StreamLabels, selection: Readonly<RowSelection>): RowBatch {
     if (this.#run.series.count > maxRememberedSeries) {
       this.#run = this.#pipeline.start();
       this.#known = [];

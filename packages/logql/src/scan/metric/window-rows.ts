@@ -1,6 +1,6 @@
 import type { Block } from "@skald/model";
 import type { BucketCursor } from "../../plan/window-grid.js";
-import type { RunSelection } from "./metric-scan.js";
+import { forEachStretch, type RunSelection } from "../block-selection.js";
 
 /** The rows of a block that lie in a window of the leaf, ascending, each with its bucket. Reused block by block. */
 export class WindowRows {
@@ -16,7 +16,7 @@ export class WindowRows {
       this.rows = new Uint32Array(block.rowCount);
       this.bucketOfRow = new Uint32Array(block.rowCount);
     }
-    forEachSegment(block, selection, (run, from, to) => {
+    forEachStretch(block, selection, (run, from, to) => {
       const { minTime, maxTime } = block.runs;
       if (cursor.covers(minTime[run] as number, maxTime[run] as number)) {
         if (cursor.bucket >= 0) this.#addAll(from, to, cursor.bucket);
@@ -48,29 +48,5 @@ export class WindowRows {
       bucketOfRow[row] = bucket;
     }
     this.count = count;
-  }
-}
-
-/** Calls back for the stretches of rows of each selected run that have no excluded row in them. */
-export function forEachSegment(
-  block: Block,
-  selection: RunSelection,
-  visit: (run: number, from: number, to: number) => void,
-): void {
-  const { rowStart } = block.runs;
-  const { runs, excluded } = selection;
-  let next = 0;
-  for (const run of runs) {
-    let from = rowStart[run] as number;
-    const to = rowStart[run + 1] as number;
-    if (excluded !== undefined) {
-      while (next < excluded.length && (excluded[next] as number) < from) next++;
-      for (; next < excluded.length && (excluded[next] as number) < to; next++) {
-        const row = excluded[next] as number;
-        if (row > from) visit(run, from, row);
-        from = row + 1;
-      }
-    }
-    if (from < to) visit(run, from, to);
   }
 }

@@ -1,8 +1,8 @@
 import type { Arena } from "../../row/bytes.js";
 import { stageErrors } from "../../row/labels.js";
 import { blankBrokenUtf8 } from "../../row/utf8-blank.js";
-import { FieldSink, sinkSays } from "../field-sink.js";
-import { KeyTree, keyWants } from "../key-tree.js";
+import { FieldSink, sinkSays } from "../fields/field-sink.js";
+import { KeyTree, keyWants } from "../fields/key-tree.js";
 import type { PreparedStage, RowState, StageContext } from "../row-state.js";
 import {
   blockEnd,

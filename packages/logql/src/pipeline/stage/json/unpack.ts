@@ -1,7 +1,7 @@
 import { Arena, bytesEqual, encodeText } from "../../row/bytes.js";
 import { stageErrors } from "../../row/labels.js";
 import { blankBrokenUtf8 } from "../../row/utf8-blank.js";
-import { KeyTree, keyWants } from "../key-tree.js";
+import { KeyTree, keyWants } from "../fields/key-tree.js";
 import type { PreparedStage, RowStage, RowState, StageContext } from "../row-state.js";
 import { jsonFault, jsonFaultText, unescapeInto } from "./bytes.js";
 import { JsonMembers } from "./members.js";

@@ -1,6 +1,6 @@
-import type { Arena } from "../row/bytes.js";
-import { blankBrokenUtf8 } from "../row/utf8-blank.js";
-import { hex4, putCode } from "./json/bytes.js";
+import type { Arena } from "../../row/bytes.js";
+import { blankBrokenUtf8 } from "../../row/utf8-blank.js";
+import { hex4, putCode } from "../json/bytes.js";
 
 /**
  * Reads `k=v k2="quoted" flag` pair by pair from bytes. After `next()` the key is

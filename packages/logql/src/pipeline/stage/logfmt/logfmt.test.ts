@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { runStages } from "../../testing/run-stages.js";
+import { runStages } from "../../../testing/run-stages.js";
 
 const error = (details: string) => ({
   __error__: "LogfmtParserErr",

@@ -1,7 +1,12 @@
-import { readText } from "../row/bytes.js";
-import type { LabelNames } from "../row/label-slots.js";
-import { errorDetailsLabel, errorLabel, extractedName, sanitizeLabelName } from "../row/labels.js";
-import type { Demand } from "./row-state.js";
+import { readText } from "../../row/bytes.js";
+import type { LabelSlots } from "../../row/label-slots.js";
+import {
+  errorDetailsLabel,
+  errorLabel,
+  extractedName,
+  sanitizeLabelName,
+} from "../../row/labels.js";
+import type { Demand } from "../row-state.js";
 
 const nodesMax = 65_536;
 
@@ -23,7 +28,7 @@ export class KeyTree {
   /** Slot of the label, or -1; by node. */
   slot: Int32Array = new Int32Array(256);
   wants: Uint8Array = new Uint8Array(256);
-  readonly #names: LabelNames;
+  readonly #names: LabelSlots;
   readonly #demand: Demand;
   readonly #labels: string[] = [];
   readonly #keys: Uint8Array[] = [];
@@ -32,7 +37,7 @@ export class KeyTree {
   #table = new Int32Array(1024);
   #previous = 0;
 
-  constructor(names: LabelNames, demand: Demand) {
+  constructor(names: LabelSlots, demand: Demand) {
     this.#names = names;
     this.#demand = demand;
     this.#add(-1, "", new Uint8Array(0));

@@ -1,9 +1,9 @@
-import type { LogfmtStage } from "../../syntax/ast.js";
-import { stageErrors } from "../row/labels.js";
-import { FieldSink, sinkSays } from "./field-sink.js";
-import { KeyTree } from "./key-tree.js";
-import { LogfmtReader } from "./logfmt-bytes.js";
-import type { PreparedStage, RowStage, RowState, StageContext } from "./row-state.js";
+import type { LogfmtStage } from "../../../syntax/ast.js";
+import { stageErrors } from "../../row/labels.js";
+import { FieldSink, sinkSays } from "../fields/field-sink.js";
+import { KeyTree } from "../fields/key-tree.js";
+import type { PreparedStage, RowStage, RowState, StageContext } from "../row-state.js";
+import { LogfmtReader } from "./logfmt-reader.js";
 
 /** `| logfmt`: every pair becomes a label; tolerant unless strict. */
 export function prepareLogfmt(stage: LogfmtStage): PreparedStage {

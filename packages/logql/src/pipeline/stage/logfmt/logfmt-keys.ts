@@ -1,12 +1,12 @@
 import { invalidArgument } from "@skald/model";
-import type { LogfmtStage } from "../../syntax/ast.js";
-import { sanitizeLabelName, stageErrors } from "../row/labels.js";
-import { labelState } from "../row/row-labels.js";
-import { isWanted } from "./field-sink.js";
-import { demandsErrors, KeyTree } from "./key-tree.js";
+import type { LogfmtStage } from "../../../syntax/ast.js";
+import { sanitizeLabelName, stageErrors } from "../../row/labels.js";
+import { labelState } from "../../row/row-labels.js";
+import { isWanted } from "../fields/field-sink.js";
+import { demandsErrors, KeyTree } from "../fields/key-tree.js";
+import type { PreparedStage, RowStage, RowState, StageContext } from "../row-state.js";
 import { logfmtFault } from "./logfmt.js";
-import { LogfmtReader } from "./logfmt-bytes.js";
-import type { PreparedStage, RowStage, RowState, StageContext } from "./row-state.js";
+import { LogfmtReader } from "./logfmt-reader.js";
 
 /**
  * `| logfmt a="x", b`: only these keys. The last value of a key wins, a key that is spelled like the label sets it too,

@@ -1,8 +1,9 @@
-import { extractedName } from "../row/labels.js";
-import type { RowLabels } from "../row/row-labels.js";
+import type { LabelFilter, Stage } from "../../../syntax/ast.js";
+import { extractedName } from "../../row/labels.js";
+import type { RowLabels } from "../../row/row-labels.js";
+import { compileLabelFilter } from "../label-filter.js";
+import type { ParserGuard, RowStage, RowState, StageContext } from "../row-state.js";
 import { demandsErrors, keyWants } from "./key-tree.js";
-import { compileLabelFilter } from "./label-filter.js";
-import type { RowStage, RowState, StageContext } from "./row-state.js";
 
 /** What to do after a value was handed over. */
 export const sinkSays = { goOn: 0, drop: 1, done: 2 } as const;
@@ -65,4 +66,20 @@ export class FieldSink {
 /** True when a stage that may set these labels is of use. */
 export function isWanted(demand: StageContext["demand"], label: string): boolean {
   return demand === "all" || demand.has(label) || demand.has(extractedName(label));
+}
+
+/**
+ * `json` and `logfmt` drop a row at once when a value they find fails a later filter on that label alone. Clients can
+ * see it: the filter is asked before a label_format between the two changes the value.
+ */
+export function parserGuard(stages: readonly Stage[], parser: number): ParserGuard {
+  const guard = new Map<string, LabelFilter>();
+  for (const stage of stages.slice(parser + 1)) {
+    if (stage.kind !== "label_filter") continue;
+    const { filter } = stage;
+    if (filter.kind === "and" || filter.kind === "or") continue;
+    const name = filter.kind === "string" ? filter.matcher.name : filter.name;
+    if (!guard.has(name)) guard.set(name, filter);
+  }
+  return guard;
 }

@@ -1,0 +1,64 @@
+import type { Block, Labels } from "@skald/model";
+
+/**
+ * Labels of the streams of one source by stream number. Its identity stands for the source: give the same function
+ * for all blocks of a source, and another for another source.
+ */
+export type StreamLabels = (stream: number) => Labels;
+
+/** Which rows of a block a scan may use: the rows of some runs, without a few. */
+export interface RunSelection {
+  /** Numbers of the runs, ascending. */
+  readonly runs: Uint32Array;
+  /** Rows to leave out (copies in another source, deleted rows), ascending. */
+  readonly excluded?: Uint32Array;
+}
+
+/** One run of a block's header: what `addRun` may count without a column. */
+export interface RunHeader {
+  readonly stream: number;
+  readonly rows: number;
+  /** ns since baseNs, both inclusive */
+  readonly minTime: number;
+  readonly maxTime: number;
+  readonly lineBytes: number;
+}
+
+/** What is known of a block before any column is read. */
+export interface BlockSummary {
+  /** ns since the epoch */
+  readonly baseNs: bigint;
+  readonly metadataNames: readonly string[];
+}
+
+/** The columns that `addBlock` may ask for, so that a reader can fetch them before. */
+export interface ColumnNeeds {
+  readonly lines: boolean;
+  /** true: all; else the names of interest, which a block may lack. */
+  readonly metadata: true | readonly string[];
+  readonly timestamps: boolean;
+}
+
+/** Calls back for the stretches of rows of each selected run that have no excluded row in them. */
+export function forEachStretch(
+  block: Block,
+  selection: RunSelection,
+  visit: (run: number, from: number, to: number) => void,
+): void {
+  const { rowStart } = block.runs;
+  const { runs, excluded } = selection;
+  let next = 0;
+  for (const run of runs) {
+    let from = rowStart[run] as number;
+    const to = rowStart[run + 1] as number;
+    if (excluded !== undefined) {
+      while (next < excluded.length && (excluded[next] as number) < from) next++;
+      for (; next < excluded.length && (excluded[next] as number) < to; next++) {
+        const row = excluded[next] as number;
+        if (row > from) visit(run, from, row);
+        from = row + 1;
+      }
+    }
+    if (from < to) visit(run, from, to);
+  }
+}
