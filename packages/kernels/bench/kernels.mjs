@@ -54,9 +54,10 @@ function fieldScan(kind, names, options) {
   const found = fieldColumns(names.length, part.rows);
   const all = selectAll(part.rows);
   const scan = kind === "json" ? "scanJsonFields" : "scanLogfmtFields";
+  const flags = { enough: options.complete ? 0 : 2 ** names.length - 1, ...options };
   return [
     part.bytes.length,
-    (kernels) => kernels[scan](part.bytes, part.offsets, all, names, found, options),
+    (kernels) => kernels[scan](part.bytes, part.offsets, all, names, found, flags),
     part.rows,
   ];
 }

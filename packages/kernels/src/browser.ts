@@ -9,9 +9,9 @@ export {
   type FieldColumns,
   fieldColumns,
   fieldKind,
-  fieldStatus,
   type JsonFieldOptions,
   type LogfmtFieldOptions,
+  maxFields,
 } from "./fields/columns.js";
 export { grown } from "./grown.js";
 export { KernelError, type KernelErrorCode } from "./kernel-error.js";

@@ -1,5 +1,5 @@
 /**
- * Wanted label names and the columns of what was found of them; see src/field-columns.ts. The table of names is a
+ * Wanted label names and the columns of what was found of them; see src/fields/columns.ts. The table of names is a
  * u32 count, then per name where it starts and its length, u32 each, starts count from the table; at most 32 names.
  */
 let table: usize = 0;
@@ -10,26 +10,16 @@ let stride: usize = 0;
 let text: usize = 0;
 let row: usize = 0;
 
-/** One bit per wanted name: all of them, and those found in the row. */
+/** One bit per wanted name: all of them, those found in the row, and those that are enough to leave it. */
 export let allFields: u32 = 0;
 export let found: u32 = 0;
+let enough: u32 = 0;
 /** Bit n says that a name is n bytes long; bit 31 stands for all longer ones. */
 let nameLengths: u32 = 0;
 
 export const ABSENT: u32 = 0;
-export const TEXT: u32 = 1;
-export const ESCAPED: u32 = 2;
-export const NUMBER: u32 = 3;
-export const BOOLEAN: u32 = 4;
-
-export const OK: u32 = 0;
-export const MALFORMED: u32 = 1;
-export const OPEN_STRING: u32 = 2;
-export const OPEN_ARRAY: u32 = 3;
-export const OPEN_OBJECT: u32 = 4;
-export const UNKNOWN_VALUE: u32 = 5;
-export const BROKEN_PAIR: u32 = 6;
-export const UNSURE: u32 = 255;
+export const PLAIN: u32 = 1;
+export const CODED: u32 = 2;
 
 /** `rows` is the length of each field's column; the columns of a field follow each other. */
 export function openFields(
@@ -39,6 +29,7 @@ export function openFields(
   lengthColumns: usize,
   kindColumns: usize,
   rows: u32,
+  enoughFields: u32,
 ): void {
   text = bytes;
   table = names;
@@ -46,6 +37,7 @@ export function openFields(
   lengths = lengthColumns;
   kinds = kindColumns;
   stride = rows;
+  enough = enoughFields;
   const count = load<u32>(names);
   allFields = <u32>((<u64>1 << count) - 1);
   memory.fill(kinds, 0, stride * count);
@@ -65,6 +57,13 @@ export function isWantedLength(length: u32): bool {
 export function openRow(index: u32): void {
   row = index;
   found = 0;
+}
+
+/** True when what was found is all that is asked for. */
+// @ts-ignore: decorator
+@inline
+export function hasEnough(): bool {
+  return enough != 0 && (found & enough) == enough;
 }
 
 /** Forgets what was found in the row. */

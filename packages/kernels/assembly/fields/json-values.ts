@@ -1,54 +1,6 @@
-import { ABSENT, BOOLEAN, NUMBER, UNSURE } from "./fields";
+import { ABSENT, PLAIN } from "./fields";
 
-/** The parts of JSON lines that are read without judging more than must be; see src/twin/json-fields.ts. */
-
-/** Whether the text read last had escapes, and bytes beyond ASCII. */
-export let escaped: bool = false;
-export let wide: bool = false;
-
-/** Position of the quote that closes the text from `from` on, at or behind `end` without one. */
-// @ts-ignore: decorator
-@inline
-export function textEnd(from: usize, end: usize): usize {
-  const text = v128.load(from);
-  const mask = i8x16.bitmask(
-    v128.or(i8x16.eq(text, i8x16.splat(0x22)), i8x16.eq(text, i8x16.splat(0x5c))),
-  );
-  if (mask != 0) {
-    const length = ctz(mask);
-    if (load<u8>(from + length) == 0x22) {
-      escaped = false;
-      wide = (i8x16.bitmask(text) & ((1 << length) - 1)) != 0;
-      return from + length;
-    }
-  }
-  return longTextEnd(from, end);
-}
-
-function longTextEnd(from: usize, end: usize): usize {
-  const quote = i8x16.splat(0x22);
-  const slash = i8x16.splat(0x5c);
-  let high: u32 = 0;
-  escaped = false;
-  let p = from;
-  while (p < end) {
-    const text = v128.load(p);
-    const mask = i8x16.bitmask(v128.or(i8x16.eq(text, quote), i8x16.eq(text, slash)));
-    if (mask == 0) {
-      high |= i8x16.bitmask(text);
-      p += 16;
-      continue;
-    }
-    const length = ctz(mask);
-    high |= i8x16.bitmask(text) & ((1 << length) - 1);
-    p += length;
-    if (load<u8>(p) == 0x22) break;
-    escaped = true;
-    p += 2;
-  }
-  wide = high != 0;
-  return p;
-}
+/** The parts of JSON lines that are read without judging more than must be; see src/twin/fields/json.ts. */
 
 /**
  * Behind the bracket that closes the one at `from`, counting only these two kinds outside of strings; 0 without one.
@@ -131,14 +83,16 @@ export function wordEnd(from: usize, end: usize): usize {
   return at;
 }
 
-/** Kind of a value that is no string, object or array; ABSENT for null, UNSURE for anything unknown. */
+export const UNKNOWN: u32 = 255;
+
+/** Kind of a value that is no string, object or array; ABSENT for null, UNKNOWN for what is no value. */
 export function kindOfWord(from: usize, to: usize): u32 {
   const length = to - from;
   const first = <u32>load<u8>(from);
-  if (length > 0 && (first == 0x2d || first - 0x30 < 10)) return NUMBER;
+  if (length > 0 && (first == 0x2d || first - 0x30 < 10)) return PLAIN;
   const four = load<u32>(from);
-  if (length == 4) return four == 0x65757274 ? BOOLEAN : four == 0x6c6c756e ? ABSENT : UNSURE;
-  return length == 5 && four == 0x736c6166 && load<u8>(from, 4) == 0x65 ? BOOLEAN : UNSURE;
+  if (length == 4) return four == 0x65757274 ? PLAIN : four == 0x6c6c756e ? ABSENT : UNKNOWN;
+  return length == 5 && four == 0x736c6166 && load<u8>(from, 4) == 0x65 ? PLAIN : UNKNOWN;
 }
 
 // @ts-ignore: decorator

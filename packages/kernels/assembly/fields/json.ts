@@ -2,23 +2,18 @@ import {
   ABSENT,
   allFields,
   clearRow,
-  ESCAPED,
+  CODED,
   found,
+  hasEnough,
   isWantedLength,
-  MALFORMED,
   matchFields,
   noteFields,
-  OK,
-  OPEN_ARRAY,
-  OPEN_OBJECT,
-  OPEN_STRING,
   openFields,
   openRow,
-  TEXT,
-  UNKNOWN_VALUE,
-  UNSURE,
+  PLAIN,
 } from "./fields";
-import { blockEnd, escaped, kindOfWord, skipBlanks, textEnd, wide, wordEnd } from "./json-values";
+import { blockEnd, kindOfWord, skipBlanks, UNKNOWN, wordEnd } from "./json-values";
+import { escaped, textEnd, wide } from "./text";
 
 /*
  * Measured on lines of 260 bytes with 12 members, in ns a line: 32 for a field that stands early, 110 for two further
@@ -29,7 +24,7 @@ const MAX_DEPTH: u32 = 64;
 /** Of each object that is open: its end, the fields that may be in it, and the length of their names' beginning. */
 const stack = memory.data(12 * 66);
 
-/** Finds fields in the selected rows of a block; the rules are those of src/twin/json-fields.ts. */
+/** Finds fields in the selected rows of a block; the rules are those of src/twin/fields/json.ts. */
 export function scanJsonFields(
   bytes: usize,
   low: u32,
@@ -41,22 +36,24 @@ export function scanJsonFields(
   starts: usize,
   lengths: usize,
   kinds: usize,
-  status: usize,
+  reads: usize,
+  enough: u32,
   complete: bool,
 ): void {
-  openFields(bytes, names, starts, lengths, kinds, count);
+  openFields(bytes, names, starts, lengths, kinds, count, enough);
   for (let i: u32 = 0; i < count; i++) {
     const slot = offsets + (<usize>load<u32>(selection + (<usize>i << 2)) << 2);
     const end = min(load<u32>(slot, 4), size);
     const start = max(min(load<u32>(slot), end), low);
     openRow(i);
-    const result = readLine(bytes + start, bytes + end, complete);
-    if (result == UNSURE) clearRow();
-    store<u8>(status + i, result);
+    const isRead = readLine(bytes + start, bytes + end, complete);
+    if (!isRead) clearRow();
+    store<u8>(reads + i, isRead ? 1 : 0);
   }
 }
 
-function readLine(start: usize, lineEnd: usize, complete: bool): u32 {
+/** False for a line that is broken, or odd in a way that is not judged here. */
+function readLine(start: usize, lineEnd: usize, complete: bool): bool {
   let at = start;
   let end = lineEnd;
   let live = allFields;
@@ -64,35 +61,35 @@ function readLine(start: usize, lineEnd: usize, complete: bool): u32 {
   let depth: u32 = 0;
   // Each round of the outer loop enters an object; leaving one goes on within the object around it.
   while (true) {
-    if (++depth > MAX_DEPTH) return UNSURE;
+    if (++depth > MAX_DEPTH) return false;
     at = skipBlanks(at, end);
-    if (at >= end || load<u8>(at) != 0x7b) return OPEN_OBJECT;
+    if (at >= end || load<u8>(at) != 0x7b) return false;
     at = skipBlanks(at + 1, end);
-    if (at >= end) return MALFORMED;
+    if (at >= end) return false;
     let enters = false;
     while (!enters) {
       const byte = <u32>load<u8>(at);
       if (byte == 0x7d) {
-        if (--depth == 0) return OK;
+        if (--depth == 0) return true;
         at = end;
         const frame = stack + <usize>depth * 12;
         end = load<u32>(frame);
         live = load<u32>(frame, 4);
         position = load<u32>(frame, 8);
       } else {
-        if (byte != 0x22) return OPEN_OBJECT;
+        if (byte != 0x22) return false;
         const key = at + 1;
         const keyEnd = textEnd(key, end);
-        if (keyEnd >= end) return MALFORMED;
-        if (live != 0 ? isOdd(key, keyEnd) : escaped) return UNSURE;
+        if (keyEnd >= end) return false;
+        if (live != 0 ? isOdd(key, keyEnd) : escaped) return false;
         at = skipBlanks(keyEnd + 1, end);
-        if (at >= end || load<u8>(at) != 0x3a) return MALFORMED;
+        if (at >= end || load<u8>(at) != 0x3a) return false;
         at = skipBlanks(at + 1, end);
-        if (at >= end) return MALFORMED;
+        if (at >= end) return false;
         const first = <u32>load<u8>(at);
         if (first == 0x7b) {
           const close = blockEnd(at, end, 0x7b, 0x7d);
-          if (close == 0) return OPEN_OBJECT;
+          if (close == 0) return false;
           const nameless = position == 0 && keyEnd == key;
           const inner = nameless ? live : matchFields(key, keyEnd, position, live, true);
           if (inner != 0 || complete) {
@@ -109,7 +106,7 @@ function readLine(start: usize, lineEnd: usize, complete: bool): u32 {
           at = close;
         } else if (first == 0x5b) {
           at = blockEnd(at, end, 0x5b, 0x5d);
-          if (at == 0) return OPEN_ARRAY;
+          if (at == 0) return false;
         } else {
           let kind: u32;
           let from = at;
@@ -117,13 +114,13 @@ function readLine(start: usize, lineEnd: usize, complete: bool): u32 {
           if (first == 0x22) {
             from++;
             to = textEnd(from, end);
-            if (to >= end) return OPEN_STRING;
-            kind = escaped ? ESCAPED : TEXT;
+            if (to >= end) return false;
+            kind = escaped || wide ? CODED : PLAIN;
             at = to + 1;
           } else {
             to = wordEnd(at, end);
             kind = kindOfWord(at, to);
-            if (kind == UNSURE) return UNKNOWN_VALUE;
+            if (kind == UNKNOWN) return false;
             at = to;
           }
           const wanted = live & ~found;
@@ -132,16 +129,16 @@ function readLine(start: usize, lineEnd: usize, complete: bool): u32 {
             const fields = matchFields(key, keyEnd, position, wanted, false);
             if (fields != 0) noteFields(fields, kind, from, to);
           }
-          if (kind != ABSENT && found == allFields && !complete) return OK;
+          if (kind != ABSENT && hasEnough()) return true;
         }
       }
       at = skipBlanks(at, end);
-      if (at >= end) return OPEN_ARRAY;
+      if (at >= end) return false;
       const next = <u32>load<u8>(at);
       if (next == 0x7d) continue;
-      if (next != 0x2c) return OPEN_OBJECT;
+      if (next != 0x2c) return false;
       at = skipBlanks(at + 1, end);
-      if (at >= end) return OPEN_ARRAY;
+      if (at >= end) return false;
     }
   }
 }

@@ -1,18 +1,17 @@
 import {
   allFields,
-  BROKEN_PAIR,
   clearRow,
-  ESCAPED,
+  CODED,
   found,
+  hasEnough,
   isWantedLength,
   matchFields,
   noteFields,
-  OK,
   openFields,
   openRow,
-  TEXT,
-  UNSURE,
+  PLAIN,
 } from "./fields";
+import { escaped, textEnd, wide as isTextWide } from "./text";
 
 /*
  * Measured on lines of 210 bytes with 11 pairs, in ns a line: 40 for a field that stands early, 130 for two further
@@ -24,7 +23,7 @@ let keepEmpty: bool = false;
 let lastWins: bool = false;
 let at: usize = 0;
 
-/** Finds fields in the selected rows of a block; the rules are those of src/twin/logfmt-fields.ts. */
+/** Finds fields in the selected rows of a block; the rules are those of src/twin/fields/logfmt.ts. */
 export function scanLogfmtFields(
   bytes: usize,
   low: u32,
@@ -36,7 +35,8 @@ export function scanLogfmtFields(
   starts: usize,
   lengths: usize,
   kinds: usize,
-  status: usize,
+  reads: usize,
+  enough: u32,
   isStrict: bool,
   keepsEmpty: bool,
   lastOneWins: bool,
@@ -44,27 +44,27 @@ export function scanLogfmtFields(
   strict = isStrict;
   keepEmpty = keepsEmpty;
   lastWins = lastOneWins;
-  openFields(bytes, names, starts, lengths, kinds, count);
+  openFields(bytes, names, starts, lengths, kinds, count, enough);
   for (let i: u32 = 0; i < count; i++) {
     const slot = offsets + (<usize>load<u32>(selection + (<usize>i << 2)) << 2);
     const end = min(load<u32>(slot, 4), size);
     const start = max(min(load<u32>(slot), end), low);
     openRow(i);
     at = bytes + start;
-    const result = readPairs(bytes + end);
-    if (result == UNSURE) clearRow();
-    store<u8>(status + i, result);
+    const isRead = readPairs(bytes + end);
+    if (!isRead) clearRow();
+    store<u8>(reads + i, isRead ? 1 : 0);
   }
 }
 
-function readPairs(end: usize): u32 {
-  const leavesEarly = !strict && !lastWins;
+/** False for a line with a key beyond ASCII, or with `strict` one with a broken pair. */
+function readPairs(end: usize): bool {
   while (true) {
     while (at < end && load<u8>(at) <= 0x20) at++;
-    if (at >= end) return OK;
+    if (at >= end) return true;
     const key = at;
     const keyEnd = wordEnd(key, end);
-    if (wide) return UNSURE;
+    if (wide) return false;
     const stop: u32 = keyEnd < end ? load<u8>(keyEnd) : 0;
     let sound = true;
     if (stop == 0x22 || (stop == 0x3d && keyEnd == key)) {
@@ -74,13 +74,13 @@ function readPairs(end: usize): u32 {
       sound = readValue(key, keyEnd, end);
     } else {
       at = keyEnd;
-      note(key, keyEnd, TEXT, keyEnd, keyEnd);
+      note(key, keyEnd, PLAIN, keyEnd, keyEnd);
     }
     if (!sound) {
-      if (strict) return BROKEN_PAIR;
+      if (strict) return false;
       at = blankFrom(at, end);
     }
-    if (leavesEarly && found == allFields) return OK;
+    if (hasEnough()) return true;
   }
 }
 
@@ -91,14 +91,14 @@ function readValue(key: usize, keyEnd: usize, end: usize): bool {
     at = wordEnd(start, end);
     const stop: u32 = at < end ? load<u8>(at) : 0;
     if (stop == 0x3d || stop == 0x22) return false;
-    note(key, keyEnd, TEXT, start, at);
+    note(key, keyEnd, wide ? CODED : PLAIN, start, at);
     return true;
   }
   const from = start + 1;
-  const close = quoteEnd(from, end);
+  const close = textEnd(from, end);
   at = min(close + 1, end);
   if (close >= end || (escaped && !areEscapesSound(from, close))) return false;
-  note(key, keyEnd, escaped ? ESCAPED : TEXT, from, close);
+  note(key, keyEnd, escaped || isTextWide ? CODED : PLAIN, from, close);
   return true;
 }
 
@@ -111,9 +111,8 @@ function note(key: usize, keyEnd: usize, kind: u32, start: usize, end: usize): v
   if (fields != 0) noteFields(fields, kind, start, end);
 }
 
-/** Whether the word read last had bytes beyond ASCII, and the quoted text escapes. */
+/** Whether the word read last had bytes beyond ASCII. */
 let wide: bool = false;
-let escaped: bool = false;
 
 /** End of a word: a blank, a control character, an equals sign or a quote; at most `end`. */
 // @ts-ignore: decorator
@@ -148,27 +147,6 @@ function wordEnd(from: usize, end: usize): usize {
 function blankFrom(from: usize, end: usize): usize {
   let p = from;
   while (p < end && load<u8>(p) > 0x20) p++;
-  return p;
-}
-
-/** Position of the closing quote, at or behind `end` without one. */
-function quoteEnd(from: usize, end: usize): usize {
-  const quote = i8x16.splat(0x22);
-  const slash = i8x16.splat(0x5c);
-  escaped = false;
-  let p = from;
-  while (p < end) {
-    const text = v128.load(p);
-    const mask = i8x16.bitmask(v128.or(i8x16.eq(text, quote), i8x16.eq(text, slash)));
-    if (mask == 0) {
-      p += 16;
-      continue;
-    }
-    p += ctz(mask);
-    if (load<u8>(p) == 0x22) return p;
-    escaped = true;
-    p += 2;
-  }
   return p;
 }
 

@@ -2,28 +2,14 @@
 export const fieldKind = {
   /** The row does not have the field. */
   absent: 0,
-  /** A text as it is, without its quotes. */
-  text: 1,
-  /** A text, without its quotes, whose escapes are still to be undone. */
-  escaped: 2,
-  number: 3,
-  boolean: 4,
+  /** A value as it is: a text without its quotes, a number, a boolean. */
+  plain: 1,
+  /** A text, without its quotes, with escapes or bytes beyond ASCII, which are still to be judged. */
+  coded: 2,
 } as const;
 
-/** How the scan of a row ended. */
-export const fieldStatus = {
-  ok: 0,
-  /** JSON, in the order of the reference's messages: malformed JSON, string, array, object, unknown value. */
-  malformed: 1,
-  openString: 2,
-  openArray: 3,
-  openObject: 4,
-  unknownValue: 5,
-  /** Logfmt with `strict`: a broken pair. */
-  brokenPair: 6,
-  /** The kernel does not judge such a row: the caller must parse it, its fields are all absent. */
-  unsure: 255,
-} as const;
+/** Most names of one scan: each has a bit in `enough`. */
+export const maxFields = 32;
 
 /**
  * Fields of rows in columns. Field f of the i-th selected row is at `f * capacity + i`: where its raw text begins in
@@ -35,8 +21,8 @@ export interface FieldColumns {
   readonly start: Uint32Array;
   readonly length: Uint32Array;
   readonly kind: Uint8Array;
-  /** By selected row. */
-  readonly status: Uint8Array;
+  /** By selected row: 1, or 0 when the kernel does not judge it; then the caller must parse it, all fields are absent. */
+  readonly isRead: Uint8Array;
 }
 
 /** Empty columns for up to `capacity` rows, to be used again from block to block. */
@@ -48,20 +34,25 @@ export function fieldColumns(fieldCount: number, capacity: number): FieldColumns
     start: new Uint32Array(size),
     length: new Uint32Array(size),
     kind: new Uint8Array(size),
-    status: new Uint8Array(capacity),
+    isRead: new Uint8Array(capacity),
   };
 }
 
-export interface JsonFieldOptions {
+/** The fields that are enough to leave a line, one bit each (1 << index); 0: every line is read to its end. */
+interface EnoughFields {
+  readonly enough: number;
+}
+
+export interface JsonFieldOptions extends EnoughFields {
   /**
-   * True: each line is read to its end and into every object, so that the status tells every malformed line. False:
-   * a line is left when all fields are found, and objects in which none can be are passed over.
+   * True: every object of a line is read, so that with `enough` 0 no malformed line counts as read. False: objects
+   * in which no field can be are passed over.
    */
   readonly complete: boolean;
 }
 
-export interface LogfmtFieldOptions {
-  /** A row ends at its first broken pair, and its status says so; else broken pairs are passed over. */
+export interface LogfmtFieldOptions extends EnoughFields {
+  /** A row with a broken pair is not read; else such pairs are passed over. */
   readonly strict: boolean;
   /** Keys with an empty value or none count. */
   readonly keepEmpty: boolean;
@@ -69,5 +60,14 @@ export interface LogfmtFieldOptions {
   readonly lastWins: boolean;
 }
 
-/** Deepest nesting of objects that is walked; a row that goes deeper is unsure. */
+/** Deepest nesting of objects that is walked; a row that goes deeper is not read. */
 export const maxFieldDepth = 64;
+
+/** Refuses more names than there are bits. */
+export function checkFieldNames(names: readonly string[]): void {
+  if (names.length > maxFields) {
+    throw new RangeError(
+      `${names.length} fields asked for; a scan takes no more than ${maxFields}`,
+    );
+  }
+}

@@ -2,9 +2,9 @@ import { type FieldColumns, fieldColumns, fieldKind } from "../fields/columns.js
 import type { Kernels } from "../kernels.js";
 import { type RowSelection, selectAll } from "../search/selection.js";
 
-/** What a scan found in a row: its status, and per found name the kind and the raw text. */
+/** What a scan found in a row: whether it was read, and per found name the kind and the raw text. */
 export interface FieldRow {
-  readonly status: number;
+  readonly isRead: boolean;
   readonly fields: Readonly<Record<string, readonly [kind: number, text: string]>>;
 }
 
@@ -29,7 +29,7 @@ export function scanRows(
   out.kind.fill(99);
   scan(bytes, offsets, selectAll(lines.length), names, out);
   return lines.map((_, row) => ({
-    status: out.status[row]!,
+    isRead: out.isRead[row] === 1,
     fields: Object.fromEntries(
       names.flatMap((name, field) => {
         const slot = field * out.capacity + row;
@@ -42,13 +42,15 @@ export function scanRows(
   }));
 }
 
+/** `early`: a line is left once all fields are found, and objects in which none can be are passed over. */
 export function jsonRows(
   kernels: Kernels,
   lines: readonly string[],
   names: readonly string[],
-  complete: boolean,
+  early: boolean,
 ): FieldRow[] {
-  return scanRows((...input) => kernels.scanJsonFields(...input, { complete }), lines, names);
+  const options = { complete: !early, enough: early ? allOf(names) : 0 };
+  return scanRows((...input) => kernels.scanJsonFields(...input, options), lines, names);
 }
 
 export function logfmtRows(
@@ -57,6 +59,10 @@ export function logfmtRows(
   names: readonly string[],
   options: Partial<Parameters<Kernels["scanLogfmtFields"]>[5]> = {},
 ): FieldRow[] {
-  const all = { strict: false, keepEmpty: false, lastWins: false, ...options };
+  const all = { strict: false, keepEmpty: false, lastWins: false, enough: 0, ...options };
   return scanRows((...input) => kernels.scanLogfmtFields(...input, all), lines, names);
+}
+
+function allOf(names: readonly string[]): number {
+  return 2 ** names.length - 1;
 }

@@ -48,9 +48,15 @@ export interface KernelExports {
     ignoreCase: number,
     negate: number,
   ): number;
-  scanJsonFields(...input: [...FieldScanInput, complete: number]): void;
+  scanJsonFields(...input: [...FieldScanInput, enough: number, complete: number]): void;
   scanLogfmtFields(
-    ...input: [...FieldScanInput, strict: number, keepEmpty: number, lastWins: number]
+    ...input: [
+      ...FieldScanInput,
+      enough: number,
+      strict: number,
+      keepEmpty: number,
+      lastWins: number,
+    ]
   ): void;
   hashRows(
     bytes: number,
@@ -74,5 +80,5 @@ export type FieldScanInput = readonly [
   starts: number,
   lengths: number,
   kinds: number,
-  status: number,
+  isRead: number,
 ];

@@ -1,14 +1,14 @@
-import type { FieldColumns, JsonFieldOptions, LogfmtFieldOptions } from "../fields/columns.js";
+import {
+  checkFieldNames,
+  type FieldColumns,
+  type JsonFieldOptions,
+  type LogfmtFieldOptions,
+} from "../fields/columns.js";
 import type { RowSelection } from "../search/selection.js";
-import * as twinJson from "../twin/fields/json.js";
-import * as twinLogfmt from "../twin/fields/logfmt.js";
 import type { FieldScanInput, KernelExports } from "./abi.js";
 import type { KernelMemory } from "./memory.js";
 
-/** The compiled scans have a bit for each name. */
-const maxNames = 32;
-
-/** The compiled form of twin/json-fields.ts. */
+/** The compiled form of twin/fields/json.ts. */
 export function scanJsonFields(
   memory: KernelMemory,
   bytes: Uint8Array,
@@ -18,17 +18,13 @@ export function scanJsonFields(
   out: FieldColumns,
   options: JsonFieldOptions,
 ): void {
-  if (names.length > maxNames) {
-    twinJson.scanJsonFields(bytes, offsets, selection, names, out, options);
-    return;
-  }
   const input = { bytes, offsets, selection, names, out };
   scanFields(memory, input, (kernels, addresses) =>
-    kernels.scanJsonFields(...addresses, options.complete ? 1 : 0),
+    kernels.scanJsonFields(...addresses, options.enough, options.complete ? 1 : 0),
   );
 }
 
-/** The compiled form of twin/logfmt-fields.ts. */
+/** The compiled form of twin/fields/logfmt.ts. */
 export function scanLogfmtFields(
   memory: KernelMemory,
   bytes: Uint8Array,
@@ -38,14 +34,16 @@ export function scanLogfmtFields(
   out: FieldColumns,
   options: LogfmtFieldOptions,
 ): void {
-  if (names.length > maxNames) {
-    twinLogfmt.scanLogfmtFields(bytes, offsets, selection, names, out, options);
-    return;
-  }
-  const { strict, keepEmpty, lastWins } = options;
+  const { strict, keepEmpty, lastWins, enough } = options;
   const input = { bytes, offsets, selection, names, out };
   scanFields(memory, input, (kernels, addresses) =>
-    kernels.scanLogfmtFields(...addresses, strict ? 1 : 0, keepEmpty ? 1 : 0, lastWins ? 1 : 0),
+    kernels.scanLogfmtFields(
+      ...addresses,
+      enough,
+      strict ? 1 : 0,
+      keepEmpty ? 1 : 0,
+      lastWins ? 1 : 0,
+    ),
   );
 }
 
@@ -62,6 +60,7 @@ function scanFields(
   { bytes, offsets, selection, names, out }: FieldInput,
   scan: (kernels: KernelExports, addresses: FieldScanInput) => void,
 ): void {
+  checkFieldNames(names);
   const { rows, count } = selection;
   if (count === 0) return;
   const firstRow = rows[0]!;
@@ -78,11 +77,11 @@ function scanFields(
     const starts = memory.take(cells * 4);
     const lengths = memory.take(cells * 4);
     const kinds = memory.take(cells);
-    const status = memory.take(count);
+    const isRead = memory.take(count);
     const offsetsAt = ends - firstRow * 4;
     scan(kernels, [
       ...([text - low, low, high, offsetsAt, rowsAt, count] as const),
-      ...([namesAt, starts, lengths, kinds, status] as const),
+      ...([namesAt, starts, lengths, kinds, isRead] as const),
     ]);
     for (let field = 0; field < names.length; field++) {
       const from = field * count;
@@ -91,7 +90,7 @@ function scanFields(
       out.length.set(memory.words(lengths + from * 4, count), to);
       out.kind.set(memory.bytes(kinds + from, count), to);
     }
-    out.status.set(memory.bytes(status, count));
+    out.isRead.set(memory.bytes(isRead, count));
   } finally {
     memory.close();
   }

@@ -1,17 +1,16 @@
 import {
   type FieldColumns,
   fieldKind,
-  fieldStatus,
   type JsonFieldOptions,
   maxFieldDepth,
 } from "../../fields/columns.js";
 import type { RowSelection } from "../../search/selection.js";
-import { FieldNames, isOddKey, labelNameOf, matchesName } from "./names.js";
+import { FieldNames, isOddKey, isWide, labelNameOf, matchesName } from "./names.js";
 
 /**
  * Finds the fields with these label names in lines that are JSON objects: strings, numbers and booleans, also of
- * objects within, whose names are joined by `_`; of equal names the first such value. What was found before the text
- * turns out to be malformed stays.
+ * objects within, whose names are joined by `_`; of equal names the first such value. Lines that turn out to be
+ * malformed and those with odd keys are not read.
  */
 export function scanJsonFields(
   bytes: Uint8Array,
@@ -21,16 +20,20 @@ export function scanJsonFields(
   out: FieldColumns,
   options: JsonFieldOptions,
 ): void {
-  const scan = new JsonFieldScan(bytes, new FieldNames(names, out), options.complete);
+  const scan = new JsonFieldScan(
+    bytes,
+    new FieldNames(names, out, options.enough),
+    options.complete,
+  );
   for (let i = 0; i < selection.count; i++) {
     const row = selection.rows[i]!;
     const end = Math.min(offsets[row + 1]!, bytes.length);
-    out.status[i] = scan.readRow(i, Math.min(offsets[row]!, end), end);
+    out.isRead[i] = scan.readRow(i, Math.min(offsets[row]!, end), end) ? 1 : 0;
   }
 }
 
-/** Leaves a line early, because nothing more is wanted of it. */
-const enough = -1;
+/** How a line or an object in it ends: as it should, early because nothing more is wanted, or not to be judged. */
+const ends = { well: 0, early: 1, unread: 2 } as const;
 
 class JsonFieldScan {
   readonly #bytes: Uint8Array;
@@ -49,13 +52,13 @@ class JsonFieldScan {
     this.#complete = complete;
   }
 
-  readRow(row: number, start: number, end: number): number {
+  readRow(row: number, start: number, end: number): boolean {
     this.#fields.startRow(row);
     this.#depth = 0;
     const all = this.#fields.names.map((_, field) => field);
-    const status = this.#readObject(start, end, [], all);
-    if (status === fieldStatus.unsure) this.#fields.clear();
-    return status === enough ? fieldStatus.ok : status;
+    const isRead = this.#readObject(start, end, [], all) !== ends.unread;
+    if (!isRead) this.#fields.clear();
+    return isRead;
   }
 
   /** `prefix`: the name of the object and an underscore; `live`: the fields whose names begin so. */
@@ -66,31 +69,31 @@ class JsonFieldScan {
     live: readonly number[],
   ): number {
     const bytes = this.#bytes;
-    if (++this.#depth > maxFieldDepth) return fieldStatus.unsure;
+    if (++this.#depth > maxFieldDepth) return ends.unread;
     let at = this.#skipBlanks(start, end);
-    if (at >= end || bytes[at] !== 0x7b) return fieldStatus.openObject;
+    if (at >= end || bytes[at] !== 0x7b) return ends.unread;
     at = this.#skipBlanks(at + 1, end);
-    if (at >= end) return fieldStatus.malformed;
+    if (at >= end) return ends.unread;
     while (bytes[at] !== 0x7d) {
-      if (bytes[at] !== 0x22) return fieldStatus.openObject;
+      if (bytes[at] !== 0x22) return ends.unread;
       const key = at + 1;
       const keyEnd = this.#stringEnd(key, end);
-      if (keyEnd < 0) return fieldStatus.malformed;
-      if (live.length > 0 ? isOddKey(bytes, key, keyEnd) : this.#escaped) return fieldStatus.unsure;
+      if (keyEnd < 0) return ends.unread;
+      if (live.length > 0 ? isOddKey(bytes, key, keyEnd) : this.#escaped) return ends.unread;
       at = this.#skipBlanks(keyEnd + 1, end);
-      if (at >= end || bytes[at] !== 0x3a) return fieldStatus.malformed;
+      if (at >= end || bytes[at] !== 0x3a) return ends.unread;
       at = this.#skipBlanks(at + 1, end);
-      const status = this.#readMember(key, keyEnd, at, end, prefix, live);
-      if (status !== fieldStatus.ok) return status;
+      const ending = this.#readMember(key, keyEnd, at, end, prefix, live);
+      if (ending !== ends.well) return ending;
       at = this.#skipBlanks(this.#next, end);
-      if (at >= end) return fieldStatus.openArray;
+      if (at >= end) return ends.unread;
       if (bytes[at] === 0x7d) break;
-      if (bytes[at] !== 0x2c) return fieldStatus.openObject;
+      if (bytes[at] !== 0x2c) return ends.unread;
       at = this.#skipBlanks(at + 1, end);
-      if (at >= end) return fieldStatus.openArray;
+      if (at >= end) return ends.unread;
     }
     this.#depth--;
-    return fieldStatus.ok;
+    return ends.well;
   }
 
   /** Reads the value at `at` and notes it where it is wanted; `#next` is behind it then. */
@@ -103,23 +106,22 @@ class JsonFieldScan {
     live: readonly number[],
   ): number {
     const byte = at < end ? this.#bytes[at]! : -1;
-    if (byte === -1) return fieldStatus.malformed;
+    if (byte === -1) return ends.unread;
     if (byte === 0x7b) return this.#readInner(key, keyEnd, at, end, prefix, live);
     if (byte === 0x5b) {
       this.#next = this.#blockEnd(at, end, 0x5b, 0x5d);
-      return this.#next < 0 ? fieldStatus.openArray : fieldStatus.ok;
+      return this.#next < 0 ? ends.unread : ends.well;
     }
     const kind = byte === 0x22 ? this.#readString(at, end) : this.#readWord(at, end);
-    if (kind < 0) return byte === 0x22 ? fieldStatus.openString : fieldStatus.unknownValue;
-    if (kind === fieldKind.absent) return fieldStatus.ok;
+    if (kind < 0) return ends.unread;
+    if (kind === fieldKind.absent) return ends.well;
     const name = labelNameOf(this.#bytes, key, keyEnd, prefix);
     for (const field of live) {
       if (name.length === 0 || this.#fields.has(field)) continue;
       if (!matchesName(this.#fields.names[field]!, name, false)) continue;
       this.#fields.set(field, kind, this.#start, this.#end);
     }
-    const all = this.#fields.found === this.#fields.names.length;
-    return all && !this.#complete ? enough : fieldStatus.ok;
+    return this.#fields.hasEnough ? ends.early : ends.well;
   }
 
   /** An object is read only once its end is found; then what is in it counts even where the line breaks off later. */
@@ -132,18 +134,18 @@ class JsonFieldScan {
     live: readonly number[],
   ): number {
     const close = this.#blockEnd(at, end, 0x7b, 0x7d);
-    if (close < 0) return fieldStatus.openObject;
+    if (close < 0) return ends.unread;
     const name = labelNameOf(this.#bytes, key, keyEnd, prefix);
     const inner =
       name.length === 0
         ? live
         : live.filter((field) => matchesName(this.#fields.names[field]!, name, true));
     this.#next = close;
-    if (inner.length === 0 && !this.#complete) return fieldStatus.ok;
+    if (inner.length === 0 && !this.#complete) return ends.well;
     const below = name.length === 0 ? [] : [...name, 0x5f];
-    const status = this.#readObject(at, close, below, inner);
+    const ending = this.#readObject(at, close, below, inner);
     this.#next = close;
-    return status;
+    return ending;
   }
 
   #readString(at: number, end: number): number {
@@ -152,7 +154,7 @@ class JsonFieldScan {
     this.#end = close;
     this.#next = close + 1;
     if (close < 0) return -1;
-    return this.#escaped ? fieldKind.escaped : fieldKind.text;
+    return this.#escaped || isWide(this.#bytes, at + 1, close) ? fieldKind.coded : fieldKind.plain;
   }
 
   /** A number, true, false or null, which is absent; -1 for anything else. */
@@ -164,11 +166,9 @@ class JsonFieldScan {
     this.#end = at;
     this.#next = at;
     if (this.#isWord(from, at, "null")) return fieldKind.absent;
-    if (this.#isWord(from, at, "true") || this.#isWord(from, at, "false")) return fieldKind.boolean;
+    if (this.#isWord(from, at, "true") || this.#isWord(from, at, "false")) return fieldKind.plain;
     const first = bytes[from]!;
-    return at > from && (first === 0x2d || (first >= 0x30 && first <= 0x39))
-      ? fieldKind.number
-      : -1;
+    return at > from && (first === 0x2d || (first >= 0x30 && first <= 0x39)) ? fieldKind.plain : -1;
   }
 
   #isWord(from: number, to: number, word: string): boolean {

@@ -1,11 +1,6 @@
-import {
-  type FieldColumns,
-  fieldKind,
-  fieldStatus,
-  type LogfmtFieldOptions,
-} from "../../fields/columns.js";
+import { type FieldColumns, fieldKind, type LogfmtFieldOptions } from "../../fields/columns.js";
 import type { RowSelection } from "../../search/selection.js";
-import { FieldNames, labelNameOf, matchesName } from "./names.js";
+import { FieldNames, isWide, labelNameOf, matchesName } from "./names.js";
 
 /**
  * Finds the fields with these label names in logfmt lines (`k=v k2="quoted v" flag`). Of a broken pair the rest of
@@ -19,11 +14,11 @@ export function scanLogfmtFields(
   out: FieldColumns,
   options: LogfmtFieldOptions,
 ): void {
-  const scan = new LogfmtFieldScan(bytes, new FieldNames(names, out), options);
+  const scan = new LogfmtFieldScan(bytes, new FieldNames(names, out, options.enough), options);
   for (let i = 0; i < selection.count; i++) {
     const row = selection.rows[i]!;
     const end = Math.min(offsets[row + 1]!, bytes.length);
-    out.status[i] = scan.readRow(i, Math.min(offsets[row]!, end), end);
+    out.isRead[i] = scan.readRow(i, Math.min(offsets[row]!, end), end) ? 1 : 0;
   }
 }
 
@@ -31,7 +26,6 @@ class LogfmtFieldScan {
   readonly #bytes: Uint8Array;
   readonly #fields: FieldNames;
   readonly #options: LogfmtFieldOptions;
-  readonly #leavesEarly: boolean;
   #at = 0;
   #end = 0;
 
@@ -39,26 +33,25 @@ class LogfmtFieldScan {
     this.#bytes = bytes;
     this.#fields = fields;
     this.#options = options;
-    this.#leavesEarly = !options.strict && !options.lastWins;
   }
 
-  readRow(row: number, start: number, end: number): number {
+  readRow(row: number, start: number, end: number): boolean {
     this.#fields.startRow(row);
     this.#at = start;
     this.#end = end;
-    const status = this.#readPairs();
-    if (status === fieldStatus.unsure) this.#fields.clear();
-    return status;
+    const isRead = this.#readPairs();
+    if (!isRead) this.#fields.clear();
+    return isRead;
   }
 
-  #readPairs(): number {
+  #readPairs(): boolean {
     const bytes = this.#bytes;
     for (;;) {
       while (this.#at < this.#end && bytes[this.#at]! <= 0x20) this.#at++;
-      if (this.#at >= this.#end) return fieldStatus.ok;
+      if (this.#at >= this.#end) return true;
       const key = this.#at;
       const keyEnd = this.#wordEnd(key);
-      for (let at = key; at < keyEnd; at++) if (bytes[at]! >= 0x80) return fieldStatus.unsure;
+      if (isWide(bytes, key, keyEnd)) return false;
       const stop = keyEnd < this.#end ? bytes[keyEnd]! : 0;
       let sound = true;
       if (stop === 0x22 || (stop === 0x3d && keyEnd === key)) {
@@ -68,12 +61,11 @@ class LogfmtFieldScan {
         sound = this.#readValue(key, keyEnd);
       } else {
         this.#at = keyEnd;
-        this.#note(key, keyEnd, fieldKind.text, keyEnd, keyEnd);
+        this.#note(key, keyEnd, false, keyEnd, keyEnd);
       }
-      if (!sound && this.#options.strict) return fieldStatus.brokenPair;
+      if (!sound && this.#options.strict) return false;
       if (!sound) while (this.#at < this.#end && bytes[this.#at]! > 0x20) this.#at++;
-      const all = this.#fields.found === this.#fields.names.length;
-      if (all && this.#leavesEarly) return fieldStatus.ok;
+      if (this.#fields.hasEnough) return true;
     }
   }
 
@@ -84,7 +76,7 @@ class LogfmtFieldScan {
       this.#at = this.#wordEnd(start);
       const stop = this.#at < this.#end ? this.#bytes[this.#at]! : 0;
       if (stop === 0x3d || stop === 0x22) return false;
-      this.#note(key, keyEnd, fieldKind.text, start, this.#at);
+      this.#note(key, keyEnd, false, start, this.#at);
       return true;
     }
     let escaped = false;
@@ -98,12 +90,14 @@ class LogfmtFieldScan {
     }
     this.#at = Math.min(at + 1, this.#end);
     if (at >= this.#end || (escaped && !this.#areEscapesSound(start + 1, at))) return false;
-    this.#note(key, keyEnd, escaped ? fieldKind.escaped : fieldKind.text, start + 1, at);
+    this.#note(key, keyEnd, escaped, start + 1, at);
     return true;
   }
 
-  #note(key: number, keyEnd: number, kind: number, start: number, end: number): void {
+  #note(key: number, keyEnd: number, escaped: boolean, start: number, end: number): void {
     if (end === start && !this.#options.keepEmpty) return;
+    const isCoded = escaped || isWide(this.#bytes, start, end);
+    const kind = isCoded ? fieldKind.coded : fieldKind.plain;
     const name = labelNameOf(this.#bytes, key, keyEnd, []);
     for (const [field, wanted] of this.#fields.names.entries()) {
       if (!matchesName(wanted, name, false)) continue;

@@ -1,17 +1,21 @@
-import { type FieldColumns, fieldKind } from "../../fields/columns.js";
+import { checkFieldNames, type FieldColumns, fieldKind } from "../../fields/columns.js";
 
 const encoder = new TextEncoder();
 
 /** The wanted names and, while a row is scanned, what was found of them. */
 export class FieldNames {
   readonly names: readonly Uint8Array[];
-  found = 0;
   readonly #columns: FieldColumns;
+  readonly #enough: number;
+  /** One bit per name. */
+  #found = 0;
   #row = 0;
 
-  constructor(names: readonly string[], columns: FieldColumns) {
+  constructor(names: readonly string[], columns: FieldColumns, enough: number) {
+    checkFieldNames(names);
     this.names = names.map((name) => encoder.encode(name));
     this.#columns = columns;
+    this.#enough = enough;
   }
 
   startRow(row: number): void {
@@ -20,18 +24,24 @@ export class FieldNames {
   }
 
   clear(): void {
-    this.found = 0;
+    this.#found = 0;
     for (let f = 0; f < this.names.length; f++) {
       this.#columns.kind[f * this.#columns.capacity + this.#row] = fieldKind.absent;
     }
   }
 
   has(field: number): boolean {
-    return this.#columns.kind[field * this.#columns.capacity + this.#row] !== fieldKind.absent;
+    return (this.#found & (1 << field)) !== 0;
+  }
+
+  /** True when what was found is all that is asked for. */
+  get hasEnough(): boolean {
+    const enough = this.#enough | 0;
+    return enough !== 0 && (this.#found & enough) === enough;
   }
 
   set(field: number, kind: number, start: number, end: number): void {
-    if (!this.has(field)) this.found++;
+    this.#found |= 1 << field;
     const slot = field * this.#columns.capacity + this.#row;
     this.#columns.kind[slot] = kind;
     this.#columns.start[slot] = start;
@@ -75,4 +85,10 @@ function isDigit(byte: number): boolean {
 function isNameByte(byte: number): boolean {
   const lower = byte | 0x20;
   return isDigit(byte) || (lower >= 0x61 && lower <= 0x7a) || byte === 0x5f;
+}
+
+/** True when a byte of the range is beyond ASCII. */
+export function isWide(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (bytes[at]! >= 0x80) return true;
+  return false;
 }
