@@ -50,7 +50,8 @@ export function compileStages(options: PipelineOptions): CompiledPipeline {
       continue;
     }
     if (isParser(stage) && !isUseful(stage, demand)) continue;
-    tail.push({ prepare, context: { demand, guard: parserGuard(stages, i) } });
+    const isFirst = tail.length === 0;
+    tail.push({ prepare, context: { demand, guard: parserGuard(stages, i), isFirst } });
     if (looksAt.line) usesLines = true;
     if (looksAt.timestamp) usesTimestamps = true;
     if (stage.kind === "line_format" || stage.kind === "unpack" || stage.kind === "decolorize") {

@@ -9,7 +9,7 @@ import { LineSource } from "./row/line.js";
 import { LineOutput } from "./row/line-builder.js";
 import { RowLabels, type StreamContext } from "./row/row-labels.js";
 import { SeriesInterner } from "./series-interner.js";
-import type { RowStage, RowState } from "./stage/row-state.js";
+import type { BlockRows, RowStage, RowState } from "./stage/row-state.js";
 import type { RowValue } from "./stage/unwrap.js";
 import type { PipelineRun, RowBatch } from "./types.js";
 
@@ -83,6 +83,9 @@ export class BlockRun implements PipelineRun {
     const { tail, unwrap, usesLines } = this.#compiled;
     const lines =
       usesLines && (tail.length > 0 || unwrap !== undefined) ? block.lines() : undefined;
+    if (lines !== undefined) {
+      this.#state.prepareRows({ block, lines, selection: chosen, streamLabels });
+    }
     const { runs } = block;
     const { rows } = chosen;
     let count = 0;
@@ -166,12 +169,14 @@ export class BlockRun implements PipelineRun {
     to: number,
     count: number,
   ): number {
-    const { labels, line, stages, value } = this.#state;
+    const state = this.#state;
+    const { labels, line, stages, value } = state;
     const { changesLines } = this.#compiled;
     const { rows } = this.#selection;
     next: for (let i = from; i < to; i++) {
       const row = rows[i]!;
       labels.beginRow(row);
+      state.position = i;
       if (lines !== undefined) line.setRow(lines, row);
       else line.clear();
       for (let s = 0; s < stages.length; s++) if (!stages[s]!()) continue next;
@@ -211,6 +216,8 @@ class RunState implements RowState {
   readonly stages: readonly RowStage[];
   readonly value: RowValue | undefined;
   readonly front: BlockLabelFilter;
+  position = 0;
+  readonly #preparations: ((rows: BlockRows) => void)[] = [];
   readonly #nowNs: bigint;
   #block: Block | undefined;
 
@@ -227,6 +234,14 @@ class RunState implements RowState {
     const columns = new BlockMetadata(block, wanted, this.labels.names);
     const isEmpty = columns.columns.length === 0 && !columns.hasErrors;
     this.labels.metadata = isEmpty ? undefined : columns;
+  }
+
+  beforeRows(prepare: (rows: BlockRows) => void): void {
+    this.#preparations.push(prepare);
+  }
+
+  prepareRows(rows: BlockRows): void {
+    for (const prepare of this.#preparations) prepare(rows);
   }
 
   timestampNs(): bigint {

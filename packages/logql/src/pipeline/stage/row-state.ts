@@ -1,3 +1,5 @@
+import type { RowSelection } from "@skald/kernels";
+import type { Block, BytesColumn, Labels } from "@skald/model";
 import type { LabelFilter } from "../../syntax/ast.js";
 import type { LineSource } from "../row/line.js";
 import type { RowLabels } from "../row/row-labels.js";
@@ -6,9 +8,21 @@ import type { RowLabels } from "../row/row-labels.js";
 export interface RowState {
   readonly labels: RowLabels;
   readonly line: LineSource;
+  /** Place of the row among the selected rows of its block. */
+  readonly position: number;
   /** ns since the epoch */
   timestampNs(): bigint;
   nowNs(): bigint;
+  /** Calls back for each block before its rows are run. */
+  beforeRows(prepare: (rows: BlockRows) => void): void;
+}
+
+/** The rows of a block that the first stage is going to see, with their stored lines. */
+export interface BlockRows {
+  readonly block: Block;
+  readonly lines: BytesColumn;
+  readonly selection: Readonly<RowSelection>;
+  readonly streamLabels: (stream: number) => Labels;
 }
 
 /** Runs one stage on the current row; false drops the row. */
@@ -21,6 +35,8 @@ export interface StageContext {
   /** What later stages and the output use of what this stage may set. */
   readonly demand: Demand;
   readonly guard: ParserGuard;
+  /** No stage runs before on rows: this one sees all selected rows, with the lines as they are stored. */
+  readonly isFirst: boolean;
 }
 
 /** Labels that are used: everything, or these. */

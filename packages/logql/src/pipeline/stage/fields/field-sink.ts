@@ -47,6 +47,11 @@ export class FieldSink {
     return missing > 0;
   }
 
+  /** True when the line of the row is read to its end whatever is found. */
+  get readsOn(): boolean {
+    return this.#remaining === Number.POSITIVE_INFINITY;
+  }
+
   /** The slot that a value of a key goes to, or -1 when it is not wanted or already there. */
   target(slot: number, wants: number): number {
     const target = this.#labels.parsedSlot(slot);

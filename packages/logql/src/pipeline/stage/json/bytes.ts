@@ -1,4 +1,5 @@
 import type { Arena } from "../../row/bytes.js";
+import { blankBrokenUtf8 } from "../../row/utf8-blank.js";
 
 /** The reasons why a JSON text cannot be read on, with their texts; numbers so that none is thrown per row. */
 export const jsonFault = {
@@ -90,6 +91,45 @@ function isWord(bytes: Uint8Array, at: number, end: number, word: readonly numbe
   if (end - at !== word.length) return false;
   for (let i = 0; i < word.length; i++) if (bytes[at + i] !== word[i]) return false;
   return true;
+}
+
+/** A text as a range of bytes. */
+export interface TextRange {
+  bytes: Uint8Array;
+  start: number;
+  end: number;
+}
+
+export function emptyText(): TextRange {
+  return { bytes: new Uint8Array(0), start: 0, end: 0 };
+}
+
+/** Makes `text` what a JSON string means: a wrong escape gives an empty text, broken characters become blanks. */
+export function decodeJsonString(
+  arena: Arena,
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+  text: TextRange,
+): void {
+  text.bytes = bytes;
+  text.start = from;
+  text.end = to;
+  if (bytes.subarray(from, to).includes(92)) {
+    const start = unescapeInto(arena, bytes, from, to);
+    if (start < 0) {
+      text.end = from;
+      return;
+    }
+    text.bytes = arena.bytes;
+    text.start = start;
+    text.end = arena.used;
+  }
+  const repaired = blankBrokenUtf8(arena, text.bytes, text.start, text.end);
+  if (repaired < 0) return;
+  text.bytes = arena.bytes;
+  text.start = repaired;
+  text.end = arena.used;
 }
 
 /**

@@ -1,11 +1,13 @@
 import type { Arena } from "../../row/bytes.js";
 import { stageErrors } from "../../row/labels.js";
-import { blankBrokenUtf8 } from "../../row/utf8-blank.js";
+import { type FieldScan, fieldScan } from "../fields/field-scan.js";
 import { FieldSink, sinkSays } from "../fields/field-sink.js";
 import { KeyTree, keyWants } from "../fields/key-tree.js";
 import type { PreparedStage, RowState, StageContext } from "../row-state.js";
 import {
   blockEnd,
+  decodeJsonString,
+  emptyText,
   jsonDepthMax,
   jsonFault,
   jsonFaultText,
@@ -29,16 +31,21 @@ class JsonScanner {
   readonly #arena: Arena;
   readonly #keys: KeyTree;
   readonly #sink: FieldSink;
+  readonly #scan: FieldScan | undefined;
+  readonly #text = emptyText();
 
   constructor(row: RowState, context: StageContext) {
     this.#row = row;
     this.#arena = row.labels.arena;
     this.#keys = new KeyTree(row.labels.names, context.demand);
     this.#sink = new FieldSink(row, context);
+    this.#scan = fieldScan(row, context, { kind: "json", fails: true, keepEmpty: true });
   }
 
   run(): boolean {
     if (!this.#sink.beginRow()) return true;
+    const says = this.#scan?.handOver(this.#sink, this.#decode);
+    if (says !== undefined) return says !== sinkSays.drop;
     this.#keys.beginLine();
     const { bytes, start, end } = this.#row.line;
     const code = this.#object(bytes, start, end, 0, 0);
@@ -155,35 +162,18 @@ class JsonScanner {
     const target = this.#sink.target(slot, this.#keys.wants[node]!);
     if (target < 0) return jsonFault.none;
     if (!escaped && bits < 128) return this.#put(target, bytes, from, at);
-    return this.#putDecoded(target, bytes, from, at, escaped);
+    return walkOf(this.#decode(target, bytes, from, at));
   }
 
-  #putDecoded(
-    target: number,
-    bytes: Uint8Array,
-    from: number,
-    to: number,
-    escaped: boolean,
-  ): number {
-    const arena = this.#arena;
-    let source = bytes;
-    let start = from;
-    let stop = to;
-    if (escaped) {
-      start = unescapeInto(arena, bytes, from, to);
-      if (start < 0) return this.#put(target, bytes, from, from);
-      source = arena.bytes;
-      stop = arena.used;
-    }
-    const repaired = blankBrokenUtf8(arena, source, start, stop);
-    if (repaired < 0) return this.#put(target, source, start, stop);
-    return this.#put(target, arena.bytes, repaired, arena.used);
-  }
+  /** Hands over a string with escapes or bytes beyond ASCII. */
+  readonly #decode = (target: number, bytes: Uint8Array, from: number, to: number): number => {
+    const text = this.#text;
+    decodeJsonString(this.#arena, bytes, from, to, text);
+    return this.#sink.put(target, text.bytes, text.start, text.end);
+  };
 
   #put(target: number, bytes: Uint8Array, start: number, end: number): number {
-    const says = this.#sink.put(target, bytes, start, end);
-    if (says === sinkSays.goOn) return jsonFault.none;
-    return says === sinkSays.drop ? walk.dropped : walk.done;
+    return walkOf(this.#sink.put(target, bytes, start, end));
   }
 
   #escapedKey(bytes: Uint8Array, start: number, end: number, parent: number): number {
@@ -192,4 +182,9 @@ class JsonScanner {
     if (from < 0) return -1;
     return this.#keys.child(parent, arena.bytes, from, arena.used);
   }
+}
+
+function walkOf(says: number): number {
+  if (says === sinkSays.goOn) return jsonFault.none;
+  return says === sinkSays.drop ? walk.dropped : walk.done;
 }

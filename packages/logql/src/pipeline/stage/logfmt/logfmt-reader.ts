@@ -68,6 +68,15 @@ export class LogfmtReader {
     return at < end && bytes[at] === 34 ? this.#quoted(at) : this.#bare(at);
   }
 
+  /** Makes a value that another scan found (escapes sound, without its quotes) the one that was read last. */
+  decode(bytes: Uint8Array, from: number, to: number): void {
+    const isQuoted = bytes[from - 1] === 34;
+    if (isQuoted && bytes.subarray(from, to).includes(92)) {
+      const start = unquoteInto(this.#arena, bytes, from, to);
+      this.#setValue(this.#arena.bytes, start, this.#arena.used, 128);
+    } else this.#setValue(bytes, from, to, 128);
+  }
+
   #bare(from: number): "pair" | "fault" {
     const bytes = this.#bytes;
     const end = this.#end;

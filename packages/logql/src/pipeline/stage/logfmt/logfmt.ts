@@ -1,5 +1,6 @@
 import type { LogfmtStage } from "../../../syntax/ast.js";
 import { stageErrors } from "../../row/labels.js";
+import { fieldScan } from "../fields/field-scan.js";
 import { FieldSink, sinkSays } from "../fields/field-sink.js";
 import { KeyTree } from "../fields/key-tree.js";
 import type { PreparedStage, RowStage, RowState, StageContext } from "../row-state.js";
@@ -19,8 +20,15 @@ function compileLogfmt(
   const reader = new LogfmtReader(labels.arena);
   const keys = new KeyTree(labels.names, context.demand);
   const sink = new FieldSink(row, context);
+  const scan = fieldScan(row, context, { kind: "logfmt", fails: strict, keepEmpty });
+  const decode = (target: number, bytes: Uint8Array, from: number, to: number) => {
+    reader.decode(bytes, from, to);
+    return sink.put(target, reader.valueBytes, reader.valueStart, reader.valueEnd);
+  };
   return () => {
     if (!sink.beginRow()) return true;
+    const known = scan?.handOver(sink, decode);
+    if (known !== undefined) return known !== sinkSays.drop;
     keys.beginLine();
     const { bytes, start } = line;
     reader.begin(bytes, start, line.end);
