@@ -538,7 +538,7 @@ const parser: fc.Arbitrary<Stage> = fc.oneof(
     kind: fc.constant("logfmt" as const),
     strict: fc.boolean(),
     keepEmpty: fc.boolean(),
-    extractions: fc.constant([]),
+    extractions: fc.oneof(fc.constant([]), extractions(["a", "b", "level", "x"])),
   }),
 );
 /** A line with some byte replaced, which may break a character. */
@@ -569,7 +569,11 @@ it(`fields found in whole blocks are those of the parsers (seed ${seed})`, () =>
       labels,
       ([first, more], plain, dictionaryMax, unwrapped, by) => {
         const grouping = { without: false, labels: by };
-        const options = optionsOf([first, ...more], unwrapped, { kind: "metric", grouping });
+        const output =
+          by.length === 0 && unwrapped === undefined
+            ? { kind: "log" as const }
+            : { kind: "metric" as const, grouping };
+        const options = optionsOf([first, ...more], unwrapped, output);
         const parsed = runBlocks(options, plain, dictionaryMax, runOfParsers(options));
         expect(runBlocks(options, plain, dictionaryMax)).toEqual(parsed);
       },

@@ -13,7 +13,7 @@ import {
   stageErrors,
 } from "../pipeline/row/labels.js";
 import { parserGuard } from "../pipeline/stage/fields/field-sink.js";
-import { parseJsonPath } from "../pipeline/stage/json/path.js";
+import { parseJsonPath } from "../pipeline/stage/json/path-syntax.js";
 import { compileLabelMatch } from "../pipeline/stage/label-match.js";
 import { type PatternPiece, parsePattern } from "../pipeline/stage/pattern-syntax.js";
 import type { ParserGuard } from "../pipeline/stage/row-state.js";

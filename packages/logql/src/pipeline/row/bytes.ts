@@ -44,6 +44,12 @@ export function bytesEqual(
   return true;
 }
 
+/** True when the byte stands in the range. */
+export function hasByte(bytes: Uint8Array, start: number, end: number, byte: number): boolean {
+  for (let i = start; i < end; i++) if (bytes[i] === byte) return true;
+  return false;
+}
+
 /** Scratch memory that one row fills from the start; what was given out stays valid when it grows. */
 export class Arena {
   bytes = new Uint8Array(4096);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { runStages } from "../../../testing/run-stages.js";
-import { parseJsonPath } from "./path.js";
+import { parseJsonPath } from "./path-syntax.js";
 
 describe("json with paths", () => {
   it.each([

@@ -1,14 +1,16 @@
 import type { JsonStage } from "../../../syntax/ast.js";
-import { encodeText } from "../../row/bytes.js";
+import { Arena, bytesEqual, encodeText } from "../../row/bytes.js";
 import { stageErrors } from "../../row/labels.js";
 import { labelState, type RowLabels } from "../../row/row-labels.js";
-import { blankBrokenUtf8 } from "../../row/utf8-blank.js";
 import { isWanted } from "../fields/field-sink.js";
 import { demandsErrors } from "../fields/key-tree.js";
 import type { PreparedStage, RowStage, RowState, StageContext } from "../row-state.js";
-import { unescapeInto } from "./bytes.js";
-import { JsonFinder, type PathStep } from "./find.js";
-import { parseJsonPath } from "./path.js";
+import { parseJsonPath } from "./path-syntax.js";
+import { JsonReader, jsonFault, jsonValue } from "./reader.js";
+import { decodeJsonString, emptyText, unescapeInto } from "./string.js";
+
+/** One step of a path: a member name, or an index. */
+type PathStep = { readonly bytes: Uint8Array } | number;
 
 interface PathExtraction {
   readonly label: string;
@@ -46,7 +48,7 @@ function compileJsonPaths(
       return true;
     }
     for (const { slot, path } of wanted) {
-      if (finder.find(bytes, start, end, path)) extractFound(labels, slot, bytes, finder);
+      if (finder.find(bytes, start, end, path)) finder.extract(labels, slot);
     }
     for (const { slot } of wanted) {
       if (!labels.find(slot)) labels.set(labelState.parsed, slot, bytes, start, start);
@@ -55,36 +57,51 @@ function compileJsonPaths(
   };
 }
 
-function extractFound(
-  labels: RowLabels,
-  slot: number,
-  bytes: Uint8Array,
-  finder: JsonFinder,
-): void {
-  const target = labels.parsedSlot(slot);
-  if (labels.isExtracted(target)) return;
-  if (finder.isNull) labels.extract(target, bytes, finder.start, finder.start);
-  else if (finder.isString) extractJsonString(labels, target, bytes, finder.start, finder.end);
-  else labels.extract(target, bytes, finder.start, finder.end);
-}
+/** Finds the value at a path; tolerant of what stands behind it. */
+class JsonFinder {
+  readonly #reader = new JsonReader();
+  readonly #arena = new Arena();
+  readonly #text = emptyText();
 
-/** Extracts a JSON string without escapes; a bad escape gives an empty value, broken characters blanks. */
-export function extractJsonString(
-  labels: RowLabels,
-  target: number,
-  bytes: Uint8Array,
-  from: number,
-  to: number,
-): void {
-  const { arena } = labels;
-  const start = unescapeInto(arena, bytes, from, to);
-  if (start < 0) {
-    labels.extract(target, bytes, from, from);
-    return;
+  /** Of equal names the first that leads to a value counts. */
+  find(bytes: Uint8Array, from: number, end: number, path: readonly PathStep[], step = 0): boolean {
+    const reader = this.#reader;
+    const head = path[step]!;
+    const isIndex = typeof head === "number";
+    let fault = reader.open(bytes, from, end, isIndex ? 91 : 123);
+    for (let index = 0; fault === jsonFault.none; index++) {
+      if ((isIndex ? reader.nextItem(93) : reader.nextKey()) !== jsonFault.none) return false;
+      const { at } = reader;
+      const isHit = isIndex ? index === head : this.#isKey(head.bytes);
+      if (isHit && step + 1 < path.length) {
+        if (this.find(bytes, at, end, path, step + 1)) return true;
+        reader.resume(at, end);
+      }
+      fault = reader.readValue();
+      if (isHit && step + 1 === path.length && fault === jsonFault.none) return true;
+    }
+    return false;
   }
-  const source = arena.bytes;
-  const stop = arena.used;
-  const repaired = blankBrokenUtf8(arena, source, start, stop);
-  if (repaired < 0) labels.extract(target, source, start, stop);
-  else labels.extract(target, arena.bytes, repaired, arena.used);
+
+  /** Extracts what was found: null as an empty value, a string without its escapes, anything else as it stands. */
+  extract(labels: RowLabels, slot: number): void {
+    const target = labels.parsedSlot(slot);
+    if (labels.isExtracted(target)) return;
+    const { bytes, valueStart, valueEnd, kind, isPlain } = this.#reader;
+    if (kind === jsonValue.string && !isPlain) {
+      const text = this.#text;
+      decodeJsonString(labels.arena, bytes, valueStart, valueEnd, text);
+      labels.extract(target, text.bytes, text.start, text.end);
+    } else {
+      labels.extract(target, bytes, valueStart, kind === jsonValue.null ? valueStart : valueEnd);
+    }
+  }
+
+  #isKey(key: Uint8Array): boolean {
+    const { bytes, keyStart, keyEnd, keyEscaped } = this.#reader;
+    if (!keyEscaped) return bytesEqual(bytes, keyStart, keyEnd, key);
+    this.#arena.used = 0;
+    const from = unescapeInto(this.#arena, bytes, keyStart, keyEnd);
+    return from >= 0 && bytesEqual(this.#arena.bytes, from, this.#arena.used, key);
+  }
 }

@@ -1,11 +1,9 @@
-import { Arena, bytesEqual, encodeText } from "../../row/bytes.js";
+import { Arena, bytesEqual, encodeText, hasByte } from "../../row/bytes.js";
 import { stageErrors } from "../../row/labels.js";
-import { blankBrokenUtf8 } from "../../row/utf8-blank.js";
 import { KeyTree, keyWants } from "../fields/key-tree.js";
-import type { PreparedStage, RowStage, RowState, StageContext } from "../row-state.js";
-import { jsonFault, jsonFaultText, unescapeInto } from "./bytes.js";
-import { JsonMembers } from "./members.js";
-import { extractJsonString } from "./paths.js";
+import type { PreparedStage, RowState, StageContext } from "../row-state.js";
+import { JsonReader, jsonClosed, jsonFault, jsonFaultText, jsonValue } from "./reader.js";
+import { decodeJsonString, emptyText, type TextRange, unescapeInto } from "./string.js";
 
 const entryKey = encodeText("_entry");
 
@@ -18,110 +16,101 @@ export const prepareUnpack: PreparedStage = (row, context) => {
 class Unpacker {
   readonly #row: RowState;
   readonly #keys: KeyTree;
-  readonly #members = new JsonMembers();
+  readonly #reader = new JsonReader();
+  /** Of each string member the bounds of its key and of its text, with their escapes. */
+  readonly #bounds: number[] = [];
   /** Keys without escapes. */
   readonly #arena = new Arena();
-  #keyBytes: Uint8Array = new Uint8Array(0);
-  #keyStart = 0;
-  #keyEnd = 0;
+  readonly #key = emptyText();
+  readonly #text = emptyText();
 
   constructor(row: RowState, { demand }: StageContext) {
     this.#row = row;
     this.#keys = new KeyTree(row.labels.names, demand);
   }
 
-  run: RowStage = () => {
+  run(): boolean {
     const { labels, line } = this.#row;
     const { bytes, start, end } = line;
     if (start === end || bytes[start] !== 123) {
       labels.fail(stageErrors.json, "expecting json object(6), but it is not");
       return true;
     }
-    const members = this.#members;
     const fault = this.#readMembers(bytes, start, end);
     if (fault !== jsonFault.none) {
-      labels.fail(stageErrors.json, jsonFaultText[fault] as string);
+      labels.fail(stageErrors.json, jsonFaultText[fault]!);
       return true;
     }
     const entry = this.#findEntry(bytes);
     if (entry < 0) return true;
     this.#keys.beginLine();
-    for (let i = 0; i < members.count; i++) if (members.isString[i]) this.#extract(bytes, i);
-    this.#replaceLine(bytes, members.valueStart[entry]!, members.valueEnd[entry]!);
+    for (let i = 0; i < this.#bounds.length; i += 4) this.#extract(bytes, i);
+    const text = this.#decoded(bytes, entry);
+    line.replace(text.bytes, text.start, text.end);
     return true;
-  };
+  }
 
-  /** A wrong escape in a key spoils the line, as anything malformed does. */
+  /** Nothing counts of a line that is malformed anywhere. */
   #readMembers(bytes: Uint8Array, start: number, end: number): number {
-    const fault = this.#members.read(bytes, start, end);
-    for (let i = 0; i < this.#members.keyCount; i++) {
-      if (!this.#readKey(bytes, i)) return jsonFault.escape;
+    const reader = this.#reader;
+    this.#bounds.length = 0;
+    let code = reader.open(bytes, start, end);
+    while (code === jsonFault.none) {
+      code = reader.nextKey();
+      if (code !== jsonFault.none && code !== jsonFault.colon) break;
+      const { keyStart, keyEnd, keyEscaped } = reader;
+      if (keyEscaped && !this.#readKey(bytes, keyStart, keyEnd)) return jsonFault.escape;
+      if (code === jsonFault.none) code = reader.readValue();
+      if (code !== jsonFault.none || reader.kind !== jsonValue.string) continue;
+      this.#bounds.push(keyStart, keyEnd, reader.valueStart, reader.valueEnd);
     }
-    return fault;
+    return code === jsonClosed ? jsonFault.none : code;
   }
 
-  #readKey(bytes: Uint8Array, i: number): boolean {
-    const from = this.#members.keyStart[i]!;
-    const to = this.#members.keyEnd[i]!;
-    this.#keyBytes = bytes;
-    this.#keyStart = from;
-    this.#keyEnd = to;
-    for (let at = from; at < to; at++) {
-      if (bytes[at] !== 92) continue;
-      this.#arena.used = 0;
-      const start = unescapeInto(this.#arena, bytes, from, to);
-      this.#keyBytes = this.#arena.bytes;
-      this.#keyStart = start;
-      this.#keyEnd = this.#arena.used;
-      return start >= 0;
-    }
-    return true;
+  /** Makes `#key` the key in the range without its escapes; false when one is wrong. */
+  #readKey(bytes: Uint8Array, from: number, to: number): boolean {
+    const key = this.#key;
+    key.bytes = bytes;
+    key.start = from;
+    key.end = to;
+    if (!hasByte(bytes, from, to, 92)) return true;
+    this.#arena.used = 0;
+    key.start = unescapeInto(this.#arena, bytes, from, to);
+    key.bytes = this.#arena.bytes;
+    key.end = this.#arena.used;
+    return key.start >= 0;
   }
 
-  #isEntryKey(): boolean {
-    return bytesEqual(this.#keyBytes, this.#keyStart, this.#keyEnd, entryKey);
+  #isEntry(bytes: Uint8Array, i: number): boolean {
+    this.#readKey(bytes, this.#bounds[i]!, this.#bounds[i + 1]!);
+    return bytesEqual(this.#key.bytes, this.#key.start, this.#key.end, entryKey);
   }
 
-  /** The last string member `_entry`, or -1. */
+  /** Place of the last string member `_entry`, or -1. */
   #findEntry(bytes: Uint8Array): number {
-    for (let i = this.#members.count - 1; i >= 0; i--) {
-      if (this.#members.isString[i] && this.#readKey(bytes, i) && this.#isEntryKey()) return i;
-    }
-    return -1;
+    let i = this.#bounds.length - 4;
+    while (i >= 0 && !this.#isEntry(bytes, i)) i -= 4;
+    return i;
   }
 
   #extract(bytes: Uint8Array, i: number): void {
-    this.#readKey(bytes, i);
-    if (this.#isEntryKey()) return;
+    if (this.#isEntry(bytes, i)) return;
     const keys = this.#keys;
     const { labels } = this.#row;
-    const node = keys.child(0, this.#keyBytes, this.#keyStart, this.#keyEnd);
+    const node = keys.child(0, this.#key.bytes, this.#key.start, this.#key.end);
     const slot = keys.slot[node]!;
     if (slot < 0) return;
     const target = labels.parsedSlot(slot);
     const wants = target === slot ? keyWants.plain : keyWants.extracted;
     if ((keys.wants[node]! & wants) === 0 || labels.isExtracted(target)) return;
-    extractJsonString(
-      labels,
-      target,
-      bytes,
-      this.#members.valueStart[i]!,
-      this.#members.valueEnd[i]!,
-    );
+    const text = this.#decoded(bytes, i);
+    labels.extract(target, text.bytes, text.start, text.end);
   }
 
-  #replaceLine(bytes: Uint8Array, from: number, to: number): void {
-    const { labels, line } = this.#row;
-    const { arena } = labels;
-    const start = unescapeInto(arena, bytes, from, to);
-    if (start < 0) {
-      line.replace(bytes, from, from);
-      return;
-    }
-    const source = arena.bytes;
-    const stop = arena.used;
-    const repaired = blankBrokenUtf8(arena, source, start, stop);
-    if (repaired < 0) line.replace(source, start, stop);
-    else line.replace(arena.bytes, repaired, arena.used);
+  #decoded(bytes: Uint8Array, i: number): TextRange {
+    const text = this.#text;
+    const { arena } = this.#row.labels;
+    decodeJsonString(arena, bytes, this.#bounds[i + 2]!, this.#bounds[i + 3]!, text);
+    return text;
   }
 }

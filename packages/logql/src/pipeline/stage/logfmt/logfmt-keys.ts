@@ -1,7 +1,9 @@
+import { fieldKind, scanLogfmtFields } from "@skald/kernels";
 import { invalidArgument } from "@skald/model";
-import type { LogfmtStage } from "../../../syntax/ast.js";
+import type { Extraction, LogfmtStage } from "../../../syntax/ast.js";
 import { sanitizeLabelName, stageErrors } from "../../row/labels.js";
 import { labelState } from "../../row/row-labels.js";
+import { BlockFields, canSearch, type FindFields } from "../fields/field-scan.js";
 import { isWanted } from "../fields/field-sink.js";
 import { demandsErrors, KeyTree } from "../fields/key-tree.js";
 import type { PreparedStage, RowStage, RowState, StageContext } from "../row-state.js";
@@ -26,50 +28,120 @@ function checkKey(path: string): void {
 function compileLogfmtKeys(
   { strict, extractions }: LogfmtStage,
   row: RowState,
-  { demand }: StageContext,
+  context: StageContext,
 ): RowStage {
-  const { labels, line } = row;
-  const { names, arena } = labels;
+  const { labels } = row;
+  const { demand } = context;
   const wanted = extractions.filter(({ label }) => isWanted(demand, label));
   if (wanted.length === 0 && !(strict && demandsErrors(demand))) return () => true;
-  const reader = new LogfmtReader(arena);
-  const keyNames = wanted.flatMap(({ label, path }) => [sanitizeLabelName(path), label]);
-  const keys = new KeyTree(names, new Set(keyNames));
-  const labelSlots = wanted.map(({ label }) => names.slotOf(label));
-  // by slot of the key: the labels that it sets
-  const targets: number[][] = [];
-  for (const [i, { label, path }] of wanted.entries()) {
-    for (const key of new Set([sanitizeLabelName(path), label])) {
-      const slot = names.slotOf(key);
-      targets[slot] = [...(targets[slot] ?? []), labelSlots[i] as number];
-    }
-  }
-  /** Labels set by this stage in this row: it may replace them. */
-  const own = new Set<number>();
+  const parser = new LogfmtKeys(wanted, row, strict, context);
+  const labelSlots = wanted.map(({ label }) => labels.names.slotOf(label));
   return () => {
-    own.clear();
-    keys.beginLine();
-    const { bytes, start } = line;
-    reader.begin(bytes, start, line.end);
-    for (let got = reader.next(); got !== "end"; got = reader.next()) {
-      if (got === "fault") {
-        if (!strict) continue;
-        labels.fail(stageErrors.logfmt, logfmtFault(reader, start));
-        break;
-      }
-      const node = keys.child(0, bytes, reader.keyStart, reader.keyEnd);
-      const slots = targets[keys.slot[node]!];
-      if (slots === undefined) continue;
-      for (const slot of slots) {
-        const target = labels.parsedSlot(slot);
-        if (labels.isExtracted(target) && !own.has(target)) continue;
-        own.add(target);
-        labels.extract(target, reader.valueBytes, reader.valueStart, reader.valueEnd);
-      }
-    }
+    parser.run();
+    const { bytes, start } = row.line;
     for (const slot of labelSlots) {
       if (!labels.find(slot)) labels.set(labelState.parsed, slot, bytes, start, start);
     }
     return true;
   };
 }
+
+class LogfmtKeys {
+  readonly #row: RowState;
+  readonly #reader: LogfmtReader;
+  readonly #strict: boolean;
+  readonly #keys: KeyTree;
+  /** By slot of a key: the labels that it sets. */
+  readonly #targets: number[][] = [];
+  /** Labels set by this stage in this row: it may replace them. */
+  readonly #own = new Set<number>();
+  /** Slots of the keys that are searched in whole blocks. */
+  readonly #slots: readonly number[];
+  readonly #fields: BlockFields | undefined;
+
+  constructor(
+    wanted: readonly Extraction[],
+    row: RowState,
+    strict: boolean,
+    context: StageContext,
+  ) {
+    const { names, arena } = row.labels;
+    this.#row = row;
+    this.#reader = new LogfmtReader(arena);
+    this.#strict = strict;
+    for (const { label, path } of wanted) {
+      for (const key of new Set([sanitizeLabelName(path), label])) {
+        const slot = names.slotOf(key);
+        this.#targets[slot] = [...(this.#targets[slot] ?? []), names.slotOf(label)];
+      }
+    }
+    const keys = new Set(wanted.flatMap(({ label, path }) => [sanitizeLabelName(path), label]));
+    this.#keys = new KeyTree(names, keys);
+    this.#slots = [...keys].map((key) => names.slotOf(key));
+    if (!canSearch([...keys], context)) return;
+    const fields = new BlockFields([...keys], this.#find);
+    row.beforeRows(({ lines, selection }) => fields.search(lines, selection, wholeLines));
+    this.#fields = fields;
+  }
+
+  readonly #find: FindFields = ({ bytes, offsets }, selection, names, found, { enough }) => {
+    const options = { strict: this.#strict, keepEmpty: true, lastWins: true, enough };
+    scanLogfmtFields(bytes, offsets, selection, names, found, options);
+  };
+
+  run(): void {
+    this.#own.clear();
+    if (this.#fields?.begin(this.#row.position)) this.#takeFound(this.#fields);
+    else this.#readLine();
+  }
+
+  #takeFound(fields: BlockFields): void {
+    const { bytes } = this.#row.line;
+    const reader = this.#reader;
+    const { start, length, kind, capacity } = fields.columns;
+    for (let i = 0; i < fields.count; i++) {
+      const field = fields.order[i]!;
+      const place = field * capacity + this.#row.position;
+      const from = start[place]!;
+      const to = from + length[place]!;
+      const targets = this.#targets[this.#slots[field]!]!;
+      if (kind[place] === fieldKind.plain) {
+        this.#extract(targets, bytes, from, to);
+      } else {
+        reader.decode(bytes, from, to);
+        this.#extract(targets, reader.valueBytes, reader.valueStart, reader.valueEnd);
+      }
+    }
+  }
+
+  #readLine(): void {
+    const { labels, line } = this.#row;
+    const { bytes, start, end } = line;
+    const reader = this.#reader;
+    this.#keys.beginLine();
+    reader.begin(bytes, start, end);
+    for (let got = reader.next(); got !== "end"; got = reader.next()) {
+      if (got === "fault") {
+        if (!this.#strict) continue;
+        labels.fail(stageErrors.logfmt, logfmtFault(reader, start));
+        return;
+      }
+      const node = this.#keys.child(0, bytes, reader.keyStart, reader.keyEnd);
+      const targets = this.#targets[this.#keys.slot[node]!];
+      if (targets === undefined) continue;
+      this.#extract(targets, reader.valueBytes, reader.valueStart, reader.valueEnd);
+    }
+  }
+
+  #extract(targets: readonly number[], bytes: Uint8Array, from: number, to: number): void {
+    const { labels } = this.#row;
+    for (const slot of targets) {
+      const target = labels.parsedSlot(slot);
+      if (labels.isExtracted(target) && !this.#own.has(target)) continue;
+      this.#own.add(target);
+      labels.extract(target, bytes, from, to);
+    }
+  }
+}
+
+const wholeLines = { complete: true, enough: 0 };

@@ -1,6 +1,6 @@
-import type { Arena } from "../../row/bytes.js";
+import { type Arena, hasByte } from "../../row/bytes.js";
 import { blankBrokenUtf8 } from "../../row/utf8-blank.js";
-import { hex4, putCode } from "../json/bytes.js";
+import { hex4, putCode } from "../json/string.js";
 
 /**
  * Reads `k=v k2="quoted" flag` pair by pair from bytes. After `next()` the key is
@@ -71,7 +71,7 @@ export class LogfmtReader {
   /** Makes a value that another scan found (escapes sound, without its quotes) the one that was read last. */
   decode(bytes: Uint8Array, from: number, to: number): void {
     const isQuoted = bytes[from - 1] === 34;
-    if (isQuoted && bytes.subarray(from, to).includes(92)) {
+    if (isQuoted && hasByte(bytes, from, to, 92)) {
       const start = unquoteInto(this.#arena, bytes, from, to);
       this.#setValue(this.#arena.bytes, start, this.#arena.used, 128);
     } else this.#setValue(bytes, from, to, 128);

@@ -1,3 +1,4 @@
+import { scanLogfmtFields } from "@skald/kernels";
 import type { LogfmtStage } from "../../../syntax/ast.js";
 import { stageErrors } from "../../row/labels.js";
 import { fieldScan } from "../fields/field-scan.js";
@@ -20,7 +21,13 @@ function compileLogfmt(
   const reader = new LogfmtReader(labels.arena);
   const keys = new KeyTree(labels.names, context.demand);
   const sink = new FieldSink(row, context);
-  const scan = fieldScan(row, context, { kind: "logfmt", fails: strict, keepEmpty });
+  const scan = fieldScan(row, context, {
+    fails: strict,
+    find: ({ bytes, offsets }, selection, names, found, { enough }) => {
+      const options = { strict, keepEmpty, lastWins: false, enough };
+      scanLogfmtFields(bytes, offsets, selection, names, found, options);
+    },
+  });
   const decode = (target: number, bytes: Uint8Array, from: number, to: number) => {
     reader.decode(bytes, from, to);
     return sink.put(target, reader.valueBytes, reader.valueStart, reader.valueEnd);

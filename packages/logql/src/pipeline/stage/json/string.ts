@@ -1,97 +1,5 @@
-import type { Arena } from "../../row/bytes.js";
+import { type Arena, hasByte } from "../../row/bytes.js";
 import { blankBrokenUtf8 } from "../../row/utf8-blank.js";
-
-/** The reasons why a JSON text cannot be read on, with their texts; numbers so that none is thrown per row. */
-export const jsonFault = {
-  none: 0,
-  json: 1,
-  string: 2,
-  array: 3,
-  object: 4,
-  unknown: 5,
-  escape: 6,
-  deep: 7,
-} as const;
-
-export const jsonFaultText: readonly string[] = [
-  "",
-  "Malformed JSON error",
-  "Value is string, but can't find closing '\"' symbol",
-  "Value is array, but can't find closing ']' symbol",
-  "Value looks like object, but can't find closing '}' symbol",
-  "Unknown value type",
-  "Encountered an invalid escape sequence in a string",
-  "Value is nested too deeply",
-];
-
-/** Deeper objects are not read: each level is scanned once more. */
-export const jsonDepthMax = 128;
-
-export function skipBlanks(bytes: Uint8Array, at: number, end: number): number {
-  while (at < end) {
-    const c = bytes[at]!;
-    if (c !== 32 && c !== 10 && c !== 13 && c !== 9) break;
-    at++;
-  }
-  return at;
-}
-
-/** Offset of the closing quote of a string whose text begins at `at`, or -1. */
-export function stringEnd(bytes: Uint8Array, at: number, end: number): number {
-  for (let i = at; i < end; i++) {
-    const c = bytes[i]!;
-    if (c === 34) return i;
-    if (c === 92) i++;
-  }
-  return -1;
-}
-
-/** Offset behind the bracket that closes the one at `at`, or -1; brackets in strings do not count. */
-export function blockEnd(bytes: Uint8Array, at: number, end: number): number {
-  const open = bytes[at]!;
-  const close = open + 2;
-  let level = 0;
-  for (let i = at; i < end; i++) {
-    const c = bytes[i]!;
-    if (c === 34) {
-      i = stringEnd(bytes, i + 1, end);
-      if (i < 0) return -1;
-    } else if (c === open) level++;
-    else if (c === close && --level === 0) return i + 1;
-  }
-  return -1;
-}
-
-/** Offset behind a number or word. */
-export function tokenEnd(bytes: Uint8Array, at: number, end: number): number {
-  let i = at;
-  for (; i < end; i++) {
-    const c = bytes[i]!;
-    if (c === 44 || c === 125 || c === 93 || c === 32 || c === 10 || c === 13 || c === 9) break;
-  }
-  return i;
-}
-
-export type TokenKind = "scalar" | "null" | "unknown";
-
-/** What stands in a range that is neither string, object nor array. */
-export function tokenKind(bytes: Uint8Array, at: number, end: number): TokenKind {
-  const c = bytes[at];
-  if (c === undefined || at === end) return "unknown";
-  if (c === 45 || (c >= 48 && c <= 57)) return "scalar";
-  if (isWord(bytes, at, end, trueWord) || isWord(bytes, at, end, falseWord)) return "scalar";
-  return isWord(bytes, at, end, nullWord) ? "null" : "unknown";
-}
-
-const trueWord = [116, 114, 117, 101];
-const falseWord = [102, 97, 108, 115, 101];
-const nullWord = [110, 117, 108, 108];
-
-function isWord(bytes: Uint8Array, at: number, end: number, word: readonly number[]): boolean {
-  if (end - at !== word.length) return false;
-  for (let i = 0; i < word.length; i++) if (bytes[at + i] !== word[i]) return false;
-  return true;
-}
 
 /** A text as a range of bytes. */
 export interface TextRange {
@@ -115,7 +23,7 @@ export function decodeJsonString(
   text.bytes = bytes;
   text.start = from;
   text.end = to;
-  if (bytes.subarray(from, to).includes(92)) {
+  if (hasByte(bytes, from, to, 92)) {
     const start = unescapeInto(arena, bytes, from, to);
     if (start < 0) {
       text.end = from;
