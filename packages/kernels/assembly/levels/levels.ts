@@ -1,3 +1,4 @@
+import { quoteEnd } from "../quoted";
 import { findKeyword, levelOfBytes } from "./text";
 
 /*
@@ -18,7 +19,7 @@ let lengths: u32 = 0;
 const beginnings = memory.data(256);
 
 /**
- * Writes the level code of each row to `out`; see src/twin/levels.ts for the rules. Row i has the `lineLength[i]`
+ * Writes the level code of each row to `out`; see src/twin/levels/levels.ts for the rules. Row i has the `lineLength[i]`
  * bytes from `bytes + lineStart[i]`, cut at `size`; 64 bytes behind `size` may be read.
  */
 export function detectLevels(
@@ -101,7 +102,7 @@ function findJsonLevel(start: usize, end: usize): u32 {
     const byte = <u32>load<u8>(at);
     if (byte == 0x22) {
       const key = at + 1;
-      const close = stringEnd(key, end);
+      const close = quoteEnd(key, end);
       if (close >= end) return 0;
       at = close + 1;
       if (skipped > 0) continue;
@@ -109,7 +110,7 @@ function findJsonLevel(start: usize, end: usize): u32 {
       if (at >= end || load<u8>(at) != 0x3a) continue;
       at = skipBlanks(at + 1, end);
       if (at >= end || load<u8>(at) != 0x22 || !isName(key, close - key)) continue;
-      const valueEnd = stringEnd(at + 1, end);
+      const valueEnd = quoteEnd(at + 1, end);
       return valueEnd >= end ? 0 : levelOfBytes(at + 1, valueEnd - at - 1);
     }
     at++;
@@ -127,25 +128,6 @@ function findJsonLevel(start: usize, end: usize): u32 {
     }
   }
   return 0;
-}
-
-/** Position of the quote that closes the string whose text begins at `from`, `end` when it is not closed. */
-function stringEnd(from: usize, end: usize): usize {
-  const quote = i8x16.splat(0x22);
-  const slash = i8x16.splat(0x5c);
-  let p = from;
-  while (p < end) {
-    const text = v128.load(p);
-    const mask = i8x16.bitmask(v128.or(i8x16.eq(text, quote), i8x16.eq(text, slash)));
-    if (mask == 0) {
-      p += 16;
-      continue;
-    }
-    p += ctz(mask);
-    if (load<u8>(p) == 0x22) return min(p, end);
-    p += 2;
-  }
-  return end;
 }
 
 // @ts-ignore: decorator
@@ -188,7 +170,7 @@ function findLogfmtLevel(start: usize, end: usize): u32 {
     let valueEnd: usize;
     if (at < end && load<u8>(at) == 0x22) {
       value = at + 1;
-      valueEnd = stringEnd(value, end);
+      valueEnd = quoteEnd(value, end);
       if (valueEnd >= end) break;
       at = valueEnd + 1;
     } else {

@@ -5,6 +5,7 @@ import {
   maxFieldDepth,
 } from "../../fields/columns.js";
 import type { RowSelection } from "../../search/selection.js";
+import { quoteEnd } from "../quoted.js";
 import { FieldNames, isOddKey, isWide, labelNameOf, matchesName } from "./names.js";
 
 /**
@@ -185,7 +186,7 @@ class JsonFieldScan {
     for (let at = from; at < end; at++) {
       const byte = this.#bytes[at]!;
       if (byte === 0x22) {
-        at = this.#stringEnd(at + 1, end);
+        at = quoteEnd(this.#bytes, at + 1, end);
         if (at < 0) return -1;
       } else if (byte === open) level++;
       else if (byte === close && --level === 0) return at + 1;
@@ -195,15 +196,9 @@ class JsonFieldScan {
 
   /** Position of the closing quote, -1 without one; notes whether there were escapes. */
   #stringEnd(from: number, end: number): number {
-    this.#escaped = false;
-    for (let at = from; at < end; at++) {
-      const byte = this.#bytes[at]!;
-      if (byte === 0x22) return at;
-      if (byte !== 0x5c) continue;
-      this.#escaped = true;
-      at++;
-    }
-    return -1;
+    const close = quoteEnd(this.#bytes, from, end);
+    this.#escaped = this.#bytes.subarray(from, Math.max(from, close)).includes(0x5c);
+    return close;
   }
 
   #skipBlanks(from: number, end: number): number {

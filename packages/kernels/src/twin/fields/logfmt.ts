@@ -1,5 +1,6 @@
 import { type FieldColumns, fieldKind, type LogfmtFieldOptions } from "../../fields/columns.js";
 import type { RowSelection } from "../../search/selection.js";
+import { quoteEnd } from "../quoted.js";
 import { FieldNames, isWide, labelNameOf, matchesName } from "./names.js";
 
 /**
@@ -79,18 +80,12 @@ class LogfmtFieldScan {
       this.#note(key, keyEnd, false, start, this.#at);
       return true;
     }
-    let escaped = false;
-    let at = start + 1;
-    while (at < this.#end && this.#bytes[at] !== 0x22) {
-      if (this.#bytes[at] === 0x5c) {
-        escaped = true;
-        at++;
-      }
-      at++;
-    }
-    this.#at = Math.min(at + 1, this.#end);
-    if (at >= this.#end || (escaped && !this.#areEscapesSound(start + 1, at))) return false;
-    this.#note(key, keyEnd, escaped, start + 1, at);
+    const close = quoteEnd(this.#bytes, start + 1, this.#end);
+    this.#at = close < 0 ? this.#end : close + 1;
+    if (close < 0) return false;
+    const escaped = this.#bytes.subarray(start + 1, close).includes(0x5c);
+    if (escaped && !this.#areEscapesSound(start + 1, close)) return false;
+    this.#note(key, keyEnd, escaped, start + 1, close);
     return true;
   }
 

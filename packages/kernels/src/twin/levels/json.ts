@@ -1,3 +1,4 @@
+import { quoteEnd } from "../quoted.js";
 import { levelOfBytes } from "./text.js";
 
 /**
@@ -18,7 +19,7 @@ export function findJsonLevel(
   while (at < end) {
     const byte = bytes[at]!;
     if (byte === 0x22) {
-      const close = stringEnd(bytes, at + 1, end);
+      const close = quoteEnd(bytes, at + 1, end);
       if (close < 0) return 0;
       const key = at + 1;
       at = close + 1;
@@ -27,7 +28,7 @@ export function findJsonLevel(
       if (bytes[at] !== 0x3a || at >= end) continue;
       at = skipBlanks(bytes, at + 1, end);
       if (at >= end || bytes[at] !== 0x22 || !isOneOf(bytes, key, close, names)) continue;
-      const valueEnd = stringEnd(bytes, at + 1, end);
+      const valueEnd = quoteEnd(bytes, at + 1, end);
       return valueEnd < 0 ? 0 : levelOfBytes(bytes, at + 1, valueEnd);
     }
     if (skipped > 0) {
@@ -44,16 +45,6 @@ export function findJsonLevel(
     at++;
   }
   return 0;
-}
-
-/** Position of the quote that closes the string whose text begins at `from`, -1 when it is not closed. */
-function stringEnd(bytes: Uint8Array, from: number, end: number): number {
-  for (let at = from; at < end; at++) {
-    const byte = bytes[at]!;
-    if (byte === 0x22) return at;
-    if (byte === 0x5c) at++;
-  }
-  return -1;
 }
 
 function skipBlanks(bytes: Uint8Array, from: number, end: number): number {

@@ -1,3 +1,4 @@
+import { quoteEnd } from "../quoted.js";
 import { levelOfBytes } from "./text.js";
 
 /**
@@ -46,15 +47,6 @@ function wordEnd(bytes: Uint8Array, from: number, end: number): number {
   let at = from;
   while (at < end && bytes[at]! > 0x20) at++;
   return at;
-}
-
-/** Position of the closing quote, -1 when it is missing. */
-function quoteEnd(bytes: Uint8Array, from: number, end: number): number {
-  for (let at = from; at < end; at++) {
-    if (bytes[at] === 0x22) return at;
-    if (bytes[at] === 0x5c) at++;
-  }
-  return -1;
 }
 
 /** Rank of the key among the names, or `below` when none of a better rank matches. */

@@ -5,7 +5,7 @@ export let wide: bool = false;
 /** Position of the quote that closes the text from `from` on, at or behind `end` without one. */
 // @ts-ignore: decorator
 @inline
-export function textEnd(from: usize, end: usize): usize {
+export function quoteEnd(from: usize, end: usize): usize {
   const text = v128.load(from);
   const mask = i8x16.bitmask(
     v128.or(i8x16.eq(text, i8x16.splat(0x22)), i8x16.eq(text, i8x16.splat(0x5c))),
@@ -18,10 +18,10 @@ export function textEnd(from: usize, end: usize): usize {
       return from + length;
     }
   }
-  return longTextEnd(from, end);
+  return longQuoteEnd(from, end);
 }
 
-function longTextEnd(from: usize, end: usize): usize {
+function longQuoteEnd(from: usize, end: usize): usize {
   const quote = i8x16.splat(0x22);
   const slash = i8x16.splat(0x5c);
   let high: u32 = 0;
