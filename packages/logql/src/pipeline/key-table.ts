@@ -1,17 +1,17 @@
+import { grown } from "@skald/kernels";
+import { fnv1aBytes } from "@skald/model";
+import { HashIndex } from "./hash-index.js";
 import { readText } from "./row/bytes.js";
 
 /** A hash table of byte keys, numbered as they come; a key is written first, then looked up or added. */
-export class RowKey {
+export class KeyTable {
   #scratch = new Uint8Array(1024);
   #length = 0;
-  #hash = 0;
   #keys = new Uint8Array(64 * 1024);
   #keysUsed = 0;
   readonly #start: number[] = [];
   readonly #lengths: number[] = [];
-  readonly #hashes: number[] = [];
-  /** Entry + 1; 0 = free. */
-  #table = new Int32Array(1024);
+  readonly #index = new HashIndex();
 
   begin(): void {
     this.#length = 0;
@@ -51,63 +51,34 @@ export class RowKey {
     }
   }
 
-  get count(): number {
-    return this.#start.length;
-  }
-
   /** The number of the key that was written, or -1. */
   find(): number {
-    this.#hash = this.#hashKey();
-    const mask = this.#table.length - 1;
-    for (let at = this.#hash & mask; ; at = (at + 1) & mask) {
-      const entry = this.#table[at]! - 1;
-      if (entry < 0) return -1;
-      if (this.#hashes[entry] === this.#hash && this.#isKey(entry)) return entry;
+    const hash = fnv1aBytes(this.#scratch, 0, this.#length, this.#length);
+    let entry = this.#index.first(mixed(hash));
+    while (entry >= 0 && !(this.#index.hasHash(entry) && this.#isKey(entry))) {
+      entry = this.#index.next();
     }
+    return entry;
   }
 
   /** Adds the key that `find` did not find; answers its number. */
   add(): number {
     const length = this.#length;
-    if (this.#keysUsed + length > this.#keys.length) {
-      const keys = new Uint8Array(Math.max(this.#keys.length * 2, this.#keysUsed + length));
-      keys.set(this.#keys);
-      this.#keys = keys;
+    const used = this.#keysUsed + length;
+    if (used > this.#keys.length) {
+      this.#keys = grown(this.#keys, Math.max(this.#keys.length * 2, used));
     }
     this.#keys.set(this.#scratch.subarray(0, length), this.#keysUsed);
     this.#start.push(this.#keysUsed);
     this.#lengths.push(length);
-    const entries = this.#hashes.push(this.#hash);
-    this.#keysUsed += length;
-    if (entries * 2 > this.#table.length) this.#rehash();
-    else this.#place(entries - 1);
-    return entries - 1;
+    this.#keysUsed = used;
+    return this.#index.add();
   }
 
   /** Reads a key again, part by part as it was written. */
   read(entry: number): KeyReader {
     const start = this.#start[entry]!;
     return new KeyReader(this.#keys.subarray(start, start + this.#lengths[entry]!));
-  }
-
-  #place(entry: number): void {
-    const mask = this.#table.length - 1;
-    let at = this.#hashes[entry]! & mask;
-    while (this.#table[at] !== 0) at = (at + 1) & mask;
-    this.#table[at] = entry + 1;
-  }
-
-  #rehash(): void {
-    this.#table = new Int32Array(this.#table.length * 2);
-    for (let entry = 0; entry < this.#hashes.length; entry++) this.#place(entry);
-  }
-
-  #hashKey(): number {
-    const key = this.#scratch;
-    let hash = this.#length;
-    for (let i = 0; i < this.#length; i++) hash = Math.imul(hash ^ key[i]!, 0x01000193);
-    hash ^= hash >>> 15;
-    return Math.imul(hash, 0x2c1b3c6d) & 0x7fffffff;
   }
 
   #isKey(entry: number): boolean {
@@ -120,11 +91,15 @@ export class RowKey {
   }
 
   #room(count: number): void {
-    if (this.#length + count <= this.#scratch.length) return;
-    const larger = new Uint8Array(Math.max(this.#scratch.length * 2, this.#length + count));
-    larger.set(this.#scratch);
-    this.#scratch = larger;
+    const used = this.#length + count;
+    if (used <= this.#scratch.length) return;
+    this.#scratch = grown(this.#scratch, Math.max(this.#scratch.length * 2, used));
   }
+}
+
+/** Spreads the upper bits of a hash of long keys to the lower ones, which choose the place in a table. */
+function mixed(hash: number): number {
+  return Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
 }
 
 /** The parts of a key in the order of writing. */

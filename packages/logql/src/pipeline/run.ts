@@ -6,7 +6,7 @@ import type { CompiledPipeline } from "./compiled.js";
 import { BlockMetadata } from "./row/block-metadata.js";
 import { LabelSlots } from "./row/label-slots.js";
 import { LineSource } from "./row/line.js";
-import { LineOutput } from "./row/line-builder.js";
+import { LineBuilder } from "./row/line-builder.js";
 import { RowLabels, type StreamContext } from "./row/row-labels.js";
 import { SeriesInterner } from "./series-interner.js";
 import type { BlockRows, RowStage, RowState } from "./stage/row-state.js";
@@ -21,7 +21,7 @@ export class BlockRun implements PipelineRun {
   readonly series: SeriesInterner;
   readonly #compiled: CompiledPipeline;
   readonly #lineFilter: BlockLineFilter;
-  readonly #lines: LineOutput;
+  readonly #lines: LineBuilder;
   readonly #nowNs = BigInt(Date.now()) * 1_000_000n;
   #state!: RunState;
   #selection: RowSelection = { rows: new Uint32Array(0), count: 0 };
@@ -33,7 +33,7 @@ export class BlockRun implements PipelineRun {
     this.#compiled = compiled;
     this.series = new SeriesInterner(compiled.options);
     this.#lineFilter = new BlockLineFilter(compiled.lineFilters);
-    this.#lines = new LineOutput();
+    this.#lines = new LineBuilder();
     this.#begin();
   }
 

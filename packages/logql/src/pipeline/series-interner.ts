@@ -1,6 +1,6 @@
 import { formatLabels, makeLabels } from "@skald/model";
 import type { Grouping } from "../syntax/ast.js";
-import { type KeyReader, RowKey } from "./key-table.js";
+import { type KeyReader, KeyTable } from "./key-table.js";
 import { errorDetailsLabel, errorLabel, labelsWithEmpty } from "./row/labels.js";
 import { labelState, type RowLabels, type StreamContext } from "./row/row-labels.js";
 import { rowLabelNames } from "./stage/template-labels.js";
@@ -11,7 +11,7 @@ const errorMark = -1;
 
 /** Where the labels of a series are written down until somebody asks for them. */
 interface Recorded {
-  readonly key: RowKey;
+  readonly key: KeyTable;
   readonly entry: number;
   readonly stream: StreamContext;
   readonly nameOf: (slot: number) => string;
@@ -30,7 +30,7 @@ export class SeriesInterner implements SeriesTable {
   readonly #asksForError: boolean;
   /** Series of each key of the current table. */
   #ids: number[] = [];
-  #key = new RowKey();
+  #key = new KeyTable();
   #labels!: RowLabels;
   /** Slots of the labels of `by`. */
   #groups: readonly number[] | undefined;
@@ -62,7 +62,7 @@ export class SeriesInterner implements SeriesTable {
   /** Binds the table to the labels of rows; known keys are forgotten, series are not. */
   bind(labels: RowLabels): void {
     this.#labels = labels;
-    this.#key = new RowKey();
+    this.#key = new KeyTable();
     this.#ids = [];
     const grouping = this.#grouping;
     if (grouping?.without === false) {

@@ -1,3 +1,4 @@
+import { grown } from "@skald/kernels";
 import type { Labels } from "@skald/model";
 import type { BlockMetadata, FoundValue } from "./block-metadata.js";
 import { Arena, encodeText, readText } from "./bytes.js";
@@ -192,24 +193,17 @@ export class RowLabels implements FoundValue {
   #touch(slot: number): void {
     if (slot >= this.state.length) this.#grow();
     if (this.state[slot] !== labelState.untouched) return;
-    if (this.touchedCount === this.touched.length) this.touched = grown(this.touched);
+    if (this.touchedCount === this.touched.length)
+      this.touched = grown(this.touched, this.touched.length * 2);
     this.touched[this.touchedCount++] = slot;
   }
 
   #grow(): void {
     const size = Math.max(this.names.count, this.state.length * 2);
-    const state = new Uint8Array(size);
-    state.set(this.state);
-    this.state = state;
-    const extracted = new Uint8Array(size);
-    extracted.set(this.#extracted);
-    this.#extracted = extracted;
-    const start = new Uint32Array(size);
-    start.set(this.start);
-    this.start = start;
-    const end = new Uint32Array(size);
-    end.set(this.end);
-    this.end = end;
+    this.state = grown(this.state, size);
+    this.#extracted = grown(this.#extracted, size);
+    this.start = grown(this.start, size);
+    this.end = grown(this.end, size);
   }
 
   #contextOf(labels: Labels): StreamContext {
@@ -238,10 +232,4 @@ export interface StreamContext {
   readonly id: number;
   /** Series of the rows that have just the labels of the stream; -1 when not known yet. */
   seriesId: number;
-}
-
-function grown(array: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
-  const larger = new Int32Array(array.length * 2);
-  larger.set(array);
-  return larger;
 }

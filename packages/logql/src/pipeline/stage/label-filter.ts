@@ -1,3 +1,4 @@
+import { fnv1aBytes } from "@skald/model";
 import { parseByteSize } from "../../go/byte-size.js";
 import { parseGoDuration } from "../../go/duration.js";
 import { type Parsed, parseGoFloat } from "../../go/float.js";
@@ -154,8 +155,7 @@ function memoTest(
   const answers = new Uint8Array(memoEntries);
   return (bytes, start, end) => {
     if (end - start > memoValueMax) return test(readText(bytes, start, end));
-    let hash = end - start;
-    for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193);
+    const hash = fnv1aBytes(bytes, start, end);
     const at = (hash ^ (hash >>> 13)) & (memoEntries - 1);
     const known = values[at];
     if (known !== undefined && bytesEqual(bytes, start, end, known)) return answers[at] === 1;

@@ -1,3 +1,4 @@
+import { grown } from "@skald/kernels";
 import { type BytesColumn, dayNs, paddingBytes } from "@skald/model";
 import type { Direction } from "../../plan/plan.js";
 
@@ -107,12 +108,6 @@ export class RowStore {
   }
 }
 
-function grown(from: Float64Array, length: number): Float64Array<ArrayBuffer> {
-  const to = new Float64Array(length);
-  to.set(from);
-  return to;
-}
-
 /** Bytes appended one after the other. */
 class ByteStore {
   length = 0;
@@ -121,9 +116,7 @@ class ByteStore {
   push(bytes: Uint8Array): void {
     const end = this.length + bytes.length;
     if (end > this.#bytes.length) {
-      const wider = new Uint8Array(Math.max(end, this.#bytes.length * 2));
-      wider.set(this.#bytes.subarray(0, this.length));
-      this.#bytes = wider;
+      this.#bytes = grown(this.#bytes, Math.max(end, this.#bytes.length * 2));
     }
     this.#bytes.set(bytes, this.length);
     this.length = end;

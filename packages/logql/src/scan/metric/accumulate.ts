@@ -1,6 +1,7 @@
+import { grown } from "@skald/kernels";
 import { tooManyCells } from "../../plan/limits.js";
 import type { LeafMode } from "../../plan/plan.js";
-import { type CellTable, grownNumbers, grownWords } from "./cells.js";
+import type { CellTable } from "./cells.js";
 
 /** Rows to be added: what a pipeline left of a block, with the bucket of each row. */
 export interface AddedRows {
@@ -165,8 +166,8 @@ export class SampleColumns {
 
   #grow(): void {
     const length = this.count * 2;
-    this.cell = grownWords(this.cell, length);
-    this.value = grownNumbers(this.value, length);
-    this.time = grownNumbers(this.time, length);
+    this.cell = grown(this.cell, length);
+    this.value = grown(this.value, length);
+    this.time = grown(this.time, length);
   }
 }

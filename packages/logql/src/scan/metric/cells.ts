@@ -1,3 +1,5 @@
+import { grown } from "@skald/kernels";
+import { HashIndex } from "../../pipeline/hash-index.js";
 import { tooManyCells } from "../../plan/limits.js";
 import type { LeafMode } from "../../plan/plan.js";
 
@@ -6,8 +8,8 @@ const initialCells = 256;
 const maxRememberedIds = 8192;
 
 /**
- * Accumulators by series and bucket, only for the pairs that have rows: a hash table with open addressing whose
- * columns grow together. A cell keeps its number.
+ * Accumulators by series and bucket, only for the pairs that have rows: a hash table whose columns grow
+ * together. A cell keeps its number.
  */
 export class CellTable {
   count = 0;
@@ -18,8 +20,7 @@ export class CellTable {
   /** Has a length only in modes that use it; so has `extra`. */
   value: Float64Array;
   extra: Float64Array;
-  /** Cell number + 1 by hash; 0 = free. Twice as long as the columns at least. */
-  #slots = new Uint32Array(initialCells * 2);
+  readonly #index = new HashIndex();
   readonly #maxCells: number;
   /** `#cellOfId[id]` is meant while `#stamps[id]` is the present stamp, which changes with the bucket. */
   readonly #stamps = new Float64Array(maxRememberedIds);
@@ -36,14 +37,11 @@ export class CellTable {
 
   /** The cell of a pair; a new one has `rows` 0. */
   find(series: number, bucket: number): number {
-    const mask = this.#slots.length - 1;
-    let at = hash(series, bucket) & mask;
-    for (;;) {
-      const cell = (this.#slots[at] as number) - 1;
-      if (cell < 0) return this.#add(series, bucket, at);
-      if (this.series[cell] === series && this.bucket[cell] === bucket) return cell;
-      at = (at + 1) & mask;
+    let cell = this.#index.first(hash(series, bucket));
+    while (cell >= 0 && (this.series[cell] !== series || this.bucket[cell] !== bucket)) {
+      cell = this.#index.next();
     }
+    return cell >= 0 ? cell : this.#add(series, bucket);
   }
 
   /**
@@ -86,14 +84,10 @@ export class CellTable {
     return order;
   }
 
-  #add(series: number, bucket: number, at: number): number {
-    const cell = this.count;
-    if (cell >= this.#maxCells) throw tooManyCells(this.#maxCells);
-    if (cell === this.series.length) {
-      this.#grow();
-      return this.find(series, bucket);
-    }
-    this.#slots[at] = cell + 1;
+  #add(series: number, bucket: number): number {
+    if (this.count >= this.#maxCells) throw tooManyCells(this.#maxCells);
+    if (this.count === this.series.length) this.#grow();
+    const cell = this.#index.add();
     this.series[cell] = series;
     this.bucket[cell] = bucket;
     this.count = cell + 1;
@@ -102,19 +96,11 @@ export class CellTable {
 
   #grow(): void {
     const length = this.series.length * 2;
-    this.series = grownWords(this.series, length);
-    this.bucket = grownWords(this.bucket, length);
-    this.rows = grownNumbers(this.rows, length);
-    if (this.value.length > 0) this.value = grownNumbers(this.value, length);
-    if (this.extra.length > 0) this.extra = grownNumbers(this.extra, length);
-    const slots = new Uint32Array(length * 2);
-    const mask = slots.length - 1;
-    for (let cell = 0; cell < this.count; cell++) {
-      let at = hash(this.series[cell] as number, this.bucket[cell] as number) & mask;
-      while (slots[at] !== 0) at = (at + 1) & mask;
-      slots[at] = cell + 1;
-    }
-    this.#slots = slots;
+    this.series = grown(this.series, length);
+    this.bucket = grown(this.bucket, length);
+    this.rows = grown(this.rows, length);
+    if (this.value.length > 0) this.value = grown(this.value, length);
+    if (this.extra.length > 0) this.extra = grown(this.extra, length);
   }
 }
 
@@ -123,17 +109,6 @@ export function hasExtra(mode: LeafMode): boolean {
   return mode === "moments" || mode === "first" || mode === "last";
 }
 
-export function grownWords(array: Uint32Array, length: number): Uint32Array<ArrayBuffer> {
-  const grown = new Uint32Array(length);
-  grown.set(array);
-  return grown;
-}
-
-export function grownNumbers(array: Float64Array, length: number): Float64Array<ArrayBuffer> {
-  const grown = new Float64Array(length);
-  grown.set(array);
-  return grown;
-}
 
 function hash(series: number, bucket: number): number {
   const mixed = Math.imul(series, 0x9e3779b1) ^ Math.imul(bucket + 1, 0x85ebca6b);

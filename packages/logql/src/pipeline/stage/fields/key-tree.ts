@@ -1,4 +1,7 @@
-import { readText } from "../../row/bytes.js";
+import { grown } from "@skald/kernels";
+import { fnv1aBytes } from "@skald/model";
+import { HashIndex } from "../../hash-index.js";
+import { bytesEqual, readText } from "../../row/bytes.js";
 import type { LabelSlots } from "../../row/label-slots.js";
 import {
   errorDetailsLabel,
@@ -34,7 +37,8 @@ export class KeyTree {
   readonly #keys: Uint8Array[] = [];
   readonly #parent: number[] = [];
   readonly #follower: number[] = [];
-  #table = new Int32Array(1024);
+  /** Of the nodes but the root: entry e is node e + 1. */
+  #index = new HashIndex();
   #previous = 0;
 
   constructor(names: LabelSlots, demand: Demand) {
@@ -55,7 +59,7 @@ export class KeyTree {
     if (
       guess > 0 &&
       this.#parent[guess] === parent &&
-      isKey(this.#keys[guess]!, bytes, start, end)
+      bytesEqual(bytes, start, end, this.#keys[guess]!)
     ) {
       this.#previous = guess;
       return guess;
@@ -67,21 +71,16 @@ export class KeyTree {
   }
 
   #lookup(parent: number, bytes: Uint8Array, start: number, end: number): number {
-    let hash = Math.imul(parent + 1, 0x9e3779b1);
-    for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193);
-    const mask = this.#table.length - 1;
-    let at = (hash ^ (hash >>> 15)) & mask;
-    while (true) {
-      const node = this.#table[at]!;
-      if (node === 0) break;
-      if (this.#parent[node] === parent && isKey(this.#keys[node]!, bytes, start, end)) return node;
-      at = (at + 1) & mask;
+    const hash = fnv1aBytes(bytes, start, end, Math.imul(parent + 1, 0x9e3779b1));
+    let node = this.#index.first(hash ^ (hash >>> 15)) + 1;
+    while (node > 0) {
+      if (this.#parent[node] === parent && bytesEqual(bytes, start, end, this.#keys[node]!))
+        return node;
+      node = this.#index.next() + 1;
     }
+    this.#index.add();
     const key = bytes.slice(start, end);
-    const node = this.#add(parent, readText(key, 0, key.length), key);
-    this.#table[at] = node;
-    if (this.#keys.length * 2 > this.#table.length) this.#rehash();
-    return node;
+    return this.#add(parent, readText(key, 0, key.length), key);
   }
 
   #add(parent: number, key: string, bytes: Uint8Array): number {
@@ -118,24 +117,9 @@ export class KeyTree {
   }
 
   #grow(): void {
-    const slot = new Int32Array(this.slot.length * 2);
-    slot.set(this.slot);
-    this.slot = slot;
-    const wants = new Uint8Array(slot.length);
-    wants.set(this.wants);
-    this.wants = wants;
-  }
-
-  #rehash(): void {
-    this.#table = new Int32Array(this.#table.length * 2);
-    const mask = this.#table.length - 1;
-    for (let node = 1; node < this.#keys.length; node++) {
-      let hash = Math.imul(this.#parent[node]! + 1, 0x9e3779b1);
-      for (const byte of this.#keys[node]!) hash = Math.imul(hash ^ byte, 0x01000193);
-      let at = (hash ^ (hash >>> 15)) & mask;
-      while (this.#table[at] !== 0) at = (at + 1) & mask;
-      this.#table[at] = node;
-    }
+    const length = this.slot.length * 2;
+    this.slot = grown(this.slot, length);
+    this.wants = grown(this.wants, length);
   }
 
   /** Lines with ever new keys must not fill the memory. */
@@ -145,18 +129,11 @@ export class KeyTree {
     this.#labels.length = 1;
     this.#follower.length = 1;
     this.#follower[0] = 0;
-    this.#table = new Int32Array(1024);
+    this.#index = new HashIndex();
   }
 }
 
 /** True when errors of the stage are looked at later. */
 export function demandsErrors(demand: Demand): boolean {
   return demand === "all" || demand.has(errorLabel) || demand.has(errorDetailsLabel);
-}
-
-function isKey(key: Uint8Array, bytes: Uint8Array, start: number, end: number): boolean {
-  const { length } = key;
-  if (length !== end - start) return false;
-  for (let i = 0; i < length; i++) if (key[i] !== bytes[start + i]) return false;
-  return true;
 }
