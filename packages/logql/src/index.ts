@@ -17,7 +17,13 @@ export type {
   StreamLabels,
 } from "./scan/block-selection.js";
 export { type LogPartial, type LogScan, startLogScan } from "./scan/log/log-scan.js";
-export { groupLogRows, mergeLogPartials, type ResultStream } from "./scan/log/merge.js";
+export {
+  groupLogRows,
+  mergeLogPartials,
+  type ResultStream,
+  rowPlaces,
+} from "./scan/log/merge.js";
+export { compareRows, type RowPlaces } from "./scan/log/row-store.js";
 export * from "./scan/metric/metric-scan.js";
 export { type MetricPartial, transferablesOf } from "./scan/metric/partial.js";
 export * from "./syntax.js";

@@ -2,8 +2,8 @@ const hasBuffer = typeof Buffer !== "undefined";
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
 
-let viewOf: Uint8Array | undefined;
-let view: Buffer | undefined;
+/** Views for decoding; each goes with its bytes, so nothing is kept longer than these. */
+const views = new WeakMap<Uint8Array, Buffer>();
 
 /** The text of a range of UTF-8 bytes, also in shared memory; broken bytes become U+FFFD. */
 export function readText(bytes: Uint8Array, start: number, end: number): string {
@@ -21,11 +21,12 @@ export function readText(bytes: Uint8Array, start: number, end: number): string 
 
 function decode(bytes: Uint8Array, start: number, end: number): string {
   if (!hasBuffer) return decoder.decode(bytes.slice(start, end));
-  if (viewOf !== bytes) {
-    viewOf = bytes;
+  let view = views.get(bytes);
+  if (view === undefined) {
     view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    views.set(bytes, view);
   }
-  return view!.toString("utf8", start, end);
+  return view.toString("utf8", start, end);
 }
 
 export function encodeText(text: string): Uint8Array {

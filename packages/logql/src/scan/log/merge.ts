@@ -1,8 +1,8 @@
-import { dayNs, formatLabels, invalidArgument, type Labels } from "@skald/model";
+import { dayNs, floorDiv, formatLabels, invalidArgument, type Labels } from "@skald/model";
 import type { LogPlan } from "../../plan/plan.js";
 import type { LogResult, RowLabels } from "../../plan/result.js";
 import { type LogPartial, maxRowsBeforeThinning } from "./log-scan.js";
-import { type RowPlace, RowStore } from "./row-store.js";
+import { type RowPlaces, RowStore } from "./row-store.js";
 
 /**
  * The answer of a log query from the partials of all its scans: rows in the direction of the query, thinned by the
@@ -46,21 +46,29 @@ class LabelSets {
 function addRows(store: RowStore, partial: LogPartial, labels: LabelSets): void {
   const { bytes, offsets } = partial.lines;
   const renumbered = partial.labels.map((set) => labels.find(set));
+  const { day, time, sequence, row } = rowPlaces(partial);
   for (let i = 0; i < partial.rowCount; i++) {
-    const place = { ...placeOf(partial, i), labelSet: renumbered[partial.labelSet[i]!]! };
+    const place = {
+      day: day[i]!,
+      time: time[i]!,
+      sequence: sequence[i]!,
+      row: row[i]!,
+      labelSet: renumbered[partial.labelSet[i]!]!,
+    };
     store.push(place, bytes.subarray(offsets[i]!, offsets[i + 1]!));
   }
 }
 
-function placeOf(partial: LogPartial, i: number): Omit<RowPlace, "labelSet"> {
-  const timestamp = partial.timestamps[i] as bigint;
-  const day = timestamp / dayNs;
-  return {
-    day: Number(day),
-    time: Number(timestamp - day * dayNs),
-    sequence: partial.sequence[i]!,
-    row: partial.row[i]!,
-  };
+/** The places of the rows of a partial, to be compared with those of others. */
+export function rowPlaces({ rowCount, timestamps, sequence, row }: LogPartial): RowPlaces {
+  const day = new Float64Array(rowCount);
+  const time = new Float64Array(rowCount);
+  for (let i = 0; i < rowCount; i++) {
+    const at = floorDiv(timestamps[i]!, dayNs);
+    day[i] = Number(at);
+    time[i] = Number(timestamps[i]! - at * dayNs);
+  }
+  return { day, time, sequence, row };
 }
 
 /** The best of the times behind which some partial left out rows; undefined when none did. */

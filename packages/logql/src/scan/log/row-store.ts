@@ -13,25 +13,46 @@ export interface RowPlace {
   readonly labelSet: number;
 }
 
+/** Places of rows in columns. */
+export interface RowPlaces {
+  readonly day: Float64Array;
+  readonly time: Float64Array;
+  readonly sequence: Float64Array;
+  readonly row: Float64Array | Uint32Array;
+}
+
+/**
+ * The one order of log rows: by time, then by source and block, then as they stand in the block. Negative when row i of
+ * the first comes before row j of the second; with the sign changed it is the order of a backward query.
+ */
+export function compareRows(a: RowPlaces, i: number, b: RowPlaces, j: number): number {
+  return (
+    a.day[i]! - b.day[j]! ||
+    a.time[i]! - b.time[j]! ||
+    a.sequence[i]! - b.sequence[j]! ||
+    a.row[i]! - b.row[j]!
+  );
+}
+
 /** A growing store of rows in columns, with the bytes of their lines. */
-export class RowStore {
+export class RowStore implements RowPlaces {
   count = 0;
   /** The lines, one behind the other. */
   readonly bytes = new ByteStore();
-  #day = new Float64Array(initialRows);
-  #time = new Float64Array(initialRows);
-  #sequence = new Float64Array(initialRows);
-  #row = new Float64Array(initialRows);
+  day = new Float64Array(initialRows);
+  time = new Float64Array(initialRows);
+  sequence = new Float64Array(initialRows);
+  row = new Float64Array(initialRows);
   #labelSet = new Float64Array(initialRows);
   #lineStart = new Float64Array(initialRows + 1);
 
   push(place: RowPlace, line: Uint8Array): void {
-    if (this.count === this.#row.length) this.#grow();
+    if (this.count === this.row.length) this.#grow();
     const at = this.count++;
-    this.#day[at] = place.day;
-    this.#time[at] = place.time;
-    this.#sequence[at] = place.sequence;
-    this.#row[at] = place.row;
+    this.day[at] = place.day;
+    this.time[at] = place.time;
+    this.sequence[at] = place.sequence;
+    this.row[at] = place.row;
     this.#labelSet[at] = place.labelSet;
     this.bytes.push(line);
     this.#lineStart[at + 1] = this.bytes.length;
@@ -39,10 +60,10 @@ export class RowStore {
 
   place(at: number): RowPlace {
     return {
-      day: this.#day[at]!,
-      time: this.#time[at]!,
-      sequence: this.#sequence[at]!,
-      row: this.#row[at]!,
+      day: this.day[at]!,
+      time: this.time[at]!,
+      sequence: this.sequence[at]!,
+      row: this.row[at]!,
       labelSet: this.#labelSet[at]!,
     };
   }
@@ -52,26 +73,15 @@ export class RowStore {
   }
 
   timestampNs(at: number): bigint {
-    return BigInt(this.#day[at]!) * dayNs + BigInt(this.#time[at]!);
+    return BigInt(this.day[at]!) * dayNs + BigInt(this.time[at]!);
   }
 
   /** Numbers of the rows, best first in a direction. */
   order(direction: Direction): Uint32Array {
     const order = new Uint32Array(this.count);
     for (let i = 0; i < order.length; i++) order[i] = i;
-    const day = this.#day;
-    const time = this.#time;
-    const sequence = this.#sequence;
-    const row = this.#row;
     const sign = direction === "forward" ? 1 : -1;
-    return order.sort(
-      (a, b) =>
-        sign *
-          (day[a]! - day[b]! ||
-            time[a]! - time[b]! ||
-            sequence[a]! - sequence[b]! ||
-            row[a]! - row[b]!) || a - b,
-    );
+    return order.sort((a, b) => sign * compareRows(this, a, this, b) || a - b);
   }
 
   timestamps(): BigInt64Array {
@@ -81,11 +91,11 @@ export class RowStore {
   }
 
   sequences(): Float64Array {
-    return this.#sequence.slice(0, this.count);
+    return this.sequence.slice(0, this.count);
   }
 
   rows(): Uint32Array {
-    return Uint32Array.from(this.#row.subarray(0, this.count));
+    return Uint32Array.from(this.row.subarray(0, this.count));
   }
 
   labelSets(): Uint32Array {
@@ -98,11 +108,11 @@ export class RowStore {
   }
 
   #grow(): void {
-    const length = this.#row.length * 2;
-    this.#day = grown(this.#day, length);
-    this.#time = grown(this.#time, length);
-    this.#sequence = grown(this.#sequence, length);
-    this.#row = grown(this.#row, length);
+    const length = this.row.length * 2;
+    this.day = grown(this.day, length);
+    this.time = grown(this.time, length);
+    this.sequence = grown(this.sequence, length);
+    this.row = grown(this.row, length);
     this.#labelSet = grown(this.#labelSet, length);
     this.#lineStart = grown(this.#lineStart, length + 1);
   }
