@@ -137,7 +137,8 @@ export class Frontend {
   ): Promise<QueryAnswer> {
     const limits = this.#limits(tenants);
     checkQueryLimits(expr, params, limits);
-    const range = clampLookback(params, limits, this.nowNs());
+    const now = this.nowNs();
+    const range = { ...clampLookback(params, limits, now), nowNs: now };
     const plan = planQuery(expr, range, {
       ...defaultQueryLimits,
       maxSeries: limits.max_query_series || Number.MAX_SAFE_INTEGER,

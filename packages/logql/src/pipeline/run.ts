@@ -22,7 +22,6 @@ export class BlockRun implements PipelineRun {
   readonly #compiled: CompiledPipeline;
   readonly #lineFilter: BlockLineFilter;
   readonly #lines: LineBuilder;
-  readonly #nowNs = BigInt(Date.now()) * 1_000_000n;
   #state!: RunState;
   #selection: RowSelection = { rows: new Uint32Array(0), count: 0 };
   #rows = new Uint32Array(0);
@@ -204,7 +203,7 @@ export class BlockRun implements PipelineRun {
   }
 
   #begin(): void {
-    this.#state = new RunState(this.#compiled, this.#nowNs);
+    this.#state = new RunState(this.#compiled);
     this.series.bind(this.#state.labels);
   }
 }
@@ -221,8 +220,8 @@ class RunState implements RowState {
   readonly #nowNs: bigint;
   #block: Block | undefined;
 
-  constructor({ tail, unwrap, labelFilters }: CompiledPipeline, nowNs: bigint) {
-    this.#nowNs = nowNs;
+  constructor({ tail, unwrap, labelFilters, options }: CompiledPipeline) {
+    this.#nowNs = options.nowNs ?? 0n;
     this.stages = tail.map(({ prepare, context }) => prepare(this, context));
     this.value = unwrap?.(this);
     this.front = new BlockLabelFilter(labelFilters, this);

@@ -7,6 +7,8 @@ export interface PipelineOptions {
   readonly stages: readonly Stage[];
   readonly unwrap?: Unwrap;
   readonly output: PipelineOutput;
+  /** What `now` in a template is: ns since the epoch, the same for all threads of a query. Absent: 0. */
+  readonly nowNs?: bigint;
 }
 
 /**

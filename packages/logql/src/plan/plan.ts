@@ -22,6 +22,8 @@ export interface QueryParams {
   readonly direction: Direction;
   /** Log queries skip rows until this much after the last one returned; 0n for none. */
   readonly intervalNs: bigint;
+  /** When the query was asked, ns since the epoch: `now` of its templates. Absent: `endNs`. */
+  readonly nowNs?: bigint;
 }
 
 export type Direction = "forward" | "backward";
@@ -39,6 +41,8 @@ export interface LogPlan {
   readonly limit: number;
   readonly direction: Direction;
   readonly intervalNs: bigint;
+  /** `now` of templates, ns since the epoch. */
+  readonly nowNs: bigint;
   /** Bytes that the rows of one scan may take; a default when absent. */
   readonly maxLineBytes?: number;
 }
@@ -145,6 +149,8 @@ export interface LeafPlan {
   readonly fromNs: bigint;
   readonly toNs: bigint;
   readonly shard?: Shard;
+  /** `now` of templates, ns since the epoch. */
+  readonly nowNs: bigint;
   readonly maxSeries: number;
   readonly maxCells: number;
 }

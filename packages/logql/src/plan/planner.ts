@@ -29,12 +29,13 @@ export function planQuery(
 ): Plan {
   if (expr.kind !== "log") return planMetric(expr, params, limits);
   const { startNs, endNs, limit, direction, intervalNs } = params;
-  return { kind: "log", log: expr, fromNs: startNs, toNs: endNs, limit, direction, intervalNs };
+  const range = { fromNs: startNs, toNs: endNs, nowNs: params.nowNs ?? endNs };
+  return { kind: "log", log: expr, ...range, limit, direction, intervalNs };
 }
 
 /** Plans a metric query: its leaves with what can be pushed into them, and the rest as a tree over the leaves. */
 function planMetric(expr: MetricExpr, params: QueryParams, limits: QueryLimits): MetricPlan {
-  const planner = new MetricPlanner(pointsOf(params), limits);
+  const planner = new MetricPlanner(pointsOf(params), limits, params.nowNs ?? params.endNs);
   const root = planner.node(expr, true);
   const instant = params.stepNs === 0n;
   return { kind: "metric", root, leaves: planner.leaves, points: planner.points, instant, limits };
@@ -49,11 +50,13 @@ class MetricPlanner {
   readonly points: Points;
   readonly leaves: LeafPlan[] = [];
   readonly #limits: QueryLimits;
+  readonly #nowNs: bigint;
   readonly #known = new Map<string, number>();
 
-  constructor(points: Points, limits: QueryLimits) {
+  constructor(points: Points, limits: QueryLimits, nowNs: bigint) {
     this.points = points;
     this.#limits = limits;
+    this.#nowNs = nowNs;
   }
 
   /** `outermost`: the series of the node are the series of the result, so the result's limit holds here already. */
@@ -94,6 +97,7 @@ class MetricPlanner {
     const scan = scanOf(expr, above, this.points, {
       maxSeries: limited ? this.#limits.maxSeries : this.#limits.maxInnerSeries,
       maxCells: this.#limits.maxCells,
+      nowNs: this.#nowNs,
     });
     const key = scanKey(scan);
     const id = this.#known.get(key) ?? this.leaves.length;
@@ -147,7 +151,7 @@ function scanOf(
   expr: RangeAggregation,
   above: { grouping: Grouping | undefined; sumAbove: boolean },
   points: Points,
-  bounds: { maxSeries: number; maxCells: number },
+  bounds: { maxSeries: number; maxCells: number; nowNs: bigint },
 ): Scan {
   const { op, log } = expr;
   const windows = windowsOf(expr, points);

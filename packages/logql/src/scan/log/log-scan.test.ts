@@ -54,6 +54,15 @@ describe("a log scan", () => {
     expect([...scan.finish().timestamps]).toEqual([t0 + 10n]);
   });
 
+  it("has the time of its plan for now, as every scan of the query", () => {
+    const plan = logPlan('{a="b"} | line_format "{{ now | unixEpochNanos }}"', { nowNs: t0 - 7n });
+    const scan = startLogScan(plan);
+    const { block: one, streamLabels } = block([10]);
+    scan.addBlock(one, streamLabels, everyRun, 0);
+    const { lines } = scan.finish();
+    expect(Buffer.from(lines.bytes.subarray(0, lines.offsets[1])).toString()).toBe(`${t0 - 7n}`);
+  });
+
   it("drops the label sets of rows that it drops", () => {
     const scan = startLogScan(logPlan('{a="b"} | logfmt', { limit: 1 }));
     for (let i = 0; i < 20; i++) {

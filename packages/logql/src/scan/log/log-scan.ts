@@ -67,7 +67,7 @@ class LogQueryScan implements LogScan {
 
   constructor(plan: LogPlan) {
     const { stages } = plan.log;
-    this.#pipeline = compilePipeline({ stages, output: { kind: "log" } });
+    this.#pipeline = compilePipeline({ stages, output: { kind: "log" }, nowNs: plan.nowNs });
     this.#run = this.#pipeline.start();
     const limit = plan.intervalNs > 0n ? Math.max(plan.limit, maxRowsBeforeThinning) : plan.limit;
     this.#best = new BestRows(limit, plan.direction, plan.maxLineBytes);

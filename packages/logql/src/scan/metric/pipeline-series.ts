@@ -34,6 +34,7 @@ export class PipelineSeries {
       stages,
       ...(unwrap === undefined ? {} : { unwrap }),
       output: { kind: "metric", ...grouped },
+      nowNs: leaf.nowNs,
     });
     this.#run = this.#pipeline.start();
   }
