@@ -91,7 +91,7 @@ export class BlockLineFilter {
   ): void {
     const options = { ignoreCase, negate: false };
     if (values.length === 1) {
-      contain(lines, rowCount, values[0] as Uint8Array, selection, options);
+      contain(lines, rowCount, values[0]!, selection, options);
       return;
     }
     const found = new Uint8Array(rowCount);

@@ -38,8 +38,8 @@ export function compileStages(options: PipelineOptions): CompiledPipeline {
   let changesLines = false;
   let changesLabels = false;
   for (const [i, stage] of stages.entries()) {
-    const demand = behind[i] as Demand;
-    const { prepare, lineFilter, looksAt } = prepared[i] as PreparedPart;
+    const demand = behind[i]!;
+    const { prepare, lineFilter, looksAt } = prepared[i]!;
     if (lineFilter !== undefined) usesLines = true;
     if (lineFilter !== undefined && !changesLines) {
       lineFilters.push(lineFilter);

@@ -384,7 +384,7 @@ function optionsOf(
 }
 
 function object({ names, values }: Labels): Record<string, string> {
-  return Object.fromEntries(names.map((n, i) => [n, values[i] as string]));
+  return Object.fromEntries(names.map((n, i) => [n, values[i]!]));
 }
 
 interface Row {
@@ -408,15 +408,15 @@ function runBlocks(
     const batch = run.process(block, streamLabels, allRows(block));
     const { lines } = batch;
     for (let i = 0; i < batch.count; i++) {
-      const row = batch.rows[i] as number;
+      const row = batch.rows[i]!;
       const changed =
         lines &&
         Buffer.from(lines.bytes.subarray(lines.offsets[i], lines.offsets[i + 1])).toString();
       results.push({
         index: from + row,
-        line: changed ?? (part[row] as PlainRow).line.toString(),
+        line: changed ?? part[row]!.line.toString(),
         value: batch.values?.[i],
-        series: run.series.get(batch.series[i] as number),
+        series: run.series.get(batch.series[i]!),
       });
     }
   }
@@ -474,7 +474,7 @@ it(`metric output without grouping equals the specification (seed ${seed})`, () 
         want.map(({ index, line: text }) => ({ index, line: text })),
       );
       for (const [i, { value, series }] of got.entries()) {
-        const naive = want[i] as NaiveResult;
+        const naive = want[i]!;
         if (unwrapped !== undefined) expect(value).toBe(naive.value);
         expect(series.error?.kind).toBe(naive.error?.kind);
         if (naive.error === undefined) expect(object(series.labels)).toEqual(naive.labels);

@@ -23,7 +23,7 @@ export function analyseDemand({ stages, unwrap, output }: PipelineOptions): Pipe
   let parserFollows = false;
   for (let i = stages.length - 1; i >= 0; i--) {
     behind[i] = demand;
-    const stage = stages[i] as Stage;
+    const stage = stages[i]!;
     if (isParser(stage)) {
       metadata = plus(metadata, demand);
       parserFollows = true;

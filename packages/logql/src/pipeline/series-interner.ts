@@ -160,7 +160,7 @@ export class SeriesInterner implements SeriesTable {
     const { names, values } = stream.labels;
     const all = new Map<string, readonly [value: string, origin: number]>();
     for (const [i, name] of names.entries()) {
-      if (!this.#left.has(name)) all.set(name, [values[i] as string, labelState.stream]);
+      if (!this.#left.has(name)) all.set(name, [values[i]!, labelState.stream]);
     }
     reader.int();
     while (!reader.atEnd) {

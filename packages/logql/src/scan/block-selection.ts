@@ -49,12 +49,12 @@ export function forEachStretch(
   const { runs, excluded } = selection;
   let next = 0;
   for (const run of runs) {
-    let from = rowStart[run] as number;
-    const to = rowStart[run + 1] as number;
+    let from = rowStart[run]!;
+    const to = rowStart[run + 1]!;
     if (excluded !== undefined) {
-      while (next < excluded.length && (excluded[next] as number) < from) next++;
-      for (; next < excluded.length && (excluded[next] as number) < to; next++) {
-        const row = excluded[next] as number;
+      while (next < excluded.length && excluded[next]! < from) next++;
+      for (; next < excluded.length && excluded[next]! < to; next++) {
+        const row = excluded[next]!;
         if (row > from) visit(run, from, row);
         from = row + 1;
       }

@@ -54,7 +54,7 @@ function parseIpv4(text: string): Address | undefined {
   if (m === null) return undefined;
   let value = 0n;
   for (let i = 1; i <= 4; i++) {
-    const part = m[i] as string;
+    const part = m[i]!;
     if (Number(part) > 255 || (part.length > 1 && part[0] === "0")) return undefined;
     value = (value << 8n) | BigInt(part);
   }
@@ -64,8 +64,8 @@ function parseIpv4(text: string): Address | undefined {
 function parseIpv6(text: string): Address | undefined {
   const halves = text.split("::");
   if (halves.length > 2) return undefined;
-  const left = parseGroups(halves[0] as string, halves.length === 1);
-  const right = halves.length === 2 ? parseGroups(halves[1] as string, true) : [];
+  const left = parseGroups(halves[0]!, halves.length === 1);
+  const right = halves.length === 2 ? parseGroups(halves[1]!, true) : [];
   if (left === undefined || right === undefined) return undefined;
   const missing = 8 - left.length - right.length;
   if (halves.length === 2 ? missing < 1 : missing !== 0) return undefined;

@@ -21,11 +21,11 @@ export class LabelSlots {
   }
 
   nameOf(slot: number): string {
-    return this.#names[slot] as string;
+    return this.#names[slot]!;
   }
 
   extractedSlotOf(slot: number): number {
-    const known = this.#extracted[slot] as number;
+    const known = this.#extracted[slot]!;
     if (known >= 0) return known;
     const extracted = this.slotOf(extractedName(this.nameOf(slot)));
     this.#extracted[slot] = extracted;

@@ -50,7 +50,7 @@ function textOf(items: readonly RegexNode[]): string | undefined {
   for (const item of items) {
     if (item.kind !== "set" || item.set.length !== 2 || item.set[0] !== item.set[1])
       return undefined;
-    text += String.fromCodePoint(item.set[0] as number);
+    text += String.fromCodePoint(item.set[0]!);
   }
   return text;
 }

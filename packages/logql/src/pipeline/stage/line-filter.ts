@@ -100,7 +100,7 @@ function compilePatternTest(pieces: readonly PatternPiece[]): LineTest {
 function matchesPattern(pieces: readonly PatternPiece[], text: string): boolean {
   let at = 0;
   for (let i = 0; i < pieces.length; i++) {
-    const piece = pieces[i] as PatternPiece;
+    const piece = pieces[i]!;
     if (piece.kind === "capture") continue;
     if (i === 0) {
       if (!text.startsWith(piece.text)) return false;

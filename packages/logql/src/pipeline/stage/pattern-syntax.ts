@@ -11,7 +11,7 @@ export function parsePattern(pattern: string): readonly PatternPiece[] {
   let from = 0;
   for (const m of pattern.matchAll(/<([A-Za-z_][A-Za-z0-9_]*)>/g)) {
     if (m.index > from) pieces.push({ kind: "literal", text: pattern.slice(from, m.index) });
-    const name = m[1] as string;
+    const name = m[1]!;
     const before = pieces.at(-1);
     if (before?.kind === "capture") {
       throw invalidArgument(

@@ -22,7 +22,7 @@ function compilePattern(
   { demand }: StageContext,
 ): RowStage {
   const { labels, line } = row;
-  const first = pieces[0] as PatternPiece;
+  const first = pieces[0]!;
   const prefix = encodeText(first.kind === "literal" ? first.text : "");
   const captures = pieces.slice(first.kind === "literal" ? 1 : 0);
   const steps: Step[] = [];

@@ -14,7 +14,7 @@ function unwrap(stages: string, line: string) {
   const { block, streamLabels } = makeBlock([{ labels: { app: "x" }, ts: 0n, line }]);
   const batch = run.process(block, streamLabels, allRows(block));
   if (batch.count === 0) return undefined;
-  const { labels, error } = run.series.get(batch.series[0] as number);
+  const { labels, error } = run.series.get(batch.series[0]!);
   return { value: batch.values?.[0], names: labels.names, error: error?.kind };
 }
 

@@ -111,19 +111,16 @@ class LogQueryScan implements LogScan {
     const lines = batch.lines ?? block.lines();
     const labelSetOf = new Map<number, number>();
     for (let i = 0; i < batch.count; i++) {
-      const row = batch.rows[i] as number;
+      const row = batch.rows[i]!;
       const line = batch.lines === undefined ? row : i;
       const place = {
         day,
-        time: times[row] as number,
+        time: times[row]!,
         sequence,
         row,
-        labelSet: this.#labelSet(batch.series[i] as number, labelSetOf),
+        labelSet: this.#labelSet(batch.series[i]!, labelSetOf),
       };
-      this.#best.push(
-        place,
-        lines.bytes.subarray(lines.offsets[line] as number, lines.offsets[line + 1] as number),
-      );
+      this.#best.push(place, lines.bytes.subarray(lines.offsets[line]!, lines.offsets[line + 1]!));
     }
   }
 

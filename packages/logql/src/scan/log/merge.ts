@@ -135,8 +135,8 @@ export function groupLogRows(result: LogResult, by: "all" | "stream"): ResultStr
   );
   const streams = new Map<string, { labels: Labels; rows: number[] }>();
   for (let row = 0; row < result.rowCount; row++) {
-    const set = result.labelSet[row] as number;
-    const text = textOfSet[set] as string;
+    const set = result.labelSet[row]!;
+    const text = textOfSet[set]!;
     const known = streams.get(text);
     if (known !== undefined) {
       known.rows.push(row);

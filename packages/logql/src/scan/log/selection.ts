@@ -62,8 +62,8 @@ export class LogSelection {
     const rows = this.#rows;
     let kept = 0;
     for (let i = 0; i < count; i++) {
-      const row = rows[i] as number;
-      const time = times[row] as number;
+      const row = rows[i]!;
+      const time = times[row]!;
       if (backward ? time >= bound : time <= bound) rows[kept++] = row;
     }
     if (kept < count) this.leftOut = true;
@@ -74,8 +74,8 @@ export class LogSelection {
   #timeOfRank(block: Block, count: number, rank: number): number {
     const all = block.timestamps();
     const times = new Float64Array(count);
-    for (let i = 0; i < count; i++) times[i] = all[this.#rows[i] as number] as number;
+    for (let i = 0; i < count; i++) times[i] = all[this.#rows[i]!]!;
     times.sort();
-    return times[this.#plan.direction === "backward" ? count - rank : rank - 1] as number;
+    return times[this.#plan.direction === "backward" ? count - rank : rank - 1]!;
   }
 }

@@ -47,8 +47,8 @@ function addCounts(cells: CellTable, added: AddedRows): void {
   let lastBucket = -1;
   let pending = 0;
   for (let i = 0; i < count; i++) {
-    const id = series[i] as number;
-    const bucket = bucketOfRow[rows[i] as number] as number;
+    const id = series[i]!;
+    const bucket = bucketOfRow[rows[i]!]!;
     if (id !== lastSeries || bucket !== lastBucket) {
       if (pending > 0) cells.rows[cell]! += pending;
       pending = 0;
@@ -64,9 +64,9 @@ function addCounts(cells: CellTable, added: AddedRows): void {
 function addBytes(cells: CellTable, added: AddedRows): void {
   const { rows, lineOffsets, linesByPosition } = added;
   forEachCell(cells, added, (cell, i) => {
-    const line = linesByPosition ? i : (rows[i] as number);
+    const line = linesByPosition ? i : rows[i]!;
     cells.rows[cell]! += 1;
-    cells.value[cell]! += (lineOffsets[line + 1] as number) - (lineOffsets[line] as number);
+    cells.value[cell]! += lineOffsets[line + 1]! - lineOffsets[line]!;
   });
 }
 
@@ -74,7 +74,7 @@ function addSums(cells: CellTable, added: AddedRows): void {
   const { values } = added;
   forEachCell(cells, added, (cell, i) => {
     cells.rows[cell]! += 1;
-    cells.value[cell]! += values[i] as number;
+    cells.value[cell]! += values[i]!;
   });
 }
 
@@ -82,8 +82,8 @@ function addSums(cells: CellTable, added: AddedRows): void {
 function addExtremes(cells: CellTable, added: AddedRows, sign: 1 | -1): void {
   const { values } = added;
   forEachCell(cells, added, (cell, i) => {
-    const kept = cells.value[cell] as number;
-    const value = values[i] as number;
+    const kept = cells.value[cell]!;
+    const value = values[i]!;
     const isFirst = cells.rows[cell] === 0;
     cells.rows[cell]! += 1;
     if (isFirst || Number.isNaN(kept) || sign * value < sign * kept) cells.value[cell] = value;
@@ -94,10 +94,10 @@ function addExtremes(cells: CellTable, added: AddedRows, sign: 1 | -1): void {
 function addMoments(cells: CellTable, added: AddedRows): void {
   const { values } = added;
   forEachCell(cells, added, (cell, i) => {
-    const value = values[i] as number;
-    const rows = (cells.rows[cell] as number) + 1;
-    const delta = value - (cells.value[cell] as number);
-    const mean = (cells.value[cell] as number) + delta / rows;
+    const value = values[i]!;
+    const rows = cells.rows[cell]! + 1;
+    const delta = value - cells.value[cell]!;
+    const mean = cells.value[cell]! + delta / rows;
     cells.rows[cell] = rows;
     cells.value[cell] = mean;
     cells.extra[cell]! += delta * (value - mean);
@@ -108,12 +108,12 @@ function addMoments(cells: CellTable, added: AddedRows): void {
 function addEnds(cells: CellTable, added: AddedRows, sign: 1 | -1): void {
   const { rows, values, times, timeShift } = added;
   forEachCell(cells, added, (cell, i) => {
-    const time = (times[rows[i] as number] as number) + timeShift;
-    const kept = cells.extra[cell] as number;
+    const time = times[rows[i]!]! + timeShift;
+    const kept = cells.extra[cell]!;
     const isFirst = cells.rows[cell] === 0;
     cells.rows[cell]! += 1;
     if (!isFirst && (sign > 0 ? time >= kept : time < kept)) return;
-    cells.value[cell] = values[i] as number;
+    cells.value[cell] = values[i]!;
     cells.extra[cell] = time;
   });
 }
@@ -126,8 +126,8 @@ function forEachCell(
   const { count, rows, series, seriesOf, bucketOfRow } = added;
   cells.startRows();
   for (let i = 0; i < count; i++) {
-    const bucket = bucketOfRow[rows[i] as number] as number;
-    visit(cells.findById(series[i] as number, bucket, seriesOf), i);
+    const bucket = bucketOfRow[rows[i]!]!;
+    visit(cells.findById(series[i]!, bucket, seriesOf), i);
   }
 }
 
@@ -150,7 +150,7 @@ export class SampleColumns {
     const { rows, values, times, timeShift } = added;
     forEachCell(cells, added, (cell, i) => {
       cells.rows[cell]! += 1;
-      this.push(cell, values[i] as number, (times[rows[i] as number] as number) + timeShift);
+      this.push(cell, values[i]!, times[rows[i]!]! + timeShift);
     });
   }
 

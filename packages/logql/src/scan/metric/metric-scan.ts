@@ -108,12 +108,12 @@ class LeafScan implements MetricScan {
   ): void {
     const { stream, minTime, maxTime } = block.runs;
     forEachStretch(block, selection, (run, from, to) => {
-      const isInOne = cursor.covers(minTime[run] as number, maxTime[run] as number);
+      const isInOne = cursor.covers(minTime[run]!, maxTime[run]!);
       if (isInOne && cursor.bucket < 0) return;
       // A series must not appear before one of its rows is known to count.
       let series = -1;
       const add = (bucket: number, first: number, end: number) => {
-        if (series < 0) series = this.#streams.find(streams, stream[run] as number);
+        if (series < 0) series = this.#streams.find(streams, stream[run]!);
         this.#addStretch(block, this.#cells.find(series, bucket), first, end);
       };
       if (isInOne) add(cursor.bucket, from, to);
@@ -126,7 +126,7 @@ class LeafScan implements MetricScan {
     this.#cells.rows[cell]! += to - from;
     if (this.#leaf.mode !== "bytes") return;
     const { offsets } = block.lines();
-    this.#cells.value[cell]! += (offsets[to] as number) - (offsets[from] as number);
+    this.#cells.value[cell]! += offsets[to]! - offsets[from]!;
   }
 
   #addThroughPipeline(
@@ -188,10 +188,10 @@ function forEachBucket(
 ): void {
   let first = from;
   while (first < to) {
-    cursor.seek(times[first] as number);
+    cursor.seek(times[first]!);
     const { low, high } = cursor;
     let end = first + 1;
-    while (end < to && (times[end] as number) >= low && (times[end] as number) < high) end++;
+    while (end < to && times[end]! >= low && times[end]! < high) end++;
     if (cursor.bucket >= 0) visit(cursor.bucket, first, end);
     first = end;
   }

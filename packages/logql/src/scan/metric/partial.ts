@@ -39,7 +39,7 @@ export function partialOfCells(
   const order = cells.order();
   const { length } = order;
   const bucket = new Uint32Array(length);
-  for (let i = 0; i < length; i++) bucket[i] = cells.bucket[order[i] as number] as number;
+  for (let i = 0; i < length; i++) bucket[i] = cells.bucket[order[i]!]!;
   return {
     mode,
     labels,
@@ -63,26 +63,26 @@ export function partialOfSamples(
   const bucket = new Uint32Array(samples.count);
   let total = 0;
   for (const cell of order) {
-    const rows = cells.rows[cell] as number;
+    const rows = cells.rows[cell]!;
     place[cell] = total;
-    bucket.fill(cells.bucket[cell] as number, total, total + rows);
+    bucket.fill(cells.bucket[cell]!, total, total + rows);
     total += rows;
   }
   const value = new Float64Array(samples.count);
   const time = withTimes ? new Float64Array(samples.count) : none;
   const next = place.slice();
   for (let i = 0; i < samples.count; i++) {
-    const at = next[samples.cell[i] as number]!++;
-    value[at] = samples.value[i] as number;
-    if (withTimes) time[at] = samples.time[i] as number;
+    const at = next[samples.cell[i]!]!++;
+    value[at] = samples.value[i]!;
+    if (withTimes) time[at] = samples.time[i]!;
   }
   if (withTimes) {
     for (const cell of order) {
-      const from = place[cell] as number;
-      sortByTime(time, value, from, from + (cells.rows[cell] as number));
+      const from = place[cell]!;
+      sortByTime(time, value, from, from + cells.rows[cell]!);
     }
   }
-  const start = startsOfSeries(labels.length, cells, order, (cell) => cells.rows[cell] as number);
+  const start = startsOfSeries(labels.length, cells, order, (cell) => cells.rows[cell]!);
   return { mode: "samples", labels, start, bucket, count: none, value, extra: time };
 }
 
@@ -95,13 +95,13 @@ export function sortByTime(
 ): void {
   let sorted = true;
   for (let i = from + 1; sorted && i < to; i++) {
-    sorted = (time[i - 1] as number) <= (time[i] as number);
+    sorted = time[i - 1]! <= time[i]!;
   }
   if (sorted) return;
   const order = Array.from({ length: to - from }, (_, i) => from + i);
-  order.sort((a, b) => (time[a] as number) - (time[b] as number) || a - b);
-  const times = order.map((i) => time[i] as number);
-  const values = order.map((i) => value[i] as number);
+  order.sort((a, b) => time[a]! - time[b]! || a - b);
+  const times = order.map((i) => time[i]!);
+  const values = order.map((i) => value[i]!);
   time.set(times, from);
   value.set(values, from);
 }
@@ -113,13 +113,13 @@ function startsOfSeries(
   entriesOf: (cell: number) => number,
 ): Uint32Array {
   const start = new Uint32Array(seriesCount + 1);
-  for (const cell of order) start[(cells.series[cell] as number) + 1]! += entriesOf(cell);
-  for (let s = 0; s < seriesCount; s++) start[s + 1]! += start[s] as number;
+  for (const cell of order) start[cells.series[cell]! + 1]! += entriesOf(cell);
+  for (let s = 0; s < seriesCount; s++) start[s + 1]! += start[s]!;
   return start;
 }
 
 function picked(column: Float64Array, order: Uint32Array): Float64Array {
   const out = new Float64Array(order.length);
-  for (let i = 0; i < order.length; i++) out[i] = column[order[i] as number] as number;
+  for (let i = 0; i < order.length; i++) out[i] = column[order[i]!]!;
   return out;
 }

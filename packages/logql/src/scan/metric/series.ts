@@ -67,10 +67,10 @@ export function groupLabels(labels: Labels, grouping: Grouping | undefined): Lab
   const names: string[] = [];
   const values: string[] = [];
   for (let i = 0; i < labels.names.length; i++) {
-    const name = labels.names[i] as string;
+    const name = labels.names[i]!;
     if (grouping.labels.includes(name) === grouping.without) continue;
     names.push(name);
-    values.push(labels.values[i] as string);
+    values.push(labels.values[i]!);
   }
   return { names, values };
 }

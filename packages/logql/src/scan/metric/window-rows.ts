@@ -18,7 +18,7 @@ export class WindowRows {
     }
     forEachStretch(block, selection, (run, from, to) => {
       const { minTime, maxTime } = block.runs;
-      if (cursor.covers(minTime[run] as number, maxTime[run] as number)) {
+      if (cursor.covers(minTime[run]!, maxTime[run]!)) {
         if (cursor.bucket >= 0) this.#addAll(from, to, cursor.bucket);
       } else {
         this.#addByTime(from, to, block.timestamps(), cursor);
@@ -38,7 +38,7 @@ export class WindowRows {
     let { count } = this;
     let { bucket, low, high } = cursor;
     for (let row = from; row < to; row++) {
-      const time = times[row] as number;
+      const time = times[row]!;
       if (time < low || time >= high) {
         cursor.seek(time);
         ({ bucket, low, high } = cursor);

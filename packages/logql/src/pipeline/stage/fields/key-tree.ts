@@ -88,7 +88,7 @@ export class KeyTree {
     this.#parent.push(parent);
     this.#follower.push(0);
     if (node >= this.slot.length) this.#grow();
-    const prefix = parent <= 0 ? "" : (this.#labels[parent] as string);
+    const prefix = parent <= 0 ? "" : this.#labels[parent]!;
     const label =
       parent < 0
         ? ""

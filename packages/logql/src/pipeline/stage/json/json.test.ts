@@ -101,7 +101,7 @@ describe("json", () => {
         { labels: { app: "x" }, ts: 0n, line: '{"level":"info","broken' },
       ]);
       const batch = run.process(block, streamLabels, allRows(block));
-      return { needs: pipeline.needs.lines, series: run.series.get(batch.series[0] as number) };
+      return { needs: pipeline.needs.lines, series: run.series.get(batch.series[0]!) };
     };
     expect(metric([]).needs).toBe(false);
     expect(metric([]).series.error).toBeUndefined();
