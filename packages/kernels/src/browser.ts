@@ -30,7 +30,6 @@ export const {
   scanJsonPush,
   detectLevels,
   selectContains,
-  indexOfBytes,
   scanJsonFields,
   scanLogfmtFields,
   hashRows,

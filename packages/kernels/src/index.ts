@@ -28,7 +28,6 @@ export const {
   scanJsonPush,
   detectLevels,
   selectContains,
-  indexOfBytes,
   scanJsonFields,
   scanLogfmtFields,
   hashRows,

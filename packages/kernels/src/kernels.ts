@@ -31,8 +31,6 @@ export interface Kernels {
     options: ContainsOptions,
   ): void;
 
-  indexOfBytes(bytes: Uint8Array, needle: Uint8Array, from?: number): number;
-
   scanJsonFields(
     bytes: Uint8Array,
     offsets: Uint32Array,

@@ -81,16 +81,3 @@ describe.each(forms)("selectContains, %s", (_name, kernels) => {
     expect([...selection.rows.subarray(0, selection.count)]).toEqual([1]);
   });
 });
-
-describe.each(forms)("indexOfBytes, %s", (_name, kernels) => {
-  it.each([
-    ["abcabc", "bc", 0, 1],
-    ["abcabc", "bc", 2, 4],
-    ["abcabc", "bc", 5, -1],
-    ["abcabc", "abcabcd", 0, -1],
-    ["abc", "", 1, 1],
-    ["", "a", 0, -1],
-  ])("finds in %j the text %j from %i at %i", (text, needle, from, want) => {
-    expect(kernels.indexOfBytes(Buffer.from(text), Buffer.from(needle), from)).toBe(want);
-  });
-});

@@ -33,13 +33,6 @@ export function selectContains(
   selection.count = kept;
 }
 
-/** Position of the needle at or after `from`, -1 when there is none; an empty needle is found at once. */
-export function indexOfBytes(bytes: Uint8Array, needle: Uint8Array, from = 0): number {
-  if (needle.length === 0) return Math.min(from, bytes.length);
-  const hit = finderOf(bytes)(needle, from);
-  return hit === nowhere ? -1 : hit;
-}
-
 /** A position behind any text. */
 const nowhere = Number.MAX_SAFE_INTEGER;
 

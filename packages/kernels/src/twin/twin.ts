@@ -5,7 +5,7 @@ import { hashRows } from "./hash.js";
 import { detectLevels } from "./levels/levels.js";
 import { scanJsonPush } from "./push/json.js";
 import { decodeSnappyProtobufPush } from "./push/protobuf.js";
-import { indexOfBytes, selectContains } from "./search.js";
+import { selectContains } from "./search.js";
 import { decodeSnappy } from "./snappy.js";
 
 /** The kernels in plain TypeScript: what the compiled ones must do, and what runs where those cannot. */
@@ -16,7 +16,6 @@ export const twin: Kernels = {
   scanJsonPush,
   detectLevels,
   selectContains,
-  indexOfBytes,
   scanJsonFields,
   scanLogfmtFields,
   hashRows,

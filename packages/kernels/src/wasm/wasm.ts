@@ -1,5 +1,4 @@
 import type { Kernels } from "../kernels.js";
-import { indexOfBytes } from "../twin/search.js";
 import { scanJsonFields, scanLogfmtFields } from "./fields.js";
 import { hashRows } from "./hash.js";
 import { detectLevels } from "./levels.js";
@@ -7,7 +6,7 @@ import type { KernelMemory } from "./memory.js";
 import { decodeSnappy, decodeSnappyProtobufPush, scanJsonPush } from "./push.js";
 import { selectContains } from "./search.js";
 
-/** The compiled kernels over one memory. `indexOfBytes` stays what it is: the copy would cost more than the search. */
+/** The compiled kernels over one memory. */
 export function wasmKernels(memory: KernelMemory): Kernels {
   return {
     form: "wasm",
@@ -16,7 +15,6 @@ export function wasmKernels(memory: KernelMemory): Kernels {
     scanJsonPush: (...input) => scanJsonPush(memory, ...input),
     detectLevels: (...input) => detectLevels(memory, ...input),
     selectContains: (...input) => selectContains(memory, ...input),
-    indexOfBytes,
     scanJsonFields: (...input) => scanJsonFields(memory, ...input),
     scanLogfmtFields: (...input) => scanLogfmtFields(memory, ...input),
     hashRows: (...input) => hashRows(memory, ...input),
