@@ -13,17 +13,17 @@
 //   regex with gap                         64.6 ns/line  kept 667, reads lines
 //   regex on V8                           258.2 ns/line  kept 10009, reads lines
 //   json by level                          88.6 ns/line  kept 10009, reads lines
-//   json by status                        322.0 ns/line  kept 10009, reads lines
-//   json, number filter                   380.6 ns/line  kept 2028, reads lines
+//   json by status                        226.5 ns/line  kept 10009, reads lines
+//   json, number filter                   233.7 ns/line  kept 2028, reads lines
 //   json, text filter by nested            86.9 ns/line  kept 1387, reads lines
-//   json unwrap by level                  380.5 ns/line  kept 10009, reads lines
-//   json by level, errors asked           521.9 ns/line  kept 10009, reads lines
+//   json unwrap by level                  315.7 ns/line  kept 10009, reads lines
+//   json by level, errors asked           321.7 ns/line  kept 10009, reads lines
 //   json, all labels                     1279.8 ns/line  kept 10009, reads lines
 //   json paths                            461.6 ns/line  kept 10009, reads lines
 //   logfmt by level                       119.9 ns/line  kept 17057, reads lines
-//   logfmt by status                      266.5 ns/line  kept 17057, reads lines
-//   logfmt, duration filter               302.4 ns/line  kept 7615, reads lines
-//   logfmt, regex filter                  313.9 ns/line  kept 8534, reads lines
+//   logfmt by status                      237.8 ns/line  kept 17057, reads lines
+//   logfmt, duration filter               222.0 ns/line  kept 7615, reads lines
+//   logfmt, regex filter                  279.6 ns/line  kept 8534, reads lines
 //   logfmt, all labels                   1130.9 ns/line  kept 17057, reads lines
 //   pattern by status                     213.6 ns/line  kept 16247, reads lines
 //   regexp by status                      304.3 ns/line  kept 16247, reads lines
