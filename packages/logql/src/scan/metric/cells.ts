@@ -109,7 +109,6 @@ export function hasExtra(mode: LeafMode): boolean {
   return mode === "moments" || mode === "first" || mode === "last";
 }
 
-
 function hash(series: number, bucket: number): number {
   const mixed = Math.imul(series, 0x9e3779b1) ^ Math.imul(bucket + 1, 0x85ebca6b);
   return mixed ^ (mixed >>> 15);
