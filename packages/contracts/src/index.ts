@@ -1,5 +1,6 @@
 export type * from "./call.js";
 export type * from "./catalog.js";
+export * from "./codec/outcome.js";
 export type * from "./distributor.js";
 export type * from "./ingester.js";
 export type * from "./querier.js";

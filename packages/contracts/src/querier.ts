@@ -2,6 +2,15 @@ import type { LogResult, Plan, QueryResult } from "@skald/logql";
 import type { Matcher, QueryStats, TimeRange } from "@skald/model";
 import type { CallOptions } from "./call.js";
 
+/** Whose query it is, and how much work it is. */
+export interface QueryShare {
+  readonly tenant: string;
+  /** Who asks within the tenant, from the outside in (`X-Service-Actor-Path`). */
+  readonly actors: readonly string[];
+  /** Bytes of lines that the whole query may have to read, as far as is known. */
+  readonly cost: number;
+}
+
 /** Answers planned queries. */
 export interface Querier {
   /** Runs a plan. Throws invalid_argument when it breaks a limit. */
@@ -15,6 +24,8 @@ export interface QueryRequest {
   readonly tenants: readonly string[];
   readonly plan: Plan;
   readonly limits: QueryByteLimits;
+  /** Who asks within the tenants; see `QueryShare`. */
+  readonly actors?: readonly string[];
 }
 
 /** Bounds of one query in bytes of lines. */
@@ -34,6 +45,7 @@ export interface StreamsRequest extends TimeRange {
   readonly tenants: readonly string[];
   /** A stream counts when any selector matches; no selector means all streams. */
   readonly selectors: readonly (readonly Matcher[])[];
+  readonly actors?: readonly string[];
 }
 
 export interface TenantStreams {

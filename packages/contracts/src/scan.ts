@@ -1,6 +1,8 @@
 import type { LeafPlan, LogPartial, LogPlan, MetricPartial } from "@skald/logql";
 import type { Matcher, ReadStats, TimeRange } from "@skald/model";
 import type { CallOptions } from "./call.js";
+import type { EncodedOutcome } from "./codec/outcome.js";
+import type { QueryShare } from "./querier.js";
 import type { SourceRef } from "./source.js";
 
 /**
@@ -9,16 +11,18 @@ import type { SourceRef } from "./source.js";
  */
 export interface Scanner<Ref = SourceRef> {
   /** Runs a plan over some sources. Throws invalid_argument when it breaks a limit of the plan. */
-  scan<Plan extends ScanPlan>(
-    task: ScanTask<Plan, Ref>,
-    options: CallOptions,
-  ): Promise<ScanOutcome<Plan>>;
+  scan(task: ScanTask<ScanPlan, Ref>, options: ScanOptions): Promise<EncodedOutcome>;
   /** Bytes of lines that a scan may have to read, from headers. */
-  measure(task: ScanTask<ScanPlan, Ref>, options: CallOptions): Promise<number>;
+  measure(task: ScanTask<ScanPlan, Ref>, options: ScanOptions): Promise<number>;
   /** Canonical texts of matching streams, each once. */
-  streams(task: StreamTask<Ref>, options: CallOptions): Promise<readonly string[]>;
+  streams(task: StreamTask<Ref>, options: ScanOptions): Promise<readonly string[]>;
   /** Rows of `newer` that any of `older` has too, in the range of the query at least. */
-  duplicates(task: DuplicateTask<Ref>, options: CallOptions): Promise<RowMask>;
+  duplicates(task: DuplicateTask<Ref>, options: ScanOptions): Promise<RowMask>;
+}
+
+/** What a scan is told besides its task: on whose account it runs, so that threads are shared out fairly. */
+export interface ScanOptions extends CallOptions {
+  readonly share: QueryShare;
 }
 
 /** What a scan can run: a log query, or one range aggregation of a metric query. */

@@ -30,6 +30,8 @@ export interface FrontendDeps {
   readonly querier: Querier;
   readonly limitsOf: (tenant: string) => QueryTenantLimits;
   readonly clock: Clock;
+  /** Who asks within the tenant; see `QueryShare`. */
+  readonly actors?: readonly string[];
 }
 
 const tenantLabel = "__tenant_id__";
@@ -41,11 +43,13 @@ export class Frontend {
   readonly #querier: Querier;
   readonly #limitsOf: (tenant: string) => QueryTenantLimits;
   readonly #clock: Clock;
+  readonly #actors: readonly string[];
 
   constructor(deps: FrontendDeps) {
     this.#querier = deps.querier;
     this.#limitsOf = deps.limitsOf;
     this.#clock = deps.clock;
+    this.#actors = deps.actors ?? [];
   }
 
   nowNs(): bigint {
@@ -146,7 +150,12 @@ export class Frontend {
     checkStages(plan);
     return this.#withTimeout(limits, signal, (bounded) =>
       this.#querier.query(
-        { tenants, plan, limits: { maxBytesRead: limits.max_query_bytes_read, maxResultBytes } },
+        {
+          tenants,
+          plan,
+          limits: { maxBytesRead: limits.max_query_bytes_read, maxResultBytes },
+          actors: this.#actors,
+        },
         { signal: bounded },
       ),
     );
@@ -160,7 +169,7 @@ export class Frontend {
   ): Promise<{ tenant: string; labels: Labels }[]> {
     const limits = this.#limits(tenants);
     checkLength(toNs - 1n - fromNs, limits);
-    const request = { tenants, selectors, fromNs, toNs };
+    const request = { tenants, selectors, fromNs, toNs, actors: this.#actors };
     const found = await this.#withTimeout(limits, signal, (bounded) =>
       this.#querier.streams(request, { signal: bounded }),
     );

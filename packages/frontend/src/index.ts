@@ -1,3 +1,3 @@
 export * from "./frontend.js";
 export * from "./http/routes.js";
-export type { QueryTenantLimits } from "./limits/limits.js";
+export { combineLimits, type QueryTenantLimits } from "./limits/limits.js";

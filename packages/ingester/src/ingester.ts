@@ -1,13 +1,13 @@
 import type {
-  CallOptions,
   DuplicateTask,
+  EncodedOutcome,
   FlushRequest,
   Ingester as IngesterContract,
   PushOutcome,
   PushRequest,
   RowMask,
   Scanner,
-  ScanOutcome,
+  ScanOptions,
   ScanPlan,
   ScanTask,
   Selection,
@@ -199,23 +199,20 @@ export class Ingester implements IngesterContract {
     this.#views.release(view);
   }
 
-  async scan<Plan extends ScanPlan>(
-    task: ScanTask<Plan>,
-    options: CallOptions,
-  ): Promise<ScanOutcome<Plan>> {
+  async scan(task: ScanTask, options: ScanOptions): Promise<EncodedOutcome> {
     return this.#deps.scanner.scan(this.#local(task), options);
   }
 
-  async measure(task: ScanTask, options: CallOptions): Promise<number> {
+  async measure(task: ScanTask, options: ScanOptions): Promise<number> {
     return this.#deps.scanner.measure(this.#local(task), options);
   }
 
-  async streams(task: StreamTask, options: CallOptions): Promise<readonly string[]> {
+  async streams(task: StreamTask, options: ScanOptions): Promise<readonly string[]> {
     const sources = task.sources.map((ref) => this.#localRef(ref));
     return this.#deps.scanner.streams({ ...task, sources }, options);
   }
 
-  async duplicates(task: DuplicateTask, options: CallOptions): Promise<RowMask> {
+  async duplicates(task: DuplicateTask, options: ScanOptions): Promise<RowMask> {
     const newer = this.#localRef(task.newer);
     const older = task.older.map((ref) => this.#localRef(ref));
     return this.#deps.scanner.duplicates({ ...task, newer, older }, options);
@@ -238,7 +235,7 @@ export class Ingester implements IngesterContract {
     await this.#uploader.dropOld(this.#wal.firstFile);
   }
 
-  #local<Plan extends ScanPlan>(task: ScanTask<Plan>): ScanTask<Plan, LocalRef> {
+  #local(task: ScanTask): ScanTask<ScanPlan, LocalRef> {
     const sources = task.sources.map((source) => ({ ...source, ref: this.#localRef(source.ref) }));
     return { ...task, sources };
   }

@@ -44,10 +44,12 @@ export const querierConfig = field.section(
       },
       { ignored: { timeout: queryTimeout } },
     ),
-    max_concurrent: field.integer(4, "parts of queries at a time", "querier.max-concurrent", {
-      min: 1,
-      unused: "server.worker_threads bounds what runs at a time",
-    }),
+    max_concurrent: field.integer(
+      4,
+      "large queries that are merged and evaluated at a time, each on a thread of its own; small ones never wait for them",
+      "querier.max-concurrent",
+      { min: 1 },
+    ),
     query_store_only: field.toggle(false, "do not ask ingesters", "querier.query-store-only", {
       unused: askBoth,
     }),

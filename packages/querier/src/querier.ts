@@ -3,7 +3,9 @@ import type {
   Querier as Contract,
   Ingester,
   QueryAnswer,
+  QueryByteLimits,
   QueryRequest,
+  QueryShare,
   Scanner,
   ScanPlan,
   StreamsRequest,
@@ -32,11 +34,13 @@ import { type Search, SourceFinder } from "./find/source-finder.js";
 import { selectTenants } from "./find/tenants.js";
 import { tooManyBytesRead } from "./run/byte-limits.js";
 import { runConcurrently } from "./run/concurrent.js";
-import type { QueryTask } from "./run/cut-tasks.js";
+import { estimateBytes, type QueryTask } from "./run/cut-tasks.js";
 import { logTasks, runLogQuery } from "./run/log-query.js";
 import { leafTasks, runLeaf } from "./run/metric-query.js";
-import { QueryRun } from "./run/query-run.js";
+import { QueryRun, QueryTooHeavy } from "./run/query-run.js";
 
+/** Raw bytes of lines for each byte of an index, roughly. */
+const indexShare = 64;
 /** Sources whose streams one job collects. */
 const sourcesPerJob = 64;
 
@@ -48,6 +52,8 @@ export interface QuerierDeps {
   /** Scans that run at the same time. */
   readonly threads: number;
   readonly corrupt: CorruptSegments;
+  /** Bytes that a query may cost here, by estimate; one that costs more throws QueryTooHeavy before it scans. */
+  readonly maxCost?: number;
 }
 
 interface Selector {
@@ -74,10 +80,9 @@ export class Querier implements Contract {
    * after the signal fires.
    */
   query(request: QueryRequest, { signal }: { signal: AbortSignal }): Promise<QueryAnswer> {
-    const { threads } = this.#deps;
+    const { limits, tenants, plan } = request;
     return this.#search(async (search) => {
-      const run = new QueryRun({ limits: request.limits, scanners: this.#scanners, threads });
-      const { tenants, plan } = request;
+      const run = this.#run(limits, shareOf(request));
       const result =
         plan.kind === "log"
           ? await this.#queryLog({ tenants, plan, search, run, signal })
@@ -102,6 +107,11 @@ export class Querier implements Contract {
     );
   }
 
+  #run(limits: QueryByteLimits, share: QueryShare): QueryRun {
+    const { threads, maxCost } = this.#deps;
+    return new QueryRun({ limits, scanners: this.#scanners, threads, share, maxCost });
+  }
+
   /** Runs a query with a search of its own: again when segments moved, or turned out to be damaged, while it ran. */
   #search<T>(query: (search: Search) => Promise<T>): Promise<T> {
     return this.#deps.corrupt.retry(() =>
@@ -118,20 +128,24 @@ export class Querier implements Contract {
 
   async #streamsOf(
     tenant: string,
-    { selectors, fromNs, toNs }: StreamsRequest,
+    request: StreamsRequest,
     search: Search,
     signal: AbortSignal,
   ): Promise<string[]> {
+    const { selectors, fromNs, toNs } = request;
     const found = new Set<string>();
     const matchers = selectors.length === 1 ? (selectors[0] as readonly Matcher[]) : [];
     const sources = await this.#finder.list({ tenant, matchers, fromNs, toNs }, search, signal);
+    const cost = estimateBytes(sources, request) / indexShare;
+    if (cost > (this.#deps.maxCost ?? Number.POSITIVE_INFINITY)) throw new QueryTooHeavy(cost);
+    const share = { ...shareOf(request), cost };
     const jobs = (["ingester", "store"] as const).flatMap((side) => {
       const held = sources.filter((source) => source.side === side);
       return chunks(held, sourcesPerJob).map((job) => ({ side, job }));
     });
     await runConcurrently(jobs, this.#deps.threads, signal, async ({ side, job }, stop) => {
       const task = { sources: job.map(({ ref }) => ref), selectors, fromNs, toNs };
-      const texts = await this.#scanners[side].streams(task, { signal: stop });
+      const texts = await this.#scanners[side].streams(task, { signal: stop, share });
       for (const text of texts) found.add(text);
     });
     return [...found];
@@ -144,6 +158,7 @@ export class Querier implements Contract {
     run.see(sources);
     const own = { ...plan, log: { ...plan.log, matchers: ownMatchers(tenants, matchers) } };
     const tasks = logTasks(own, sources, run.threads);
+    if (!keepsEveryRow(own)) run.book(estimateBytes(sources, range));
     // A query without a filter reads as far as its limit goes, which headers do not show.
     if (!keepsEveryRow(own)) await refuseLarge([{ plan: own, tasks }], run, signal);
     return runLogQuery(own, tasks, run, signal);
@@ -164,6 +179,7 @@ export class Querier implements Contract {
       run.see(sources);
       const own = { ...leaf, matchers: ownMatchers(tenants, matchers) };
       leaves.push({ plan: own, tasks: leafTasks(sources, run.threads) });
+      run.book(estimateBytes(sources, range));
     }
     await refuseLarge(leaves, run, signal);
     const results = new Map<number, readonly SeriesMatrix[]>();
@@ -191,6 +207,10 @@ interface Query<Plan> {
   readonly search: Search;
   readonly run: QueryRun;
   readonly signal: AbortSignal;
+}
+
+function shareOf({ tenants, actors = [] }: Pick<QueryRequest, "tenants" | "actors">): QueryShare {
+  return { tenant: tenants.join("|"), actors, cost: 0 };
 }
 
 /** The matchers that are left for streams: those on `__tenant_id__` have chosen the tenants. */

@@ -2,7 +2,7 @@ export { findDuplicates } from "./dedup/find-duplicates.js";
 export { emptyMask, uniteMasks } from "./dedup/row-mask.js";
 export { scanJobs } from "./jobs.js";
 export { keepsEveryRow } from "./limit-pushdown.js";
-export { ScanPool } from "./pool.js";
+export { ScanPool, urgentBytes } from "./pool.js";
 export { scanLog } from "./scan-log.js";
 export { measureScan, scanMetric } from "./scan-metric.js";
 export { collectStreams } from "./scan-streams.js";

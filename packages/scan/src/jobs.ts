@@ -1,5 +1,12 @@
-import type { DuplicateTask, ScanPlan, ScanTask, StreamTask } from "@skald/contracts";
-import { type LeafPlan, type LogPartial, type LogPlan, transferablesOf } from "@skald/logql";
+import {
+  type DuplicateTask,
+  encodeOutcome,
+  type ScanOutcome,
+  type ScanPlan,
+  type ScanTask,
+  type StreamTask,
+} from "@skald/contracts";
+import type { LeafPlan, LogPlan } from "@skald/logql";
 import type { JobContext, JobHandler, JobResult } from "@skald/runtime";
 import type { LocalRef } from "@skald/storage";
 import { findDuplicates } from "./dedup/find-duplicates.js";
@@ -20,12 +27,10 @@ export function scanJobs(): Record<string, JobHandler> {
   const memory = new ScanMemory();
   return {
     scan_metric: (task: ScanTask<LeafPlan, LocalRef>, { check }: JobContext): JobResult => {
-      const outcome = sources.use((open) => scanMetric(task, open, { check, memory }));
-      return { value: outcome, transfer: transferablesOf(outcome.partial) };
+      return encoded(sources.use((open) => scanMetric(task, open, { check, memory })));
     },
     scan_log: (task: ScanTask<LogPlan, LocalRef>, { check }: JobContext): JobResult => {
-      const outcome = sources.use((open) => scanLog(task, open, { check, memory }));
-      return { value: outcome, transfer: buffersOf(outcome.partial) };
+      return encoded(sources.use((open) => scanLog(task, open, { check, memory })));
     },
     measure: (task: ScanTask<ScanPlan, LocalRef>, { check }: JobContext): JobResult => ({
       value: sources.use((open) => measureScan(task, open, { check })),
@@ -48,10 +53,7 @@ export function scanJobs(): Record<string, JobHandler> {
   };
 }
 
-/** The columns of a partial, to be moved instead of copied. */
-function buffersOf(partial: LogPartial): ArrayBuffer[] {
-  const { timestamps, sequence, row, labelSet, lines } = partial;
-  return [timestamps, sequence, row, labelSet, lines.bytes, lines.offsets].map(
-    (column) => column.buffer as ArrayBuffer,
-  );
+function encoded(outcome: ScanOutcome): JobResult {
+  const bytes = encodeOutcome(outcome);
+  return { value: bytes, transfer: [bytes.buffer] };
 }

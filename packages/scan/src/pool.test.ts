@@ -5,6 +5,7 @@ import type { HeadView, LocalRef } from "@skald/storage";
 import { ScanPool } from "./pool.js";
 
 const { signal } = new AbortController();
+const share = { tenant: "t", actors: [], cost: 0 };
 const range = { fromNs: 0n, toNs: 9n };
 
 const segment = (id: string): SegmentRef => ({
@@ -37,7 +38,7 @@ function poolOf() {
   };
   const scans = new ScanPool({ run } as unknown as ConstructorParameters<typeof ScanPool>[0]);
   const rowsOf = async (newer: LocalRef, ...older: LocalRef[]) => {
-    const { rows } = await scans.duplicates({ newer, older, range }, { signal });
+    const { rows } = await scans.duplicates({ newer, older, range }, { signal, share });
     return String.fromCharCode(...(rows[0] ?? []));
   };
   return { jobs, rowsOf, fail: (now: boolean) => (fails = now) };

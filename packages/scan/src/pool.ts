@@ -1,9 +1,9 @@
 import type {
-  CallOptions,
   DuplicateTask,
+  EncodedOutcome,
   RowMask,
   Scanner,
-  ScanOutcome,
+  ScanOptions,
   ScanPlan,
   ScanTask,
   StreamTask,
@@ -12,6 +12,9 @@ import type { WorkerPool } from "@skald/runtime";
 import type { LocalRef } from "@skald/storage";
 import { LRUCache } from "lru-cache";
 import { maskBytes, shareMask, uniteMasks } from "./dedup/row-mask.js";
+
+/** Scans of queries that read no more than this do not wait for those of larger ones. */
+export const urgentBytes = 8 * 1024 * 1024;
 
 /** Duplicates of pairs of segments that are remembered: segments never change, so neither do they. */
 const maxRememberedBytes = 64 * 1024 * 1024;
@@ -28,22 +31,19 @@ export class ScanPool implements Scanner<LocalRef> {
     this.#pool = pool;
   }
 
-  scan<Plan extends ScanPlan>(
-    task: ScanTask<Plan, LocalRef>,
-    options: CallOptions,
-  ): Promise<ScanOutcome<Plan>> {
+  scan(task: ScanTask<ScanPlan, LocalRef>, options: ScanOptions): Promise<EncodedOutcome> {
     return this.#run("log" in task.plan ? "scan_log" : "scan_metric", task, options);
   }
 
-  measure(task: ScanTask<ScanPlan, LocalRef>, options: CallOptions): Promise<number> {
+  measure(task: ScanTask<ScanPlan, LocalRef>, options: ScanOptions): Promise<number> {
     return this.#run("measure", task, options);
   }
 
-  streams(task: StreamTask<LocalRef>, options: CallOptions): Promise<readonly string[]> {
+  streams(task: StreamTask<LocalRef>, options: ScanOptions): Promise<readonly string[]> {
     return this.#run("streams", task, options);
   }
 
-  async duplicates(task: DuplicateTask<LocalRef>, options: CallOptions): Promise<RowMask> {
+  async duplicates(task: DuplicateTask<LocalRef>, options: ScanOptions): Promise<RowMask> {
     const { newer, older } = task;
     if (newer.kind === "head") {
       return uniteMasks(await this.#run<RowMask[]>("duplicates", task, options));
@@ -69,7 +69,11 @@ export class ScanPool implements Scanner<LocalRef> {
     return result;
   }
 
-  #run<T>(name: string, payload: unknown, { signal }: CallOptions): Promise<T> {
-    return this.#pool.run(name, payload, { lane: "interactive", signal });
+  #run<T>(name: string, payload: unknown, { signal, share }: ScanOptions): Promise<T> {
+    return this.#pool.run(name, payload, {
+      lane: share.cost <= urgentBytes ? "urgent" : "query",
+      share,
+      signal,
+    });
   }
 }

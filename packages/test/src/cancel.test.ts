@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Ingester, Querier as QuerierContract } from "@skald/contracts";
-import { Frontend, queryRoutes } from "@skald/frontend";
+import { Frontend, queryHandlers, queryRoutes } from "@skald/frontend";
 import { dayNs, type SegmentRef, systemClock } from "@skald/model";
 import { CorruptSegments, Querier } from "@skald/querier";
 import { WorkerPool } from "@skald/runtime";
 import { defaultLimits } from "@skald/runtime/config";
-import { silentLogger } from "@skald/runtime/log";
-import { Metrics } from "@skald/runtime/metrics";
 import { ScanPool } from "@skald/scan";
 import { makeDirectory, makeHead, row } from "@skald/scan/testing";
 import { openHeadBlock, openSegmentFile, sealSegment } from "@skald/storage";
@@ -42,10 +40,18 @@ let server: HttpServer;
 
 beforeAll(async () => {
   const share: ShareJob = { counters, threads };
-  const lane = { lane: "interactive" } as const;
+  const lane = { lane: "query" } as const;
   await Promise.all(Array.from({ length: threads }, () => pool.run("share", share, lane)));
   const refs = Array.from({ length: segmentCount }, (_, i) => sealLines(i));
   endNs = (refs.at(-1) as SegmentRef).maxNs;
+  const handlers = queryHandlers(
+    new Frontend({
+      querier: watched(querierOf(refs)),
+      limitsOf: () => ({ ...defaultLimits, query_timeout: timeoutMs }),
+      clock: systemClock,
+    }),
+    { authEnabled: false, noAuthTenant: "t", multiTenantQueries: false, parquetAnswers: false },
+  );
   server = new HttpServer({
     address: "127.0.0.1",
     port: 0,
@@ -59,14 +65,7 @@ beforeAll(async () => {
     compressResponses: false,
     pathPrefix: "",
     rawRoutes: new Map(),
-    routes: queryRoutes(
-      new Frontend({
-        querier: watched(querierOf(refs)),
-        limitsOf: () => ({ ...defaultLimits, query_timeout: timeoutMs }),
-        clock: systemClock,
-      }),
-      { authEnabled: false, noAuthTenant: "t", multiTenantQueries: false, parquetAnswers: false },
-    ),
+    routes: queryRoutes((endpoint, request) => handlers[endpoint](request)),
   });
   url = `http://127.0.0.1:${await server.start()}`;
 });
@@ -99,8 +98,7 @@ function sealLines(number: number): SegmentRef {
 function querierOf(refs: readonly SegmentRef[]): Querier {
   const ingester = { select: async () => ({ sources: [] }) } as Partial<Ingester> as Ingester;
   const catalog = { list: async () => refs };
-  const log = silentLogger();
-  const corrupt = new CorruptSegments({ clock: systemClock, log, metrics: new Metrics() });
+  const corrupt = new CorruptSegments({ clock: systemClock, onFound: () => undefined });
   return new Querier({ ingester, catalog, scanner: new ScanPool(pool), threads, corrupt });
 }
 
@@ -128,7 +126,7 @@ const ask = (signal?: AbortSignal) => {
 async function poolIsIdle(): Promise<void> {
   Atomics.store(counters, counterPlaces.threads, 0);
   const share: ShareJob = { counters, threads };
-  const lane = { lane: "interactive" } as const;
+  const lane = { lane: "query" } as const;
   await Promise.all(Array.from({ length: threads }, () => pool.run("share", share, lane)));
 }
 

@@ -21,11 +21,12 @@ serveJobs({
 });
 
 function counted(job: JobHandler): JobHandler {
-  return (payload, { check }) =>
+  return (payload, context) =>
     job(payload, {
+      ...context,
       check: () => {
         if (counters !== undefined) Atomics.add(counters, counterPlaces.checks, 1);
-        check();
+        context.check();
       },
     });
 }

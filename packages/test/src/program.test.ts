@@ -111,6 +111,7 @@ describe("a running process", () => {
       "query-frontend => Running",
       "runtime-config => Running",
       "server => Running",
+      "store => Running",
       "worker-pool => Running",
     ]);
   });

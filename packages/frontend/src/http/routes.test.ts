@@ -7,7 +7,7 @@ import type { HttpRequest, HttpResponse } from "@skald/transport";
 import { parquetReadObjects } from "hyparquet";
 import { Frontend } from "../frontend.js";
 import type { QueryTenantLimits } from "../limits/limits.js";
-import { queryRoutes } from "./routes.js";
+import { queryHandlers, queryRoutes } from "./routes.js";
 
 const limits: QueryTenantLimits = { ...defaultLimits, query_timeout: 1000 };
 const stats: QueryStats = {
@@ -77,12 +77,13 @@ function makeApi(result: QueryResult | LogResult, changed: Partial<QueryTenantLi
     limitsOf: () => ({ ...limits, ...changed }),
     clock: { nowMs: () => 1_795_000_000_000 },
   });
-  const routes = queryRoutes(frontend, {
+  const handlers = queryHandlers(frontend, {
     authEnabled: true,
     noAuthTenant: "fake",
     multiTenantQueries: true,
     parquetAnswers: true,
   });
+  const routes = queryRoutes((endpoint, request) => handlers[endpoint](request));
   const call = async (
     path: string,
     params: Record<string, string> | [string, string][],

@@ -1,6 +1,7 @@
 import type { QueryAnswer } from "@skald/contracts";
 import { invalidArgument, nsPerSecond, SkaldError, type TimeRange } from "@skald/model";
 import {
+  type HttpHandler,
   type HttpRequest,
   type HttpResponse,
   jsonResponse,
@@ -22,17 +23,53 @@ export interface QueryRouteOptions extends TenantOptions {
 }
 
 const readMethods = ["GET", "POST"];
+const actorPathHeaders = ["x-service-actor-path", "x-loki-actor-path"];
 const labelsSinceNs = 6n * 3600n * nsPerSecond;
 const seriesSinceNs = 3600n * nsPerSecond;
 
-/** The query API, under the published and the reference's path names. */
-export function queryRoutes(frontend: Frontend, options: QueryRouteOptions): Route[] {
-  const tenantsOf = (request: HttpRequest): string[] => {
-    const tenants = parseTenants(request.headers["x-scope-orgid"], options);
-    if (tenants.length > 1 && !options.multiTenantQueries)
-      throw invalidArgument("multiple org IDs present");
-    return tenants;
-  };
+const v1 = ["/service/api/v1", "/loki/api/v1"];
+const legacy = ["/api/legacy", "/api/prom"];
+
+export type QueryEndpoint =
+  | "query_range"
+  | "query"
+  | "labels"
+  | "label_values"
+  | "series"
+  | "legacy_query"
+  | "format_query";
+
+/** The paths of the query API, under the published and the reference's names. */
+const queryPaths: readonly (readonly [QueryEndpoint, readonly string[], string])[] = [
+  ["query_range", v1, "/query_range"],
+  ["query", v1, "/query"],
+  ["labels", v1, "/labels"],
+  ["labels", [...v1, ...legacy], "/label"],
+  ["label_values", [...v1, ...legacy], "/label/:name/values"],
+  ["series", [...v1, ...legacy], "/series"],
+  ["legacy_query", legacy, "/query"],
+  ["format_query", v1, "/format_query"],
+];
+
+/** The query API as routes that are served by whoever knows the endpoints. */
+export function queryRoutes(
+  serve: (endpoint: QueryEndpoint, request: HttpRequest) => ReturnType<HttpHandler>,
+): Route[] {
+  return queryPaths.flatMap(([endpoint, prefixes, path]) =>
+    prefixes.map((prefix) => ({
+      methods: readMethods,
+      path: prefix + path,
+      handler: (request) => serve(endpoint, request),
+    })),
+  );
+}
+
+/** What answers the endpoints of the query API. */
+export function queryHandlers(
+  frontend: Frontend,
+  options: QueryRouteOptions,
+): Readonly<Record<QueryEndpoint, HttpHandler>> {
+  const tenantsOf = (request: HttpRequest) => queryTenants(request, options);
   const range = (request: HttpRequest, sinceNs: bigint): TimeRange =>
     checkedBounds(request.params, frontend.nowNs(), sinceNs);
   const param = (request: HttpRequest, name: string) => request.params.get(name) ?? "";
@@ -89,20 +126,31 @@ export function queryRoutes(frontend: Frontend, options: QueryRouteOptions): Rou
     return textAnswer(() => encodeLegacyStreams(result, stats));
   };
 
-  const v1 = ["/service/api/v1", "/loki/api/v1"];
-  const legacy = ["/api/legacy", "/api/prom"];
-  const at = (prefixes: readonly string[], path: string, handler: Route["handler"]): Route[] =>
-    prefixes.map((prefix) => ({ methods: readMethods, path: prefix + path, handler }));
-  return [
-    ...at(v1, "/query_range", queryRange),
-    ...at(v1, "/query", query),
-    ...at([...v1], "/labels", labels),
-    ...at([...v1, ...legacy], "/label", labels),
-    ...at([...v1, ...legacy], "/label/:name/values", labelValues),
-    ...at([...v1, ...legacy], "/series", series),
-    ...at(legacy, "/query", legacyQuery),
-    ...at(v1, "/format_query", (request) => formatQuery(frontend, param(request, "query"))),
-  ];
+  return {
+    query_range: queryRange,
+    query,
+    labels,
+    label_values: labelValues,
+    series,
+    legacy_query: legacyQuery,
+    format_query: (request) => formatQuery(frontend, param(request, "query")),
+  };
+}
+
+/** The tenants that a request asks about. Throws unauthenticated or invalid_argument. */
+export function queryTenants({ headers }: HttpRequest, options: QueryRouteOptions): string[] {
+  const tenants = parseTenants(headers["x-scope-orgid"], options);
+  if (tenants.length > 1 && !options.multiTenantQueries)
+    throw invalidArgument("multiple org IDs present");
+  return tenants;
+}
+
+/** Who asks within the tenant, from the outside in: `a|b` of the header. */
+export function queryActors({ headers }: Pick<HttpRequest, "headers">): string[] {
+  const path = actorPathHeaders.map((name) => headers[name]).find((value) => value !== undefined);
+  return String(path ?? "")
+    .split("|")
+    .filter((actor) => actor !== "");
 }
 
 /** A text has at most half a gibi of characters, and lines of control characters grow sixfold. */

@@ -32,7 +32,7 @@ export function combineLimits(all: readonly QueryTenantLimits[]): QueryTenantLim
     max_query_bytes_read: least((limits) => limits.max_query_bytes_read),
     query_timeout: least((limits) => limits.query_timeout),
     required_labels: [...new Set(all.flatMap((limits) => limits.required_labels))],
-    minimum_labels_number: Math.max(...all.map((limits) => limits.minimum_labels_number)),
+    minimum_labels_number: Math.max(0, ...all.map((limits) => limits.minimum_labels_number)),
   };
 }
 

@@ -171,7 +171,8 @@ export async function localRefs(
   sources: readonly SourceRef[],
 ): Promise<readonly LocalRef[]> {
   const { fromNs, toNs } = everything;
-  const options = { signal: new AbortController().signal };
+  const share = { tenant: "t", actors: [], cost: 0 };
+  const options = { signal: new AbortController().signal, share };
   await ingester.streams({ sources, selectors: [], fromNs, toNs }, options);
   return asked;
 }

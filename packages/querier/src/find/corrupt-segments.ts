@@ -1,6 +1,5 @@
 import type { SourceRef } from "@skald/contracts";
 import type { Clock, SegmentRef } from "@skald/model";
-import type { Logger, Metrics } from "@skald/runtime";
 import { corruptSegmentOf } from "@skald/storage";
 
 /** A segment is tried again after this long: somebody may have put a good copy in its place. */
@@ -16,16 +15,14 @@ const maxNamed = 5;
  */
 export class CorruptSegments {
   readonly #clock: Clock;
-  readonly #log: Logger;
-  readonly #count: ReturnType<Metrics["counter"]>;
+  readonly #onFound: (name: string, error: unknown) => void;
   /** By file or key, with the time until which it is left out. */
   readonly #names = new Map<string, number>();
 
-  constructor(deps: { clock: Clock; log: Logger; metrics: Metrics }) {
+  /** `onFound` hears of each segment that is left out from now on, once, by its file or key. */
+  constructor(deps: { clock: Clock; onFound: (name: string, error: unknown) => void }) {
     this.#clock = deps.clock;
-    this.#log = deps.log;
-    const help = "Segments that queries found damaged and left out.";
-    this.#count = deps.metrics.counter("querier_corrupt_segments_total", help);
+    this.#onFound = deps.onFound;
   }
 
   /** Runs a query until it meets no segment that was not known to be damaged. */
@@ -58,8 +55,7 @@ export class CorruptSegments {
     if (this.#isLeftOut(name)) return;
     if (this.#names.size >= maxNames) this.#names.delete(this.#names.keys().next().value as string);
     this.#names.set(name, this.#clock.nowMs() + leaveOutMs);
-    this.#count.inc();
-    this.#log.error("a segment is damaged; queries leave it out", { segment: name, error });
+    this.#onFound(name, error);
   }
 
   #isLeftOut(name: string): boolean {

@@ -1,4 +1,5 @@
 import type { SourceRef } from "@skald/contracts";
+import type { TimeRange } from "@skald/model";
 import type { PlannedSource } from "../find/order-sources.js";
 
 /** A piece of work for one thread: some small sources, or a part of a large one. All are of one side. */
@@ -63,4 +64,15 @@ export function cutTasks(
 
 function rawBytes({ kind, sizeBytes }: SourceRef): number {
   return kind === "segment" ? sizeBytes * compression : sizeBytes;
+}
+
+/** Raw bytes of the part of sources that lies in a range, roughly: a source is taken to be even over its time. */
+export function estimateBytes(sources: readonly PlannedSource[], range: TimeRange): number {
+  return sources.reduce((sum, { ref }) => sum + rawBytes(ref) * shareWithin(ref, range), 0);
+}
+
+function shareWithin({ minNs, maxNs }: SourceRef, { fromNs, toNs }: TimeRange): number {
+  const from = minNs > fromNs ? minNs : fromNs;
+  const to = maxNs < toNs ? maxNs : toNs - 1n;
+  return Math.max(0, Number(to - from + 1n) / Number(maxNs - minNs + 1n));
 }

@@ -1,11 +1,13 @@
-import type {
-  QueryByteLimits,
-  RowMask,
-  Scanner,
-  ScanOutcome,
-  ScanPlan,
-  ScanSource,
-  ScanTask,
+import {
+  decodeOutcome,
+  type QueryByteLimits,
+  type QueryShare,
+  type RowMask,
+  type Scanner,
+  type ScanOutcome,
+  type ScanPlan,
+  type ScanSource,
+  type ScanTask,
 } from "@skald/contracts";
 import type { LogResult, QueryResult } from "@skald/logql";
 import {
@@ -28,12 +30,28 @@ export interface QueryRunOptions {
   readonly scanners: Readonly<Record<Side, Scanner>>;
   /** Threads that scan at the same time. */
   readonly threads: number;
+  /** Whose query it is; its cost grows with what it will have to read. */
+  readonly share: QueryShare;
+  /** A query that costs more is given up with `QueryTooHeavy`. */
+  readonly maxCost?: number | undefined;
+}
+
+/** Thrown before a query is scanned that is too much for where it runs; told with what it costs, it can run elsewhere. */
+export class QueryTooHeavy extends Error {
+  readonly cost: number;
+
+  constructor(cost: number) {
+    super(`the query costs ${cost} bytes`);
+    this.cost = cost;
+  }
 }
 
 /** One query while it runs: what its scans report, and what was found out about its sources. */
 export class QueryRun {
   readonly limits: QueryByteLimits;
   readonly threads: number;
+  readonly #maxCost: number;
+  #share: QueryShare;
   readonly #scanners: Readonly<Record<Side, Scanner>>;
   readonly #started = performance.now();
   readonly #read: Readonly<Record<Side, ReadStats>> = {
@@ -44,9 +62,11 @@ export class QueryRun {
   #streams = 0;
   #shards = 0;
 
-  constructor({ limits, scanners, threads }: QueryRunOptions) {
+  constructor({ limits, scanners, threads, share, maxCost }: QueryRunOptions) {
     this.limits = limits;
     this.threads = threads;
+    this.#share = share;
+    this.#maxCost = maxCost ?? Number.POSITIVE_INFINITY;
     this.#scanners = scanners;
   }
 
@@ -57,6 +77,13 @@ export class QueryRun {
 
   see(sources: readonly PlannedSource[]): void {
     for (const { side } of sources) this.#read[side].sources++;
+  }
+
+  /** Adds to what the query costs. Throws QueryTooHeavy when that is more than it may. */
+  book(bytes: number): void {
+    const cost = this.#share.cost + bytes;
+    this.#share = { ...this.#share, cost };
+    if (cost > this.#maxCost) throw new QueryTooHeavy(cost);
   }
 
   /**
@@ -78,7 +105,9 @@ export class QueryRun {
       })),
     );
     const scanner = this.#scanners[task.side];
-    const outcome = await scanner.scan({ plan, sources, ...bound() }, { signal });
+    const options = { signal, share: this.#share };
+    const bytes = await scanner.scan({ plan, sources, ...bound() }, options);
+    const outcome = decodeOutcome<Plan>(bytes);
     this.#add(task.side, outcome);
     return outcome.partial;
   }
@@ -86,7 +115,10 @@ export class QueryRun {
   /** Bytes of lines that a scan may have to read, from headers. */
   measure(task: QueryTask, plan: ScanPlan, signal: AbortSignal): Promise<number> {
     const sources = task.sources.map(({ source, part }) => scanSource(source, part));
-    return this.#scanners[task.side].measure({ plan, sources }, { signal });
+    return this.#scanners[task.side].measure(
+      { plan, sources },
+      { signal, share: { ...this.#share, cost: 0 } },
+    );
   }
 
   stats(result: QueryResult | LogResult): QueryStats {
@@ -120,7 +152,7 @@ export class QueryRun {
     const sides = [source, ...older].map(({ side }) => side);
     const scanner = this.#scanners[sides.includes("ingester") ? "ingester" : "store"];
     const task = { newer, older: older.map(({ ref }) => ref), range };
-    const finding = scanner.duplicates(task, { signal });
+    const finding = scanner.duplicates(task, { signal, share: this.#share });
     this.#masks.set(source, finding);
     return finding;
   }

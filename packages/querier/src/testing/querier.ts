@@ -1,16 +1,17 @@
-import type {
-  CallOptions,
-  Catalog,
-  DuplicateTask,
-  HeadRef,
-  Ingester,
-  QueryAnswer,
-  QueryRequest,
-  Scanner,
-  ScanOutcome,
-  ScanPlan,
-  ScanTask,
-  StreamTask,
+import {
+  type CallOptions,
+  type Catalog,
+  type DuplicateTask,
+  type EncodedOutcome,
+  encodeOutcome,
+  type HeadRef,
+  type Ingester,
+  type QueryAnswer,
+  type QueryRequest,
+  type Scanner,
+  type ScanPlan,
+  type ScanTask,
+  type StreamTask,
 } from "@skald/contracts";
 import {
   defaultQueryLimits,
@@ -25,8 +26,6 @@ import {
   type QueryResult,
 } from "@skald/logql";
 import { formatLabels, type SegmentRef, systemClock, type TimeRange } from "@skald/model";
-import { silentLogger } from "@skald/runtime/log";
-import { Metrics } from "@skald/runtime/metrics";
 import {
   collectStreams,
   findDuplicates,
@@ -59,17 +58,16 @@ export class LocalScanner implements Scanner<LocalRef> {
     this.threads = threads;
   }
 
-  scan<P extends ScanPlan>(
-    task: ScanTask<P, LocalRef>,
-    options: CallOptions,
-  ): Promise<ScanOutcome<P>> {
+  scan(task: ScanTask<ScanPlan, LocalRef>, options: CallOptions): Promise<EncodedOutcome> {
     const refs = task.sources.map(({ ref }) => ref);
-    const run = (check: () => void): ScanOutcome =>
-      "log" in task.plan
-        ? scanLog(task as ScanTask<LogPlan, LocalRef>, this.#open, { check })
-        : scanMetric(task as ScanTask<LeafPlan, LocalRef>, this.#open, { check });
+    const run = (check: () => void) =>
+      encodeOutcome(
+        "log" in task.plan
+          ? scanLog(task as ScanTask<LogPlan, LocalRef>, this.#open, { check })
+          : scanMetric(task as ScanTask<LeafPlan, LocalRef>, this.#open, { check }),
+      );
     const name = "log" in task.plan ? "scan_log" : "scan_metric";
-    return this.#run(name, refs, options, run) as Promise<ScanOutcome<P>>;
+    return this.#run(name, refs, options, run);
   }
 
   measure(task: ScanTask<ScanPlan, LocalRef>, options: CallOptions): Promise<number> {
@@ -150,11 +148,7 @@ export function querierOf(
     catalog,
     scanner,
     threads: scanner.threads,
-    corrupt: new CorruptSegments({
-      clock: systemClock,
-      log: silentLogger(),
-      metrics: new Metrics(),
-    }),
+    corrupt: new CorruptSegments({ clock: systemClock, onFound: () => undefined }),
   });
 }
 
@@ -170,7 +164,7 @@ function ingesterOf(
     if (!openViews.has(ref.view)) throw new Error(`the view ${ref.view} was released`);
     return heads.get(ref.id) as HeadView;
   };
-  const localTask = <P extends ScanPlan>(task: ScanTask<P>): ScanTask<P, LocalRef> => ({
+  const localTask = (task: ScanTask): ScanTask<ScanPlan, LocalRef> => ({
     ...task,
     sources: task.sources.map((source) => ({ ...source, ref: local(source.ref) })),
   });

@@ -1,9 +1,27 @@
-import { parentPort, workerData } from "node:worker_threads";
-import { type ErrorCode, errorStatus, SkaldError } from "@skald/model";
+import { type MessagePort, parentPort, workerData } from "node:worker_threads";
+import {
+  buffersToMove,
+  cancelledError,
+  describeError,
+  type FromThread,
+  type Outcome,
+  reviveError,
+  type ToThread,
+  withoutDetail,
+} from "./messages.js";
 
 export interface JobContext {
+  /** Fires when the caller has gone; for jobs that wait. */
+  readonly signal: AbortSignal;
   /** Throws `cancelled` when the caller has gone; call it between blocks. */
   check(): void;
+  /** Asks the process of the pool for something. Rejects as that does, and when the signal fires. */
+  call<T>(name: string, payload: unknown, options?: CallingOptions): Promise<T>;
+}
+
+export interface CallingOptions {
+  readonly signal?: AbortSignal;
+  readonly transfer?: readonly ArrayBuffer[];
 }
 
 /** A result with the buffers that move to the caller instead of being copied. */
@@ -14,75 +32,115 @@ export interface JobResult {
 
 export type JobHandler = (payload: never, context: JobContext) => JobResult | Promise<JobResult>;
 
-/** What a pool asks of a thread. */
-export interface JobRequest {
-  readonly id: number;
-  readonly name: string;
-  readonly payload: unknown;
-}
-
-/** What a thread answers; an error crosses as its parts. */
-export type JobReply =
-  | { readonly id: number; readonly value: unknown }
-  | { readonly id: number; readonly error: JobError };
-
-export interface JobError {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly status: number;
-  readonly detail?: unknown;
-  /** Of errors that nobody foresaw. */
-  readonly stack?: string;
-}
-
-/** The other end of `WorkerPool`: answers jobs by name, one at a time, on this worker thread. */
+/** The other end of `WorkerPool`: answers jobs by name on this worker thread. */
 export function serveJobs(handlers: Readonly<Record<string, JobHandler>>): void {
   const port = parentPort;
   if (port === null) throw new Error("serveJobs must run in a worker thread");
-  const { cancel } = workerData as { cancel: Int32Array };
-  port.on("message", async (request: JobRequest) => {
-    const { reply, transfer } = await runJob(handlers, request, cancel);
-    try {
-      port.postMessage(reply, transfer);
-    } catch (error) {
-      port.postMessage({ id: request.id, error: withoutDetail(describe(error)) });
+  const thread = new JobThread(handlers, port, (workerData as { cancel: Int32Array }).cancel);
+  port.on("message", (message: ToThread) => thread.receive(message));
+  thread.send({ kind: "ready" });
+}
+
+interface Call {
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+class JobThread {
+  readonly #handlers: Readonly<Record<string, JobHandler>>;
+  readonly #port: MessagePort;
+  /** Words of shared memory by slot: the id of the job there that shall stop. */
+  readonly #cancel: Int32Array;
+  readonly #running = new Map<number, AbortController>();
+  readonly #calls = new Map<number, Call>();
+  #nextCall = 1;
+
+  constructor(
+    handlers: Readonly<Record<string, JobHandler>>,
+    port: MessagePort,
+    cancel: Int32Array,
+  ) {
+    this.#handlers = handlers;
+    this.#port = port;
+    this.#cancel = cancel;
+  }
+
+  receive(message: ToThread): void {
+    switch (message.kind) {
+      case "job":
+        void this.#run(message);
+        return;
+      case "cancel":
+        this.#running.get(message.id)?.abort(cancelledError());
+        return;
+      case "answer": {
+        const call = this.#calls.get(message.call);
+        this.#calls.delete(message.call);
+        if ("error" in message) call?.reject(reviveError(message.error));
+        else call?.resolve(message.value as never);
+      }
     }
-  });
-  port.postMessage("ready");
-}
-
-async function runJob(
-  handlers: Readonly<Record<string, JobHandler>>,
-  { id, name, payload }: JobRequest,
-  cancel: Int32Array,
-): Promise<{ reply: JobReply; transfer: ArrayBuffer[] }> {
-  const check = () => {
-    if (Atomics.load(cancel, 0) !== id) return;
-    throw new SkaldError("cancelled", "the request was cancelled by the client");
-  };
-  try {
-    const handler = handlers[name];
-    if (handler === undefined) throw new Error(`no handler for job ${name}`);
-    const { value, transfer = [] } = await handler(payload as never, { check });
-    // A buffer moves once; empty ones are shared constants, cheaper to copy than to lose.
-    const moved = new Set(transfer.filter((buffer) => buffer.byteLength > 0));
-    return { reply: { id, value }, transfer: [...moved] };
-  } catch (error) {
-    return { reply: { id, error: describe(error) }, transfer: [] };
   }
-}
 
-function describe(error: unknown): JobError {
-  if (error instanceof SkaldError) {
-    const { code, message, status, detail } = error;
-    return { code, message, status, ...(detail === undefined ? {} : { detail }) };
+  send(message: FromThread, transfer: ArrayBuffer[] = []): void {
+    this.#port.postMessage(message, transfer);
   }
-  const message = error instanceof Error ? error.message : String(error);
-  const stack = error instanceof Error ? error.stack : undefined;
-  const fault = { code: "internal" as const, message, status: errorStatus.internal };
-  return stack === undefined ? fault : { ...fault, stack };
-}
 
-function withoutDetail({ detail: _, ...error }: JobError): JobError {
-  return error;
+  async #run(job: Extract<ToThread, { kind: "job" }>): Promise<void> {
+    const { id } = job;
+    const stop = new AbortController();
+    this.#running.set(id, stop);
+    const { outcome, transfer } = await this.#outcomeOf(job, stop.signal);
+    this.#running.delete(id);
+    try {
+      this.send({ kind: "done", id, ...outcome }, transfer);
+    } catch (error) {
+      this.send({ kind: "done", id, error: withoutDetail(describeError(error)) });
+    }
+  }
+
+  async #outcomeOf(
+    { id, slot, name, payload }: Extract<ToThread, { kind: "job" }>,
+    signal: AbortSignal,
+  ): Promise<{ outcome: Outcome; transfer: ArrayBuffer[] }> {
+    const context: JobContext = {
+      signal,
+      check: () => {
+        if (Atomics.load(this.#cancel, slot) === id) throw cancelledError();
+      },
+      call: (called, argument, options) => this.#call(id, called, argument, options),
+    };
+    try {
+      const handler = this.#handlers[name];
+      if (handler === undefined) throw new Error(`no handler for job ${name}`);
+      const { value, transfer } = await handler(payload as never, context);
+      return { outcome: { value }, transfer: buffersToMove(transfer) };
+    } catch (error) {
+      return { outcome: { error: describeError(error) }, transfer: [] };
+    }
+  }
+
+  #call<T>(
+    id: number,
+    name: string,
+    payload: unknown,
+    { signal, transfer }: CallingOptions = {},
+  ): Promise<T> {
+    if (signal?.aborted === true) return Promise.reject(signal.reason);
+    const call = this.#nextCall++;
+    const answer = new Promise<T>((resolve, reject) => {
+      this.#calls.set(call, { resolve, reject });
+      this.send({ kind: "call", id, call, name, payload }, buffersToMove(transfer));
+    });
+    if (signal === undefined) return answer;
+    const hangUp = () => {
+      const waiting = this.#calls.get(call);
+      if (waiting === undefined) return;
+      this.#calls.delete(call);
+      this.send({ kind: "hang_up", call });
+      waiting.reject(signal.reason);
+    };
+    signal.addEventListener("abort", hangUp, { once: true });
+    return answer.finally(() => signal.removeEventListener("abort", hangUp));
+  }
 }

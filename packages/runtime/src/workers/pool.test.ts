@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { errorCodeOf, type SkaldError } from "@skald/model";
+import { errorCodeOf, SkaldError } from "@skald/model";
 import { type JobOptions, WorkerPool, type WorkerPoolOptions } from "./pool.js";
 
 const pools: WorkerPool[] = [];
@@ -14,7 +14,7 @@ function makePool(options: Partial<WorkerPoolOptions> = {}): WorkerPool {
   return pool;
 }
 
-const now: JobOptions = { lane: "interactive" };
+const now: JobOptions = { lane: "query" };
 const background: JobOptions = { lane: "background" };
 
 /** A job that runs until it is released. */
@@ -229,6 +229,99 @@ describe("lanes", () => {
     const other = pool.run("double", { n: 4 }, background);
     first.release();
     expect(await Promise.all([...waiting, other])).toEqual([2, 4, 8]);
+  });
+});
+
+describe("calls of a job", () => {
+  const host = {
+    twice: (n: number) => ({ value: n * 2 }),
+    bytes: (bytes: Uint8Array<ArrayBuffer>) => ({ value: bytes, transfer: [bytes.buffer] }),
+    refuse: () => {
+      throw new SkaldError("rate_limited", "slow down", { retryAfterSeconds: 3 });
+    },
+  };
+
+  it("are answered by the functions given with it", async () => {
+    const pool = makePool();
+    const ask = (name: string, value: unknown) =>
+      pool.run<unknown>("ask", { name, value }, { ...now, host });
+    expect(await ask("twice", 21)).toBe(42);
+    expect(await ask("bytes", Uint8Array.of(7))).toEqual(Uint8Array.of(7));
+    expect(await failureOf(ask("refuse", 0))).toMatchObject({
+      code: "rate_limited",
+      message: "slow down",
+      retryAfterSeconds: 3,
+    });
+    expect((await failureOf(ask("other", 0))).message).toBe("job ask may not call other");
+  });
+
+  it("can be given up one by one; the function hears of it", async () => {
+    let aborted = 0;
+    const never = (_n: number, { signal }: { signal: AbortSignal }) =>
+      new Promise<{ value: number }>(() => signal.addEventListener("abort", () => aborted++));
+    const answer = makePool().run("askTwice", {}, { ...now, host: { ...host, never } });
+    expect(await answer).toEqual(["Error: given up", 4]);
+    expect(aborted).toBe(1);
+  });
+
+  it("end with the job", async () => {
+    const pool = makePool();
+    const stop = new AbortController();
+    let ended = false;
+    const waits = (_n: number, { signal }: { signal: AbortSignal }) =>
+      new Promise<{ value: number }>(() => {
+        signal.addEventListener("abort", () => {
+          ended = true;
+        });
+        void pool.close();
+      });
+    const options = { ...now, signal: stop.signal, host: { waits } };
+    await failureOf(pool.run("ask", { name: "waits", value: 1 }, options));
+    expect(ended).toBe(true);
+  });
+});
+
+describe("a job that waits", () => {
+  it("is told by its signal that its caller has gone", async () => {
+    const pool = makePool();
+    const flag = new Int32Array(new SharedArrayBuffer(8));
+    const stop = new AbortController();
+    const running = failureOf(pool.run("untilSignal", { flag }, { ...now, signal: stop.signal }));
+    await until(() => Atomics.load(flag, 0) === 1);
+    stop.abort();
+    expect(errorCodeOf(await running)).toBe("cancelled");
+  });
+});
+
+describe("urgent jobs", () => {
+  it("have a thread of their own, which takes several at a time", async () => {
+    const pool = makePool({ urgentJobs: 2 });
+    const held = hold(pool);
+    await held.started;
+    const urgent: JobOptions = { lane: "urgent" };
+    const flag = new Int32Array(new SharedArrayBuffer(8));
+    const stop = new AbortController();
+    const waiting = failureOf(
+      pool.run("untilSignal", { flag }, { ...urgent, signal: stop.signal }),
+    );
+    await until(() => Atomics.load(flag, 0) === 1);
+    expect(await pool.run("double", { n: 2 }, urgent)).toBe(4);
+    stop.abort();
+    expect(errorCodeOf(await waiting)).toBe("cancelled");
+    held.release();
+    await held.result;
+  });
+});
+
+describe("a lazy pool", () => {
+  it("starts a thread when there is a job that no other can take", async () => {
+    const pool = makePool({ size: 2, lazy: true });
+    const first = hold(pool);
+    await first.started;
+    expect(await pool.run("double", { n: 2 }, now)).toBe(4);
+    first.release();
+    await first.result;
+    expect(await pool.run("double", { n: 3 }, background)).toBe(6);
   });
 });
 

@@ -1,42 +1,98 @@
 import { Worker } from "node:worker_threads";
 import { SkaldError } from "@skald/model";
-import type { JobError, JobReply, JobRequest } from "./jobs.js";
+import type { JobResult } from "./jobs.js";
+import {
+  buffersToMove,
+  cancelledError,
+  describeError,
+  type FromThread,
+  type Outcome,
+  reviveError,
+  type ToThread,
+} from "./messages.js";
 
 export interface WorkerPoolOptions {
   /** Module whose top level calls `serveJobs`. */
   readonly url: URL;
+  /** Threads that take jobs of every lane, one at a time. */
   readonly size: number;
+  /** One more thread for urgent jobs only, so many at a time: they never wait for the others. */
+  readonly urgentJobs?: number;
   /** Jobs that may wait in a lane; one more is refused as unavailable. */
   readonly maxQueued: number;
+  /** Says which job of a lane is next; first in, first out when absent. */
+  readonly queues?: Partial<Record<Lane, JobQueue>>;
+  /** Starts each thread when there is a job for it that no other can take. */
+  readonly lazy?: boolean;
+  /** Heap of a thread in MiB; one that needs more dies, and its job with it. Node's default when absent. */
+  readonly maxHeapMib?: number;
   /** Told of each thread that died; it is replaced. */
   readonly onThreadLost?: (error: unknown) => void;
 }
 
+/** Lanes take turns, so that none starves another; urgent jobs have a thread of their own besides. */
+export type Lane = "urgent" | "query" | "background";
+
+const lanes: readonly Lane[] = ["urgent", "query", "background"];
+
 export interface JobOptions {
-  /** Interactive jobs (queries) and background jobs (sealing) take turns, so that neither starves the other. */
   readonly lane: Lane;
   readonly signal?: AbortSignal;
   readonly transfer?: readonly ArrayBuffer[];
+  /** For queues that share threads out fairly. */
+  readonly share?: JobShare;
+  /** What the job may call, by name. */
+  readonly host?: Readonly<Record<string, HostFunction>>;
 }
 
-type Lane = "interactive" | "background";
+/** On whose account a job runs. */
+export interface JobShare {
+  readonly tenant: string;
+  /** Who asks within the tenant, from the outside in; see `X-Service-Actor-Path`. */
+  readonly actors: readonly string[];
+  /** Work of the whole that the job is a part of, in bytes or alike. */
+  readonly cost: number;
+}
 
-interface Job {
-  readonly id: number;
+export type HostFunction = (
+  payload: never,
+  options: { readonly signal: AbortSignal },
+) => JobResult | Promise<JobResult>;
+
+/** Jobs that wait. */
+export interface JobQueue {
+  readonly size: number;
+  /** May throw when it holds too many. */
+  push(job: WaitingJob): void;
+  take(): WaitingJob | undefined;
+  delete(job: WaitingJob): boolean;
+}
+
+export interface WaitingJob {
   readonly name: string;
-  readonly payload: unknown;
   readonly options: JobOptions;
+}
+
+interface Job extends WaitingJob {
+  readonly id: number;
+  readonly payload: unknown;
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
   readonly onAbort: () => void;
+  /** Calls of the job that are under way, by their number. */
+  readonly calls: Map<number, AbortController>;
 }
 
 interface Seat {
-  /** Undefined while a thread that could not start is waited for. */
+  readonly lanes: readonly Lane[];
+  /** Undefined before its first job, in a lazy pool, and while a thread that could not start is waited for. */
   worker: Worker | undefined;
-  /** One shared word: the id of the running job that shall stop. */
+  isWaiting: boolean;
+  /** A shared word a slot: the id of the job there that shall stop. */
   readonly cancel: Int32Array;
-  job: Job | undefined;
+  /** The jobs that run there, by slot. */
+  readonly jobs: (Job | undefined)[];
+  lastLane: number;
 }
 
 /** Job ids go through a shared 32-bit word. */
@@ -45,28 +101,29 @@ const maxId = 2 ** 31 - 1;
 const restartPauseMs = 1000;
 
 /**
- * A fixed set of threads, each running one job at a time to its end. A job's payload is structured-cloned, which
- * costs 10-70 us, so a job should be 4-16 MiB of work. Aborting a waiting job drops it; aborting a running one sets
- * a shared flag that the job looks at between blocks. A thread that dies fails its job and is replaced.
+ * A fixed set of threads. A job's payload is structured-cloned, which costs 10-70 us, so a job should be 4-16 MiB of
+ * work; it may call functions of this thread and wait for them. Aborting a waiting job drops it; aborting a running one
+ * sets a shared flag that the job looks at between blocks, and fires its signal. A thread that dies fails its jobs and is
+ * replaced.
  */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #seats: Seat[] = [];
-  /** Waiting jobs, oldest first. */
-  readonly #lanes: Record<Lane, Set<Job>> = { interactive: new Set(), background: new Set() };
+  readonly #queues: Readonly<Record<Lane, JobQueue>>;
   readonly #restarts = new Set<NodeJS.Timeout>();
-  #lastLane: Lane = "background";
   #nextId = 1;
   #closed = false;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
-    for (let i = 0; i < options.size; i++) {
-      const cancel = new Int32Array(new SharedArrayBuffer(4));
-      const seat: Seat = { worker: undefined, cancel, job: undefined };
-      this.#spawn(seat);
-      this.#seats.push(seat);
-    }
+    const { queues = {}, urgentJobs = 0 } = options;
+    this.#queues = {
+      urgent: queues.urgent ?? new FirstInFirstOut(),
+      query: queues.query ?? new FirstInFirstOut(),
+      background: queues.background ?? new FirstInFirstOut(),
+    };
+    if (urgentJobs > 0) this.#addSeat(["urgent"], urgentJobs);
+    for (let i = 0; i < options.size; i++) this.#addSeat(lanes, 1);
   }
 
   get size(): number {
@@ -76,9 +133,9 @@ export class WorkerPool {
   /** Runs a job on the next free thread. Rejects with the job's error, `cancelled`, or `unavailable`. */
   run<T>(name: string, payload: unknown, options: JobOptions): Promise<T> {
     if (this.#closed) return Promise.reject(closed());
-    if (options.signal?.aborted === true) return Promise.reject(cancelled());
-    const lane = this.#lanes[options.lane];
-    if (lane.size >= this.#options.maxQueued) {
+    if (options.signal?.aborted === true) return Promise.reject(cancelledError());
+    const queue = this.#queues[options.lane];
+    if (queue.size >= this.#options.maxQueued) {
       return Promise.reject(
         new SkaldError("unavailable", `more than ${this.#options.maxQueued} jobs are waiting`),
       );
@@ -87,9 +144,10 @@ export class WorkerPool {
       const id = this.#nextId;
       this.#nextId = id === maxId ? 1 : id + 1;
       const onAbort = (): void => this.#abort(job);
-      const job: Job = { id, name, payload, options, resolve, reject, onAbort };
+      const calls = new Map<number, AbortController>();
+      const job: Job = { id, name, payload, options, resolve, reject, onAbort, calls };
+      queue.push(job);
       options.signal?.addEventListener("abort", onAbort, { once: true });
-      lane.add(job);
       this.#dispatch();
     });
   }
@@ -98,90 +156,164 @@ export class WorkerPool {
   async close(): Promise<void> {
     this.#closed = true;
     for (const timer of this.#restarts) clearTimeout(timer);
-    const jobs = [...this.#lanes.interactive, ...this.#lanes.background];
-    for (const lane of Object.values(this.#lanes)) lane.clear();
-    for (const seat of this.#seats) {
-      if (seat.job !== undefined) jobs.push(seat.job);
-      seat.job = undefined;
+    const jobs: Job[] = [];
+    for (const queue of Object.values(this.#queues)) {
+      for (let job = queue.take(); job !== undefined; job = queue.take()) jobs.push(job as Job);
     }
+    for (const seat of this.#seats) jobs.push(...this.#clear(seat));
     for (const job of jobs) settle(job, () => job.reject(closed()));
     await Promise.all(this.#seats.map((seat) => seat.worker?.terminate()));
   }
 
+  #addSeat(seatLanes: readonly Lane[], slots: number): void {
+    const cancel = new Int32Array(new SharedArrayBuffer(4 * slots));
+    const jobs = new Array<Job | undefined>(slots).fill(undefined);
+    const seat: Seat = {
+      ...{ lanes: seatLanes, worker: undefined, isWaiting: false },
+      ...{ cancel, jobs, lastLane: 0 },
+    };
+    if (this.#options.lazy !== true) this.#spawn(seat);
+    this.#seats.push(seat);
+  }
+
   #dispatch(): void {
+    // Threads that run come first.
+    for (const seat of this.#seats) if (seat.worker !== undefined) this.#fill(seat);
     for (const seat of this.#seats) {
-      while (seat.worker !== undefined && seat.job === undefined) {
-        const job = this.#take();
-        if (job === undefined) return;
-        this.#assign(seat, seat.worker, job);
-      }
+      if (seat.worker === undefined && !seat.isWaiting) this.#fill(seat);
     }
   }
 
-  #assign(seat: Seat, worker: Worker, job: Job): void {
-    Atomics.store(seat.cancel, 0, 0);
-    const request: JobRequest = { id: job.id, name: job.name, payload: job.payload };
+  #fill(seat: Seat): void {
+    for (let slot = seat.jobs.indexOf(undefined); slot >= 0; slot = seat.jobs.indexOf(undefined)) {
+      const job = this.#take(seat);
+      if (job === undefined) return;
+      this.#assign(seat, seat.worker ?? this.#spawn(seat), slot, job);
+    }
+  }
+
+  #assign(seat: Seat, worker: Worker, slot: number, job: Job): void {
+    Atomics.store(seat.cancel, slot, 0);
+    const { id, name, payload, options } = job;
+    const message: ToThread = { kind: "job", id, slot, name, payload };
     try {
-      worker.postMessage(request, [...(job.options.transfer ?? [])]);
+      worker.postMessage(message, buffersToMove(options.transfer));
     } catch (error) {
       settle(job, () => job.reject(error));
       return;
     }
-    seat.job = job;
+    seat.jobs[slot] = job;
     worker.ref();
   }
 
-  #take(): Job | undefined {
-    const other = this.#lastLane === "interactive" ? "background" : "interactive";
-    const lane = this.#lanes[other].size > 0 ? other : this.#lastLane;
-    const [job] = this.#lanes[lane];
-    if (job === undefined) return undefined;
-    this.#lastLane = lane;
-    this.#lanes[lane].delete(job);
-    return job;
+  /** The next job for a seat: its lanes take turns. */
+  #take(seat: Seat): Job | undefined {
+    for (let i = 1; i <= seat.lanes.length; i++) {
+      const place = (seat.lastLane + i) % seat.lanes.length;
+      const job = this.#queues[seat.lanes[place] as Lane].take();
+      if (job === undefined) continue;
+      seat.lastLane = place;
+      return job as Job;
+    }
+    return undefined;
   }
 
   #abort(job: Job): void {
-    if (this.#lanes[job.options.lane].delete(job)) {
-      job.reject(cancelled());
+    if (this.#queues[job.options.lane].delete(job)) {
+      job.reject(cancelledError());
       return;
     }
-    const seat = this.#seats.find((candidate) => candidate.job === job);
-    if (seat !== undefined) Atomics.store(seat.cancel, 0, job.id);
+    for (const { jobs, cancel, worker } of this.#seats) {
+      const slot = jobs.indexOf(job);
+      if (slot < 0) continue;
+      Atomics.store(cancel, slot, job.id);
+      post(worker, { kind: "cancel", id: job.id });
+    }
   }
 
-  #spawn(seat: Seat): void {
-    const worker = new Worker(this.#options.url, { workerData: { cancel: seat.cancel } });
+  #spawn(seat: Seat): Worker {
+    const { url, maxHeapMib } = this.#options;
+    const worker = new Worker(url, {
+      workerData: { cancel: seat.cancel },
+      ...(maxHeapMib === undefined
+        ? {}
+        : { resourceLimits: { maxOldGenerationSizeMb: maxHeapMib } }),
+    });
     // An idle pool does not keep the process alive; a running job does.
     worker.unref();
     seat.worker = worker;
     let hasStarted = false;
-    worker.on("message", (reply: JobReply | "ready") => {
+    worker.on("message", (message: FromThread) => {
       hasStarted = true;
-      if (reply !== "ready") this.#answer(seat, worker, reply);
+      this.#receive(seat, worker, message);
     });
     const lost = (error: unknown): void => this.#replace(seat, worker, { error, hasStarted });
     worker.on("error", lost);
     worker.on("exit", (code) => lost(new Error(`a worker thread ended with code ${code}`)));
+    return worker;
   }
 
-  #answer(seat: Seat, worker: Worker, reply: JobReply): void {
-    const job = seat.job;
-    if (job === undefined || job.id !== reply.id) return;
-    seat.job = undefined;
-    worker.unref();
-    if ("error" in reply) settle(job, () => job.reject(revive(reply.error)));
-    else settle(job, () => job.resolve(reply.value as never));
+  #receive(seat: Seat, worker: Worker, message: FromThread): void {
+    switch (message.kind) {
+      case "ready":
+        return;
+      case "done":
+        this.#finish(seat, worker, message.id, message);
+        return;
+      case "call": {
+        const job = seat.jobs.find((candidate) => candidate?.id === message.id);
+        if (job !== undefined) void this.#serve(job, worker, message);
+        return;
+      }
+      case "hang_up":
+        for (const job of seat.jobs) job?.calls.get(message.call)?.abort(cancelledError());
+    }
+  }
+
+  #finish(seat: Seat, worker: Worker, id: number, outcome: Outcome): void {
+    const slot = seat.jobs.findIndex((candidate) => candidate?.id === id);
+    const job = seat.jobs[slot];
+    if (job === undefined) return;
+    seat.jobs[slot] = undefined;
+    if (seat.jobs.every((one) => one === undefined)) worker.unref();
+    if ("error" in outcome) settle(job, () => job.reject(reviveError(outcome.error)));
+    else settle(job, () => job.resolve(outcome.value as never));
     this.#dispatch();
+  }
+
+  /** Answers what a job asks of this thread. */
+  async #serve(
+    job: Job,
+    worker: Worker,
+    { call, name, payload }: Extract<FromThread, { kind: "call" }>,
+  ): Promise<void> {
+    const stop = new AbortController();
+    job.calls.set(call, stop);
+    let transfer: ArrayBuffer[] = [];
+    let outcome: Outcome;
+    try {
+      const serve = job.options.host?.[name];
+      if (serve === undefined) throw new Error(`job ${job.name} may not call ${name}`);
+      const result = await serve(payload as never, { signal: stop.signal });
+      outcome = { value: result.value };
+      transfer = buffersToMove(result.transfer);
+    } catch (error) {
+      outcome = { error: describeError(error) };
+    }
+    job.calls.delete(call);
+    try {
+      worker.postMessage({ kind: "answer", call, ...outcome } satisfies ToThread, transfer);
+    } catch (error) {
+      post(worker, { kind: "answer", call, error: describeError(error) });
+    }
   }
 
   #replace(seat: Seat, dead: Worker, loss: { error: unknown; hasStarted: boolean }): void {
     if (this.#closed || seat.worker !== dead) return;
-    const job = seat.job;
-    seat.job = undefined;
+    const jobs = this.#clear(seat);
     seat.worker = undefined;
     this.#options.onThreadLost?.(loss.error);
-    if (job !== undefined) {
+    for (const job of jobs) {
       const text = `job ${job.name} lost its thread`;
       settle(job, () => job.reject(new SkaldError("internal", text, { cause: loss.error })));
     }
@@ -191,10 +323,19 @@ export class WorkerPool {
     } else this.#spawnLater(seat);
   }
 
+  /** Takes the running jobs from a seat. */
+  #clear(seat: Seat): Job[] {
+    const jobs = seat.jobs.filter((job) => job !== undefined);
+    seat.jobs.fill(undefined);
+    return jobs;
+  }
+
   /** A module that cannot be loaded would otherwise be started again and again as fast as it fails. */
   #spawnLater(seat: Seat): void {
+    seat.isWaiting = true;
     const timer = setTimeout(() => {
       this.#restarts.delete(timer);
+      seat.isWaiting = false;
       this.#spawn(seat);
       this.#dispatch();
     }, restartPauseMs);
@@ -202,21 +343,39 @@ export class WorkerPool {
   }
 }
 
+class FirstInFirstOut implements JobQueue {
+  readonly #jobs = new Set<WaitingJob>();
+
+  get size(): number {
+    return this.#jobs.size;
+  }
+
+  push(job: WaitingJob): void {
+    this.#jobs.add(job);
+  }
+
+  take(): WaitingJob | undefined {
+    const [job] = this.#jobs;
+    if (job !== undefined) this.#jobs.delete(job);
+    return job;
+  }
+
+  delete(job: WaitingJob): boolean {
+    return this.#jobs.delete(job);
+  }
+}
+
+/** Ends what a job waits for; its calls end with it. */
 function settle(job: Job, finish: () => void): void {
   job.options.signal?.removeEventListener("abort", job.onAbort);
+  for (const call of job.calls.values()) call.abort(cancelledError());
   finish();
 }
 
-function cancelled(): SkaldError {
-  return new SkaldError("cancelled", "the request was cancelled by the client");
+function post(worker: Worker | undefined, message: ToThread): void {
+  worker?.postMessage(message);
 }
 
 function closed(): SkaldError {
   return new SkaldError("unavailable", "the worker pool is closed");
-}
-
-/** The stack of a fault is its cause, so that it reaches the log and not the client. */
-function revive({ code, message, status, detail, stack }: JobError): SkaldError {
-  const cause = stack === undefined ? {} : { cause: new Error(stack) };
-  return new SkaldError(code, message, { status, detail, ...cause });
 }

@@ -2,20 +2,22 @@ import { mkdirSync } from "node:fs";
 import { availableParallelism, hostname } from "node:os";
 import { join } from "node:path";
 import { createDistributorMetrics, Distributor } from "@skald/distributor";
-import { Frontend, queryRoutes } from "@skald/frontend";
+import { queryRoutes } from "@skald/frontend";
 import { Ingester } from "@skald/ingester";
 import type { RawPush } from "@skald/kernels";
 import { systemClock } from "@skald/model";
-import { CorruptSegments, Querier } from "@skald/querier";
 import { type BuildInfo, type Logger, Service, WorkerPool } from "@skald/runtime";
 import { TenantLimits } from "@skald/runtime/config";
 import type { Metrics } from "@skald/runtime/metrics";
 import { ScanPool } from "@skald/scan";
+import { FairQueue } from "@skald/scheduler";
 import { FsStore, type SealedSegment, SegmentCatalog } from "@skald/storage";
 import type { RawHandler, Route } from "@skald/transport";
 import type { Config } from "../config/root.js";
 import { operatorRoutes } from "../http/operator-routes.js";
 import { pushRoutes } from "../http/push-routes.js";
+import { QueryThreads, type QueryThreadsOptions } from "../query/query-threads.js";
+import { hostOf } from "../query/remote.js";
 import { ingesterOptionsOf } from "./ingester-options.js";
 import { segmentStore } from "./segment-store.js";
 import type { ModuleName } from "./targets.js";
@@ -44,7 +46,7 @@ interface Parts {
   store: FsStore;
   catalog: SegmentCatalog;
   ingester: Ingester;
-  querier: Querier;
+  queries: Pick<QueryThreadsOptions, "pool" | "host" | "threads">;
 }
 
 type Builder = (parts: Parts, context: ModuleContext) => BuiltModule;
@@ -71,6 +73,10 @@ const builders: Readonly<Record<ModuleName, Builder>> = {
 
 /** Jobs that may wait for a thread before queries are refused. */
 const maxQueuedJobs = 100_000;
+/** Small jobs that one thread has in hand at the same time. */
+const maxSmallQueries = 64;
+/** Scans of small queries, and decoding of pushes, take turns on one thread. */
+const urgentScans = 1;
 
 function buildLimits(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
   parts.limits = new TenantLimits({
@@ -89,7 +95,11 @@ function buildPool(parts: Parts, { config, log, metrics }: ModuleContext): Built
   const pool = new WorkerPool({
     url: new URL("../worker.js", import.meta.url),
     size: worker_threads > 0 ? worker_threads : availableParallelism(),
+    urgentJobs: urgentScans,
     maxQueued: maxQueuedJobs,
+    queues: {
+      query: new FairQueue({ maxLevels: config.query_scheduler.max_queue_hierarchy_levels }),
+    },
     onThreadLost: (error) => {
       lost.inc();
       log.error("a worker thread died; another takes its place", { error });
@@ -148,36 +158,66 @@ function buildDistributor(
     clock: systemClock,
     maxDecompressedBytes: config.distributor.max_decompressed_size,
     decodeInWorker: (input, maxBytes) =>
-      pool.run<RawPush>("decode_push", { input, maxBytes }, { lane: "interactive" }),
+      pool.run<RawPush>("decode_push", { input, maxBytes }, { lane: "urgent" }),
     onFailure: (error, tenant) => log.error("push failed", { tenant, error }),
   });
   return { rawRoutes: pushRoutes(config, distributor, tenancyOf(config)) };
 }
 
-function buildQuerier(parts: Parts, { log, metrics }: ModuleContext): BuiltModule {
+function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
   const { ingester, catalog, scanner, pool } = parts;
-  parts.querier = new Querier({
-    ingester,
-    catalog,
-    scanner,
-    threads: pool.size,
-    corrupt: new CorruptSegments({ clock: systemClock, log, metrics }),
+  const { max_concurrent } = config.querier;
+  const lost = metrics.counter("query_threads_lost_total", "Query threads that died.");
+  const threads = new WorkerPool({
+    url: new URL("../query/query-worker.js", import.meta.url),
+    size: max_concurrent,
+    urgentJobs: maxSmallQueries,
+    lazy: true,
+    maxQueued: maxQueuedJobs,
+    queues: fairQueues(config),
+    onThreadLost: (error) => {
+      lost.inc();
+      log.error("a query thread died; another takes its place", { error });
+    },
   });
-  return {};
+  const help = "Segments that queries found damaged and left out.";
+  const corrupt = metrics.counter("querier_corrupt_segments_total", help);
+  parts.queries = {
+    pool: threads,
+    threads: pool.size,
+    host: {
+      ...hostOf({ ingester, catalog, scanner }),
+      corrupt: (segment: string) => {
+        corrupt.inc();
+        log.error("a segment is damaged; queries leave it out", { segment });
+        return { value: undefined };
+      },
+    },
+  };
+  return { service: new Service({ name: "querier", stop: () => threads.close() }) };
 }
 
-function buildFrontend({ querier, limits }: Parts, { config }: ModuleContext): BuiltModule {
-  const frontend = new Frontend({
-    querier,
+function buildFrontend({ queries, limits }: Parts, { config }: ModuleContext): BuiltModule {
+  const threads = new QueryThreads({
+    ...queries,
     limitsOf: (tenant) => limits.of(tenant),
-    clock: systemClock,
+    routes: {
+      ...tenancyOf(config),
+      multiTenantQueries: config.querier.multi_tenant_queries_enabled,
+      parquetAnswers: config.frontend.support_parquet_encoding,
+    },
   });
-  const routes = queryRoutes(frontend, {
-    ...tenancyOf(config),
-    multiTenantQueries: config.querier.multi_tenant_queries_enabled,
-    parquetAnswers: config.frontend.support_parquet_encoding,
-  });
-  return { routes };
+  return { routes: queryRoutes((endpoint, request) => threads.serve(endpoint, request)) };
+}
+
+/** Queries wait in their tenant's turn, and so do the scans of them. */
+function fairQueues({ query_scheduler }: Config) {
+  const maxLevels = query_scheduler.max_queue_hierarchy_levels;
+  const maxOutstandingPerTenant = query_scheduler.max_outstanding_requests_per_tenant;
+  return {
+    urgent: new FairQueue({ maxLevels, maxOutstandingPerTenant }),
+    query: new FairQueue({ maxLevels, maxOutstandingPerTenant }),
+  };
 }
 
 function tenancyOf(config: Config) {

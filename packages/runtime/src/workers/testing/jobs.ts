@@ -36,6 +36,22 @@ serveJobs({
     Atomics.store(flag, 0, 1);
     for (;;) check();
   },
+  ask: async ({ name, value }: { name: string; value: unknown }, { call }) => ({
+    value: await call(name, value),
+  }),
+  askTwice: async (_payload: object, { call, signal }) => {
+    const first = new AbortController();
+    const given = call("never", 1, { signal: first.signal }).catch((error) => String(error));
+    first.abort(new Error("given up"));
+    return { value: [await given, await call("twice", 2, { signal })] };
+  },
+  untilSignal: async ({ flag }: FlagJob, { signal }) => {
+    Atomics.store(flag, 0, 1);
+    await new Promise((_resolve, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    });
+    return { value: undefined };
+  },
   exit: () => process.exit(3),
   crash: () => {
     setImmediate(() => {

@@ -6,14 +6,15 @@ export const querySchedulerConfig = field.section(
   {
     max_outstanding_requests_per_tenant: field.integer(
       32_000,
-      "parts of queries of a tenant that may wait; more are answered with 429",
+      "queries of a tenant that may wait; more are answered with 429",
       "query-scheduler.max-outstanding-requests-per-tenant",
-      { min: 1 },
+      { min: 1, used: true },
     ),
     max_queue_hierarchy_levels: field.integer(
       3,
       "depth of the header X-Service-Actor-Path; 0: not looked at",
       "query-scheduler.max-queue-hierarchy-levels",
+      { used: true },
     ),
     querier_forget_delay: field.duration(
       "0s",

@@ -1,0 +1,148 @@
+import { SkaldError } from "@skald/model";
+import type { JobQueue, JobShare, WaitingJob } from "@skald/runtime";
+
+export interface FairQueueOptions {
+  /** Jobs of one tenant that may wait; one more is refused as rate_limited. No limit when absent. */
+  readonly maxOutstandingPerTenant?: number;
+  /** Actors below a tenant that have queues of their own; those further in share one. 0: actors are not looked at. */
+  readonly maxLevels: number;
+}
+
+/** Of so many jobs taken at one place, one is the oldest that waits there, whatever it costs. */
+const oldestEvery = 4;
+const retryAfterSeconds = 1;
+const nobody: JobShare = { tenant: "", actors: [], cost: 0 };
+
+/**
+ * A tree of queues: a tenant, then its actors from the outside in. At each level whoever waits is served in turn, so a
+ * tenant or an actor with a thousand jobs is served as often as one with a single job. Among the jobs of one place those
+ * that cost least go first, and every now and then the oldest, so that none waits for ever.
+ */
+export class FairQueue implements JobQueue {
+  readonly #options: FairQueueOptions;
+  readonly #root = new Place();
+  readonly #places = new Map<WaitingJob, readonly string[]>();
+  #arrivals = 0;
+
+  constructor(options: FairQueueOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#places.size;
+  }
+
+  /** Throws rate_limited when too many jobs of the tenant wait already. */
+  push(job: WaitingJob): void {
+    const { maxOutstandingPerTenant, maxLevels } = this.#options;
+    const { tenant, actors, cost } = job.options.share ?? nobody;
+    const waiting = this.#root.at([tenant])?.size ?? 0;
+    if (maxOutstandingPerTenant !== undefined && waiting >= maxOutstandingPerTenant) {
+      throw new SkaldError("rate_limited", "too many outstanding requests", { retryAfterSeconds });
+    }
+    const path = [tenant, ...actors.slice(0, maxLevels)];
+    this.#places.set(job, path);
+    this.#root.push(path, { job, cost, arrival: this.#arrivals++ });
+  }
+
+  take(): WaitingJob | undefined {
+    const taken = this.#root.take();
+    if (taken !== undefined) this.#places.delete(taken.job);
+    return taken?.job;
+  }
+
+  delete(job: WaitingJob): boolean {
+    const path = this.#places.get(job);
+    if (path === undefined) return false;
+    this.#places.delete(job);
+    this.#root.delete(path, job);
+    return true;
+  }
+}
+
+interface Waiting {
+  readonly job: WaitingJob;
+  readonly cost: number;
+  readonly arrival: number;
+}
+
+/** One place of the tree: the jobs that wait there, and the places below it in the order of their turns. */
+class Place {
+  size = 0;
+  /** Cheapest first, equal ones by arrival. */
+  #own: Waiting[] = [];
+  readonly #below = new Map<string, Place>();
+  #taken = 0;
+  /** Whether the jobs of this place itself have their turn next, among the places below. */
+  #ownTurn = true;
+
+  at(path: readonly string[]): Place | undefined {
+    const [first, ...rest] = path;
+    return first === undefined ? this : this.#below.get(first)?.at(rest);
+  }
+
+  push(path: readonly string[], waiting: Waiting): void {
+    this.size++;
+    const [first, ...rest] = path;
+    if (first === undefined) {
+      this.#own.splice(this.#rankOf(waiting), 0, waiting);
+      return;
+    }
+    let place = this.#below.get(first);
+    if (place === undefined) {
+      place = new Place();
+      this.#below.set(first, place);
+    }
+    place.push(rest, waiting);
+  }
+
+  take(): Waiting | undefined {
+    if (this.size === 0) return undefined;
+    this.size--;
+    if (this.#own.length > 0 && (this.#ownTurn || this.#below.size === 0)) {
+      this.#ownTurn = false;
+      return this.#takeOwn();
+    }
+    const [next] = this.#below;
+    if (next === undefined) return this.#takeOwn();
+    const [name, place] = next;
+    // To the end of the round, or out of the tree.
+    this.#below.delete(name);
+    const taken = place.take();
+    if (place.size > 0) this.#below.set(name, place);
+    this.#ownTurn = true;
+    return taken;
+  }
+
+  delete(path: readonly string[], job: WaitingJob): void {
+    this.size--;
+    const [first, ...rest] = path;
+    if (first === undefined) {
+      this.#own = this.#own.filter((waiting) => waiting.job !== job);
+      return;
+    }
+    const place = this.#below.get(first);
+    place?.delete(rest, job);
+    if (place?.size === 0) this.#below.delete(first);
+  }
+
+  #takeOwn(): Waiting | undefined {
+    this.#taken++;
+    if (this.#taken % oldestEvery !== 0) return this.#own.shift();
+    const oldest = this.#own.reduce((a, b) => (b.arrival < a.arrival ? b : a));
+    this.#own.splice(this.#own.indexOf(oldest), 1);
+    return oldest;
+  }
+
+  /** Where a job comes among those that wait here, by halving. */
+  #rankOf({ cost }: Waiting): number {
+    let low = 0;
+    let high = this.#own.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#own[middle] as Waiting).cost <= cost) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

@@ -1,0 +1,30 @@
+import type { QueryEndpoint, QueryRouteOptions, QueryTenantLimits } from "@skald/frontend";
+
+/** A request to the query API as it goes to a query thread; plain data. */
+export interface QueryJob {
+  readonly endpoint: QueryEndpoint;
+  readonly method: string;
+  readonly path: string;
+  readonly variables: Readonly<Record<string, string>>;
+  /** Only those that endpoints look at. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** As in a query string. */
+  readonly params: string;
+  /** Of all tenants that it asks about, together. */
+  readonly limits: QueryTenantLimits;
+  readonly options: QueryRouteOptions;
+  /** Scans that run at the same time. */
+  readonly threads: number;
+  /** Bytes that the query may cost, by estimate; when it costs more nothing is scanned and the reply says so. */
+  readonly maxCost?: number;
+}
+
+/** How a job ends: with an answer, or with what the query would cost. */
+export type QueryReply =
+  | {
+      readonly kind: "answer";
+      readonly status: number;
+      readonly headers: Readonly<Record<string, string>>;
+      readonly body?: string | Uint8Array;
+    }
+  | { readonly kind: "too_heavy"; readonly cost: number };

@@ -1,0 +1,76 @@
+import { describe, expect, it } from "@jest/globals";
+import type { JobOptions } from "@skald/runtime";
+import { defaultLimits } from "@skald/runtime/config";
+import type { HttpRequest } from "@skald/transport";
+import type { QueryJob, QueryReply } from "./query-job.js";
+import { QueryThreads } from "./query-threads.js";
+
+const request = (headers: Record<string, string> = {}): HttpRequest => ({
+  method: "GET",
+  path: "/loki/api/v1/query",
+  variables: {},
+  headers: { "x-scope-orgid": "a", cookie: "secret", ...headers },
+  params: new URLSearchParams({ query: "x", limit: "3" }),
+  body: new Uint8Array(0),
+  signal: new AbortController().signal,
+});
+
+/** Query threads that say what they were asked, and answer what they are told. */
+function threadsOf(...replies: QueryReply[]) {
+  const asked: { job: QueryJob; options: JobOptions }[] = [];
+  const threads = new QueryThreads({
+    pool: {
+      run: async <T>(_name: string, job: unknown, options: JobOptions) => {
+        asked.push({ job: job as QueryJob, options });
+        return replies[asked.length - 1] as T;
+      },
+    },
+    host: {},
+    limitsOf: (tenant) => ({ ...defaultLimits, max_query_series: tenant === "a" ? 7 : 9 }),
+    routes: {
+      ...{ authEnabled: true, noAuthTenant: "fake" },
+      ...{ multiTenantQueries: true, parquetAnswers: true },
+    },
+    threads: 2,
+  });
+  return { threads, asked };
+}
+
+const answer: QueryReply = { kind: "answer", status: 200, headers: {}, body: "x" };
+
+describe("QueryThreads", () => {
+  it("sends a request as plain data, with the limits of its tenants and no more than is looked at", async () => {
+    const { threads, asked } = threadsOf(answer);
+    const headers = { "x-scope-orgid": "b|a", "x-loki-actor-path": "x|y" };
+    expect(await threads.serve("query", request(headers))).toMatchObject({
+      status: 200,
+      body: "x",
+    });
+    expect(asked).toHaveLength(1);
+    const { job, options } = asked[0]!;
+    expect(structuredClone(job)).toEqual(job);
+    expect(job).toMatchObject({ endpoint: "query", params: "query=x&limit=3", headers });
+    expect(job.headers).not.toHaveProperty("cookie");
+    expect(job.limits).toMatchObject({ max_query_series: 7 });
+    expect(options).toMatchObject({
+      lane: "urgent",
+      share: { tenant: "a|b", actors: ["x", "y"], cost: 0 },
+    });
+  });
+
+  it("gives a query that is too much for the small ones a thread of its own", async () => {
+    const { threads, asked } = threadsOf({ kind: "too_heavy", cost: 1e9 }, answer);
+    expect(await threads.serve("query", request())).toMatchObject({ status: 200 });
+    expect(asked.map(({ options }) => options.lane)).toEqual(["urgent", "query"]);
+    expect(asked[0]?.job.maxCost).toBeGreaterThan(0);
+    expect(asked[1]?.job.maxCost).toBeUndefined();
+    expect(asked[1]?.options.share?.cost).toBe(1e9);
+  });
+
+  it("asks for a tenant, but not to format a query", async () => {
+    const { threads } = threadsOf(answer);
+    const nobody = { "x-scope-orgid": "" };
+    await expect(threads.serve("labels", request(nobody))).rejects.toThrow("no org id");
+    expect(await threads.serve("format_query", request(nobody))).toMatchObject({ status: 200 });
+  });
+});

@@ -1,0 +1,56 @@
+import { Frontend, queryActors, queryHandlers } from "@skald/frontend";
+import { systemClock } from "@skald/model";
+import { CorruptSegments, Querier, QueryTooHeavy } from "@skald/querier";
+import { type JobContext, type JobResult, serveJobs } from "@skald/runtime";
+import type { QueryJob, QueryReply } from "./query-job.js";
+import { remoteServices } from "./remote.js";
+
+/** Damaged segments that queries of this thread have met; the thread with the log counts and names them. */
+let report: (name: string) => void = () => undefined;
+const corrupt = new CorruptSegments({
+  clock: systemClock,
+  onFound: (name) => report(name),
+});
+
+// A query thread: a request comes in, its answer goes out. Sources are found, and scanned, elsewhere.
+serveJobs({
+  query: async (job: QueryJob, context: JobContext): Promise<JobResult> => {
+    report = (name) => void context.call("corrupt", name);
+    try {
+      return { value: await answer(job, context) };
+    } catch (error) {
+      if (!(error instanceof QueryTooHeavy)) throw error;
+      const { cost } = error;
+      return { value: { kind: "too_heavy", cost } satisfies QueryReply };
+    }
+  },
+});
+
+async function answer(job: QueryJob, context: JobContext): Promise<QueryReply> {
+  const { headers, limits, maxCost, threads } = job;
+  const querier = new Querier({
+    ...remoteServices(context),
+    threads,
+    corrupt,
+    ...(maxCost === undefined ? {} : { maxCost }),
+  });
+  const frontend = new Frontend({
+    querier,
+    limitsOf: () => limits,
+    clock: systemClock,
+    actors: queryActors({ headers }),
+  });
+  const handler = queryHandlers(frontend, job.options)[job.endpoint];
+  const response = await handler({
+    method: job.method,
+    path: job.path,
+    variables: job.variables,
+    headers,
+    params: new URLSearchParams(job.params),
+    body: new Uint8Array(0),
+    signal: context.signal,
+  });
+  const { status, body } = response;
+  const reply = { kind: "answer", status, headers: response.headers ?? {} } as const;
+  return body === undefined ? reply : { ...reply, body };
+}

@@ -1,0 +1,59 @@
+import type { CallOptions, Catalog, Ingester, Scanner } from "@skald/contracts";
+import type { HostFunction, JobContext } from "@skald/runtime";
+import type { LocalRef } from "@skald/storage";
+
+/** What a query thread asks of the thread that holds the ingester: contracts, call by call. */
+export interface Services {
+  readonly ingester: Ingester;
+  readonly catalog: Catalog;
+  /** Scans segments of the store. */
+  readonly scanner: Scanner<LocalRef>;
+}
+
+const calls = {
+  ingester: ["select", "release", "scan", "measure", "streams", "duplicates"],
+  catalog: ["list"],
+  scanner: ["scan", "measure", "streams", "duplicates"],
+} as const;
+
+interface Called {
+  readonly message: unknown;
+  /** The options of the call but its signal. */
+  readonly options: object;
+}
+
+/** The functions that jobs call for what `remoteServices` gives them. */
+export function hostOf(services: Services): Record<string, HostFunction> {
+  const host: Record<string, HostFunction> = {};
+  for (const [service, names] of Object.entries(calls)) {
+    const target = services[service as keyof Services] as unknown as Record<string, Method>;
+    for (const name of names) {
+      host[`${service}.${name}`] = async ({ message, options }: Called, { signal }) => {
+        const value = await (target[name] as Method).call(target, message, { ...options, signal });
+        // What a scan found moves on; nobody here looks at it.
+        const isBytes = name === "scan" && value instanceof Uint8Array;
+        return isBytes ? { value, transfer: [value.buffer as ArrayBuffer] } : { value };
+      };
+    }
+  }
+  return host;
+}
+
+type Method = (message: unknown, options: CallOptions) => Promise<unknown>;
+
+/** The services of the process that runs a job, as contracts. */
+export function remoteServices({ call }: JobContext): Services {
+  const service = (name: keyof typeof calls) =>
+    Object.fromEntries(
+      calls[name].map((method) => [
+        method,
+        (message: unknown, { signal, ...options }: CallOptions) =>
+          call(`${name}.${method}`, { message, options } satisfies Called, { signal }),
+      ]),
+    );
+  return {
+    ingester: service("ingester"),
+    catalog: service("catalog"),
+    scanner: service("scanner"),
+  } as unknown as Services;
+}
