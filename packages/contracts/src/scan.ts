@@ -1,7 +1,6 @@
 import type { LeafPlan, LogPartial, LogPlan, MetricPartial } from "@skald/logql";
 import type { Matcher, ReadStats, TimeRange } from "@skald/model";
 import type { CallOptions } from "./call.js";
-import type { EncodedOutcome } from "./codec/outcome.js";
 import type { QueryShare } from "./querier.js";
 import type { SourceRef } from "./source.js";
 
@@ -55,6 +54,12 @@ export interface ScanOutcome<Plan extends ScanPlan = ScanPlan> {
   /** Streams of the source with most of those that the matchers name. */
   readonly streams: number;
 }
+
+/**
+ * What a scan found, as it crosses threads and services: made where the data is, read where partial results are merged;
+ * whoever passes it on in between does not look inside. See `codec/outcome.ts`.
+ */
+export type EncodedOutcome = Uint8Array<ArrayBuffer>;
 
 /** Asks for the streams of some sources that have rows in the range and satisfy any of the selectors. */
 export interface StreamTask<Ref = SourceRef> extends TimeRange {

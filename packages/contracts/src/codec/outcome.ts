@@ -1,11 +1,5 @@
 import { deserialize, serialize } from "node:v8";
-import type { ScanOutcome, ScanPlan } from "../scan.js";
-
-/**
- * What a scan found, as it crosses threads and services: made where the data is, read where partial results are merged;
- * whoever passes it on in between does not look inside.
- */
-export type EncodedOutcome = Uint8Array<ArrayBuffer>;
+import type { EncodedOutcome, ScanOutcome, ScanPlan } from "../scan.js";
 
 export function encodeOutcome(outcome: ScanOutcome): EncodedOutcome {
   const { buffer, byteOffset, byteLength } = serialize(outcome);

@@ -5,9 +5,9 @@ import type { QueryParams } from "../plan/plan.js";
 import type { QueryResult } from "../plan/result.js";
 import { parseQuery } from "../syntax/parser/parser.js";
 import type { PlainRow } from "../testing/memory-block.js";
-import { NaiveMatchError } from "../testing/naive-binary.js";
-import { evaluateNaively } from "../testing/naive-engine.js";
-import type { NaiveValue } from "../testing/naive-labels.js";
+import { NaiveMatchError } from "../testing/naive/binary.js";
+import { evaluateNaively } from "../testing/naive/engine.js";
+import type { NaiveValue } from "../testing/naive/labels.js";
 import { type Layout, runQuery } from "../testing/run-query.js";
 
 const second = 1_000_000_000n;

@@ -3,7 +3,7 @@ import type { Labels } from "@skald/model";
 import fc from "fast-check";
 import type { LabelFilter, LineFilterOp, Stage, Unwrap } from "../syntax/ast.js";
 import { allRows, makeBlock, type PlainRow } from "../testing/memory-block.js";
-import { type NaiveResult, runNaive } from "../testing/naive-pipeline.js";
+import { type NaiveResult, runNaive } from "../testing/naive/pipeline.js";
 import { compileStages } from "./compile.js";
 import { compilePipeline } from "./pipeline.js";
 import { BlockRun } from "./run.js";

@@ -1,14 +1,14 @@
 import { compareLabels, labelsFromObject } from "@skald/model";
-import type { QueryParams } from "../plan/plan.js";
+import type { QueryParams } from "../../plan/plan.js";
 import type {
   LabelReplace,
   MetricExpr,
   RangeAggregation,
   VectorAggregation,
-} from "../syntax/ast.js";
-import type { PlainRow } from "./memory-block.js";
-import { naiveBinary } from "./naive-binary.js";
-import { clean, groupBy, type NaiveSample, type NaiveValue } from "./naive-labels.js";
+} from "../../syntax/ast.js";
+import type { PlainRow } from "../memory-block.js";
+import { naiveBinary } from "./binary.js";
+import { clean, groupBy, type NaiveSample, type NaiveValue } from "./labels.js";
 
 /**
  * Evaluates a metric expression point by point on rows as objects: slow, and the specification that the engine is

@@ -1,5 +1,5 @@
-import type { BinaryExpr, VectorMatching } from "../syntax/ast.js";
-import { clean, grouped, keyOf, type NaiveSample, type NaiveValue } from "./naive-labels.js";
+import type { BinaryExpr, VectorMatching } from "../../syntax/ast.js";
+import { clean, grouped, keyOf, type NaiveSample, type NaiveValue } from "./labels.js";
 
 /** What a one-to-one or many-to-one match refuses. */
 export class NaiveMatchError extends Error {}

@@ -1,5 +1,5 @@
 import { formatLabels, labelsFromObject, labelsToObject } from "@skald/model";
-import type { Grouping } from "../syntax/ast.js";
+import type { Grouping } from "../../syntax/ast.js";
 
 /** One sample of a vector: labels as an object. */
 export interface NaiveSample {

@@ -1,9 +1,9 @@
 import { compileMatcher, compileRegex, formatLabels, labelsFromObject } from "@skald/model";
-import { parseByteSize } from "../go/byte-size.js";
-import { parseGoDuration } from "../go/duration.js";
-import { type Parsed, parseGoFloat } from "../go/float.js";
-import { goTime } from "../go/time.js";
-import { hasIpOf, parseIpRange } from "../pipeline/row/ip.js";
+import { parseByteSize } from "../../go/byte-size.js";
+import { parseGoDuration } from "../../go/duration.js";
+import { type Parsed, parseGoFloat } from "../../go/float.js";
+import { goTime } from "../../go/time.js";
+import { hasIpOf, parseIpRange } from "../../pipeline/row/ip.js";
 import {
   errorDetailsLabel,
   errorLabel,
@@ -11,13 +11,13 @@ import {
   preserveErrorLabel,
   sanitizeLabelName,
   stageErrors,
-} from "../pipeline/row/labels.js";
-import { parserGuard } from "../pipeline/stage/fields/field-sink.js";
-import { parseJsonPath } from "../pipeline/stage/json/path-syntax.js";
-import { compileLabelMatch } from "../pipeline/stage/label-match.js";
-import { type PatternPiece, parsePattern } from "../pipeline/stage/pattern-syntax.js";
-import type { ParserGuard } from "../pipeline/stage/row-state.js";
-import type { PipelineOptions, SeriesError } from "../pipeline/types.js";
+} from "../../pipeline/row/labels.js";
+import { parserGuard } from "../../pipeline/stage/fields/field-sink.js";
+import { parseJsonPath } from "../../pipeline/stage/json/path-syntax.js";
+import { compileLabelMatch } from "../../pipeline/stage/label-match.js";
+import { type PatternPiece, parsePattern } from "../../pipeline/stage/pattern-syntax.js";
+import type { ParserGuard } from "../../pipeline/stage/row-state.js";
+import type { PipelineOptions, SeriesError } from "../../pipeline/types.js";
 import type {
   Extraction,
   LabelFilter,
@@ -25,18 +25,12 @@ import type {
   LineFilterStage,
   Stage,
   Unwrap,
-} from "../syntax/ast.js";
-import { TemplateRunError } from "../template/error.js";
-import { compileTemplate } from "../template/template.js";
-import { mapValue } from "../template/value.js";
-import {
-  eachMember,
-  findPath,
-  labelText,
-  NaiveJsonError,
-  type NaiveJsonValue,
-} from "./naive-json.js";
-import { readLogfmt } from "./naive-logfmt.js";
+} from "../../syntax/ast.js";
+import { TemplateRunError } from "../../template/error.js";
+import { compileTemplate } from "../../template/template.js";
+import { mapValue } from "../../template/value.js";
+import { eachMember, findPath, labelText, NaiveJsonError, type NaiveJsonValue } from "./json.js";
+import { readLogfmt } from "./logfmt.js";
 
 /**
  * The pipeline as its specification: one row at a time, plain strings and maps, no cleverness. The block pipeline
