@@ -6,8 +6,8 @@ export interface LinearRegex {
   readonly source: string;
   /** The match must begin at the start of the text: use a sticky expression. */
   readonly startsAtZero: boolean;
-  /** Groups capture what RE2 captures: none is repeated, and none is optional that can match nothing. */
-  readonly capturesAlike: boolean;
+  /** A match ends and captures as in RE2: no group is repeated, nothing is optional that can itself match nothing. */
+  readonly matchesAlike: boolean;
 }
 
 const pathsMax = 64;
@@ -48,20 +48,23 @@ export function linearRegex(
   const body = sourceOf(node);
   if (body === undefined) return undefined;
   const source = options.anchored ? `^(?:${body})$` : body;
-  return { source, startsAtZero, capturesAlike: capturesAlike(node) };
+  return { source, startsAtZero, matchesAlike: matchesAlike(node) };
 }
 
-/** JavaScript forgets the groups of the previous round of a repetition and refuses empty rounds; RE2 does not. */
-function capturesAlike(node: RegexNode): boolean {
+/**
+ * JavaScript forgets the groups of the previous round of a repetition, and tries another way where a round beyond the
+ * least matched nothing: `(?:|a)?` takes the `a`. RE2 does neither. Whether there is a match is the same.
+ */
+function matchesAlike(node: RegexNode): boolean {
   switch (node.kind) {
     case "concat":
     case "alternate":
-      return node.items.every(capturesAlike);
+      return node.items.every(matchesAlike);
     case "group":
-      return capturesAlike(node.item);
+      return matchesAlike(node.item);
     case "repeat":
-      if (!hasGroup(node.item)) return true;
-      return node.max <= 1 && !firstSet(node.item).nullable && capturesAlike(node.item);
+      if (node.max > node.min && firstSet(node.item).nullable) return false;
+      return (node.max <= 1 || !hasGroup(node.item)) && matchesAlike(node.item);
     default:
       return true;
   }

@@ -65,6 +65,19 @@ describe("compileRegex", () => {
     expect(performance.now() - start).toBeLessThan(3000);
   });
 
+  it.each([
+    ["((?i:(?m)|a)?)", "a", 0, [""]],
+    ["(?:|a)?", "a", 0, []],
+    ["(?:|a)??(b?)", "ab", 0, [""]],
+    ["(?:|a){1,2}", "aa", 0, []],
+    ["(|a)?", "a", 0, [""]],
+    ["(?:|a){2}", "aa", 0, []],
+    ["(?:a?){2}", "aaa", 2, []],
+  ])("takes an empty round as RE2 does: %s", (pattern, text, end, groups) => {
+    const regex = compileRegex(pattern, { anchored: false });
+    expect(regex.exec(text)).toEqual({ start: 0, end, groups });
+  });
+
   it("names groups and gives their texts", () => {
     const regex = compileRegex("user=(?P<user>\\w+) (x)?(?P<op>.)", { anchored: false });
     expect(regex.groupNames).toEqual(["user", "", "op"]);

@@ -53,13 +53,13 @@ export function compileRegex(pattern: string, options: { anchored: boolean }): R
   const linear = linearRegex(node, options);
   return {
     groupNames,
-    findsAllInLinearTime: linear?.capturesAlike === true,
+    findsAllInLinearTime: linear?.matchesAlike === true,
     test: compileTest(
       node,
       { ...options, texts, needles, linear: linear && jsRegExp(linear) },
       re2,
     ),
-    exec: linear?.capturesAlike ? execJs(jsRegExp(linear), linear.startsAtZero) : execRe2(re2),
+    exec: linear?.matchesAlike ? execJs(jsRegExp(linear), linear.startsAtZero) : execRe2(re2),
     ...(texts === undefined ? {} : { texts }),
     ...(needles === undefined ? {} : { needles }),
   };
