@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
-import { makeBatch } from "@skald/testkit";
+import { makeBatch, seededRandom, testSeed } from "@skald/testkit";
 import { copyFiles, newDir, readRows, type Setup, setUp } from "./testing/ingester.js";
 
 const base = 20_400n * 86_400_000_000_000n;
@@ -44,7 +44,8 @@ describe("a crash", () => {
   it("loses no push that was in the log, wherever the log ends", async () => {
     const { setup, log, ends } = await killed();
     const lengths = ends.flatMap((end) => [end - 1, end, end + 5]);
-    for (let i = 0; i < 30; i++) lengths.push(Math.floor(Math.random() * log.length));
+    const random = seededRandom(testSeed());
+    for (let i = 0; i < 30; i++) lengths.push(random(log.length));
     for (const length of lengths) {
       const whole = ends.filter((end) => end <= length).length;
       expect(await pushesAfter(setup, log.subarray(0, length))).toEqual(firstPushes(whole));

@@ -1,3 +1,4 @@
 export * from "./batch.js";
 export * from "./push-body.js";
+export * from "./random.js";
 export * from "./script.js";

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
+import { seededRandom } from "@skald/testkit";
 import fc from "fast-check";
 import { loadKernels } from "../load.js";
 import { jsonRows, logfmtRows } from "../testing/field-rows.js";
-import { mutate, seededRandom } from "../testing/mutate.js";
+import { mutate } from "../testing/mutate.js";
 import { fieldKind } from "./columns.js";
 
 const twin = loadKernels("twin");

@@ -1,16 +1,4 @@
-/** Integers below n. */
-export type Random = (n: number) => number;
-
-/** A small seeded generator: the same numbers on every machine. */
-export function seededRandom(seed: number): Random {
-  let state = seed >>> 0;
-  return (n) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % n;
-  };
-}
+import type { Random } from "@skald/testkit";
 
 /** A copy of the bytes with one to four faults: flipped, overwritten, cut, spliced, doubled, swapped or swollen. */
 export function mutate(bytes: Uint8Array, random: Random): Uint8Array {

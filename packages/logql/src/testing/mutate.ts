@@ -1,22 +1,13 @@
-/** A stream of numbers in [0, 1) that a seed repeats. */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+import type { Random } from "@skald/testkit";
 
 /** A query of the corpus after one to four random edits: cut, double, splice, or a fragment put in. */
-export function mutateQuery(random: () => number, corpus: readonly string[]): string {
-  const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
+export function mutateQuery(random: Random, corpus: readonly string[]): string {
+  const pick = <T>(items: readonly T[]): T => items[random(items.length)] as T;
   let text = pick(corpus);
-  for (let edits = 1 + Math.floor(random() * 4); edits > 0; edits--) {
-    const a = Math.floor(random() * (text.length + 1));
-    const b = Math.min(text.length, a + Math.floor(random() * 12));
-    switch (Math.floor(random() * 5)) {
+  for (let edits = 1 + random(4); edits > 0; edits--) {
+    const a = random(text.length + 1);
+    const b = Math.min(text.length, a + random(12));
+    switch (random(5)) {
       case 0:
         text = text.slice(0, a) + text.slice(b);
         break;
@@ -31,7 +22,7 @@ export function mutateQuery(random: () => number, corpus: readonly string[]): st
         break;
       default: {
         const other = pick(corpus);
-        text = text.slice(0, a) + other.slice(Math.floor(random() * other.length));
+        text = text.slice(0, a) + other.slice(random(other.length));
       }
     }
   }
