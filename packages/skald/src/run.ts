@@ -38,8 +38,8 @@ export async function run(loaded: Exclude<LoadedConfig, { exit: unknown }>): Pro
   log.info("starting skald", { version, target: config.target, node: process.versions.node });
   try {
     running = buildProcess({ config, log, build });
-    const port = await running.start();
-    log.info("listening", { port });
+    await running.start();
+    log.info("ready");
     const { name, error } = await running.firstFailure();
     log.error("a service failed", { service: name, error });
     stop(`service ${name} failed`, failed);

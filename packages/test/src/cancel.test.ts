@@ -9,8 +9,8 @@ import { ScanPool } from "@skald/scan";
 import { makeDirectory, makeHead, row } from "@skald/scan/testing";
 import { openHeadBlock, openSegmentFile, sealSegment } from "@skald/storage";
 import { HttpServer } from "@skald/transport";
-import { counterPlaces, type ShareJob } from "./counting-job.js";
-import { waitFor } from "./server.js";
+import { counterPlaces, type ShareJob } from "./testing/counting-job.js";
+import { waitFor } from "./testing/server.js";
 
 const threads = 2;
 const segmentCount = 4;
@@ -24,7 +24,7 @@ const heavy = `sum(count_over_time({app="a"} ${filters.join(" ")} [1d]))`;
 const directory = makeDirectory();
 const counters = new Int32Array(new SharedArrayBuffer(8));
 const pool = new WorkerPool({
-  url: new URL("./counting-worker.js", import.meta.url),
+  url: new URL("./testing/counting-worker.js", import.meta.url),
   size: threads,
   maxQueued: 1000,
 });

@@ -4,8 +4,14 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { getJson, type QueryAnswer, queryNumber, queryStreams } from "./client.js";
-import { makeFolder, removeFolders, startServer, type TestServer, waitFor } from "./server.js";
+import { getJson, type QueryAnswer, queryNumber, queryStreams } from "./testing/client.js";
+import {
+  makeFolder,
+  removeFolders,
+  startServer,
+  type TestServer,
+  waitFor,
+} from "./testing/server.js";
 
 let server: TestServer;
 let file: string;
@@ -121,7 +127,7 @@ describe("a system log through real clients", () => {
 });
 
 function runClient(script: string, args: readonly string[]): Promise<string> {
-  const path = fileURLToPath(new URL(`clients/${script}`, import.meta.url));
+  const path = fileURLToPath(new URL(`testing/clients/${script}`, import.meta.url));
   return run(process.execPath, [path, ...args]);
 }
 

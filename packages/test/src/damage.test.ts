@@ -1,6 +1,14 @@
-import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import {
   getJson,
   nowNs,
@@ -9,8 +17,14 @@ import {
   queryLines,
   queryNumber,
   readMetric,
-} from "./client.js";
-import { filesBelow, makeFolder, removeFolders, startServer, type TestServer } from "./server.js";
+} from "./testing/client.js";
+import {
+  filesBelow,
+  makeFolder,
+  removeFolders,
+  startServer,
+  type TestServer,
+} from "./testing/server.js";
 
 afterAll(removeFolders);
 
@@ -39,7 +53,22 @@ function flip(path: string, at: number): void {
   writeFileSync(path, bytes);
 }
 
-describe("a torn end of the log", () => {
+/** A copy of a stopped process's folder. */
+function copyFolder(folder: string): string {
+  const copy = makeFolder();
+  cpSync(folder, copy, { recursive: true });
+  return copy;
+}
+
+describe("a log of twenty lines, each its own record", () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = makeFolder();
+    const server = await startServer(folder, keepLog);
+    await pushLines(server, "a", numbered(20));
+    await server.kill("SIGKILL");
+  });
+
   it.each([
     ["half a record", (path: string) => truncateSync(path, statSync(path).size - 20), 19],
     [
@@ -48,40 +77,33 @@ describe("a torn end of the log", () => {
         writeFileSync(path, Buffer.concat([readFileSync(path), Buffer.alloc(9, 7)])),
       20,
     ],
-  ])("%s is cut off, reported and counted; the rest is there", async (_name, tear, want) => {
-    const folder = makeFolder();
-    const first = await startServer(folder, keepLog);
-    await pushLines(first, "a", numbered(20));
-    await first.kill("SIGKILL");
-    tear(lastLog(folder));
+  ])(
+    "that ends with %s is cut, reported and counted; the rest is there",
+    async (_name, tear, want) => {
+      const torn = copyFolder(folder);
+      tear(lastLog(torn));
+      const second = await startServer(torn, keepLog);
+      expect(await queryLines(second.url, '{app="a"}')).toEqual(numbered(want));
+      expect(second.log()).toMatch(
+        /"level":"warn"[^\n]*"msg":"cut an unfinished record off the log"/,
+      );
+      const corruptions = "loki_ingester_wal_corruptions_total";
+      expect(await readMetric(second.url, corruptions, { type: "torn" })).toBe(1);
+      await pushLines(second, "a", ["after"]);
+      await second.kill("SIGKILL");
 
-    const second = await startServer(folder, keepLog);
-    expect(await queryLines(second.url, '{app="a"}')).toEqual(numbered(want));
-    expect(second.log()).toMatch(
-      /"level":"warn"[^\n]*"msg":"cut an unfinished record off the log"/,
-    );
-    const corruptions = "loki_ingester_wal_corruptions_total";
-    expect(await readMetric(second.url, corruptions, { type: "torn" })).toBe(1);
-    await pushLines(second, "a", ["after"]);
-    await second.kill("SIGKILL");
+      const third = await startServer(torn, keepLog);
+      expect(await queryLines(third.url, '{app="a"}')).toEqual([...numbered(want), "after"]);
+      expect(await readMetric(third.url, corruptions)).toBe(0);
+      await third.kill("SIGKILL");
+    },
+  );
 
-    const third = await startServer(folder, keepLog);
-    expect(await queryLines(third.url, '{app="a"}')).toEqual([...numbered(want), "after"]);
-    expect(await readMetric(third.url, corruptions)).toBe(0);
-    await third.kill("SIGTERM");
-  });
-});
-
-describe("a damaged middle of the log", () => {
-  it("costs what stands behind it, which is set aside, reported and counted", async () => {
-    const folder = makeFolder();
-    const first = await startServer(folder, keepLog);
-    await pushLines(first, "a", numbered(20));
-    await first.kill("SIGKILL");
-    const path = lastLog(folder);
+  it("that is damaged in the middle loses what stands behind it, which is set aside, reported and counted", async () => {
+    const damaged = copyFolder(folder);
+    const path = lastLog(damaged);
     flip(path, Math.floor(statSync(path).size / 2));
-
-    const second = await startServer(folder, keepLog);
+    const second = await startServer(damaged, keepLog);
     const found = await queryLines(second.url, '{app="a"}');
     expect(found.length).toBeGreaterThan(4);
     expect(found.length).toBeLessThan(16);
@@ -96,32 +118,14 @@ describe("a damaged middle of the log", () => {
   });
 });
 
-/** A stopped process whose two segments, of the tenants `a` and `b`, are on the local disk and in the store. */
-async function makeSegments(): Promise<{ folder: string; flags: string[] }> {
-  const folder = makeFolder();
-  const flags = ["-auth.enabled=true", ...keepLog];
-  const server = await startServer(folder, flags);
-  for (const tenant of ["a", "b"]) {
-    for (const part of ["old", "new"]) {
-      const values = numbered(50).map((line, i) => [nowNs(i), `${part} ${line}`] as const);
-      const headers = { "x-scope-orgid": tenant };
-      expect(await pushJson(server.url, { app: "x", part }, values, headers)).toBe(204);
-      expect((await fetch(`${server.url}/flush`, { method: "POST" })).status).toBe(204);
-    }
-  }
-  expect(await server.kill("SIGTERM")).toBe(0);
-  return { folder, flags };
-}
-
+const damages: [string, (good: Buffer) => Uint8Array | string][] = [
+  ["short", (good) => good.subarray(0, -100)],
+  ["empty", () => ""],
+  ["foreign", () => "hello".repeat(1000)],
+  ["whole-but-for-its-lines", (good) => good.fill(0xff, 4, good.length >> 1)],
+];
 const as = (tenant: string) => ({ "x-scope-orgid": tenant });
 const wanted = [...numbered(50).map((l) => `old ${l}`), ...numbered(50).map((l) => `new ${l}`)];
-
-const damages: [string, (good: Buffer) => Uint8Array | string][] = [
-  ["cut short", (good) => good.subarray(0, -100)],
-  ["emptied", () => ""],
-  ["not a segment", () => "hello".repeat(1000)],
-  ["whole but for its lines", (good) => good.fill(0xff, 4, good.length >> 1)],
-];
 
 /** Puts a damaged file in the place of a segment; the store may have the same file by another link. */
 function replace(path: string, damage: (good: Buffer) => Uint8Array | string): void {
@@ -130,55 +134,102 @@ function replace(path: string, damage: (good: Buffer) => Uint8Array | string): v
   writeFileSync(path, bytes);
 }
 
-describe.each(damages)("a local segment that is %s", (_name, damage) => {
-  it("is never served; the copy of the store is", async () => {
-    const { folder, flags } = await makeSegments();
-    const [path] = filesBelow(join(folder, "ingester", "segments", "a"), ".parquet");
-    replace(join(folder, "ingester", "segments", "a", path as string), damage);
-    const server = await startServer(folder, flags);
-    for (const tenant of ["a", "b"])
-      expect(await queryLines(server.url, '{app="x"}', {}, as(tenant))).toEqual(wanted);
-    const counted =
-      (await readMetric(server.url, "loki_ingester_corrupt_segments_total")) +
-      (await readMetric(server.url, "loki_querier_corrupt_segments_total"));
-    expect(counted).toBe(1);
-    expect(server.log()).toMatch(/"level":"error"/);
-    await server.kill("SIGTERM");
-  });
-});
+/** Damages the first segment of each tenant that is named after a damage; `folderOf` says where its segments are. */
+function damageSegments(folderOf: (tenant: string) => string): void {
+  for (const [tenant, damage] of damages) {
+    const [path] = filesBelow(folderOf(tenant), ".parquet");
+    replace(join(folderOf(tenant), path as string), damage);
+  }
+}
 
-describe.each(damages)("a segment of the store that is %s", (_name, damage) => {
-  it("is left out of every query, counted, and told of in the answer", async () => {
-    const { folder, flags } = await makeSegments();
-    for (const name of ["ingester", "wal"]) rmSync(join(folder, name), { recursive: true });
-    const [path] = filesBelow(join(folder, "chunks", "tenant=a"), ".parquet");
-    replace(join(folder, "chunks", "tenant=a", path as string), damage);
+describe("segments", () => {
+  const flags = ["-auth.enabled=true", ...keepLog];
+  let folder: string;
+
+  /** A stopped process with two segments of each tenant, on the local disk and in the store. */
+  beforeAll(async () => {
+    folder = makeFolder();
     const server = await startServer(folder, flags);
-    const params = { query: '{app="x"}', limit: "1000" };
-    for (let i = 0; i < 3; i++) {
-      const answer = await getJson<QueryAnswer>(
-        server.url,
-        "/loki/api/v1/query_range",
-        params,
-        as("a"),
-      );
-      expect(answer.warnings).toEqual([
-        expect.stringMatching(/^rows are missing: damaged segments were left out: /),
-      ]);
-      expect(await queryLines(server.url, '{app="x"}', {}, as("a"))).toEqual(wanted.slice(50));
+    for (const part of ["old", "new"]) {
+      for (const tenant of ["good", ...damages.map(([name]) => name)]) {
+        const values = numbered(50).map((line, i) => [nowNs(i), `${part} ${line}`] as const);
+        expect(await pushJson(server.url, { app: "x", part }, values, as(tenant))).toBe(204);
+      }
+      expect((await fetch(`${server.url}/flush`, { method: "POST" })).status).toBe(204);
     }
-    const count = "sum(count_over_time({app=`x`} |= `line` [1h]))";
-    expect(await queryNumber(server.url, count, as("a"))).toBe(50);
-    const parts = await getJson<{ data: string[] }>(
-      server.url,
-      "/loki/api/v1/label/part/values",
-      {},
-      as("a"),
+    expect(await server.kill("SIGTERM")).toBe(0);
+  });
+
+  describe("of the local disk", () => {
+    let server: TestServer;
+    beforeAll(async () => {
+      const copy = copyFolder(folder);
+      damageSegments((tenant) => join(copy, "ingester", "segments", tenant));
+      server = await startServer(copy, flags);
+    });
+    afterAll(() => server.kill("SIGTERM"));
+
+    it.each(["good", ...damages.map(([name]) => name)])(
+      "are never served when damaged; the copy of the store is: %s",
+      async (tenant) => {
+        expect(await queryLines(server.url, '{app="x"}', {}, as(tenant))).toEqual(wanted);
+      },
     );
-    expect(parts.data).toContain("new");
-    expect(await queryLines(server.url, '{app="x"}', {}, as("b"))).toEqual(wanted);
-    expect(await readMetric(server.url, "loki_querier_corrupt_segments_total")).toBe(1);
-    expect(server.log().match(/"level":"error"/g)).toHaveLength(1);
-    await server.kill("SIGTERM");
+
+    it("are counted and told of when damaged", async () => {
+      const counted =
+        (await readMetric(server.url, "loki_ingester_corrupt_segments_total")) +
+        (await readMetric(server.url, "loki_querier_corrupt_segments_total"));
+      expect(counted).toBe(damages.length);
+      for (const [tenant] of damages)
+        expect(server.log()).toMatch(new RegExp(`"level":"error"[^\\n]*\\b${tenant}\\b`));
+    });
+  });
+
+  describe("of the store", () => {
+    let server: TestServer;
+    beforeAll(async () => {
+      const copy = copyFolder(folder);
+      for (const name of ["ingester", "wal"]) rmSync(join(copy, name), { recursive: true });
+      damageSegments((tenant) => join(copy, "chunks", `tenant=${tenant}`));
+      server = await startServer(copy, flags);
+    });
+    afterAll(() => server.kill("SIGTERM"));
+
+    it.each(damages)(
+      "are left out of every query when damaged, which the answer tells: %s",
+      async (tenant) => {
+        const params = { query: '{app="x"}', limit: "1000" };
+        for (let i = 0; i < 3; i++) {
+          const answer = await getJson<QueryAnswer>(
+            server.url,
+            "/loki/api/v1/query_range",
+            params,
+            as(tenant),
+          );
+          expect(answer.warnings).toEqual([
+            expect.stringMatching(/^rows are missing: damaged segments were left out: /),
+          ]);
+          const found = await queryLines(server.url, '{app="x"}', {}, as(tenant));
+          expect(found).toEqual(wanted.slice(50));
+        }
+        const count = "sum(count_over_time({app=`x`} |= `line` [1h]))";
+        expect(await queryNumber(server.url, count, as(tenant))).toBe(50);
+        const parts = await getJson<{ data: string[] }>(
+          server.url,
+          "/loki/api/v1/label/part/values",
+          {},
+          as(tenant),
+        );
+        expect(parts.data).toContain("new");
+      },
+    );
+
+    it("of other tenants are served; each damaged one is counted and told of once", async () => {
+      expect(await queryLines(server.url, '{app="x"}', {}, as("good"))).toEqual(wanted);
+      const counted = await readMetric(server.url, "loki_querier_corrupt_segments_total");
+      expect(counted).toBe(damages.length);
+      expect(server.log().match(/"level":"error"/g)).toHaveLength(damages.length);
+    });
   });
 });

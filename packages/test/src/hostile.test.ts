@@ -1,29 +1,33 @@
 import { constants, deflateRawSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { makePushBody, snappyLiterals } from "@skald/testkit";
-import { getJson, pushJson, queryStreams } from "./client.js";
+import { getJson, pushJson, queryStreams } from "./testing/client.js";
 import {
   makeFolder,
   peakMemoryBytes,
   removeFolders,
   startServer,
   type TestServer,
-} from "./server.js";
-import { openWire } from "./wire.js";
+} from "./testing/server.js";
+import { openWire, type Wire } from "./testing/wire.js";
 
 const MiB = 1024 * 1024;
 const GiB = 1024 * MiB;
-const readTimeoutMs = 2000;
 
 let server: TestServer;
+/** Another one, that waits for no request for long. */
+let impatient: TestServer;
 let served = 0;
 
 beforeAll(async () => {
-  server = await startServer(makeFolder(), [`-server.http-read-timeout=${readTimeoutMs}ms`]);
+  [server, impatient] = await Promise.all([
+    startServer(makeFolder()),
+    startServer(makeFolder(), ["-server.http-read-timeout=500ms"]),
+  ]);
 });
 
 afterAll(async () => {
-  await server.kill("SIGTERM");
+  await Promise.all([server.kill("SIGTERM"), impatient.kill("SIGTERM")]);
   await removeFolders();
 });
 
@@ -36,18 +40,20 @@ async function push(body: Uint8Array | string, headers: Record<string, string>) 
   return { status: response.status, text: await response.text() };
 }
 
+/** The field of a push body for a stream with labels and no rows. */
+const emptyStream = Buffer.from('\x0a\x09\x0a\x07{a="b"}');
 const nowNs = () => `${BigInt(Date.now()) * 1_000_000n}`;
 const stream = (labels: string, values: string) =>
   `{"streams":[{"stream":${labels},"values":[${values}]}]}`;
 
 /** The process still runs, says so, takes a push and gives it back. */
-async function expectServing(): Promise<void> {
-  expect(server.process.exitCode).toBeNull();
-  const ready = await fetch(`${server.url}/ready`);
+async function expectServing({ process, url } = server): Promise<void> {
+  expect(process.exitCode).toBeNull();
+  const ready = await fetch(`${url}/ready`);
   expect([ready.status, await ready.text()]).toEqual([200, "ready\n"]);
   const line = `still here ${++served}`;
-  expect(await pushJson(server.url, { app: "good" }, [[nowNs(), line]])).toBe(204);
-  const found = await queryStreams(server.url, `{app="good"} |= "${line}"`);
+  expect(await pushJson(url, { app: "good" }, [[nowNs(), line]])).toBe(204);
+  const found = await queryStreams(url, `{app="good"} |= "${line}"`);
   expect(found.flatMap(({ values }) => values.map(([, text]) => text))).toContain(line);
 }
 
@@ -126,13 +132,7 @@ describe("hostile pushes", () => {
     [
       "200 thousand streams",
       protobuf,
-      () =>
-        makePushBody(
-          Array.from({ length: 200_000 }, (_, i) => ({
-            labels: `{s="${i}"}`,
-            rows: [{ ns: BigInt(nowNs()), line: "x" }],
-          })),
-        ),
+      () => snappyLiterals(Buffer.concat(Array(200_000).fill(emptyStream))),
       413,
       /more than 131072 streams/,
     ],
@@ -175,38 +175,44 @@ describe("hostile pushes", () => {
     ["gzip bombs of 1 GB that say a byte", "gzip", 1, 1],
     ["gzip bombs of 4 GB that say 20 MB", "gzip", 4, 20 * MiB],
     ["deflate bombs of 1 GB", "deflate", 1, 0],
-  ])("%s are refused in bounded memory and time", async (_name, encoding, gigabytes, stated) => {
+  ])("%s are refused in bounded memory", async (_name, encoding, gigabytes, stated) => {
     const deflated = deflatedZeros(gigabytes * 1024);
     const body = encoding === "gzip" ? gzipOf(deflated, stated) : deflated;
     const headers = { ...json, "content-encoding": encoding };
-    const started = Date.now();
     const answers = await Promise.all(Array.from({ length: 8 }, () => push(body, headers)));
     for (const { status, text } of answers) {
       expect(text).toMatch(/request body too large/);
       expect(status).toBe(413);
     }
-    expect(Date.now() - started).toBeLessThan(10_000);
     await expectServing();
   });
 
-  it("100 thousand new streams in one push do not keep others waiting", async () => {
-    const streams = Array.from({ length: 100_000 }, (_, i) => ({
+  it("20 thousand new streams in one push do not keep others waiting", async () => {
+    const streams = Array.from({ length: 20_000 }, (_, i) => ({
       labels: `{flood="${i}"}`,
       rows: [{ ns: BigInt(nowNs()), line: "x" }],
     }));
-    const flood = push(makePushBody(streams), protobuf);
-    let slowestMs = 0;
-    let isDone = false;
-    void flood.finally(() => {
-      isDone = true;
-    });
-    while (!isDone) {
-      const asked = performance.now();
-      expect((await fetch(`${server.url}/ready`)).status).toBe(200);
-      slowestMs = Math.max(slowestMs, performance.now() - asked);
-    }
-    expect([204, 429]).toContain((await flood).status);
-    expect(slowestMs).toBeLessThan(2000);
+    const body = makePushBody(streams);
+    const order: string[] = [];
+    const answerOf = async (name: string, wire: Wire, text: string) => {
+      const answer = await wire.until(text);
+      order.push(name);
+      return answer;
+    };
+    const [flood, other] = await Promise.all([openWire(server.port), openWire(server.port)]);
+    await flood.send(
+      `POST /loki/api/v1/push HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-protobuf\r\nContent-Length: ${body.length}\r\n\r\n`,
+    );
+    await flood.send(body.subarray(0, -1));
+    const answers = [answerOf("flood", flood, "HTTP/1.1 "), answerOf("other", other, "ready\n")];
+    await Promise.all([
+      flood.send(body.subarray(-1)),
+      other.send("GET /ready HTTP/1.1\r\nHost: a\r\n\r\n"),
+    ]);
+    expect((await Promise.all(answers))[0]).toMatch(/^HTTP\/1\.1 (204|429) /);
+    expect(order).toEqual(["other", "flood"]);
+    flood.socket.destroy();
+    other.socket.destroy();
     await expectServing();
   });
 });
@@ -223,18 +229,18 @@ describe("hostile HTTP", () => {
     ],
     ["a head that never ends", "GET /ready HTTP/1.1\r\nHost: a\r\nX-A: "],
   ])("%s is cut after the read timeout", async (_name, text) => {
-    const wire = await openWire(server.port);
-    const started = Date.now();
+    const wire = await openWire(impatient.port);
     await wire.send(text);
-    const drip = setInterval(() => void wire.send("x"), 100);
+    // Something comes all the time, so that only the time of the whole request ends it.
+    const drip = setInterval(() => void wire.send("x"), 50);
     await wire.closed();
     clearInterval(drip);
-    expect(Date.now() - started).toBeLessThan(readTimeoutMs * 3);
-    await expectServing();
+    await expectServing(impatient);
   });
 
   it("500 connections that send slowly leave room for others", async () => {
-    const wires = await Promise.all(Array.from({ length: 500 }, () => openWire(server.port)));
+    const { port } = impatient;
+    const wires = await Promise.all(Array.from({ length: 500 }, () => openWire(port)));
     await Promise.all(
       wires.map((wire) =>
         wire.send(
@@ -242,9 +248,9 @@ describe("hostile HTTP", () => {
         ),
       ),
     );
-    await expectServing();
+    await expectServing(impatient);
     await Promise.all(wires.map((wire) => wire.closed()));
-    await expectServing();
+    await expectServing(impatient);
   });
 
   it.each([

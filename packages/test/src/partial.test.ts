@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { makePushBody } from "@skald/testkit";
-import { nowNs, queryLines, readMetric } from "./client.js";
-import { makeFolder, removeFolders, startServer, type TestServer } from "./server.js";
+import { nowNs, queryLines, readMetric } from "./testing/client.js";
+import { makeFolder, removeFolders, startServer, type TestServer } from "./testing/server.js";
 
 let server: TestServer;
 const flags = ["-ingester.flush-on-shutdown=false"];

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { pushJson } from "./client.js";
-import { binSkald, runProgram } from "./program.js";
-import { makeFolder, removeFolders, startServer, type TestServer } from "./server.js";
+import { pushJson } from "./testing/client.js";
+import { binSkald, runProgram } from "./testing/program.js";
+import { makeFolder, removeFolders, startServer, type TestServer } from "./testing/server.js";
 
 afterAll(removeFolders);
 

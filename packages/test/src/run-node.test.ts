@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { makeFolder, removeFolders, waitFor } from "./server.js";
+import { makeFolder, removeFolders, waitFor } from "./testing/server.js";
 
 const runNode = fileURLToPath(new URL("../../../scripts/run-node.mjs", import.meta.url));
 const main = fileURLToPath(new URL("../../skald/dist/main.js", import.meta.url));
@@ -29,7 +29,7 @@ async function startBehindScript() {
   const portOf = () => /"port":(\d+)/.exec(log)?.[1];
   await waitFor(() => portOf() !== undefined);
   const url = `http://127.0.0.1:${portOf()}/ready`;
-  expect((await fetch(url)).status).toBe(200);
+  await waitFor(async () => (await fetch(url)).ok);
   const isServed = () =>
     fetch(url).then(
       () => true,

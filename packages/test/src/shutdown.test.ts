@@ -1,16 +1,17 @@
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "@jest/globals";
-import { nowNs, pushJson, queryLines, queryNumber, readMetric } from "./client.js";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { nowNs, pushJson, queryLines, queryNumber, readMetric } from "./testing/client.js";
 import {
   filesBelow,
   makeFolder,
   removeFolders,
   spawnServer,
   startServer,
+  urlOf,
   waitFor,
-} from "./server.js";
-import { openWire } from "./wire.js";
+} from "./testing/server.js";
+import { openWire } from "./testing/wire.js";
 
 afterAll(removeFolders);
 
@@ -57,13 +58,12 @@ describe("SIGTERM", () => {
     expect(await second.kill("SIGINT")).toBe(0);
   });
 
-  it("under load loses nothing that was acknowledged, three times in a row", async () => {
+  it("under load loses nothing that was acknowledged, twice in a row", async () => {
     const folder = makeFolder();
     const acknowledged = new Set<string>();
     let next = 0;
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 2; round++) {
       const server = await startServer(folder, wide);
-      let isStopping = false;
       let acks = 0;
       const statuses = new Set<number>();
       const push = async (connection: number) => {
@@ -82,10 +82,8 @@ describe("SIGTERM", () => {
       };
       const pushers = Promise.all([0, 1, 2, 3].map(push));
       await waitFor(() => acks > 50);
-      isStopping = true;
       expect(await server.kill("SIGTERM")).toBe(0);
       await pushers;
-      expect(isStopping).toBe(true);
       // What the process took it answered; nothing was refused on the way out.
       expect([...statuses]).toEqual([204]);
     }
@@ -95,7 +93,7 @@ describe("SIGTERM", () => {
     expect(new Set(found).size).toBe(found.length);
     const there = new Set(found);
     expect([...acknowledged].filter((line) => !there.has(line))).toEqual([]);
-    expect(acknowledged.size).toBeGreaterThan(3000);
+    expect(acknowledged.size).toBeGreaterThan(2000);
   });
 
   it("waits for a request that runs, and takes no new ones", async () => {
@@ -124,58 +122,45 @@ describe("SIGTERM", () => {
     expect(await queryLines(again.url, '{app="slow"}')).toEqual(["in the middle"]);
     await again.kill("SIGTERM");
   });
-
-  it("while it starts ends it with 0", async () => {
-    const folder = makeFolder();
-    const flags = ["-ingester.flush-on-shutdown=false", ...wide];
-    const first = await startServer(folder, flags);
-    const line = "x".repeat(1000);
-    const values = Array.from({ length: 2000 }, (_, i) => [nowNs(i), `${i} ${line}`] as const);
-    for (let i = 0; i < 10; i++) await pushJson(first.url, { app: "a", i: `${i}` }, values);
-    await first.kill("SIGKILL");
-    const wal = filesBelow(join(folder, "wal"), "");
-    const bytes = wal.reduce((sum, file) => sum + statSync(join(folder, "wal", file)).size, 0);
-    expect(bytes).toBeGreaterThan(1_000_000);
-
-    const { process: child, log } = spawnServer(folder, flags);
-    await waitFor(() => log().includes("starting skald"));
-    child.kill("SIGTERM");
-    const code = await new Promise((resolve) => child.once("exit", resolve));
-    expect(code).toBe(0);
-    expect(log()).not.toMatch(/"level":"error"/);
-    expect(readdirSync(join(folder, "wal")).length).toBeGreaterThan(0);
-
-    const last = await startServer(folder, flags);
-    expect(await queryNumber(last.url, 'sum(count_over_time({app="a"}[1h]))')).toBe(20_000);
-    await last.kill("SIGTERM");
-  });
 });
 
 describe("while the log is replayed", () => {
-  it("/ready says what is starting, pushes and queries get 503", async () => {
-    const folder = makeFolder();
-    const flags = ["-ingester.flush-on-shutdown=false", ...wide];
-    const first = await startServer(folder, flags);
-    const line = "y".repeat(1000);
-    const values = Array.from({ length: 4000 }, (_, i) => [nowNs(i), `${i} ${line}`] as const);
-    for (let i = 0; i < 20; i++) await pushJson(first.url, { app: "a", i: `${i}` }, values);
-    const { port } = first;
-    await first.kill("SIGKILL");
+  const flags = ["-ingester.flush-on-shutdown=false", ...wide];
+  const streams = 20;
+  const linesPerStream = 4000;
+  let folder: string;
+  beforeAll(async () => {
+    folder = makeFolder();
+    const server = await startServer(folder, flags);
+    for (let i = 0; i < streams; i++) {
+      const values = Array.from({ length: linesPerStream }, (_, j) => {
+        return [nowNs(j), `${j} ${"x".repeat(100)}`] as const;
+      });
+      expect(await pushJson(server.url, { app: "a", i: `${i}` }, values)).toBe(204);
+    }
+    await server.kill("SIGKILL");
+  });
 
-    const { process: child, log } = spawnServer(folder, [
-      ...flags,
-      `-server.http-listen-port=${port}`,
-    ]);
+  it.each(["starting skald", "listening"])("SIGTERM after %j ends it with 0", async (text) => {
+    const started = spawnServer(folder, flags);
+    await waitFor(() => started.log().includes(text));
+    expect(await started.kill("SIGTERM")).toBe(0);
+    expect(started.log()).not.toMatch(/"level":"error"/);
+    expect(readdirSync(join(folder, "wal")).length).toBeGreaterThan(0);
+  });
+
+  it("/ready says what is starting, pushes and queries get 503; then all is there", async () => {
+    const started = spawnServer(folder, flags);
+    const url = await urlOf(started);
     const seen = new Map<string, number>();
     await waitFor(async () => {
-      const ready = await fetch(`http://127.0.0.1:${port}/ready`).catch(() => undefined);
-      if (ready === undefined) return false;
+      const ready = await fetch(`${url}/ready`);
       const text = await ready.text();
       seen.set(text, ready.status);
       if (ready.status === 200) return true;
       const [status, query] = await Promise.all([
-        pushJson(first.url, { app: "b" }, [[nowNs(), "early"]]),
-        fetch(`${first.url}/loki/api/v1/query_range?query={app="a"}`),
+        pushJson(url, { app: "b" }, [[nowNs(), "early"]]),
+        fetch(`${url}/loki/api/v1/query_range?query={app="a"}`),
       ]);
       // It may have become ready in between.
       expect([503, 204]).toContain(status);
@@ -187,8 +172,9 @@ describe("while the log is replayed", () => {
     expect(early.length).toBeGreaterThan(0);
     for (const text of early)
       expect(text).toMatch(/^Some services are not Running:\n[\s\S]*Starting: 1\n/);
-    expect(log()).toMatch(/"msg":"replayed the write-ahead log"/);
-    child.kill("SIGTERM");
-    await new Promise((resolve) => child.once("exit", resolve));
+    expect(started.log()).toMatch(/"msg":"replayed the write-ahead log"/);
+    const count = await queryNumber(url, 'sum(count_over_time({app="a"}[1h]))');
+    expect(count).toBe(streams * linesPerStream);
+    expect(await started.kill("SIGTERM")).toBe(0);
   });
 });

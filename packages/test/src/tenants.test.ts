@@ -1,8 +1,8 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { getJson, nowNs, pushJson, queryLines, queryStreams } from "./client.js";
-import { makeFolder, removeFolders, startServer, type TestServer } from "./server.js";
+import { getJson, nowNs, pushJson, queryLines, queryStreams } from "./testing/client.js";
+import { makeFolder, removeFolders, startServer, type TestServer } from "./testing/server.js";
 
 let server: TestServer;
 const flags = [

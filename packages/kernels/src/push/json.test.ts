@@ -35,6 +35,16 @@ describe.each(forms)("json push, %s", (_name, kernels) => {
       ),
     ],
     [
+      "metadata keys that are numbers, in their order",
+      one(`["1","x",{"k":"v","31":"w"}]`),
+      oneStream(
+        row(1n, "x", [
+          ["k", "v"],
+          ["31", "w"],
+        ]),
+      ),
+    ],
+    [
       "blanks everywhere",
       ' {\n"streams" : [ { "stream" : { "a" : 1 } , "values" : [ [ "1" ,\t"x" , { } ] ] } ] } \r\n',
       [{ labels: '{ "a" : 1 }', rows: [row(1n, "x")] }],

@@ -10,8 +10,8 @@ import { modules, modulesOf, type Target, targets } from "./targets.js";
 
 /** A process made of services, ready to start. */
 export interface RunningProcess {
-  /** Resolves with the HTTP port once everything runs. */
-  start(): Promise<number>;
+  /** Resolves once everything runs. */
+  start(): Promise<void>;
   stop(): Promise<void>;
   firstFailure(): Promise<{ name: string; error: unknown }>;
 }
@@ -41,11 +41,11 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
     onError: (error, request) =>
       log.error("request failed", { error, method: request.method, url: request.url }),
   });
-  let port = 0;
   const listening = new Service({
     name: "server",
     start: async () => {
-      port = await server.start();
+      const port = await server.start();
+      log.info("listening", { port });
     },
     stop: () => server.stop(),
   });
@@ -55,18 +55,14 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
       needs: modules[name],
     })),
   );
-  return runningProcess(listening, group, () => port);
+  return runningProcess(listening, group);
 }
 
 /**
  * Listens before anything else starts, so that `/ready` tells how far it is while a long log is replayed, and stops
  * listening before anything else stops, so that requests which run find everything they need.
  */
-function runningProcess(
-  listening: Service,
-  group: ServiceGroup,
-  port: () => number,
-): RunningProcess {
+function runningProcess(listening: Service, group: ServiceGroup): RunningProcess {
   const stop = async () => {
     await listening.stop();
     await group.stop();
@@ -80,7 +76,6 @@ function runningProcess(
         await stop();
         throw error;
       }
-      return port();
     },
     stop,
     firstFailure: async () => {

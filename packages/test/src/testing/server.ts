@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const main = fileURLToPath(new URL("../../skald/dist/main.js", import.meta.url));
+const main = fileURLToPath(new URL("../../../skald/dist/main.js", import.meta.url));
 
 /** A process that was started and may not be ready yet. */
 export interface StartedProcess {
@@ -74,6 +74,18 @@ export function spawnServer(
   return { process: child, log: () => text, kill: (signal) => end(child, signal) };
 }
 
+/** Resolves with the address of a process as soon as it listens; fails with its log when it ends before. */
+export async function urlOf(started: StartedProcess): Promise<string> {
+  const port = () => /"port":(\d+)[^\n]*"msg":"listening"/.exec(started.log())?.[1];
+  await waitFor(() => {
+    const { exitCode, signalCode } = started.process;
+    if (exitCode !== null || signalCode !== null)
+      throw new Error(`the server ended with ${exitCode ?? signalCode}:\n${started.log()}`);
+    return port() !== undefined;
+  });
+  return `http://127.0.0.1:${port()}`;
+}
+
 /** Starts the program on a free port and waits until it is ready. */
 export async function startServer(
   folder: string,
@@ -81,17 +93,9 @@ export async function startServer(
   options: StartOptions = {},
 ): Promise<TestServer> {
   const started = spawnServer(folder, flags, options);
-  const portOf = () => /"port":(\d+)[^\n]*"msg":"listening"/.exec(started.log())?.[1];
-  await waitFor(() => {
-    const { exitCode, signalCode } = started.process;
-    if (exitCode !== null || signalCode !== null)
-      throw new Error(`the server ended with ${exitCode ?? signalCode}:\n${started.log()}`);
-    return portOf() !== undefined;
-  });
-  const port = Number(portOf());
-  const url = `http://127.0.0.1:${port}`;
+  const url = await urlOf(started);
   await waitFor(async () => (await fetch(`${url}/ready`)).ok);
-  return { ...started, url, port, folder };
+  return { ...started, url, port: Number(new URL(url).port), folder };
 }
 
 /** Paths of files below a folder, relative to it, that end with the text; none when there is no such folder. */

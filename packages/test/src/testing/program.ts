@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 /** The program as users start it. */
-export const binSkald = fileURLToPath(new URL("../../../bin/skald", import.meta.url));
+export const binSkald = fileURLToPath(new URL("../../../../bin/skald", import.meta.url));
 
 export interface ProgramResult {
   readonly code: number | null;
