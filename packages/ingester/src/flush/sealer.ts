@@ -97,9 +97,14 @@ export class Sealer {
   /** Resolves when pushes may go on. Check again: others may have been faster. Rejects with the signal's reason. */
   room(signal?: AbortSignal): Promise<void> {
     if (this.hasRoom || this.isClosed) return Promise.resolve();
+    if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise((resolve, reject) => {
-      this.#roomWaiters.push(resolve);
-      signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+      const onAbort = (): void => reject(signal?.reason);
+      this.#roomWaiters.push(() => {
+        signal?.removeEventListener("abort", onAbort);
+        resolve();
+      });
+      signal?.addEventListener("abort", onAbort, { once: true });
     });
   }
 

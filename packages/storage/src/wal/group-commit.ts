@@ -42,6 +42,7 @@ export class GroupCommit {
   #queuedBytes = 0;
   #pump: Promise<void> | undefined;
   #open: OpenFile | undefined;
+  #syncPlanned = false;
   #closed = false;
 
   constructor(options: GroupCommitOptions) {
@@ -122,7 +123,7 @@ export class GroupCommit {
     if (this.#options.fsync === "always") await this.#sync(file);
     file.goodBytes = file.pendingBytes;
     this.#options.onSize(file.number, file.goodBytes);
-    if (this.#options.fsync === "interval") this.#syncLater(file);
+    if (this.#options.fsync === "interval") this.#syncLater();
   }
 
   async #openFile(number: number): Promise<OpenFile> {
@@ -132,7 +133,7 @@ export class GroupCommit {
     this.#open = undefined;
     if (last !== undefined) this.#own(this.#retire(last));
     const handle = await disk.create(walPath(dir, number));
-    const file = { number, handle, goodBytes: 0, pendingBytes: 0, syncPlanned: false };
+    const file = { number, handle, goodBytes: 0, pendingBytes: 0 };
     this.#open = file;
     onSize(number, 0);
     if (fsync !== "never") await disk.syncDir(dir);
@@ -158,15 +159,16 @@ export class GroupCommit {
     }
   }
 
-  #syncLater(file: OpenFile): void {
-    if (file.syncPlanned) return;
-    file.syncPlanned = true;
+  /** Syncs what will be the open file: one that is full by then was synced when it was closed. */
+  #syncLater(): void {
+    if (this.#syncPlanned) return;
+    this.#syncPlanned = true;
     const wait = (this.#options.sleep ?? sleep)(this.#options.fsyncIntervalMs, this.#abort.signal);
     this.#own(
       wait.then(
         async () => {
-          file.syncPlanned = false;
-          if (this.#open === file) await this.#sync(file);
+          this.#syncPlanned = false;
+          if (this.#open !== undefined) await this.#sync(this.#open);
         },
         () => undefined,
       ),
@@ -210,7 +212,6 @@ interface OpenFile {
   /** Bytes that belong to records whose writers were told so. */
   goodBytes: number;
   pendingBytes: number;
-  syncPlanned: boolean;
 }
 
 /** What the kernel takes in one call. */

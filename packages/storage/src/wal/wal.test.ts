@@ -121,6 +121,25 @@ describe("Wal", () => {
     expect(wal.stats().syncs).toBe(syncs + planned + 1);
   });
 
+  it("plans one sync at a time, however many files it begins", async () => {
+    let slept = 0;
+    const sleep = (_ms: number, signal?: AbortSignal) => {
+      slept++;
+      return new Promise<void>((_resolve, reject) => {
+        signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+      });
+    };
+    const dir = await newDir();
+    const { wal } = await openWal(dir, { sleep });
+    for (const text of ["a", "b", "c"]) {
+      wal.rotate();
+      await wal.append([push(text)], () => undefined).written;
+    }
+    expect(await readdir(dir)).toHaveLength(3);
+    expect(slept).toBe(1);
+    await wal.close();
+  });
+
   it("makes appends wait for room", async () => {
     const { wal } = await openWal(await walDirectory(), { maxQueuedBytes: 100 });
     const release = await wal.reserve(5000);
