@@ -7,11 +7,13 @@ console.error(`random tests: SEED=${process.env.SEED}`);
 
 /** Jest runs what tsc compiled: the tests are the code that ships. */
 export default {
-  testEnvironment: "node",
+  testEnvironment: "<rootDir>/scripts/jest-environment.mjs",
+  testEnvironmentOptions: { globalsCleanup: "off" },
   roots: ["<rootDir>/packages"],
   testMatch: ["**/dist/**/*.test.js"],
   setupFiles: ["<rootDir>/packages/testkit/dist/jest-setup.js"],
   transform: {},
-  testTimeout: 60_000,
+  // Far beyond what any test takes on a busy machine: only one that hangs meets it.
+  testTimeout: 300_000,
   maxWorkers: 2,
 };
