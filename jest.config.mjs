@@ -11,7 +11,7 @@ export default {
   testEnvironmentOptions: { globalsCleanup: "off" },
   roots: ["<rootDir>/packages"],
   testMatch: ["**/dist/**/*.test.js"],
-  setupFiles: ["<rootDir>/packages/testkit/dist/jest-setup.js"],
+  setupFilesAfterEnv: ["<rootDir>/packages/testkit/dist/jest-setup.js"],
   transform: {},
   // Far beyond what any test takes on a busy machine: only one that hangs meets it.
   testTimeout: 300_000,

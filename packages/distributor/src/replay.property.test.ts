@@ -1,5 +1,6 @@
 import { expect, it } from "@jest/globals";
 import { assembleBatch, decodePush } from "@skald/push";
+import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { jsonPush, makeHarness } from "./testing/harness.js";
 
@@ -34,6 +35,6 @@ it("a stored push is replayed from its body, its labels, its dropped rows and it
         expect(replayed).toEqual(batch);
       }
     }),
-    { numRuns: 100 },
+    { numRuns: testRuns(100) },
   );
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { type Batch, formatLabels, labelsFromObject, levelInMetadata } from "@skald/model";
-import { type BodyStream, makePushBody } from "@skald/testkit";
+import { type BodyStream, makePushBody, testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { assembleBatch, type BatchDecisions } from "./assemble.js";
 import { decodePush, type PushBody } from "./decode.js";
@@ -69,7 +69,7 @@ describe("assembleBatch", () => {
         });
         expect(replayed).toEqual(batch);
       }),
-      { numRuns: 200 },
+      { numRuns: testRuns(100) },
     );
   });
 });

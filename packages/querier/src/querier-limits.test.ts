@@ -105,7 +105,7 @@ describe("cancellation", () => {
     const limits = { ...noLimits, maxBytesRead: name === "measure" ? 1e6 : 0 };
     await expect(querier.query(request(query, { limits }), stop)).rejects.toBe(reason);
     const begun = scans.jobs.length;
-    await new Promise((resolve) => setTimeout(resolve, 0));
+    await new Promise((resolve) => setImmediate(resolve));
     expect(scans.jobs).toHaveLength(begun);
     expect(scans.jobs.filter((job) => job.startsWith(name)).length).toBeLessThanOrEqual(
       scans.threads * 2,

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, it } from "@jest/globals";
 import type { SegmentRef } from "@skald/model";
 import { makeDirectory, makeHead, makeSegment, row, type SourceRow } from "@skald/scan/testing";
 import type { LocalRef } from "@skald/storage";
+import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { LocalScanner, never, noLimits, plain, planOf, querierOf } from "./testing/querier.js";
 
@@ -125,7 +126,7 @@ describe("Querier", () => {
         const everything = await ask(many, text, { ...asked, limit: 100_000 }, who);
         expectRows(got as string[], want as string[], everything as string[]);
       }),
-      { numRuns: 50 },
+      { numRuns: testRuns(30) },
     );
   });
 });

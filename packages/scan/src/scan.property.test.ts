@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { scanLog } from "./scan-log.js";
 import { openHead } from "./source.js";
@@ -76,7 +77,7 @@ describe("scanLog", () => {
           );
         },
       ),
-      { numRuns: 300 },
+      { numRuns: testRuns(120) },
     );
   });
 });

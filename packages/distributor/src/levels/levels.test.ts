@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { makePushBody } from "@skald/testkit";
+import { makePushBody, testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import type { PushLimits } from "../limits.js";
 import { jsonPush, makeHarness, testNowNs } from "../testing/harness.js";
@@ -166,7 +166,7 @@ describe("detected_level", () => {
           expect(stored().map((row) => row.metadata)).toEqual(want);
         },
       ),
-      { numRuns: 40 },
+      { numRuns: testRuns(40) },
     );
   });
 });

@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import { describe, expect, it } from "@jest/globals";
 import { type Batch, formatLabels, labelsFromObject } from "@skald/model";
 import { assembleBatch, decodePush } from "@skald/push";
-import { makeBatch, makePushBody } from "@skald/testkit";
+import { makeBatch, makePushBody, testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import {
   copyFiles,
@@ -173,7 +173,7 @@ describe("Ingester, by random pushes", () => {
         await expectModel(setup, model);
         await finish(setup);
       }),
-      { numRuns: 60 },
+      { numRuns: testRuns(30) },
     );
   });
 
@@ -220,7 +220,7 @@ describe("Ingester, by random pushes", () => {
         await finish(setup);
         await rm(store.dir, { recursive: true });
       }),
-      { numRuns: 60 },
+      { numRuns: testRuns(30) },
     );
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { seededRandom } from "@skald/testkit";
+import { seededRandom, testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { loadKernels } from "../load.js";
 import { jsonRows, logfmtRows } from "../testing/field-rows.js";
@@ -84,7 +84,7 @@ describe("json fields", () => {
           expect([row?.isRead, got]).toEqual([true, wanted]);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: testRuns(200) },
     );
   });
 
@@ -103,7 +103,7 @@ describe("json fields", () => {
           expect(jsonRows(wasm, lines, names, early)).toEqual(jsonRows(twin, lines, names, early));
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: testRuns(600) },
     );
   });
 });
@@ -144,7 +144,7 @@ describe("logfmt fields", () => {
         const rows = lines.map(latin1);
         expect(logfmtRows(wasm, rows, names, flags)).toEqual(logfmtRows(twin, rows, names, flags));
       }),
-      { numRuns: 3000 },
+      { numRuns: testRuns(800) },
     );
   });
 

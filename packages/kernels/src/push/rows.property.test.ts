@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { loadKernels } from "../load.js";
 import type { RowSelection } from "../search/selection.js";
@@ -70,7 +71,7 @@ describe("levels", () => {
         const options = { fields: defaultLevelFields, jsonMaxDepth };
         expect(detect(wasm, rows, options)).toEqual(detect(twin, rows, options));
       }),
-      { numRuns: 2000 },
+      { numRuns: testRuns(500) },
     );
   });
 
@@ -145,7 +146,7 @@ describe("search", () => {
           expect([...selection.rows.subarray(0, selection.count)]).toEqual(want);
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: testRuns(400) },
     );
   });
 

@@ -246,7 +246,7 @@ describe("the engine", () => {
         };
         expect(outcome(all, { ...blocks, excluded })).toEqual(outcome(rest, blocks));
       }),
-      { numRuns: 200 },
+      { numRuns: testRuns(80) },
     );
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { compileMatchers, formatLabels, labelsFromObject } from "@skald/model";
+import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { evaluate } from "../engine/engine.js";
 import { combineMetricPartials } from "../range/combine.js";
@@ -125,7 +126,7 @@ describe("a split query", () => {
         const whole = runQuery(parseQuery(text), all, asked) as QueryResult;
         expect(rounded(evaluate(plan, new Map(leaves)))).toEqual(rounded(whole));
       }),
-      { numRuns: 250 },
+      { numRuns: testRuns(100) },
     );
   });
 
@@ -142,7 +143,7 @@ describe("a split query", () => {
         const joined = joinMatrices(asked, parts, defaultQueryLimits);
         expect(rounded(joined)).toEqual(rounded(whole as QueryResult));
       }),
-      { numRuns: 120 },
+      { numRuns: testRuns(60) },
     );
   });
 
@@ -168,7 +169,7 @@ describe("a split query", () => {
         if (whole.kind !== "streams") throw new Error("not a log query");
         expect([...mergeLogPartials(plan, partials).timestamps]).toEqual([...whole.timestamps]);
       }),
-      { numRuns: 120 },
+      { numRuns: testRuns(60) },
     );
   });
 });

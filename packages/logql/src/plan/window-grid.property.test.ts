@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { lastWindowEnd } from "./plan.js";
 import { WindowGrid, type WindowSpec } from "./window-grid.js";
@@ -58,7 +59,7 @@ describe("WindowGrid", () => {
         expect(found).toEqual(windowsOf(leaf, time));
         expect(cursor.bucket).toBeLessThan(grid.bucketCount);
       }),
-      { numRuns: 2000 },
+      { numRuns: testRuns(500) },
     );
   });
 
@@ -74,7 +75,7 @@ describe("WindowGrid", () => {
         if (other < high) expect(cursor.bucket).toBe(bucket);
         else if (bucket >= 0) expect(cursor.bucket).not.toBe(bucket);
       }),
-      { numRuns: 1000 },
+      { numRuns: testRuns(400) },
     );
   });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { quantiles } from "./quantile.js";
 
@@ -43,7 +44,7 @@ describe("quantiles", () => {
           expect(quantile(from, to, point)).toBe(naive(q, values.slice(from, to)));
         }
       }),
-      { numRuns: 60 },
+      { numRuns: testRuns(60) },
     );
   });
 

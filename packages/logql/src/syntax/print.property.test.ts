@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { arbitraryQuery } from "../testing/arbitrary.js";
 import { formatQuery } from "./format.js";
@@ -11,7 +12,7 @@ describe("print", () => {
       fc.property(arbitraryQuery(), (expr) => {
         expect(parseQuery(printQuery(expr))).toEqual(expr);
       }),
-      { numRuns: 2000 },
+      { numRuns: testRuns(500) },
     );
   });
 
@@ -20,7 +21,7 @@ describe("print", () => {
       fc.property(arbitraryQuery(), (expr) => {
         expect(parseQuery(formatQuery(expr))).toEqual(expr);
       }),
-      { numRuns: 2000 },
+      { numRuns: testRuns(500) },
     );
   });
 
@@ -32,7 +33,7 @@ describe("print", () => {
         const formatted = formatQuery(expr);
         expect(formatQuery(parseQuery(formatted))).toBe(formatted);
       }),
-      { numRuns: 1000 },
+      { numRuns: testRuns(300) },
     );
   });
 });

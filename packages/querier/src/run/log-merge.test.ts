@@ -7,6 +7,7 @@ import {
   mergeLogPartials,
 } from "@skald/logql";
 import { formatLabels } from "@skald/model";
+import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { planOf } from "../testing/querier.js";
 import { LogMerge } from "./log-merge.js";
@@ -157,7 +158,7 @@ describe("LogMerge", () => {
           expect(told(merge.result())).toEqual(told(mergeLogPartials(plan, all)));
         },
       ),
-      { numRuns: 300 },
+      { numRuns: testRuns(150) },
     );
   });
 });

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, it } from "@jest/globals";
 import type { RowMask } from "@skald/contracts";
 import { dayNs } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
+import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { SourceCache } from "../source-cache.js";
 import {
@@ -178,7 +179,7 @@ describe("findDuplicates", () => {
           expect(find(makeOlder(older), ref)).toEqual(want.sort());
         },
       ),
-      { numRuns: 60 },
+      { numRuns: testRuns(60) },
     );
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { errorCodeOf, paddingBytes } from "@skald/model";
+import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { ByteWriter } from "../bytes.js";
 import { decodeDelta, encodeDelta } from "./delta.js";
@@ -193,6 +194,6 @@ it("never throws anything but internal on bytes of any kind, and never hangs", (
       attempt(() => decodeByteArrays(page, 400));
       attempt(() => decodeHybrid(page, width, new Uint32Array(400), 400));
     }),
-    { numRuns: 500 },
+    { numRuns: testRuns(200) },
   );
 });

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { openSegmentFile } from "../segment/read/open-file.js";
 import { fixtureBaseNs, headOf, type Row, rowsOf, sealedRows } from "../testing/seal-rows.js";
@@ -75,6 +76,6 @@ it("reads back what was sealed, sorted and without duplicates", () => {
         close();
       }
     }),
-    { numRuns: 150 },
+    { numRuns: testRuns(60) },
   );
 });

@@ -129,7 +129,7 @@ describe("Wal", () => {
         signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
       });
     };
-    const dir = await newDir();
+    const dir = await walDirectory();
     const { wal } = await openWal(dir, { sleep });
     for (const text of ["a", "b", "c"]) {
       wal.rotate();

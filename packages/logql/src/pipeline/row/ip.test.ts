@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { compileIpScan, hasIpOf, parseIp, parseIpRange } from "./ip.js";
 
@@ -110,7 +111,7 @@ describe("addresses in a text", () => {
         const got = compileIpScan(range)(bytes, 2, bytes.length - 3);
         expect(got).toBe(hasIpOf(range, text));
       }),
-      { numRuns: 5000 },
+      { numRuns: testRuns(1500) },
     );
   });
 });

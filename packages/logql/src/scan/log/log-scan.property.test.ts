@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { compileMatchers, formatLabels, labelsFromObject } from "@skald/model";
+import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import type { QueryParams } from "../../plan/plan.js";
 import type { LogResult } from "../../plan/result.js";
@@ -99,7 +100,7 @@ describe("log scans", () => {
         const want = naive(parseQuery(text) as LogExpr, all, asked);
         expect(textsOf(got)).toEqual(want.map(textOf));
       }),
-      { numRuns: 300 },
+      { numRuns: testRuns(120) },
     );
   });
 
@@ -116,7 +117,7 @@ describe("log scans", () => {
         expect([...got.timestamps]).toEqual(want.map(({ ts }) => ts));
         expect(new Set(textsOf(got)).size).toBeLessThanOrEqual(want.length);
       }),
-      { numRuns: 300 },
+      { numRuns: testRuns(120) },
     );
   });
 
@@ -139,7 +140,7 @@ describe("log scans", () => {
           expect([...own]).toEqual([...own].sort((a, b) => a - b));
         }
       }),
-      { numRuns: 200 },
+      { numRuns: testRuns(80) },
     );
   });
 });

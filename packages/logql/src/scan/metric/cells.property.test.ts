@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { CellTable } from "./cells.js";
 
@@ -20,7 +21,7 @@ describe("CellTable", () => {
         expect(keys).toEqual([...counts.keys()].sort((a, b) => a - b));
         expect(order.map((cell) => cells.rows[cell])).toEqual(keys.map((key) => counts.get(key)));
       }),
-      { numRuns: 60 },
+      { numRuns: testRuns(60) },
     );
   });
 

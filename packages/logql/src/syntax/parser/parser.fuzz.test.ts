@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import { seededRandom, testRuns, testSeed } from "@skald/testkit";
 import { mutateQuery } from "../../testing/mutate.js";
 import { parseErrorDetail } from "../errors.js";
@@ -20,15 +20,6 @@ describe("queries in use", () => {
 });
 
 describe("mutated queries", () => {
-  // Most of the time would go into stack traces of errors that are expected.
-  const { stackTraceLimit } = Error;
-  beforeAll(() => {
-    Error.stackTraceLimit = 0;
-  });
-  afterAll(() => {
-    Error.stackTraceLimit = stackTraceLimit;
-  });
-
   it("give a tree that prints, or an error with a position", () => {
     const random = seededRandom(testSeed());
     const runs = testRuns(10_000);
