@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { buildInfo } from "@skald/runtime";
 import { type LeafNode, type SectionNode, Settings } from "@skald/runtime/config";
-import { silentLogger } from "@skald/runtime/log";
+import { createLogger } from "@skald/runtime/log";
 import { openLog } from "../run.js";
 import { buildProcess } from "../wiring/process.js";
 import { deriveSettings } from "./derive.js";
@@ -59,8 +59,14 @@ function noting(section: SectionNode, values: object): object {
 
 /** Starts a process, takes it through a push and queries of each kind, and ends it. */
 async function useAll(config: Config): Promise<void> {
-  const process = buildProcess({ config, log: silentLogger(), build: buildInfo() });
-  const url = `http://127.0.0.1:${await process.start()}/loki/api/v1`;
+  let port = 0;
+  const write = (line: string) => {
+    port = JSON.parse(line).port ?? port;
+  };
+  const log = createLogger({ target: { write } });
+  const process = buildProcess({ config, log, build: buildInfo() });
+  await process.start();
+  const url = `http://127.0.0.1:${port}/loki/api/v1`;
   const values = [[`${Date.now()}000000`, '{"msg":"x"}', { trace: "1" }]];
   const push = {
     method: "POST",
