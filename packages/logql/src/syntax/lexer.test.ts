@@ -37,6 +37,36 @@ describe("tokenize", () => {
     ],
     ['"# no comment"', [["STRING", "# no comment"]]],
     [
+      "a // b # /*\nc",
+      [
+        ["IDENTIFIER", "a"],
+        ["IDENTIFIER", "c"],
+      ],
+    ],
+    [
+      'a /* b // \n"*/c',
+      [
+        ["IDENTIFIER", "a"],
+        ["IDENTIFIER", "c"],
+      ],
+    ],
+    ["/**/ 1 /***/ / /*/*/ 2", ["NUMBER", "/", "NUMBER"]],
+    [
+      '"// no comment" `/* nor this */`',
+      [
+        ["STRING", "// no comment"],
+        ["STRING", "/* nor this */"],
+      ],
+    ],
+    [
+      "'b' '\\n' 'ü'",
+      [
+        ["unknown", "'b'"],
+        ["unknown", "'\\n'"],
+        ["unknown", "'ü'"],
+      ],
+    ],
+    [
       "--strict --keep-empty --stricter",
       [["FLAG", "--strict"], ["FLAG", "--keep-empty"], "-", "-", ["IDENTIFIER", "stricter"]],
     ],
@@ -120,6 +150,12 @@ describe("tokenize", () => {
     ['"\\\'"', "invalid char escape"],
     ['"\\400"', "invalid char escape"],
     ['"\\xff"', "invalid UTF-8 encoding"],
+    ["/* a", "comment not terminated"],
+    ["/*/", "comment not terminated"],
+    ["'ab'", "invalid char literal"],
+    ["''", "invalid char literal"],
+    ["'a", "literal not terminated"],
+    ["'a\nb'", "literal not terminated"],
     ["[5m", "missing closing ']' in duration"],
     ["[]", "empty duration string"],
     ["[5]", 'not a valid duration string: "5"'],
@@ -140,6 +176,7 @@ describe("tokenize", () => {
     ["rate(", "rate"],
     ["rate (", "rate"],
     ["RATE # x\n(", "rate"],
+    ["rate /* x */ (", "rate"],
     ["sum by (", "sum"],
     ["sum by", "IDENTIFIER"],
     ["sum by x", "IDENTIFIER"],
@@ -152,7 +189,7 @@ describe("tokenize", () => {
   });
 
   it("counts lines and code points", () => {
-    const tokens = tokenize('{a="😀"} # ü😀\n |= `x\n😀` 5m');
+    const tokens = tokenize('{a="😀"} # ü😀\n |= `x\n😀` /*😀\n😀*/ 5m');
     expect(tokens.map(({ type, start, line, column }) => [type, start, line, column])).toEqual([
       ["{", 0, 1, 1],
       ["IDENTIFIER", 1, 1, 2],
@@ -161,13 +198,13 @@ describe("tokenize", () => {
       ["}", 7, 1, 7],
       ["|=", 16, 2, 2],
       ["STRING", 19, 2, 5],
-      ["DURATION", 26, 3, 4],
-      ["$end", 28, 3, 6],
+      ["DURATION", 36, 4, 5],
+      ["$end", 38, 4, 7],
     ]);
   });
 
   it("yields comments when asked, for colouring", () => {
-    const tokens = tokenize("sum # all\n(vector(1))", { comments: true });
+    const tokens = tokenize("sum # all\n(vector(1)) // end", { comments: true });
     expect(tokens.slice(0, 3).map(({ type, value }) => [type, value])).toEqual([
       ["sum", "sum"],
       ["comment", "# all"],
@@ -182,6 +219,7 @@ describe("tokenize", () => {
       "number",
       "operator",
       "operator",
+      "comment",
       "end",
     ]);
   });

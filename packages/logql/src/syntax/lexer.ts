@@ -40,9 +40,7 @@ class Lexer {
         this.#startLine(this.#at);
       } else if (code === 32 || code === 9 || code === 13) {
         this.#at++;
-      } else if (code === 35) {
-        this.#comment();
-      } else {
+      } else if (!this.#comment(code)) {
         this.#token(code);
       }
     }
@@ -53,6 +51,7 @@ class Lexer {
   #token(code: number): void {
     if (isNameStart(code)) this.#name();
     else if (code === 34 || code === 96) this.#string(code);
+    else if (code === 39) this.#char();
     else if (isDigit(code) || (code === 46 && isDigit(this.#text.charCodeAt(this.#at + 1)))) {
       this.#number();
     } else if (code === 91) this.#range();
@@ -85,13 +84,22 @@ class Lexer {
     this.#push("error", reason, this.#text.length);
   }
 
-  #comment(): void {
+  /** Steps over a comment: `#` and `//` reach to the end of the line, and those of C may span lines. */
+  #comment(code: number): boolean {
     const start = this.#at;
-    const newline = this.#text.indexOf("\n", start);
-    const end = newline < 0 ? this.#text.length : newline;
+    const next = this.#text.charCodeAt(start + 1);
+    const block = code === 47 && next === 42;
+    if (code !== 35 && !block && (code !== 47 || next !== 47)) return false;
+    const close = block ? this.#text.indexOf("*/", start + 2) + 2 : this.#text.indexOf("\n", start);
+    if (block && close < 2) {
+      this.#fail("comment not terminated");
+      return true;
+    }
+    const end = close < 0 ? this.#text.length : close;
     if (this.#keepComments) this.#push("comment", this.#text.slice(start, end), end);
     this.#at = end;
     this.#countLines(start);
+    return true;
   }
 
   #name(): void {
@@ -130,6 +138,20 @@ class Lexer {
       end < 0 ? { error: "literal not terminated" } : decodeString(this.#text, start, end);
     if (typeof decoded === "string") this.#push("STRING", decoded, end);
     else this.#fail(decoded.error);
+    this.#countLines(start);
+  }
+
+  /** A character between single quotes is a token, though no query has a use for one; anything longer is an error. */
+  #char(): void {
+    const start = this.#at;
+    const end = findStringEnd(this.#text, start, 39);
+    if (end < 0) {
+      this.#fail("literal not terminated");
+    } else if (charPattern.test(this.#text.slice(start + 1, end - 1))) {
+      this.#push("unknown", this.#text.slice(start, end), end);
+    } else {
+      this.#fail("invalid char literal");
+    }
     this.#countLines(start);
   }
 
@@ -176,6 +198,8 @@ const operators: ReadonlyMap<string, Operator> = new Map(
   ).map((operator) => [operator, operator]),
 );
 const widePattern = /[\p{L}_][\p{L}\p{Nd}_]*/uy;
+const charPattern =
+  /^(?:[^\\]|\\(?:[abfnrtv\\']|x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|[0-7]{3}))$/u;
 const flagPattern = /--(?:strict|keep-empty)(?![\w-])/y;
 
 function isDigit(code: number): boolean {

@@ -125,7 +125,9 @@ export class Cursor {
   #suggestion(): string | undefined {
     const token = this.token;
     const text = this.textOf(token);
-    if (token.type === "unknown") return unknownHints[text];
+    if (token.type === "unknown" || token.value === "invalid char literal") {
+      return unknownHints[text[0] as string];
+    }
     if (token.type === "unwrap") {
       return "unwrap stands in a range aggregation, as in sum_over_time({..} | unwrap x [5m])";
     }

@@ -48,6 +48,8 @@ const rows: readonly (readonly [query: string, message: string, offset: number])
     "parse error at line 1, col 4: syntax error: unexpected IDENTIFIER, expecting STRING",
     3,
   ],
+  ["{a='bc'}", "parse error at line 1, col 4: invalid char literal", 3],
+  ['{a="b"} /* c', "parse error at line 1, col 9: comment not terminated", 8],
   [
     '{by="x"}',
     "parse error at line 1, col 2: syntax error: unexpected by, expecting IDENTIFIER or }",
@@ -288,6 +290,7 @@ describe("parse errors", () => {
     ["cout_over_time({})", "cout_over_time({})\n^\ndid you mean count_over_time?"],
     ['{a="b"}\n| jsn', "| jsn\n     ^\ndid you mean json?"],
     ["{a='b'}", "{a='b'}\n   ^\nstrings are written in double quotes or back quotes"],
+    ["{a='bc'}", "{a='bc'}\n   ^\nstrings are written in double quotes or back quotes"],
     ["\t{😀}", " {😀}\n  ^"],
     [`{a="${"b".repeat(200)}"} |= x`, `${"b".repeat(93)}"} |= x\n${" ".repeat(99)}^`],
   ])("point at the place in %s", (query, hint) => {
