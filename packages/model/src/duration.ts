@@ -37,6 +37,22 @@ export function parsePrometheusDuration(text: string): bigint | undefined {
   return total > maxInt64 ? undefined : total;
 }
 
+/** Why a text is not a Prometheus duration; of a long text only the beginning is shown. */
+export function describePrometheusDuration(text: string): string {
+  if (text === "") return "empty duration string";
+  const shown = JSON.stringify(
+    text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)}...` : text,
+  );
+  for (const [, unit = ""] of text.slice(0, shownCharsMax).matchAll(/\d+(\D*)/gy)) {
+    if (unit === "") break;
+    if (prometheusUnits.some(([name]) => name === unit)) continue;
+    return `unknown unit ${JSON.stringify(unit)} in duration ${shown}`;
+  }
+  return `not a valid duration string: ${shown}`;
+}
+
+const shownCharsMax = 64;
+
 /** Parses Go's form: `1.5s`, `-2h45m30.5s`, `20us`, `0`. ns rounded to an integer, or undefined. */
 export function parseGoDuration(text: string): bigint | undefined {
   const sign = text[0] === "-" ? -1n : 1n;
@@ -73,7 +89,7 @@ export function formatGoDuration(ns: bigint): string {
     : `${sign}${hours}h${minutes % 60n}m${seconds}`;
 }
 
-/** Prometheus' form: `1h30m`, `1d`; weeks, days and years only when nothing smaller is left; ms precision. */
+/** Prometheus' form: `1h30m`, `30d1h`; weeks and years only when nothing smaller is left; ms precision. */
 export function formatPrometheusDuration(ns: bigint): string {
   let ms = ns / 1_000_000n;
   if (ms === 0n) return "0s";
@@ -82,7 +98,7 @@ export function formatPrometheusDuration(ns: bigint): string {
   let out = "";
   for (const [unit, unitNs] of prometheusUnits) {
     const unitMs = unitNs / 1_000_000n;
-    const exactOnly = unit === "y" || unit === "w" || unit === "d";
+    const exactOnly = unit === "y" || unit === "w";
     if (ms < unitMs || (exactOnly && ms % unitMs !== 0n)) continue;
     out += `${ms / unitMs}${unit}`;
     ms %= unitMs;

@@ -26,7 +26,7 @@ describe("one line", () => {
     ['{a="b"} | label_format x=y , z="{{.q}}"', '{a="b"} | label_format x=y,z="{{.q}}"'],
     ['{a="b"} | drop a, b="c" | keep d', '{a="b"} | drop a,b="c" | keep d'],
     ['rate( {a="b"} |= "x" [5m] )', 'rate({a="b"} |= "x"[5m])'],
-    ['rate({a="b"}[36h])', 'rate({a="b"}[36h])'],
+    ['rate({a="b"}[36h])', 'rate({a="b"}[1d12h])'],
     ['sum(rate({a="b"}[60s])) by (x,y)', 'sum by (x,y)(rate({a="b"}[1m]))'],
     ['sum by () (rate({a="b"}[1m]))', 'sum(rate({a="b"}[1m]))'],
     ['sum without() (rate({a="b"}[1m]))', 'sum without ()(rate({a="b"}[1m]))'],

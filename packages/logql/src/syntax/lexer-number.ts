@@ -1,4 +1,4 @@
-import { parseGoDuration, parsePrometheusDuration } from "@skald/model";
+import { describePrometheusDuration, parseGoDuration, parsePrometheusDuration } from "@skald/model";
 
 export interface ScannedNumber {
   readonly type: "NUMBER" | "DURATION" | "BYTES";
@@ -36,26 +36,8 @@ export function scanRange(
   const close = text.indexOf("]", start);
   if (close < 0) return { error: "missing closing ']' in duration" };
   const body = text.slice(start + 1, close);
-  if (body === "") return { error: "empty duration string" };
   const ns = body.length > literalLengthMax ? undefined : parsePrometheusDuration(body);
-  return ns === undefined ? { error: describeDuration(body) } : { ns, end: close + 1 };
-}
-
-/** Why a text is not a Prometheus duration. */
-function describeDuration(text: string): string {
-  const shown = JSON.stringify(
-    text.length > literalLengthMax ? `${text.slice(0, literalLengthMax)}...` : text,
-  );
-  partPattern.lastIndex = 0;
-  while (partPattern.lastIndex < text.length) {
-    const part = partPattern.exec(text);
-    if (part === null || part[1] === "") break;
-    const unit = part[1] as string;
-    if (!rangeUnits.has(unit)) {
-      return `unknown unit ${JSON.stringify(unit.slice(0, literalLengthMax))} in duration ${shown}`;
-    }
-  }
-  return `not a valid duration string: ${shown}`;
+  return ns === undefined ? { error: describePrometheusDuration(body) } : { ns, end: close + 1 };
 }
 
 /** Longer literals cannot be numbers anyone means, and some of the parsers below take quadratic time. */
@@ -64,8 +46,6 @@ const literalPattern =
   /0[xX][\da-fA-F_.]*(?:[pP][+-]?\d+)?|0[bBoO][\d_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?/y;
 const durationPattern = /[\d.]+[nsuµμmhdwy][\d.nsuµμmhdwy]*/y;
 const bytesPattern = /[\d.]+[BikKMGTP][\d.BikKMGTP]*/y;
-const partPattern = /\d+(\D*)/y;
-const rangeUnits = new Set(["y", "w", "d", "h", "m", "s", "ms"]);
 
 function match(pattern: RegExp, text: string, at: number): string | undefined {
   pattern.lastIndex = at;
