@@ -24,6 +24,8 @@ export interface QueryParams {
   readonly intervalNs: bigint;
   /** When the query was asked, ns since the epoch: `now` of its templates. Absent: `endNs`. */
   readonly nowNs?: bigint;
+  /** Rows older than this are not looked at, whatever the windows; all rows if not given. */
+  readonly oldestNs?: bigint;
 }
 
 export type Direction = "forward" | "backward";

@@ -35,7 +35,7 @@ describe("planQuery", () => {
       ["b"],
       "needed",
     ],
-    ['absent_over_time({x="y"} | json [1s])', "leaf", [], "all"],
+    ['absent_over_time({x="y"} | json [1s])', "leaf", [], "needed"],
   ])("%s", (query, root, grouping, extract) => {
     const made = plan(query);
     expect(made.root.kind).toBe(root);
@@ -49,6 +49,19 @@ describe("planQuery", () => {
     const startNs = 1001n - 3_000_000_000n;
     const windows = { startNs, stepNs: 100n, count: 10, rangeNs: 1_000_000_000n };
     expect(leaves[0]).toMatchObject({ windows, fromNs: startNs, toNs: 1901n - 2_000_000_000n });
+  });
+
+  it("looks at no row that is too old", () => {
+    const oldestNs = 1200n;
+    const { points, leaves } = plan('rate({a="b"}[1s]) + rate({a="b"}[1s] offset 2s)', {
+      oldestNs,
+    });
+    expect(points.startNs).toBe(1000n);
+    expect(leaves.map(({ fromNs }) => fromNs)).toEqual([oldestNs, oldestNs]);
+    expect(planQuery(parseQuery('{a="b"}'), { ...params, oldestNs })).toMatchObject({
+      fromNs: oldestNs,
+      toNs: 1950n,
+    });
   });
 
   it("evaluates an instant query at its end", () => {
@@ -115,7 +128,7 @@ describe("planQuery", () => {
     ],
     [
       "other rules for malformed lines",
-      'sum(rate({a="b"} | json [1s])) and on () absent_over_time({a="b"} | json [1s])',
+      'sum(max_over_time({a="b"} | json | unwrap x [1s]) by (c)) / max by (c) (max_over_time({a="b"} | json | unwrap x [1s]))',
     ],
   ])("scans twice: %s", (_, query) => {
     const { leaves } = plan(query);

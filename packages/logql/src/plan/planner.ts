@@ -29,13 +29,14 @@ export function planQuery(
 ): Plan {
   if (expr.kind !== "log") return planMetric(expr, params, limits);
   const { startNs, endNs, limit, direction, intervalNs } = params;
-  const range = { fromNs: startNs, toNs: endNs, nowNs: params.nowNs ?? endNs };
+  const fromNs = laterOf(startNs, params.oldestNs);
+  const range = { fromNs, toNs: endNs, nowNs: params.nowNs ?? endNs };
   return { kind: "log", log: expr, ...range, limit, direction, intervalNs };
 }
 
 /** Plans a metric query: its leaves with what can be pushed into them, and the rest as a tree over the leaves. */
 function planMetric(expr: MetricExpr, params: QueryParams, limits: QueryLimits): MetricPlan {
-  const planner = new MetricPlanner(pointsOf(params), limits, params.nowNs ?? params.endNs);
+  const planner = new MetricPlanner(pointsOf(params), params, limits);
   const root = planner.node(expr, true);
   const instant = params.stepNs === 0n;
   return { kind: "metric", root, leaves: planner.leaves, points: planner.points, instant, limits };
@@ -46,17 +47,23 @@ function pointsOf({ startNs, endNs, stepNs }: QueryParams): Points {
   return { startNs, stepNs, count: Number((endNs - startNs) / stepNs) + 1 };
 }
 
+function laterOf(ns: bigint, oldestNs: bigint | undefined): bigint {
+  return oldestNs === undefined || ns >= oldestNs ? ns : oldestNs;
+}
+
 class MetricPlanner {
   readonly points: Points;
   readonly leaves: LeafPlan[] = [];
+  readonly #oldestNs: bigint | undefined;
   readonly #limits: QueryLimits;
   readonly #nowNs: bigint;
   readonly #known = new Map<string, number>();
 
-  constructor(points: Points, limits: QueryLimits, nowNs: bigint) {
+  constructor(points: Points, params: QueryParams, limits: QueryLimits) {
     this.points = points;
+    this.#oldestNs = params.oldestNs;
     this.#limits = limits;
-    this.#nowNs = nowNs;
+    this.#nowNs = params.nowNs ?? params.endNs;
   }
 
   /** `outermost`: the series of the node are the series of the result, so the result's limit holds here already. */
@@ -94,7 +101,9 @@ class MetricPlanner {
     outermost: boolean,
   ): PlanNode {
     const limited = outermost && this.#limits.onTooManySeries === "fail";
-    const scan = scanOf(expr, above, this.points, {
+    const windows = windowsOf(expr, this.points);
+    const scan = scanOf(expr, above, windows, {
+      fromNs: laterOf(windows.startNs, this.#oldestNs),
       maxSeries: limited ? this.#limits.maxSeries : this.#limits.maxInnerSeries,
       maxCells: this.#limits.maxCells,
       nowNs: this.#nowNs,
@@ -150,17 +159,19 @@ function isPushedDown(outer: VectorAggregation, inner: RangeAggregation): boolea
 function scanOf(
   expr: RangeAggregation,
   above: { grouping: Grouping | undefined; sumAbove: boolean },
-  points: Points,
-  bounds: { maxSeries: number; maxCells: number; nowNs: bigint },
+  windows: Windows,
+  bounds: { fromNs: bigint; maxSeries: number; maxCells: number; nowNs: bigint },
 ): Scan {
   const { op, log } = expr;
-  const windows = windowsOf(expr, points);
   // Of absent_over_time only the existence of rows matters, whatever their labels.
   const grouping = op === "absent_over_time" ? { without: false, labels: [] } : above.grouping;
-  // A parent sum and the own grouping let a parser skip what is not used; other parents do not, so that a malformed
-  // line fails them.
+  // A parent sum, the own grouping and an answer without labels let a parser skip what is not used; other parents do
+  // not, so that a malformed line fails them.
   const needed =
-    above.sumAbove || expr.grouping !== undefined || !log.stages.some((s) => canFail.has(s.kind));
+    above.sumAbove ||
+    expr.grouping !== undefined ||
+    op === "absent_over_time" ||
+    !log.stages.some((s) => canFail.has(s.kind));
   return {
     matchers: log.matchers,
     stages: log.stages,
@@ -169,7 +180,6 @@ function scanOf(
     windows,
     ...(grouping === undefined ? {} : { grouping }),
     extract: needed ? "needed" : "all",
-    fromNs: windows.startNs,
     toNs: lastWindowEnd(windows),
     ...bounds,
   };
