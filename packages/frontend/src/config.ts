@@ -125,6 +125,7 @@ export const queryRangeConfig = field.section(
       false,
       "move start and end down to a multiple of the step",
       "querier.align-querier-with-step",
+      { used: true },
     ),
     results_cache: resultsCache("frontend", "frontend.compression"),
     cache_results: field.toggle(

@@ -12,6 +12,7 @@ import {
 } from "@skald/logql";
 import {
   type Clock,
+  formatPrometheusDuration,
   invalidArgument,
   type Labels,
   labelValue,
@@ -32,6 +33,8 @@ export interface FrontendDeps {
   readonly clock: Clock;
   /** Who asks within the tenant; see `QueryShare`. */
   readonly actors?: readonly string[];
+  /** Move both ends of a metric query down to multiples of its step; false if not given. */
+  readonly alignToStep?: boolean | undefined;
 }
 
 const tenantLabel = "__tenant_id__";
@@ -44,12 +47,14 @@ export class Frontend {
   readonly #limitsOf: (tenant: string) => QueryTenantLimits;
   readonly #clock: Clock;
   readonly #actors: readonly string[];
+  readonly #alignToStep: boolean;
 
   constructor(deps: FrontendDeps) {
     this.#querier = deps.querier;
     this.#limitsOf = deps.limitsOf;
     this.#clock = deps.clock;
     this.#actors = deps.actors ?? [];
+    this.#alignToStep = deps.alignToStep === true;
   }
 
   nowNs(): bigint {
@@ -140,9 +145,12 @@ export class Frontend {
     signal: AbortSignal,
   ): Promise<QueryAnswer> {
     const limits = this.#limits(tenants);
-    checkQueryLimits(expr, params, limits);
-    const now = this.nowNs();
-    const range = { ...clampLookback(params, limits, now), nowNs: now };
+    const nowNs = this.nowNs();
+    const oldestNs = oldestAllowed(limits, nowNs);
+    const clamped = { ...params, startNs: clampStart(params, oldestNs) };
+    checkQueryLimits(expr, clamped, limits);
+    const aligned = this.#alignToStep && expr.kind !== "log";
+    const range = { ...(aligned ? alignToStep(clamped) : clamped), oldestNs, nowNs };
     const plan = planQuery(expr, range, {
       ...defaultQueryLimits,
       maxSeries: limits.max_query_series || Number.MAX_SAFE_INTEGER,
@@ -168,8 +176,12 @@ export class Frontend {
     signal: AbortSignal,
   ): Promise<{ tenant: string; labels: Labels }[]> {
     const limits = this.#limits(tenants);
-    checkLength(toNs - 1n - fromNs, limits);
-    const request = { tenants, selectors, fromNs, toNs, actors: this.#actors };
+    const oldestNs = oldestAllowed(limits, this.nowNs());
+    const startNs = fromNs < oldestNs ? oldestNs : fromNs;
+    if (toNs <= oldestNs) return [];
+    if (toNs <= startNs) throw noLongerAvailable(limits);
+    checkLength(toNs - 1n - startNs, limits);
+    const request = { tenants, selectors, fromNs: startNs, toNs, actors: this.#actors };
     const found = await this.#withTimeout(limits, signal, (bounded) =>
       this.#querier.streams(request, { signal: bounded }),
     );
@@ -202,12 +214,28 @@ export class Frontend {
   }
 }
 
-/** A query that begins before the look-back window begins with the window. */
-function clampLookback(params: QueryParams, limits: QueryTenantLimits, now: bigint): QueryParams {
-  if (limits.max_query_lookback === 0) return params;
-  const oldest = now - nsOfMs(limits.max_query_lookback);
-  if (params.startNs >= oldest || params.stepNs === 0n) return params;
-  return { ...params, startNs: oldest, endNs: params.endNs < oldest ? oldest : params.endNs };
+/** Start of the time that may be looked at, ns since the epoch; without a limit all that a timestamp can say. */
+function oldestAllowed({ max_query_lookback }: QueryTenantLimits, nowNs: bigint): bigint {
+  return max_query_lookback === 0 ? -(2n ** 63n) : nowNs - nsOfMs(max_query_lookback);
+}
+
+/** A query that begins before the look-back window begins with the window, or ends where it ends. */
+function clampStart({ startNs, endNs }: QueryParams, oldestNs: bigint): bigint {
+  if (startNs >= oldestNs) return startNs;
+  return endNs < oldestNs ? endNs : oldestNs;
+}
+
+function noLongerAvailable({ max_query_lookback }: QueryTenantLimits): Error {
+  return invalidArgument(
+    `this data is no longer available, it is past now - max_query_lookback (${formatPrometheusDuration(nsOfMs(max_query_lookback))})`,
+  );
+}
+
+function alignToStep(params: QueryParams): QueryParams {
+  const { startNs, endNs, stepNs } = params;
+  if (stepNs === 0n) return params;
+  const floor = (ns: bigint) => ns - (((ns % stepNs) + stepNs) % stepNs);
+  return { ...params, startNs: floor(startNs), endNs: floor(endNs) };
 }
 
 /** The selector of a `query` parameter; none means everything. */

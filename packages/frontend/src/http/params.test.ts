@@ -68,9 +68,24 @@ describe("parseBounds", () => {
   );
 
   it.each([
-    [{ start: "x" }, "could not parse 'start' parameter"],
-    [{ end: "x" }, "could not parse 'end' parameter"],
-    [{ since: "x" }, "could not parse 'since' parameter"],
+    [
+      { start: "2024-13-01T00:00:00Z" },
+      `could not parse 'start' parameter: strconv.ParseInt: parsing "2024-13-01T00:00:00Z": invalid syntax`,
+    ],
+    [
+      { start: "1.5.5" },
+      `could not parse 'start' parameter: strconv.ParseInt: parsing "1.5.5": invalid syntax`,
+    ],
+    [
+      { end: "9223372036854775808" },
+      `could not parse 'end' parameter: strconv.ParseInt: parsing "9223372036854775808": value out of range`,
+    ],
+    [
+      { end: "9".repeat(100_000) },
+      "could not parse 'end' parameter: strconv.ParseInt: parsing \"999",
+    ],
+    [{ since: "x" }, `could not parse 'since' parameter: not a valid duration string: "x"`],
+    [{ since: "5x" }, `could not parse 'since' parameter: unknown unit "x" in duration "5x"`],
   ])("refuses %j", (params, text) =>
     expect(() =>
       parseBounds(new URLSearchParams(params as Record<string, string>), now, second),
@@ -92,6 +107,14 @@ describe("parseRangeParams", () => {
       direction: "backward",
     }));
 
+  it("takes an empty parameter as not given", () =>
+    expect(
+      parseRangeParams(
+        new URLSearchParams({ ...range, step: "", interval: "", limit: "", direction: "" }),
+        now,
+      ),
+    ).toEqual(parseRangeParams(new URLSearchParams(range), now)));
+
   it("takes a step of at least a second by default", () =>
     expect(
       parseRangeParams(new URLSearchParams({ ...range, start: "1794999990" }), now).stepNs,
@@ -105,6 +128,11 @@ describe("parseRangeParams", () => {
     [{ interval: "-1" }, "interval must be >= 0"],
     [{ limit: "0" }, "limit must be a positive value"],
     [{ limit: "x" }, 'strconv.Atoi: parsing "x": invalid syntax'],
+    [{ limit: "99999999999" }, "limit value 99999999999 is out of range [0, 4294967295]"],
+    [
+      { limit: "9223372036854775808" },
+      'strconv.Atoi: parsing "9223372036854775808": value out of range',
+    ],
     [{ direction: "up" }, "invalid direction 'up'"],
   ])("refuses %j", (params, text) =>
     expect(() =>

@@ -1,9 +1,11 @@
 import {
+  describePrometheusDuration,
   invalidArgument,
   nsPerMs,
   nsPerSecond,
   parsePrometheusDuration,
   parseRfc3339,
+  quote,
 } from "@skald/model";
 
 /** Parsed parameters of a range query; times in ns since the epoch. */
@@ -29,7 +31,7 @@ export function parseRangeParams(params: URLSearchParams, nowNs: bigint): RangeP
   if (endNs < startNs)
     throw invalidArgument("end timestamp must not be before or equal to start time");
   const stepNs = parseStep(params, startNs, endNs);
-  const intervalNs = parseSpan(params.get("interval") ?? "0");
+  const intervalNs = parseSpan(params.get("interval") || "0");
   if (intervalNs < 0n) throw invalidArgument("interval must be >= 0");
   return {
     query: params.get("query") ?? "",
@@ -52,8 +54,7 @@ export interface InstantParams {
 export function parseInstantParams(params: URLSearchParams, nowNs: bigint): InstantParams {
   const text = params.get("time") ?? "";
   const timeNs = text === "" ? nowNs : parseTime(text);
-  if (timeNs === undefined)
-    throw invalidArgument(`strconv.ParseInt: parsing "${text}": invalid syntax`);
+  if (timeNs === undefined) throw invalidArgument(integerProblem("ParseInt", text));
   return {
     query: params.get("query") ?? "",
     timeNs,
@@ -72,7 +73,7 @@ export function parseBounds(
   const sinceNs = since === "" ? defaultSinceNs : parsePrometheusDuration(since);
   if (sinceNs === undefined) {
     throw invalidArgument(
-      `could not parse 'since' parameter: not a valid duration string: "${since}"`,
+      `could not parse 'since' parameter: ${describePrometheusDuration(since)}`,
     );
   }
   const endNs = parseNamedTime(params, "end") ?? nowNs;
@@ -91,11 +92,27 @@ export function parseTime(text: string): bigint | undefined {
     if (text.trim() !== text || !Number.isFinite(seconds)) return undefined;
     return BigInt(Math.round(seconds * 1000)) * nsPerMs;
   }
-  if (/^[+-]?\d+$/.test(text)) {
-    const value = BigInt(text.startsWith("+") ? text.slice(1) : text);
-    return text.length <= 10 ? value * nsPerSecond : value;
-  }
+  const value = parseInt64(text);
+  if (value !== undefined) return text.length <= 10 ? value * nsPerSecond : value;
   return parseRfc3339(text);
+}
+
+const integerPattern = /^[+-]?\d+$/;
+/** Longer texts of digits are not worth reading: they are zeros or too large. */
+const digitsMax = 64;
+const maxUint32 = 2n ** 32n - 1n;
+
+/** The value of a decimal text of 64 bits, else undefined. */
+function parseInt64(text: string): bigint | undefined {
+  if (!integerPattern.test(text) || text.length > digitsMax) return undefined;
+  const value = BigInt(text);
+  return BigInt.asIntN(64, value) === value ? value : undefined;
+}
+
+/** Why a text is not an integer, in the words of Go's parser. */
+function integerProblem(parser: "Atoi" | "ParseInt", text: string): string {
+  const why = integerPattern.test(text) ? "value out of range" : "invalid syntax";
+  return `strconv.${parser}: parsing ${quote(text)}: ${why}`;
 }
 
 /** A duration as float seconds or in Prometheus form; ns. */
@@ -110,13 +127,12 @@ export function parseSpan(text: string): bigint {
 export function parseLimit(params: URLSearchParams): number {
   const text = params.get("limit") ?? "";
   if (text === "") return defaultLimit;
-  if (!/^[+-]?\d+$/.test(text))
-    throw invalidArgument(`strconv.Atoi: parsing "${text}": invalid syntax`);
-  const limit = Number(text);
-  if (limit <= 0) throw invalidArgument("limit must be a positive value");
-  if (!Number.isSafeInteger(limit))
-    throw invalidArgument(`strconv.Atoi: parsing "${text}": value out of range`);
-  return limit;
+  const limit = parseInt64(text);
+  if (limit === undefined) throw invalidArgument(integerProblem("Atoi", text));
+  if (limit <= 0n) throw invalidArgument("limit must be a positive value");
+  if (limit > maxUint32)
+    throw invalidArgument(`limit value ${limit} is out of range [0, ${maxUint32}]`);
+  return Number(limit);
 }
 
 function parseDirection(params: URLSearchParams): Direction {
@@ -154,7 +170,7 @@ function parseNamedTime(params: URLSearchParams, name: string): bigint | undefin
   const time = parseTime(text);
   if (time === undefined) {
     throw invalidArgument(
-      `could not parse '${name}' parameter: parsing time "${text}" as "2006-01-02T15:04:05.999999999Z07:00": cannot parse "${text}" as "2006"`,
+      `could not parse '${name}' parameter: ${integerProblem("ParseInt", text)}`,
     );
   }
   return time;

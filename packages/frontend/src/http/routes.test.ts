@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import type { Querier, QueryByteLimits } from "@skald/contracts";
-import type { LogResult, Plan, QueryResult } from "@skald/logql";
+import type { LeafPlan, LogPlan, LogResult, MetricPlan, Plan, QueryResult } from "@skald/logql";
 import { emptyReadStats, labelsFromObject, type QueryStats, SkaldError } from "@skald/model";
 import { defaultLimits } from "@skald/runtime/config";
 import type { HttpRequest, HttpResponse } from "@skald/transport";
@@ -54,7 +54,11 @@ const vector: QueryResult = {
   warnings: [],
 };
 
-function makeApi(result: QueryResult | LogResult, changed: Partial<QueryTenantLimits> = {}) {
+function makeApi(
+  result: QueryResult | LogResult,
+  changed: Partial<QueryTenantLimits> = {},
+  alignToStep = false,
+) {
   const plans: Plan[] = [];
   const asked: unknown[] = [];
   const bounds: QueryByteLimits[] = [];
@@ -76,6 +80,7 @@ function makeApi(result: QueryResult | LogResult, changed: Partial<QueryTenantLi
     querier,
     limitsOf: () => ({ ...limits, ...changed }),
     clock: { nowMs: () => 1_795_000_000_000 },
+    alignToStep,
   });
   const handlers = queryHandlers(frontend, {
     authEnabled: true,
@@ -188,6 +193,21 @@ describe("query_range", () => {
       "the query time range exceeds the limit (query length: ",
     ],
     [
+      { query: '{app="a"}', since: "31d" },
+      {},
+      "the query time range exceeds the limit (query length: 744h0m0s, limit: 30d1h)",
+    ],
+    [
+      { query: 'rate({app="a"}[31d])', since: "1m" },
+      {},
+      "the query time range exceeds the limit (query length: 744h1m0s, limit: 30d1h)",
+    ],
+    [
+      { query: 'rate({app="a"}[30d])', since: "2h" },
+      {},
+      "the query time range exceeds the limit (query length: 722h0m0s, limit: 30d1h)",
+    ],
+    [
       { query: 'rate({app="a"}[2h])' },
       { max_query_range: 3_600_000 },
       "[interval] value exceeds limit: [2h] > [1h]",
@@ -213,6 +233,58 @@ describe("query_range", () => {
     await expect(
       call("/loki/api/v1/query_range", params as Record<string, string>),
     ).rejects.toEqual(error(400, text));
+  });
+
+  it.each([
+    ["a graph as long as the limit", { query: 'rate({app="a"}[5m])', since: "30d1h" }],
+    ["windows as long as the limit", { query: 'rate({app="a"}[30d])', since: "1h" }],
+    ["a long graph of long windows", { query: 'rate({app="a"}[15d])', since: "25d" }],
+    ["empty parameters", { query: '{app="a"}', interval: "", step: "", limit: "", since: "" }],
+  ])("answers %s", async (_name, params: Record<string, string>) => {
+    const { call, plans } = makeApi(matrix);
+    await call("/loki/api/v1/query_range", params);
+    expect(plans).toHaveLength(1);
+  });
+
+  it("shortens a query to the look-back window before its length is checked", async () => {
+    const hourNs = 3_600_000_000_000n;
+    const { call, plans, asked } = makeApi(matrix, { max_query_lookback: 3_600_000 });
+    const oldestNs = points.startNs - hourNs;
+    const since = "60d";
+    await call("/loki/api/v1/query_range", { query: '{app="a"}', since });
+    await call("/loki/api/v1/query_range", { query: 'rate({app="a"}[2h])', since, step: "3600" });
+    await call("/loki/api/v1/query", { query: 'rate({app="a"}[2h])' });
+    await call("/loki/api/v1/labels", { since });
+    expect(plans).toMatchObject([
+      { fromNs: oldestNs, toNs: points.startNs },
+      { points: { startNs: oldestNs, count: 2 }, leaves: [{ fromNs: oldestNs }] },
+      { points: { startNs: points.startNs, count: 1 }, leaves: [{ fromNs: oldestNs }] },
+    ]);
+    expect(asked).toMatchObject([{ fromNs: oldestNs, toNs: points.startNs + 1n }]);
+  });
+
+  it("asks for no row when all of the query is too old", async () => {
+    const { call, plans, asked } = makeApi(matrix, { max_query_lookback: 1000 });
+    const range = { start: "1794000000", end: "1794000060" };
+    await call("/loki/api/v1/query_range", { query: '{app="a"}', ...range });
+    await call("/loki/api/v1/query_range", { query: 'rate({app="a"}[1m])', ...range });
+    const [log, metric] = plans as [LogPlan, MetricPlan];
+    for (const { fromNs, toNs } of [log, metric.leaves[0] as LeafPlan]) {
+      expect(fromNs).toBeGreaterThan(toNs);
+    }
+    expect(bodyOf(await call("/loki/api/v1/labels", range)).data).toEqual([]);
+    expect(asked).toEqual([]);
+  });
+
+  it("moves both ends of a graph to multiples of the step where configured", async () => {
+    const { call, plans } = makeApi(matrix, {}, true);
+    const range = { start: "1794999931", end: "1795000019.5", step: "30" };
+    await call("/loki/api/v1/query_range", { query: 'rate({app="a"}[1m])', ...range });
+    await call("/loki/api/v1/query_range", { query: '{app="a"}', ...range });
+    expect(plans).toMatchObject([
+      { points: { startNs: 1_794_999_930_000_000_000n, stepNs: 30_000_000_000n, count: 3 } },
+      { fromNs: 1_794_999_931_000_000_000n, toNs: 1_795_000_019_500_000_000n },
+    ]);
   });
 
   it("refuses an answer that does not fit into one text", async () => {
@@ -326,7 +398,9 @@ describe("labels, values and series", () => {
 
   it("needs a selector for series, and takes `{}` only alone", async () => {
     const { call, asked } = makeApi(logs);
-    await expect(call("/loki/api/v1/series", {})).rejects.toEqual(error(400, "match[]"));
+    await expect(call("/loki/api/v1/series", {})).rejects.toEqual(
+      error(400, "at least one match[] is required"),
+    );
     await expect(
       call("/loki/api/v1/series", [
         ["match[]", "{}"],
@@ -335,6 +409,17 @@ describe("labels, values and series", () => {
     ).rejects.toEqual(error(400, "0 matchers in group: {}"));
     await call("/loki/api/v1/series", { match: "{}" });
     expect(asked).toMatchObject([{ selectors: [] }]);
+  });
+
+  it.each([
+    ["labels", {}],
+    ["series", { match: "{}" }],
+  ])("refuses %s of a range that ends before it begins", async (path, params) => {
+    const { call } = makeApi(logs);
+    const range = { start: "1794999999", end: "1794999998" };
+    await expect(call(`/loki/api/v1/${path}`, { ...params, ...range })).rejects.toEqual(
+      error(400, "this data is no longer available, it is past now - max_query_lookback (0s)"),
+    );
   });
 
   it.each(['{app="a"} |= "x"', 'rate({a="b"}[1m])'])("takes only matchers: %s", async (query) => {

@@ -18,6 +18,8 @@ import { parseBounds, parseInstantParams, parseRangeParams } from "./params.js";
 
 export interface QueryRouteOptions extends TenantOptions {
   readonly multiTenantQueries: boolean;
+  /** Move both ends of a metric query down to multiples of its step. */
+  readonly alignToStep?: boolean;
   /** Answer in Parquet to who accepts only that; else the header is not looked at. */
   readonly parquetAnswers: boolean;
 }
@@ -71,7 +73,7 @@ export function queryHandlers(
 ): Readonly<Record<QueryEndpoint, HttpHandler>> {
   const tenantsOf = (request: HttpRequest) => queryTenants(request, options);
   const range = (request: HttpRequest, sinceNs: bigint): TimeRange =>
-    checkedBounds(request.params, frontend.nowNs(), sinceNs);
+    parseRange(request.params, frontend.nowNs(), sinceNs);
   const param = (request: HttpRequest, name: string) => request.params.get(name) ?? "";
 
   const answer = (request: HttpRequest, { result, stats }: QueryAnswer): HttpResponse => {
@@ -108,8 +110,7 @@ export function queryHandlers(
   const series = async (request: HttpRequest): Promise<HttpResponse> => {
     const tenants = tenantsOf(request);
     const matches = [...request.params.getAll("match[]"), ...request.params.getAll("match")];
-    if (matches.length === 0)
-      throw invalidArgument("no match[] parameter provided: give at least one stream selector");
+    if (matches.length === 0) throw invalidArgument("at least one match[] is required");
     return success(
       await frontend.series(tenants, matches, range(request, seriesSinceNs), request.signal),
     );
@@ -165,10 +166,8 @@ function textAnswer(encode: () => string): HttpResponse {
   }
 }
 
-function checkedBounds(params: URLSearchParams, nowNs: bigint, sinceNs: bigint): TimeRange {
+function parseRange(params: URLSearchParams, nowNs: bigint, sinceNs: bigint): TimeRange {
   const { startNs, endNs } = parseBounds(params, nowNs, sinceNs);
-  if (endNs < startNs)
-    throw invalidArgument("end timestamp must not be before or equal to start time");
   // Clients mean the last nanosecond too.
   return { fromNs: startNs, toNs: endNs + 1n };
 }

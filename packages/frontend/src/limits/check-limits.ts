@@ -1,14 +1,15 @@
-import type { Expr, LogExpr, MetricExpr, RangeAggregation } from "@skald/logql";
+import type { Expr, LogExpr, MetricExpr, QueryParams, RangeAggregation } from "@skald/logql";
 import { formatGoDuration, formatPrometheusDuration, invalidArgument } from "@skald/model";
 import { nsOfMs, type QueryTenantLimits } from "./limits.js";
 
 /** Refuses a query that its tenant's limits forbid; the texts are the reference's. */
 export function checkQueryLimits(
   expr: Expr,
-  range: { readonly startNs: bigint; readonly endNs: bigint; readonly limit: number },
+  range: Pick<QueryParams, "startNs" | "endNs" | "stepNs" | "limit">,
   limits: QueryTenantLimits,
 ): void {
-  checkLength(range.endNs - range.startNs, limits);
+  const lengthNs = range.endNs - range.startNs;
+  checkLength(lengthNs, limits);
   if (expr.kind === "log") checkEntries(range.limit, limits);
   const aggregations = expr.kind === "log" ? [] : rangesOf(expr);
   const maxRangeNs = nsOfMs(limits.max_query_range);
@@ -17,6 +18,9 @@ export function checkQueryLimits(
     throw invalidArgument(
       `[interval] value exceeds limit: [${formatPrometheusDuration(rangeNs)}] > [${formatPrometheusDuration(maxRangeNs)}]`,
     );
+  }
+  if (range.stepNs > 0n) {
+    for (const { rangeNs } of aggregations) checkWindows(rangeNs, lengthNs, limits);
   }
   checkMatchers(expr.kind === "log" ? [expr] : aggregations.map(({ log }) => log), limits);
 }
@@ -27,6 +31,14 @@ export function checkLength(lengthNs: bigint, limits: QueryTenantLimits): void {
   throw invalidArgument(
     `the query time range exceeds the limit (query length: ${formatGoDuration(lengthNs)}, limit: ${formatPrometheusDuration(maxNs)})`,
   );
+}
+
+/**
+ * A window belongs to the length of a query. A long graph is cut into parts no longer than its windows, and each part
+ * is held against the limit on its own.
+ */
+function checkWindows(rangeNs: bigint, lengthNs: bigint, limits: QueryTenantLimits): void {
+  checkLength(rangeNs + (lengthNs < rangeNs ? lengthNs : rangeNs), limits);
 }
 
 function checkEntries(limit: number, limits: QueryTenantLimits): void {

@@ -39,6 +39,7 @@ async function answer(job: QueryJob, context: JobContext): Promise<QueryReply> {
     limitsOf: () => limits,
     clock: systemClock,
     actors: queryActors({ headers }),
+    alignToStep: job.options.alignToStep,
   });
   const handler = queryHandlers(frontend, job.options)[job.endpoint];
   const response = await handler({

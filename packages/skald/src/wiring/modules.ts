@@ -205,6 +205,7 @@ function buildFrontend({ queries, limits }: Parts, { config }: ModuleContext): B
       ...tenancyOf(config),
       multiTenantQueries: config.querier.multi_tenant_queries_enabled,
       parquetAnswers: config.frontend.support_parquet_encoding,
+      alignToStep: config.query_range.align_queries_with_step,
     },
   });
   return { routes: queryRoutes((endpoint, request) => threads.serve(endpoint, request)) };
