@@ -1,4 +1,12 @@
-import type { Command, Operand, Pipe, TemplateNode } from "./ast.js";
+import {
+  type Command,
+  lastOperand,
+  type Operand,
+  type Pipe,
+  type Placed,
+  type TemplateNode,
+  type TemplateSet,
+} from "./ast.js";
 import { TemplateRunError } from "./error.js";
 import { checkArguments, type TemplateFunction, type TemplateRow, textMax } from "./function.js";
 import { templateFunction } from "./functions/table.js";
@@ -20,12 +28,14 @@ export interface Env {
   readonly vars: Value[];
   readonly row: TemplateRow;
   out: string;
-  /** Rounds of `range` so far. */
+  /** Rounds of `range` and calls of templates so far. */
   rounds: number;
+  /** Templates that have called each other. */
+  depth: number;
 }
 
 export function newEnv(root: GoMap, row: TemplateRow): Env {
-  return { dot: root, vars: [root], row, out: "", rounds: 0 };
+  return { dot: root, vars: [root], row, out: "", rounds: 0, depth: 0 };
 }
 
 type Flow = "next" | "break" | "continue";
@@ -33,6 +43,7 @@ type Run = (env: Env) => Flow;
 type Eval = (env: Env) => Value;
 
 const roundsMax = 100_000;
+const templateDepthMax = 100;
 
 /** Where a node stands, for error texts. */
 interface Source {
@@ -40,17 +51,29 @@ interface Source {
   readonly name: string;
 }
 
-/** Compiles a list of nodes into one closure that appends to `env.out`. */
-export function compileNodes(nodes: readonly TemplateNode[], source: Source): Run {
-  return new Compiler(source).list(nodes);
+/** Compiles a template and those it defines into one closure that appends to `env.out`. */
+export function compileTemplates({ main, definitions }: TemplateSet, source: Source): Run {
+  const runs = new Map<string, Run>();
+  for (const [name, nodes] of definitions) {
+    runs.set(name, new Compiler({ ...source, executing: name }, runs).list(nodes));
+  }
+  return (
+    runs.get(source.name) ?? new Compiler({ ...source, executing: source.name }, runs).list(main)
+  );
 }
 
 class Compiler {
-  readonly #source: Source;
+  readonly #source: Source & { readonly executing: string };
+  /** The templates that can be called, once all are compiled. */
+  readonly #templates: ReadonlyMap<string, Run>;
   readonly #scope: string[] = ["$"];
 
-  constructor(source: Source) {
+  constructor(
+    source: Source & { readonly executing: string },
+    templates: ReadonlyMap<string, Run>,
+  ) {
     this.#source = source;
+    this.#templates = templates;
   }
 
   list(nodes: readonly TemplateNode[]): Run {
@@ -80,6 +103,8 @@ class Compiler {
         return this.#branch(node);
       case "range":
         return this.#range(node);
+      case "template":
+        return this.#template(node);
       default: {
         const flow = node.kind;
         return () => flow;
@@ -123,7 +148,29 @@ class Compiler {
     };
   }
 
+  #template({ name, pipe, at, text }: TemplateNode & { kind: "template" }): Run {
+    const value = pipe === undefined ? () => null : this.#pipe(pipe);
+    return (env) => {
+      const run = this.#templates.get(name);
+      if (run === undefined) {
+        return this.#fail(at, text, `template ${JSON.stringify(name)} not defined`);
+      }
+      if (env.depth === templateDepthMax) {
+        const message = `exceeded maximum template depth (${templateDepthMax})`;
+        return this.#fail(at, text, message);
+      }
+      countRound(env);
+      const dot = value(env);
+      const inner: Env = { ...env, dot, vars: [dot], depth: env.depth + 1 };
+      run(inner);
+      env.out = inner.out;
+      env.rounds = inner.rounds;
+      return "next";
+    };
+  }
+
   #range(node: TemplateNode & { kind: "range" }): Run {
+    const last = lastOperand(node.pipe);
     const scope = this.#scope.length;
     const { variables, commands, assigns } = node.pipe;
     const value = this.#pipe({ variables: [], assigns: false, commands });
@@ -133,11 +180,12 @@ class Compiler {
     this.#scope.length = scope;
     const [first, second] = slots;
     return (env) => {
-      const items = itemsOf(value(env));
+      const got = value(env);
+      const items = this.#guard(last.at, last.text, "", () => itemsOf(got));
       if (items.length === 0) return otherwise(env);
       const { dot } = env;
       for (const [key, item] of items) {
-        if (++env.rounds > roundsMax) throw new TemplateRunError("too many rounds of range");
+        countRound(env);
         env.dot = item;
         if (second !== undefined) {
           env.vars[first as number] = key;
@@ -203,11 +251,7 @@ class Compiler {
         return () => value;
       }
       case "function":
-        return this.#call(operand.name, [], {
-          args: [operand],
-          at: operand.at,
-          text: operand.name,
-        });
+        return this.#call(operand.name, [], { ...operand, args: [operand] });
       default:
         return this.#chain(operand, []);
     }
@@ -223,6 +267,7 @@ class Compiler {
     const last = fields.length - 1;
     return (env) => {
       let value = base(env);
+      if (value === null) return null;
       for (let i = 0; i <= last; i++) {
         const given = i === last ? args.map((arg) => arg(env)) : [];
         value = this.#field(value, fields[i] as string, given, operand);
@@ -238,12 +283,7 @@ class Compiler {
     return (env) => env.vars[slot] ?? null;
   }
 
-  #field(
-    value: Value,
-    name: string,
-    args: readonly Value[],
-    { at, text }: { readonly at: number; readonly text: string },
-  ): Value {
+  #field(value: Value, name: string, args: readonly Value[], { at, text }: Placed): Value {
     if (isTime(value)) {
       const method = timeMethods[name];
       if (method === undefined) {
@@ -253,10 +293,12 @@ class Compiler {
         method.call(value, checkArguments(name, method.takes, args)),
       );
     }
-    if (args.length > 0 && value !== null) {
+    if (value === null) {
+      return this.#fail(at, text, `nil pointer evaluating interface {}.${name}`);
+    }
+    if (args.length > 0) {
       return this.#fail(at, text, `${name} has arguments but cannot be invoked as function`);
     }
-    if (value === null) return null;
     if (isMap(value)) return value.get(name) ?? value.missing;
     return this.#fail(at, text, `can't evaluate field ${name} in type ${typeName(value)}`);
   }
@@ -298,14 +340,19 @@ class Compiler {
   }
 
   #fail(at: number, text: string, message: string): never {
-    const { source, name } = this.#source;
+    const { source, name, executing } = this.#source;
     const before = source.slice(0, at);
     const line = before.split("\n").length;
     const column = new TextEncoder().encode(before.slice(before.lastIndexOf("\n") + 1)).length;
     throw new TemplateRunError(
-      `template: ${name}:${line}:${column}: executing "${name}" at <${text}>: ${message}`,
+      `template: ${name}:${line}:${column}: executing ${JSON.stringify(executing)} at <${text}>: ${message}`,
     );
   }
+}
+
+/** Templates that call each other twice would run for ever, though each call is shallow. */
+function countRound(env: Env): void {
+  if (++env.rounds > roundsMax) throw new TemplateRunError("too many rounds of range");
 }
 
 function itemsOf(value: Value): readonly (readonly [Value, Value])[] {

@@ -1,17 +1,18 @@
-import type { Command, Operand, Pipe, TemplateNode } from "./ast.js";
+import type { Command, Operand, Pipe, TemplateNode, TemplateSet } from "./ast.js";
 import { TemplateSyntaxError } from "./error.js";
 import { lexTemplate, type TemplateToken } from "./lexer.js";
 import { templateNumber, templateText } from "./literal.js";
 
-/** Parses a template; `hasFunction` tells which functions exist. Throws TemplateSyntaxError. */
+/**
+ * Parses a template called `name` and those it defines; `hasFunction` tells which functions exist. Throws
+ * TemplateSyntaxError.
+ */
 export function parseTemplate(
   source: string,
+  name: string,
   hasFunction: (name: string) => boolean,
-): readonly TemplateNode[] {
-  const parser = new Parser(source, hasFunction);
-  const { nodes, end } = parser.list(false);
-  if (end !== "eof") throw new TemplateSyntaxError(`unexpected {{${end}}}`, parser.at);
-  return nodes;
+): TemplateSet {
+  return new Parser(source, hasFunction).parse(name);
 }
 
 const depthMax = 200;
@@ -22,8 +23,9 @@ class Parser {
   readonly #source: string;
   readonly #tokens: readonly TemplateToken[];
   readonly #hasFunction: (name: string) => boolean;
+  readonly #definitions = new Map<string, readonly TemplateNode[]>();
   /** Variables in scope. */
-  readonly #variables: string[] = ["$"];
+  #variables: string[] = ["$"];
   #next = 0;
   #ranges = 0;
   #depth = 0;
@@ -34,12 +36,22 @@ class Parser {
     this.#hasFunction = hasFunction;
   }
 
-  get at(): number {
+  parse(name: string): TemplateSet {
+    const { nodes, end } = this.#list(false);
+    if (end !== "eof") throw new TemplateSyntaxError(`unexpected {{${end}}}`, this.#at);
+    this.#define(name, nodes);
+    return {
+      main: this.#definitions.get(name) as readonly TemplateNode[],
+      definitions: this.#definitions,
+    };
+  }
+
+  get #at(): number {
     return this.#peek().at;
   }
 
   /** Nodes up to the end of the template, or up to an `end` or `else`, which is consumed as a word. */
-  list(inside: boolean): { nodes: readonly TemplateNode[]; end: ListEnd } {
+  #list(inside: boolean): { nodes: readonly TemplateNode[]; end: ListEnd } {
     const nodes: TemplateNode[] = [];
     while (true) {
       const token = this.#take();
@@ -58,8 +70,70 @@ class Parser {
         if (word.text === "end") this.#expectRight("end");
         return { nodes, end: word.text };
       }
-      nodes.push(this.#action());
+      if (!inside && word.kind === "word" && word.text === "define") this.#definition();
+      else nodes.push(this.#action());
     }
+  }
+
+  /** Reads `{{define "name"}} ... {{end}}`, which stands beside other nodes only. */
+  #definition(): void {
+    this.#next++;
+    const name = this.#templateName("define clause");
+    this.#expectRight("define clause");
+    this.#define(name, this.#body("define clause"));
+  }
+
+  /** The nodes of a template inside this one: it sees no variables but its own `$`. */
+  #body(context: string): readonly TemplateNode[] {
+    this.#enter();
+    const outer = { variables: this.#variables, ranges: this.#ranges };
+    this.#variables = ["$"];
+    this.#ranges = 0;
+    const { nodes, end } = this.#list(true);
+    if (end !== "end")
+      throw new TemplateSyntaxError(`unexpected {{${end}}} in ${context}`, this.#at);
+    this.#variables = outer.variables;
+    this.#ranges = outer.ranges;
+    this.#depth--;
+    return nodes;
+  }
+
+  /** Of two templates with a name one must be empty, and the other one counts. */
+  #define(name: string, nodes: readonly TemplateNode[]): void {
+    const known = this.#definitions.get(name);
+    if (known === undefined || isBlank(known)) this.#definitions.set(name, nodes);
+    else if (!isBlank(nodes)) {
+      throw new TemplateSyntaxError(
+        `template: multiple definition of template ${JSON.stringify(name)}`,
+        this.#at,
+      );
+    }
+  }
+
+  /** Reads `{{template "name" pipeline}}`, or `{{block "name" pipeline}} ... {{end}}`, which defines it too. */
+  #template(kind: "template" | "block"): TemplateNode {
+    const context = `${kind} clause`;
+    this.#skipSpace();
+    const { at } = this.#peek();
+    const name = this.#templateName(context);
+    this.#skipSpace();
+    const from = this.#at;
+    let pipe: Pipe | undefined;
+    if (kind === "template" && this.#peek().kind === "right") this.#next++;
+    else pipe = this.#pipe(context, "right");
+    const given = this.#source.slice(from, this.#tokens[this.#next - 1]?.at).trim();
+    const text = `{{template ${JSON.stringify(name)}${given === "" ? "" : ` ${given}`}}}`;
+    if (kind === "block") this.#define(name, this.#body(context));
+    return { kind: "template", name, pipe, at, text };
+  }
+
+  #templateName(context: string): string {
+    this.#skipSpace();
+    const token = this.#take();
+    if (token.kind !== "string") {
+      throw new TemplateSyntaxError(`unexpected ${describe(token)} in ${context}`, token.at);
+    }
+    return templateText(token);
   }
 
   #action(): TemplateNode {
@@ -79,10 +153,12 @@ class Parser {
           }
           this.#expectRight(`{{${word.text}}}`);
           return { kind: word.text };
-        case "define":
         case "block":
         case "template":
-          throw new TemplateSyntaxError(`unexpected {{${word.text}}}`, word.at);
+          this.#next++;
+          return this.#template(word.text);
+        case "define":
+          throw new TemplateSyntaxError("unexpected <define> in command", word.at);
       }
     }
     return { kind: "action", pipe: this.#pipe("command", "right") };
@@ -93,7 +169,7 @@ class Parser {
     const scope = this.#variables.length;
     const pipe = this.#pipe(kind, "right");
     if (kind === "range") this.#ranges++;
-    const { nodes: body, end } = this.list(true);
+    const { nodes: body, end } = this.#list(true);
     if (kind === "range") this.#ranges--;
     const otherwise = end === "else" ? this.#otherwise(kind) : [];
     this.#variables.length = scope;
@@ -109,14 +185,14 @@ class Parser {
       return [this.#control(kind)];
     }
     this.#expectRight("else");
-    const { nodes, end } = this.list(true);
-    if (end === "else") throw new TemplateSyntaxError("expected end; found {{else}}", this.at);
+    const { nodes, end } = this.#list(true);
+    if (end === "else") throw new TemplateSyntaxError("expected end; found {{else}}", this.#at);
     return nodes;
   }
 
   /** Blocks and parentheses inside each other are walked by recursion. */
   #enter(): void {
-    if (++this.#depth > depthMax) throw new TemplateSyntaxError("nested too deeply", this.at);
+    if (++this.#depth > depthMax) throw new TemplateSyntaxError("nested too deeply", this.#at);
   }
 
   #pipe(context: string, closes: "right" | "close"): Pipe {
@@ -170,7 +246,7 @@ class Parser {
   }
 
   #command(context: string): Command {
-    const from = this.at;
+    const from = this.#at;
     const args: Operand[] = [];
     while (true) {
       const operand = this.#operand();
@@ -213,13 +289,11 @@ class Parser {
     const token = this.#peek();
     const base = this.#term(token);
     if (base === undefined) return undefined;
+    // A chain is found where its second field is.
+    const at = this.#peek().kind === "field" ? this.#at : token.at;
     const fields: string[] = [];
-    let at = token.at;
-    while (this.#peek().kind === "field") {
-      at = this.#peek().at;
-      fields.push(this.#take().text.slice(1));
-    }
-    const text = this.#source.slice(token.at, this.#peek().at);
+    while (this.#peek().kind === "field") fields.push(this.#take().text.slice(1));
+    const text = this.#source.slice(token.at, this.#at);
     switch (base.kind) {
       case "field":
         return { ...base, fields: [...base.fields, ...fields], at, text };
@@ -242,6 +316,7 @@ class Parser {
   }
 
   #term(token: TemplateToken): Operand | undefined {
+    const { at, text } = token;
     const take = () => this.#take();
     switch (token.kind) {
       case "word":
@@ -249,49 +324,44 @@ class Parser {
         return this.#word(token);
       case "dot":
         take();
-        return { kind: "dot" };
+        return { kind: "dot", at, text };
       case "field":
         take();
-        return { kind: "field", fields: [token.text.slice(1)], at: token.at, text: token.text };
+        return { kind: "field", fields: [text.slice(1)], at, text };
       case "variable":
         take();
-        this.#checkVariable(token.text, token.at);
-        return { kind: "variable", name: token.text, fields: [], at: token.at, text: token.text };
+        this.#checkVariable(text, at);
+        return { kind: "variable", name: text, fields: [], at, text };
       case "string":
         take();
-        return { kind: "constant", value: templateText(token) };
-      case "char":
+        return { kind: "constant", value: templateText(token), at, text };
+      case "char": {
         take();
-        return {
-          kind: "constant",
-          value: BigInt(
-            [...templateText({ ...token, text: `"${token.text.slice(1, -1)}"` })][0]?.codePointAt(
-              0,
-            ) ?? 0,
-          ),
-        };
+        const [char = ""] = templateText({ ...token, text: `"${text.slice(1, -1)}"` });
+        return { kind: "constant", value: BigInt(char.codePointAt(0) ?? 0), at, text };
+      }
       case "number":
         take();
-        return { kind: "constant", value: templateNumber(token) };
+        return { kind: "constant", value: templateNumber(token), at, text };
       case "open": {
         take();
         const pipe = this.#pipe("parenthesized pipeline", "close");
-        return { kind: "group", pipe, fields: [], at: token.at, text: "" };
+        return { kind: "group", pipe, fields: [], at, text: "" };
       }
       default:
         return undefined;
     }
   }
 
-  #word(token: TemplateToken): Operand {
-    if (token.text === "true" || token.text === "false") {
-      return { kind: "constant", value: token.text === "true" };
+  #word({ at, text }: TemplateToken): Operand {
+    if (text === "true" || text === "false") {
+      return { kind: "constant", value: text === "true", at, text };
     }
-    if (token.text === "nil") return { kind: "nil" };
-    if (!this.#hasFunction(token.text)) {
-      throw new TemplateSyntaxError(`function ${JSON.stringify(token.text)} not defined`, token.at);
+    if (text === "nil") return { kind: "nil", at, text };
+    if (!this.#hasFunction(text)) {
+      throw new TemplateSyntaxError(`function ${JSON.stringify(text)} not defined`, at);
     }
-    return { kind: "function", name: token.text, at: token.at };
+    return { kind: "function", name: text, at, text };
   }
 
   #checkVariable(name: string, at: number): void {
@@ -321,6 +391,11 @@ class Parser {
     if (token.kind !== "end") this.#next++;
     return token;
   }
+}
+
+/** A template of blanks, and of definitions, which leave no node. */
+function isBlank(nodes: readonly TemplateNode[]): boolean {
+  return nodes.every((node) => node.kind === "text" && /^[ \t\r\n]*$/.test(node.text));
 }
 
 /** Only a function can take the result of the command before it. */

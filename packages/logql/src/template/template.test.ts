@@ -56,6 +56,10 @@ describe("templates", () => {
       "{{ $j := fromJson .json }}{{ $j.a.b }} {{ index $j.a.b 1 }} {{ $j.n }} {{ $j.none }}",
       "[1 2.5 x <nil> true] 2.5 1e+06 <no value>",
     ],
+    [
+      "{{ $j := fromJson .json }}{{ $n := $j.none }}{{ $n.x }}{{ with fromJson `x` }}{{ else }}-{{ end }}{{ (fromJson `x`).y }}",
+      "<no value>-<no value>",
+    ],
     ["{{ (fromJson .json).a }}", "map[b:[1 2.5 x <nil> true]]"],
     ["{{ index (fromJson .json) `n` }}", "1e+06"],
     ["{{ fromJson `not json` }}", "<no value>"],
@@ -123,6 +127,10 @@ describe("templates", () => {
       "12 5 0 1.5 4",
     ],
     [
+      "{{ int `1.9` }} {{ int `-1.9` }} {{ int `.9` }} {{ int `7.` }} {{ int `1e3` }} {{ int `0x1f` }} {{ int `0x1.8` }} {{ int `010.9` }} {{ add `1.5` `2.5` }}",
+      "1 -1 0 7 0 31 0 8 3",
+    ],
+    [
       "{{ bytes `1KB` }} {{ bytes `1.5MiB` }} {{ duration `1h30m` }} {{ duration_seconds `250ms` }}",
       "1000 1.572864e+06 5400 0.25",
     ],
@@ -138,6 +146,35 @@ describe("templates", () => {
     [
       "{{ printf `%d %s` `x` 1 }} {{ printf `%d` }} {{ printf `x` 1 }}",
       "%!d(string=x) %!s(int=1) %!d(MISSING) x%!(EXTRA int=1)",
+    ],
+    [
+      "{{ printf `%[2]s %[1]s` `a` `b` }}|{{ printf `%[2]s %s` `a` `b` `c` }}|{{ printf `%[1]d %[1]x %d` 10 }}",
+      "b a|b c|10 a %!d(MISSING)",
+    ],
+    ["{{ printf `%*d|%-*d|%.*f` 5 42 4 7 2 3.14159 }}", "   42|7   |3.14"],
+    ["{{ printf `%[3]*.[2]*[1]f` 12.0 2 6 }}|{{ printf `%*d` -5 42 }}|", " 12.00|42   |"],
+    [
+      "{{ printf `%[5]d` 1 }}|{{ printf `%[x]d` 1 }}|{{ printf `%[1` 1 }}|{{ printf `%[]d` 1 }}|{{ printf `%[2]2d` 1 2 }}",
+      "%!d(BADINDEX)|%!d(BADINDEX)|%!(NOVERB)|%!d(BADINDEX)|%!d(BADINDEX)",
+    ],
+    [
+      "{{ printf `%*d` `x` 42 }}|{{ printf `%.*d` -1 42 }}|{{ printf `%5` 1 }}|{{ printf `%9999999d` 1 }}",
+      "%!(BADWIDTH)42|%!(BADPREC)42|%!(NOVERB)%!(EXTRA int=1)|%!(NOVERB)%!(EXTRA int=1)",
+    ],
+    // templates
+    ["{{ define `a` }}<{{ . }}>{{ end }}{{ template `a` .app }}{{ template `a` 1 }}", "<gauge><1>"],
+    ["{{ template `a` . }}{{ define `a` }}{{ .app }}{{ $.idx }}{{ end }}", "gauge3"],
+    ["{{ define `a` }}[{{ . }}]{{ end }}{{ template `a` }}", "[<no value>]"],
+    ["{{ block `b` .app }}({{ . }}){{ end }}{{ template `b` .idx }}", "(gauge)(3)"],
+    ["{{ define `a` }}{{ end }} {{ define `a` }}x{{ end }}{{ template `a` }}", " x"],
+    [
+      "{{ define `f` }}{{ if gt . 0 }}{{ . }}{{ template `f` (sub . 1) }}{{ end }}{{ end }}{{ template `f` 5 }}",
+      "54321",
+    ],
+    ["{{ $x := 1 }}{{ define `a` }}{{ $x := 2 }}{{ $x }}{{ end }}{{ template `a` }}{{ $x }}", "21"],
+    [
+      "{{ range 3 }}{{ template `a` . }}{{ end }}{{ define `a` }}{{ range 9 }}{{ . }}{{ break }}{{ end }}{{ . }}{{ end }}",
+      "000102",
     ],
     // times
     ["{{ __timestamp__ | date `2006-01-02T15:04:05.000Z07:00` }}", "2024-03-12T10:30:00.123Z"],
@@ -189,7 +226,35 @@ describe("templates", () => {
     ["{{ repeat 100000000 `x` }}", "result longer than"],
     ["{{ regexReplaceAll `((a{100}){10}){10}` `x` `y` }}", "regular expression too large"],
     ["{{ range 1000000 }}{{ end }}", "too many rounds of range"],
-    ["{{ range .app }}{{ end }}", "range can't iterate over gauge"],
+    [
+      "{{ range .app }}{{ end }}",
+      'template: line:1:9: executing "line" at <.app>: range can\'t iterate over gauge',
+    ],
+    [
+      "{{ range upper `x` }}{{ end }}",
+      'template: line:1:15: executing "line" at <`x`>: range can\'t iterate over X',
+    ],
+    [
+      "{{ $o := fromJson .json }}{{ $o.request.method }}",
+      'template: line:1:31: executing "line" at <$o.request.method>: nil pointer evaluating interface {}.method',
+    ],
+    ["{{ (fromJson .json).no.x }}", "nil pointer evaluating interface {}.x"],
+    ["{{ index (fromJson .json) `no` `x` }}", "error calling index: index of nil pointer"],
+    ["{{ index (fromJson `x`) `no` }}", "error calling index: index of untyped nil"],
+    [
+      "{{ define `a` }}{{ .b.c }}{{ end }}{{ template `a` . }}",
+      'template: line:1:21: executing "a" at <.b.c>: can\'t evaluate field c in type string',
+    ],
+    [
+      "{{ template `a` .app }}",
+      'template: line:1:12: executing "line" at <{{template "a" .app}}>: template "a" not defined',
+    ],
+    ["{{ template `line` . }}", "exceeded maximum template depth (100)"],
+    [
+      "{{ define `a` }}{{ template `b` }}{{ template `b` }}{{ end }}".replace("`b`", "`a`") +
+        "{{ define `b` }}{{ end }}{{ template `a` }}",
+      "exceeded maximum template depth (100)",
+    ],
   ])("%s fails on the row", (source, message) => {
     expect(() => run(source)).toThrow(message);
   });
@@ -209,6 +274,18 @@ describe("templates", () => {
     ["{{/* x", "unclosed comment"],
     ["{{ break }}", "{{break}} outside {{range}}"],
     ["{{ 5x }}", 'unexpected "x" in operand'],
+    ["{{ if .a }}{{ define `x` }}{{ end }}{{ end }}", "unexpected <define> in command"],
+    ["{{ define x }}{{ end }}", 'unexpected "x" in define clause'],
+    ["{{ define `x` }}", "unexpected EOF"],
+    ["{{ define `x` }}{{ else }}{{ end }}", "unexpected {{else}} in define clause"],
+    ["{{ template }}", 'unexpected "}}" in template clause'],
+    ["{{ block `x` }}{{ end }}", "missing value for block clause"],
+    [
+      "{{ define `x` }}a{{ end }}{{ define `x` }}b{{ end }}",
+      'template: multiple definition of template "x"',
+    ],
+    ["{{ define `x` }}{{ $y }}{{ end }}", 'undefined variable "$y"'],
+    ["{{ range .a }}{{ block `x` . }}{{ break }}{{ end }}{{ end }}", "{{break}} outside {{range}}"],
     ["{{ # }}", "unrecognized character in action: U+0023 '#'"],
   ])("%s does not parse", (source, message) => {
     expect(() => compileTemplate(source, "line")).toThrow(TemplateSyntaxError);
@@ -223,6 +300,17 @@ describe("templates", () => {
     }
     const json = `{{ fromJson "${"[".repeat(5000)}${"]".repeat(5000)}" }}`;
     expect(run(json)).toBe("<no value>");
+  });
+
+  it("bounds the work of templates that call each other twice", () => {
+    const names = Array.from({ length: 40 }, (_, i) => `t${i}`);
+    const source = names
+      .map((name, i) => {
+        const call = `{{ template "${names[i + 1]}" }}`;
+        return `{{ define "${name}" }}${i < 39 ? call + call : ""}{{ end }}`;
+      })
+      .join("");
+    expect(() => run(`${source}{{ template "t0" }}`)).toThrow("too many rounds of range");
   });
 
   it("bounds the work of expressions that look far ahead for each match", () => {
@@ -241,5 +329,11 @@ describe("templates", () => {
     expect(of("{{ if .a.x }}{{ $.c }}{{ end }}")).toEqual([["a", "c"], false, false, true]);
     expect(of("{{ __line__ }}{{ date `2006` __timestamp__ }}")).toEqual([[], true, true, true]);
     expect(of("{{ index . .a }}")[0]).toBe("all");
+    expect(of("{{ define `x` }}{{ __line__ }}{{ .b }}{{ end }}{{ template `x` .a }}")).toEqual([
+      ["b", "a"],
+      true,
+      false,
+      true,
+    ]);
   });
 });

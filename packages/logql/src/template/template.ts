@@ -1,6 +1,6 @@
-import type { Command, Operand, Pipe, TemplateNode } from "./ast.js";
+import type { Command, Operand, Pipe, TemplateNode, TemplateSet } from "./ast.js";
 import { TemplateSyntaxError } from "./error.js";
-import { compileNodes, newEnv } from "./eval.js";
+import { compileTemplates, newEnv } from "./eval.js";
 import type { TemplateRow } from "./function.js";
 import { hasTemplateFunction } from "./functions/table.js";
 import { parseTemplate } from "./parser.js";
@@ -23,23 +23,23 @@ export interface Template {
  * message has Go's form `template: line:1: ...`.
  */
 export function compileTemplate(source: string, name: string): Template {
-  let nodes: readonly TemplateNode[];
+  let set: TemplateSet;
   try {
-    nodes = parseTemplate(source, hasTemplateFunction);
+    set = parseTemplate(source, name, hasTemplateFunction);
   } catch (error) {
     if (!(error instanceof TemplateSyntaxError)) throw error;
     const line = source.slice(0, error.at).split("\n").length;
     throw new TemplateSyntaxError(`template: ${name}:${line}: ${error.message}`, error.at);
   }
   const uses = new Uses();
-  uses.nodes(nodes);
-  const plain = simple(nodes);
+  for (const nodes of set.definitions.values()) uses.nodes(nodes);
+  const plain = simple(set.main);
   return {
     labels: uses.all ? "all" : [...uses.labels],
     usesLine: uses.functions.has("__line__"),
     usesTimestamp: uses.functions.has("__timestamp__"),
     canFail: plain === undefined,
-    run: plain ?? general(nodes, source, name),
+    run: plain ?? general(set, source, name),
   };
 }
 
@@ -69,8 +69,8 @@ function onlyOperand(pipe: Pipe): Operand | undefined {
   return args.length === 1 ? args[0] : undefined;
 }
 
-function general(nodes: readonly TemplateNode[], source: string, name: string): Template["run"] {
-  const run = compileNodes(nodes, { source, name });
+function general(set: TemplateSet, source: string, name: string): Template["run"] {
+  const run = compileTemplates(set, { source, name });
   return (labels, row) => {
     const env = newEnv(labels, row);
     run(env);
@@ -96,6 +96,9 @@ class Uses {
           this.#pipe(node.pipe);
           this.nodes(node.body);
           this.nodes(node.otherwise);
+          break;
+        case "template":
+          if (node.pipe !== undefined) this.#pipe(node.pipe);
           break;
         case "text":
         case "break":

@@ -6,7 +6,7 @@ import { isList, isMap, isTime, isTrue, typeName, type Value } from "../value.js
 export const builtinFunctions: Readonly<Record<string, TemplateFunction>> = {
   not: { takes: "v", call: (args) => !isTrue(args[0] as Value) },
   len: { takes: "v", call: (args) => BigInt(lengthOf(args[0] as Value)) },
-  index: { takes: "vv*", call: ([value, ...keys]) => keys.reduce(indexOne, value as Value) },
+  index: { takes: "vv*", call: ([value, ...keys]) => index(value as Value, keys) },
   slice: { takes: "vv*", call: ([value, ...bounds]) => slice(value as Value, bounds) },
   eq: { takes: "vvv*", call: ([first, ...others]) => others.some((o) => equal(first as Value, o)) },
   ne: { takes: "vv", call: (args) => !equal(args[0] as Value, args[1] as Value) },
@@ -16,8 +16,13 @@ export const builtinFunctions: Readonly<Record<string, TemplateFunction>> = {
   ge: { takes: "vv", call: (args) => compare(args[0] as Value, args[1] as Value) >= 0 },
 };
 
-function indexOne(value: Value, key: Value): Value {
+function index(value: Value, keys: readonly Value[]): Value {
   if (value === null) throw new TemplateRunError("index of untyped nil");
+  return keys.reduce(indexOne, value);
+}
+
+function indexOne(value: Value, key: Value): Value {
+  if (value === null) throw new TemplateRunError("index of nil pointer");
   if (isMap(value)) {
     if (typeof key !== "string") {
       throw new TemplateRunError(`value has type ${typeName(key)}; should be string`);

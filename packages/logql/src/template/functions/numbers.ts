@@ -114,9 +114,11 @@ function toInt(value: Value): bigint {
 }
 
 function intOfText(value: string): bigint {
-  const m = /^([+-]?)(\d[\d_]*|0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+)(?:\.0*)?$/.exec(value);
+  // What stands behind a decimal point is cut off.
+  const whole = /^([+-]?\d*)\.\d*$/.exec(value)?.[1] ?? value;
+  const m = /^([+-]?)(\d[\d_]*|0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+)$/.exec(whole);
   // more digits than an int64 can have in any base
-  if (m === null || value.length > 80) return 0n;
+  if (m === null || whole.length > 80) return 0n;
   const digits = (m[2] as string).replaceAll("_", "");
   try {
     const parsed = BigInt(/^0\d/.test(digits) ? `0o${digits.slice(1)}` : digits);

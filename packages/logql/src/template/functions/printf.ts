@@ -1,8 +1,8 @@
-import { formatGoFloat } from "../../go/float.js";
 import { TemplateRunError } from "../error.js";
 import { type TemplateFunction, textMax } from "../function.js";
 import { printValue, typeName, type Value } from "../value.js";
 import { printAll } from "./encodings.js";
+import { type Flags, formatArgument } from "./format-argument.js";
 
 export const printFunctions: Readonly<Record<string, TemplateFunction>> = {
   print: { takes: "v*", call: printAll },
@@ -10,193 +10,145 @@ export const printFunctions: Readonly<Record<string, TemplateFunction>> = {
     takes: "v*",
     call: (args) => `${args.map((arg) => printValue(arg, "<nil>")).join(" ")}\n`,
   },
-  printf: { takes: "sv*", call: ([format, ...args]) => printf(format as string, args) },
+  printf: { takes: "sv*", call: ([format, ...args]) => new Printer(format as string, args).run() },
 };
 
-interface Flags {
-  readonly minus: boolean;
-  readonly plus: boolean;
-  readonly zero: boolean;
-  readonly space: boolean;
-  readonly sharp: boolean;
-  readonly width: number;
-  /** -1 when not given */
-  readonly precision: number;
-}
-
 /** Go's fmt.Sprintf for the values of templates. */
-export function printf(format: string, args: readonly Value[]): string {
-  let next = 0;
-  let out = format.replace(
-    /%([-+# 0]*)(\d+)?(?:\.(\d*))?(.)?/gsu,
-    (_, marks: string, width?: string, precision?: string, verb?: string) => {
-      if (verb === undefined) return "%!(NOVERB)";
-      if (verb === "%") return "%";
-      if (next >= args.length) return `%!${verb}(MISSING)`;
-      const flags: Flags = {
-        minus: marks.includes("-"),
-        plus: marks.includes("+"),
-        zero: marks.includes("0"),
-        space: marks.includes(" "),
-        sharp: marks.includes("#"),
-        width: Number(width ?? 0),
-        precision: precision === undefined ? -1 : Number(precision),
-      };
-      if (flags.width > textMax || flags.precision > 1000) {
-        throw new TemplateRunError("width or precision of printf too large");
-      }
-      return formatArgument(verb, flags, args[next++] as Value);
-    },
-  );
-  if (next < args.length) {
-    const extra = args.slice(next).map((arg) => `${typeName(arg)}=${printValue(arg, "<nil>")}`);
-    out += `%!(EXTRA ${extra.join(", ")})`;
+class Printer {
+  readonly #format: string;
+  readonly #args: readonly Value[];
+  #at = 0;
+  #out = "";
+  /** The argument that comes next. */
+  #next = 0;
+  /** Some argument was named by its number: those that are left over may be meant to be. */
+  #reordered = false;
+  /** The verb at hand has a number that is no argument's, or stands in the wrong place. */
+  #badIndex = false;
+
+  constructor(format: string, args: readonly Value[]) {
+    this.#format = format;
+    this.#args = args;
   }
-  if (out.length > textMax) throw new TemplateRunError(`result longer than ${textMax} characters`);
-  return out;
-}
 
-function formatArgument(verb: string, flags: Flags, value: Value): string {
-  switch (verb) {
-    case "v":
-      if (typeof value === "number" && flags.precision >= 0) return formatFloat("g", flags, value);
-      return pad(
-        signed(flags, value, cutText(flags, value, printValue(value, "<nil>"))),
-        flags,
-        value,
-      );
-    case "T":
-      return pad(typeName(value), flags, "");
-    case "t":
-      return typeof value === "boolean" ? pad(String(value), flags, value) : bad(verb, value);
-    case "s":
-      return typeof value === "string"
-        ? pad(cutText(flags, value, value), flags, value)
-        : structured(verb, flags, value);
-    case "q":
-      if (typeof value === "string") return pad(JSON.stringify(value), flags, value);
-      return typeof value === "bigint" ? pad(`'${char(value)}'`, flags, "") : bad(verb, value);
-    case "d":
-    case "b":
-    case "o":
-    case "c":
-    case "U":
-      return typeof value === "bigint"
-        ? formatInt(verb, flags, value)
-        : structured(verb, flags, value);
-    case "x":
-    case "X":
-      return formatHex(verb, flags, value);
-    case "e":
-    case "E":
-    case "f":
-    case "F":
-    case "g":
-    case "G":
-      return typeof value === "number"
-        ? formatFloat(verb, flags, value)
-        : structured(verb, flags, value);
-    default:
-      return bad(verb, value);
+  run(): string {
+    while (this.#at < this.#format.length) {
+      const percent = this.#format.indexOf("%", this.#at);
+      const end = percent < 0 ? this.#format.length : percent;
+      this.#write(this.#format.slice(this.#at, end));
+      this.#at = end + 1;
+      if (percent >= 0) this.#directive();
+    }
+    if (!this.#reordered && this.#next < this.#args.length) this.#extra();
+    return this.#out;
+  }
+
+  #directive(): void {
+    this.#badIndex = false;
+    const marks = this.#match(marksPattern);
+    let numbered = this.#argumentNumber();
+    const width = this.#size("WIDTH", numbered);
+    if (width.starred) numbered = false;
+    const precision = this.#precision(numbered);
+    numbered = precision.numbered ?? numbered;
+    if (!numbered) this.#argumentNumber();
+    const code = this.#format.codePointAt(this.#at);
+    if (code === undefined) {
+      this.#write("%!(NOVERB)");
+      return;
+    }
+    const verb = String.fromCodePoint(code);
+    this.#at += verb.length;
+    const minus = marks.includes("-") || width.value < 0;
+    this.#print(verb, {
+      minus,
+      plus: marks.includes("+"),
+      zero: marks.includes("0") && width.value >= 0,
+      space: marks.includes(" "),
+      sharp: marks.includes("#"),
+      width: Math.abs(width.value),
+      precision: precision.value,
+    });
+  }
+
+  #print(verb: string, flags: Flags): void {
+    if (verb === "%") this.#write("%");
+    else if (this.#badIndex) this.#write(`%!${verb}(BADINDEX)`);
+    else if (this.#next >= this.#args.length) this.#write(`%!${verb}(MISSING)`);
+    else if (flags.precision > precisionMax) {
+      throw new TemplateRunError("precision of printf too large");
+    } else this.#write(formatArgument(verb, flags, this.#args[this.#next++] as Value));
+  }
+
+  /** Reads `[n]`: the argument to take next. */
+  #argumentNumber(): boolean {
+    if (this.#format[this.#at] !== "[") return false;
+    this.#reordered = true;
+    const close = this.#format.indexOf("]", this.#at);
+    const digits = close < 0 ? "" : this.#format.slice(this.#at + 1, close);
+    this.#at = close < 0 ? this.#at + 1 : close + 1;
+    const isNumber = /^\d+$/.test(digits) && Number(digits) <= sizeMax;
+    const index = Number(digits) - 1;
+    if (isNumber && index >= 0 && index < this.#args.length) this.#next = index;
+    else this.#badIndex = true;
+    return isNumber;
+  }
+
+  /** Reads a width or precision: digits, or `*` for the next argument. */
+  #size(
+    what: "WIDTH" | "PREC",
+    numbered: boolean,
+  ): { readonly value: number; readonly starred: boolean; readonly given: boolean } {
+    if (this.#format[this.#at] === "*") {
+      this.#at++;
+      const arg = this.#args[this.#next];
+      if (this.#next < this.#args.length) this.#next++;
+      const fits = typeof arg === "bigint" && arg >= -sizeMax && arg <= sizeMax;
+      if (!fits || (what === "PREC" && arg < 0n)) this.#write(`%!(BAD${what})`);
+      return { value: fits ? Number(arg) : 0, starred: true, given: fits };
+    }
+    const digits = this.#match(digitsPattern);
+    if (digits !== "" && numbered) this.#badIndex = true;
+    if (Number(digits) > sizeMax) this.#at = this.#format.length;
+    return { value: Number(digits), starred: false, given: digits !== "" };
+  }
+
+  /** Reads `.5` or `.[2]*`; -1 when there is none. `numbered`: an argument's number has been read since. */
+  #precision(numbered: boolean): { readonly value: number; readonly numbered?: boolean } {
+    if (this.#format[this.#at] !== ".") return { value: -1 };
+    this.#at++;
+    if (numbered) this.#badIndex = true;
+    const named = this.#argumentNumber();
+    const { value, starred, given } = this.#size("PREC", false);
+    if (!starred) return { value, numbered: named };
+    return { value: given && value >= 0 ? value : -1, numbered: false };
+  }
+
+  #extra(): void {
+    const extra = this.#args
+      .slice(this.#next)
+      .map((arg) => (arg === null ? "<nil>" : `${typeName(arg)}=${printValue(arg, "<nil>")}`));
+    this.#write(`%!(EXTRA ${extra.join(", ")})`);
+  }
+
+  #match(pattern: RegExp): string {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.#format)?.[0] ?? "";
+    this.#at += found.length;
+    return found;
+  }
+
+  #write(text: string): void {
+    this.#out += text;
+    if (this.#out.length > textMax) {
+      throw new TemplateRunError(`result longer than ${textMax} characters`);
+    }
   }
 }
 
-/** A list or map under a verb for its items. */
-function structured(verb: string, flags: Flags, value: Value): string {
-  if (Array.isArray(value)) {
-    return `[${value.map((item: Value) => formatArgument(verb, flags, item)).join(" ")}]`;
-  }
-  if (verb === "s" && value !== null && typeof value === "object") {
-    return pad(printValue(value, "%!s(<nil>)"), flags, value);
-  }
-  return bad(verb, value);
-}
-
-function bad(verb: string, value: Value): string {
-  return value === null
-    ? `%!${verb}(<nil>)`
-    : `%!${verb}(${typeName(value)}=${printValue(value, "<nil>")})`;
-}
-
-function cutText(flags: Flags, value: Value, text: string): string {
-  return typeof value === "string" && flags.precision >= 0
-    ? [...text].slice(0, flags.precision).join("")
-    : text;
-}
-
-function signed(flags: Flags, value: Value, text: string): string {
-  if (typeof value !== "number" && typeof value !== "bigint") return text;
-  if (text.startsWith("-") || text.startsWith("+")) return text;
-  return flags.plus ? `+${text}` : flags.space ? ` ${text}` : text;
-}
-
-function char(value: bigint): string {
-  return value >= 0n && value <= 0x10ffffn ? String.fromCodePoint(Number(value)) : "\ufffd";
-}
-
-function formatInt(verb: string, flags: Flags, value: bigint): string {
-  if (verb === "c") return pad(char(value), flags, "");
-  if (verb === "U") return pad(`U+${value.toString(16).toUpperCase().padStart(4, "0")}`, flags, "");
-  const radix = verb === "d" ? 10 : verb === "b" ? 2 : 8;
-  return pad(signed(flags, value, withPrecision(flags, value.toString(radix))), flags, value);
-}
-
-function withPrecision(flags: Flags, text: string): string {
-  if (flags.precision < 0) return text;
-  const sign = text.startsWith("-") ? "-" : "";
-  return sign + text.slice(sign.length).padStart(flags.precision, "0");
-}
-
-function formatHex(verb: string, flags: Flags, value: Value): string {
-  const cased = (text: string) => (verb === "X" ? text.toUpperCase() : text);
-  if (typeof value === "bigint") {
-    const text = withPrecision(flags, value.toString(16));
-    const sharp = flags.sharp ? text.replace(/^-?/, (sign) => `${sign}0x`) : text;
-    return pad(signed(flags, value, cased(sharp)), flags, value);
-  }
-  if (typeof value === "string") {
-    const bytes = [...new TextEncoder().encode(value)];
-    return pad(cased(bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("")), flags, "");
-  }
-  return structured(verb, flags, value);
-}
-
-function formatFloat(verb: string, flags: Flags, value: number): string {
-  return pad(signed(flags, value, floatText(verb, flags.precision, value)), flags, value);
-}
-
-function floatText(verb: string, precision: number, value: number): string {
-  if (!Number.isFinite(value)) return formatGoFloat(value);
-  const lower = verb.toLowerCase();
-  const cased = (text: string) => (verb === "E" || verb === "G" ? text.toUpperCase() : text);
-  if (lower === "f") return value.toFixed(Math.min(precision < 0 ? 6 : precision, 100));
-  if (lower === "e")
-    return cased(exponent(value.toExponential(Math.min(precision < 0 ? 6 : precision, 100))));
-  if (precision < 0) return cased(formatGoFloat(value));
-  const digits = Math.min(Math.max(precision, 1), 100);
-  const scientific = value.toExponential(digits - 1);
-  const power = Number(scientific.split("e")[1]);
-  if (power < -4 || power >= digits) {
-    return cased(exponent(scientific.replace(/\.?0+e/, "e")));
-  }
-  const fixed = value.toFixed(Math.max(digits - 1 - power, 0));
-  return fixed.includes(".") ? fixed.replace(/\.?0+$/, "") : fixed;
-}
-
-/** Go writes at least two digits of an exponent. */
-function exponent(text: string): string {
-  return text.replace(/e([+-])(\d)$/, (_, sign: string, digit: string) => `e${sign}0${digit}`);
-}
-
-function pad(text: string, flags: Flags, value: Value): string {
-  const length = [...text].length;
-  if (length >= flags.width) return text;
-  const missing = flags.width - length;
-  if (flags.minus) return text + " ".repeat(missing);
-  const isNumber = typeof value === "number" || typeof value === "bigint";
-  if (!flags.zero || (isNumber && typeof value === "bigint" && flags.precision >= 0)) {
-    return " ".repeat(missing) + text;
-  }
-  const sign = isNumber && /^[+-]/.test(text) ? (text[0] as string) : "";
-  return sign + "0".repeat(missing) + text.slice(sign.length);
-}
+const marksPattern = /[-+# 0]*/y;
+const digitsPattern = /\d*/y;
+/** Go's bound of a width, a precision and the number of an argument. */
+const sizeMax = 1_000_000;
+/** More digits than any number of a template has. */
+const precisionMax = 1000;
