@@ -12,6 +12,7 @@ import type {
   TenantStreams,
 } from "@skald/contracts";
 import {
+  Budget,
   evaluate,
   type LeafPlan,
   type LogPlan,
@@ -43,6 +44,8 @@ import { QueryRun, QueryTooHeavy } from "./run/query-run.js";
 const indexShare = 64;
 /** Sources whose streams one job collects. */
 const sourcesPerJob = 64;
+/** Series that a metric query may hold at a time while it is evaluated. */
+const maxSeriesBytes = 512 * 1024 * 1024;
 
 export interface QuerierDeps {
   readonly ingester: Ingester;
@@ -54,6 +57,8 @@ export interface QuerierDeps {
   readonly corrupt: CorruptSegments;
   /** Bytes that a query may cost here, by estimate; one that costs more throws QueryTooHeavy before it scans. */
   readonly maxCost?: number;
+  /** Whether a query is to stop in the middle of its work, when no signal can fire. */
+  readonly shouldStop?: () => boolean;
 }
 
 interface Selector {
@@ -82,7 +87,7 @@ export class Querier implements Contract {
   query(request: QueryRequest, { signal }: { signal: AbortSignal }): Promise<QueryAnswer> {
     const { limits, tenants, plan } = request;
     return this.#search(async (search) => {
-      const run = this.#run(limits, shareOf(request));
+      const run = this.#run(limits, shareOf(request), signal);
       const result =
         plan.kind === "log"
           ? await this.#queryLog({ tenants, plan, search, run, signal })
@@ -107,9 +112,10 @@ export class Querier implements Contract {
     );
   }
 
-  #run(limits: QueryByteLimits, share: QueryShare): QueryRun {
-    const { threads, maxCost } = this.#deps;
-    return new QueryRun({ limits, scanners: this.#scanners, threads, share, maxCost });
+  #run(limits: QueryByteLimits, share: QueryShare, signal: AbortSignal): QueryRun {
+    const { threads, maxCost, shouldStop = () => signal.aborted } = this.#deps;
+    const budget = new Budget({ maxBytes: maxSeriesBytes, shouldStop });
+    return new QueryRun({ limits, scanners: this.#scanners, threads, share, maxCost, budget });
   }
 
   /** Runs a query with a search of its own: again when segments moved, or turned out to be damaged, while it ran. */
@@ -187,7 +193,7 @@ export class Querier implements Contract {
       results.set(leaf.id, await runLeaf(leaf, tasks, run, signal));
       signal.throwIfAborted();
     }
-    return evaluate(plan, results);
+    return evaluate(plan, results, run.budget);
   }
 
   async #list(

@@ -1,4 +1,5 @@
 import { unreachable } from "@skald/model";
+import type { Budget } from "../plan/budget.js";
 import type { VectorNode } from "../plan/plan.js";
 import type { SeriesMatrix } from "../plan/result.js";
 import type { VectorOp } from "../syntax/ast.js";
@@ -7,25 +8,32 @@ import { sortSeries } from "./sort.js";
 import { keepExtremeSeries } from "./topk.js";
 
 /** Applies a vector aggregation at every point. */
-export function aggregateVector(node: VectorNode, input: SeriesMatrix): SeriesMatrix {
+export function aggregateVector(
+  node: VectorNode,
+  input: SeriesMatrix,
+  budget: Budget,
+): SeriesMatrix {
   switch (node.op) {
     case "sort":
-      return sortSeries(input, 1);
+      return sortSeries(input, 1, budget);
     case "sort_desc":
-      return sortSeries(input, -1);
+      return sortSeries(input, -1, budget);
     case "topk":
     case "approx_topk":
     case "bottomk":
-      return keepExtremeSeries(node, input);
+      return keepExtremeSeries(node, input, budget);
     default:
-      return aggregateGroups(node, input);
+      return aggregateGroups(node, input, budget);
   }
 }
 
-function aggregateGroups(node: VectorNode, input: SeriesMatrix): SeriesMatrix {
+function aggregateGroups(node: VectorNode, input: SeriesMatrix, budget: Budget): SeriesMatrix {
   const { pointCount } = input;
-  const groups = groupSeries(node, input);
-  const rows = groups.map((group) => aggregateMembers(node.op, input, group.members));
+  const groups = groupSeries(node, input, budget);
+  const rows = groups.map(({ labels, members }) => {
+    budget.holdSeries(labels, pointCount);
+    return aggregateMembers(node.op, input, members, budget);
+  });
   return {
     pointCount,
     labels: groups.map((group) => group.labels),
@@ -38,6 +46,7 @@ function aggregateMembers(
   op: VectorOp,
   input: SeriesMatrix,
   members: readonly number[],
+  budget: Budget,
 ): { values: Float64Array; present: Uint8Array } {
   const { pointCount } = input;
   const counts = new Float64Array(pointCount);
@@ -45,6 +54,7 @@ function aggregateMembers(
   const squares = new Float64Array(pointCount);
   const add = additions(op);
   for (const series of members) {
+    budget.work(pointCount);
     const from = input.values[series] as Float64Array;
     const present = input.present[series] as Uint8Array;
     for (let p = 0; p < pointCount; p++) {

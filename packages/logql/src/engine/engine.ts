@@ -1,4 +1,5 @@
 import { emptyLabels } from "@skald/model";
+import { Budget } from "../plan/budget.js";
 import type { BinaryNode, MetricPlan, PlanNode } from "../plan/plan.js";
 import type { QueryResult, SeriesMatrix } from "../plan/result.js";
 import { calculateLiterals } from "../syntax/calculate.js";
@@ -8,15 +9,19 @@ import { combineVectors, combineWithLiteral } from "./binary/binary.js";
 import { replaceLabels } from "./label-replace.js";
 
 /**
- * The result of a metric plan from what `mergeMetricPartials` gave for its leaves, by leaf id. Throws invalid_argument when series cannot
- * be matched or are too many.
+ * The result of a metric plan from what `mergeMetricPartials` gave for its leaves, by leaf id. Throws invalid_argument
+ * when series cannot be matched, are too many or take too much memory, and `cancelled` when the budget says so.
  */
-export function evaluate(plan: MetricPlan, leaves: LeafSeries): QueryResult {
+export function evaluate(
+  plan: MetricPlan,
+  leaves: LeafSeries,
+  budget: Budget = new Budget(),
+): QueryResult {
   const { points, instant } = plan;
-  const value = evaluateNode(plan.root, { leaves, pointCount: points.count });
-  if (typeof value !== "number") return resultOfMatrix(plan, value);
+  const value = evaluateNode(plan.root, { leaves, pointCount: points.count, budget });
+  if (typeof value !== "number") return resultOfMatrix(plan, value, budget);
   if (instant) return { kind: "scalar", atNs: points.startNs, value, warnings: [] };
-  return resultOfMatrix(plan, constantSeries(value, points.count));
+  return resultOfMatrix(plan, constantSeries(value, points.count), budget);
 }
 
 /** By leaf id, the series of each function of the leaf. */
@@ -25,6 +30,7 @@ type LeafSeries = ReadonlyMap<number, readonly SeriesMatrix[]>;
 interface Context {
   readonly leaves: LeafSeries;
   readonly pointCount: number;
+  readonly budget: Budget;
 }
 
 /** Series, or the number of an expression of literals. */
@@ -40,12 +46,38 @@ function evaluateNode(node: PlanNode, context: Context): SeriesMatrix | number {
       return series;
     }
     case "vector_aggregation":
-      return aggregateVector(node, evaluateSeries(node.inner, context));
+      return consume(
+        context,
+        () => evaluateSeries(node.inner, context),
+        (inner) => aggregateVector(node, inner, context.budget),
+      );
     case "label_replace":
-      return replaceLabels(node, evaluateSeries(node.inner, context));
+      return consume(
+        context,
+        () => evaluateSeries(node.inner, context),
+        (inner) => replaceLabels(node, inner, context.budget),
+      );
     case "binary":
-      return evaluateBinary(node, context);
+      return consume(
+        context,
+        () => [evaluateNode(node.left, context), evaluateNode(node.right, context)] as const,
+        ([left, right]) => evaluateBinary(node, left, right, context.budget),
+      );
   }
+}
+
+/** Makes series from others, which are no longer held afterwards. */
+function consume<In, Out>(
+  { budget }: Context,
+  evaluateInput: () => In,
+  operation: (input: In) => Out,
+): Out {
+  const before = budget.bytes;
+  const input = evaluateInput();
+  const held = budget.bytes - before;
+  const result = operation(input);
+  budget.release(held);
+  return result;
 }
 
 function evaluateSeries(node: PlanNode, context: Context): SeriesMatrix {
@@ -53,15 +85,20 @@ function evaluateSeries(node: PlanNode, context: Context): SeriesMatrix {
   return typeof value === "number" ? constantSeries(value, context.pointCount) : value;
 }
 
-function evaluateBinary(node: BinaryNode, context: Context): SeriesMatrix | number {
-  const left = evaluateNode(node.left, context);
-  const right = evaluateNode(node.right, context);
+function evaluateBinary(
+  node: BinaryNode,
+  left: SeriesMatrix | number,
+  right: SeriesMatrix | number,
+  budget: Budget,
+): SeriesMatrix | number {
   if (typeof left === "number") {
     if (typeof right === "number") return calculateLiterals(node.op, left, right);
-    return combineWithLiteral(node, right, left, "left");
+    return combineWithLiteral({ node, vector: right, literal: left, side: "left" }, budget);
   }
-  if (typeof right === "number") return combineWithLiteral(node, left, right, "right");
-  return combineVectors(node, left, right);
+  if (typeof right === "number") {
+    return combineWithLiteral({ node, vector: left, literal: right, side: "right" }, budget);
+  }
+  return combineVectors(node, left, right, budget);
 }
 
 /** One series without labels that has the value at every point. */

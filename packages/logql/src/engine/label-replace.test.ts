@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatLabels, labelsFromObject } from "@skald/model";
+import { Budget } from "../plan/budget.js";
 import type { LabelReplaceNode } from "../plan/plan.js";
 import type { SeriesMatrix } from "../plan/result.js";
 import { replaceLabels } from "./label-replace.js";
@@ -41,30 +42,32 @@ describe("label_replace", () => {
     ["the whole match", node("dst", "$0$0", "part", "."), '{app="e", dst="aa", part="a"}'],
     ["a dollar", node("dst", "$$1 $", "part", "."), '{app="e", dst="$1 $", part="a"}'],
   ])("%s", (_, replace, want) => {
-    const { labels } = replaceLabels(replace, vector({ app: "e", part: "a" }));
+    const { labels } = replaceLabels(replace, vector({ app: "e", part: "a" }), new Budget());
     expect(labels.map(formatLabels)).toEqual([want]);
   });
 
-  it("refuses to make two samples one series", () => {
+  it("leaves series that have become equal to what is above", () => {
     const replace = node("part", "same", "part", ".*");
-    expect(() => replaceLabels(replace, vector({ part: "a" }, { part: "b" }))).toThrow(
-      'label_replace gives duplicate series {part="same"}',
-    );
+    const { labels } = replaceLabels(replace, vector({ part: "a" }, { part: "b" }), new Budget());
+    expect(labels.map(formatLabels)).toEqual(['{part="same"}', '{part="same"}']);
   });
 
-  it("joins series that are never there together", () => {
-    const matrix = {
-      pointCount: 2,
-      labels: [labelsFromObject({ part: "a" }), labelsFromObject({ part: "b" })],
-      values: [Float64Array.of(1, 0), Float64Array.of(0, 2)],
-      present: [Uint8Array.of(1, 0), Uint8Array.of(0, 1)],
+  it("refuses a value before it is built when it would take too much memory", () => {
+    const budget = new Budget({ maxBytes: 10_000 });
+    let series = vector({ x: "0123456789" });
+    const double = () => {
+      series = replaceLabels(node("x", "$1$1", "x", "(.*)"), series, budget);
     };
-    const joined = replaceLabels(node("part", "", "part", ".*"), matrix);
-    expect(joined.values).toEqual([Float64Array.of(1, 2)]);
+    for (let i = 0; i < 8; i++) double();
+    expect(series.labels[0]?.values[0]).toHaveLength(2560);
+    expect(() => {
+      for (let i = 0; i < 40; i++) double();
+    }).toThrow("the query needs more than 10000 bytes in memory for its series");
+    expect(series.labels[0]?.values[0]?.length).toBeLessThan(10_000);
   });
 
   it("refuses a bad regular expression", () => {
-    expect(() => replaceLabels(node("a", "", "b", "("), vector({ b: "1" }))).toThrow(
+    expect(() => replaceLabels(node("a", "", "b", "("), vector({ b: "1" }), new Budget())).toThrow(
       "error parsing regexp",
     );
   });

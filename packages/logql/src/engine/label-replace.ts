@@ -1,41 +1,45 @@
-import {
-  compileRegex,
-  formatLabels,
-  invalidArgument,
-  type Labels,
-  labelValue,
-  makeLabels,
-} from "@skald/model";
+import { compileRegex, type Labels, labelValue, makeLabels } from "@skald/model";
+import type { Budget } from "../plan/budget.js";
 import type { LabelReplaceNode } from "../plan/plan.js";
 import type { SeriesMatrix } from "../plan/result.js";
-import { joinEqualSeries } from "./join.js";
 
 /**
- * label_replace: sets a label of every series whose source label the regular expression matches as a whole. Throws
- * invalid_argument when two series with samples at the same point would become one.
+ * label_replace: sets a label of every series whose source label the regular expression matches as a whole. Series may
+ * become equal: an aggregation above merges them.
  */
-export function replaceLabels(node: LabelReplaceNode, input: SeriesMatrix): SeriesMatrix {
-  const replace = compileLabelReplace(node);
-  return joinEqualSeries({ ...input, labels: input.labels.map(replace) }, (labels) =>
-    invalidArgument(
-      `label_replace gives duplicate series ${formatLabels(labels)}; keep the replaced label sets distinct or aggregate first`,
-    ),
-  );
+export function replaceLabels(
+  node: LabelReplaceNode,
+  input: SeriesMatrix,
+  budget: Budget,
+): SeriesMatrix {
+  const replace = compileLabelReplace(node, budget);
+  const labels = input.labels.map((all) => {
+    const replaced = replace(all);
+    budget.holdSeries(replaced, input.pointCount);
+    return replaced;
+  });
+  return { ...input, labels };
 }
 
-function compileLabelReplace(node: LabelReplaceNode): (labels: Labels) => Labels {
+function compileLabelReplace(node: LabelReplaceNode, budget: Budget): (labels: Labels) => Labels {
   const regex = compileRegex(node.regex, { anchored: true });
   const names = ["", ...regex.groupNames];
   const parts = parseTemplate(node.replacement);
   const { destination, source } = node;
   return (labels) => {
     const text = labelValue(labels, source);
+    budget.work(text.length);
     const match = regex.exec(text);
     if (match === undefined) return labels;
     const groups = [text, ...match.groups];
     const value = parts.map((part) =>
       part.kind === "text" ? part.text : groupText(part.name, groups, names),
     );
+    // Before the text is built: each of several nested calls may double the last one's.
+    const length = value.reduce((sum, part) => sum + part.length, 0);
+    budget.work(length);
+    budget.hold(length);
+    budget.release(length);
     const pairs = labels.names.map((name, i) => [name, labels.values[i] as string] as const);
     return makeLabels([...pairs, [destination, value.join("")]]);
   };

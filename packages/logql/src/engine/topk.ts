@@ -1,4 +1,5 @@
 import { compareLabels } from "@skald/model";
+import type { Budget } from "../plan/budget.js";
 import type { VectorNode } from "../plan/plan.js";
 import type { SeriesMatrix } from "../plan/result.js";
 import { groupSeries } from "./group.js";
@@ -8,18 +9,25 @@ import { compareWithNanLast } from "./sort.js";
  * topk, bottomk and approx_topk (which answers exactly): the k best series of each group at each point, with their
  * own labels. NaN loses against every number; of equal values the smaller label set wins.
  */
-export function keepExtremeSeries(node: VectorNode, input: SeriesMatrix): SeriesMatrix {
+export function keepExtremeSeries(
+  node: VectorNode,
+  input: SeriesMatrix,
+  budget: Budget,
+): SeriesMatrix {
   const { pointCount, labels } = input;
   const limit = node.parameter ?? 1;
-  const kept = input.labels.map(() => new Uint8Array(pointCount));
+  const kept = labels.map(() => new Uint8Array(pointCount));
   const sign = node.op === "bottomk" ? 1 : -1;
-  for (const { members } of groupSeries(node, input)) {
-    members.sort((a, b) => compareLabels(labels[a]!, labels[b]!));
-    for (let p = 0; p < pointCount; p++) {
-      for (const series of bestAt(input, members, p, limit, sign)) kept[series]![p] = 1;
+  for (const { members } of groupSeries(node, input, budget)) {
+    for (let point = 0; point < pointCount; point++) {
+      budget.work(members.length);
+      const there = members.filter((series) => input.present[series]![point] === 1);
+      const order = orderAt(input, point, sign, budget);
+      for (const series of firstOf(there, limit, order)) kept[series]![point] = 1;
     }
   }
   const used = kept.flatMap((row, series) => (row.includes(1) ? [series] : []));
+  for (const series of used) budget.holdSeries(labels[series]!, pointCount);
   return {
     pointCount,
     labels: used.map((series) => labels[series]!),
@@ -28,29 +36,44 @@ export function keepExtremeSeries(node: VectorNode, input: SeriesMatrix): Series
   };
 }
 
-/** The best members that have a sample at the point, at most `limit`. */
-function bestAt(
-  input: SeriesMatrix,
-  members: readonly number[],
-  point: number,
-  limit: number,
-  sign: 1 | -1,
-): readonly number[] {
-  const best: number[] = [];
-  const scores: number[] = [];
-  for (const series of members) {
-    if (input.present[series]![point] === 0) continue;
-    const score = sign * (input.values[series]![point] as number);
-    if (best.length === limit && compareWithNanLast(score, scores[limit - 1]!) >= 0) continue;
-    // Members come in the order of their labels, and an equal one stays in front.
-    let place = Math.min(best.length, limit - 1);
-    while (place > 0 && compareWithNanLast(score, scores[place - 1]!) < 0) place--;
-    if (best.length === limit) {
-      best.pop();
-      scores.pop();
-    }
-    best.splice(place, 0, series);
-    scores.splice(place, 0, score);
+/** Negative where series a stands before series b. */
+type Order = (a: number, b: number) => number;
+
+function orderAt(input: SeriesMatrix, point: number, sign: 1 | -1, budget: Budget): Order {
+  const { labels, values } = input;
+  return (a, b) => {
+    budget.work(1);
+    const left = sign * (values[a]![point] as number);
+    const right = sign * (values[b]![point] as number);
+    return compareWithNanLast(left, right) || compareLabels(labels[a]!, labels[b]!) || a - b;
+  };
+}
+
+/** The first items in an order, without sorting them: a heap has the last of those kept so far on top. */
+function firstOf(items: readonly number[], limit: number, order: Order): readonly number[] {
+  if (items.length <= limit) return items;
+  const heap = items.slice(0, limit);
+  for (let at = (limit >>> 1) - 1; at >= 0; at--) sink(heap, at, order);
+  for (let i = limit; i < items.length; i++) {
+    const item = items[i] as number;
+    if (order(item, heap[0] as number) >= 0) continue;
+    heap[0] = item;
+    sink(heap, 0, order);
   }
-  return best;
+  return heap;
+}
+
+/** Moves the item at a place down until no child stands behind it in the order. */
+function sink(heap: number[], from: number, order: Order): void {
+  const item = heap[from] as number;
+  let at = from;
+  for (let child = 2 * at + 1; child < heap.length; child = 2 * at + 1) {
+    const right = child + 1;
+    const isRight = right < heap.length && order(heap[right] as number, heap[child] as number) > 0;
+    const last = isRight ? right : child;
+    if (order(heap[last] as number, item) <= 0) break;
+    heap[at] = heap[last] as number;
+    at = last;
+  }
+  heap[at] = item;
 }

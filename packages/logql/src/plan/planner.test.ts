@@ -138,14 +138,30 @@ describe("planQuery", () => {
     ]);
   });
 
-  it("limits the series early only where they are the result's", () => {
-    const { maxSeries, maxInnerSeries } = defaultQueryLimits;
-    const bounds = ['rate({a="b"}[1s])', 'sort(rate({a="b"}[1s]))', 'topk(1, rate({a="b"}[1s]))'];
-    expect(bounds.map((query) => plan(query).leaves[0]?.maxSeries)).toEqual([
-      maxSeries,
-      maxSeries,
+  const { maxSeries, maxInnerSeries } = defaultQueryLimits;
+  it.each([
+    ["the result", "rate(X)", maxSeries],
+    ["a sorted result", "sort(rate(X))", maxSeries],
+    ["a renamed result", 'label_replace(rate(X), "a", "", "b", "")', maxSeries],
+    ["a grouped result", "sum by (c) (rate(X))", maxSeries],
+    ["all labels of one side", "rate(X) / 2", maxSeries],
+    ["all labels under a choice", "topk(1, rate(X))", maxSeries],
+    ["all labels under a sort", "count(sort(rate(X)))", maxSeries],
+    ["all labels under a deviation", "stddev(rate(X))", maxSeries],
+    ["averages over time", "avg by (c) (avg_over_time(Y))", maxSeries],
+    ["groups under a choice", "topk(1, sum by (c) (rate(X)))", maxInnerSeries],
+    ["groups of averages", "topk(1, avg_over_time(Y) by (c))", maxInnerSeries],
+    ["what is counted", "count(rate(X))", maxInnerSeries],
+    [
+      "what is counted and renamed",
+      'label_replace(count(rate(X)), "a", "", "b", "")',
       maxInnerSeries,
-    ]);
+    ],
+    ["what is summed", "topk(1, sum by (c) (last_over_time(Y)))", maxInnerSeries],
+  ])("limits the series of %s: %s", (_name, query, want) => {
+    const text = query.replaceAll("X", '{a="b"} | json [1s]');
+    const { leaves } = plan(text.replaceAll("Y", '{a="b"} | json | unwrap v [1s]'));
+    expect(leaves.map((leaf) => leaf.maxSeries)).toEqual([want]);
   });
 
   it("refuses approx_topk over a range", () => {

@@ -7,6 +7,7 @@ import type {
   RangeOp,
   Stage,
   VectorAggregation,
+  VectorOp,
 } from "../syntax/ast.js";
 import { defaultQueryLimits, type QueryLimits } from "./limits.js";
 import {
@@ -37,7 +38,7 @@ export function planQuery(
 /** Plans a metric query: its leaves with what can be pushed into them, and the rest as a tree over the leaves. */
 function planMetric(expr: MetricExpr, params: QueryParams, limits: QueryLimits): MetricPlan {
   const planner = new MetricPlanner(pointsOf(params), params, limits);
-  const root = planner.node(expr, true);
+  const root = planner.node(expr, "result");
   const instant = params.stepNs === 0n;
   return { kind: "metric", root, leaves: planner.leaves, points: planner.points, instant, limits };
 }
@@ -66,41 +67,46 @@ class MetricPlanner {
     this.#nowNs = params.nowNs ?? params.endNs;
   }
 
-  /** `outermost`: the series of the node are the series of the result, so the result's limit holds here already. */
-  node(expr: MetricExpr, outermost: boolean): PlanNode {
+  /** `above`: what becomes of the series of the node. */
+  node(expr: MetricExpr, above: SeriesUse): PlanNode {
     switch (expr.kind) {
       case "literal":
       case "vector":
         return expr;
       case "range_aggregation":
-        return this.#leaf(expr, { grouping: expr.grouping, sumAbove: false }, outermost);
+        return this.#leaf(expr, { grouping: expr.grouping, sumAbove: false }, above);
       case "vector_aggregation":
-        return this.#vectorAggregation(expr, outermost);
+        return this.#vectorAggregation(expr, above);
       case "label_replace":
-        return { ...expr, inner: this.node(expr.inner, outermost) };
-      case "binary":
-        return { ...expr, left: this.node(expr.left, false), right: this.node(expr.right, false) };
+        return { ...expr, inner: this.node(expr.inner, above === "result" ? above : "combined") };
+      case "binary": {
+        const left = this.node(expr.left, "combined");
+        return { ...expr, left, right: this.node(expr.right, "combined") };
+      }
     }
   }
 
-  #vectorAggregation(expr: VectorAggregation, outermost: boolean): PlanNode {
+  #vectorAggregation(expr: VectorAggregation, above: SeriesUse): PlanNode {
     if (expr.op === "approx_topk" && this.points.stepNs !== 0n)
       throw invalidArgument("count min sketches are only supported on instant queries");
     const { inner } = expr;
     if (inner.kind === "range_aggregation" && isPushedDown(expr, inner)) {
       const grouping = expr.grouping ?? { without: false, labels: [] };
-      return this.#leaf(inner, { grouping, sumAbove: expr.op === "sum" }, outermost);
+      return this.#leaf(inner, { grouping, sumAbove: expr.op === "sum" }, above);
     }
     const keepsSeries = expr.op === "sort" || expr.op === "sort_desc";
-    return { ...expr, inner: this.node(inner, outermost && keepsSeries) };
+    if (keepsSeries && above === "result") return { ...expr, inner: this.node(inner, above) };
+    return { ...expr, inner: this.node(inner, reducing.has(expr.op) ? "reduced" : "combined") };
   }
 
   #leaf(
     expr: RangeAggregation,
     above: { grouping: Grouping | undefined; sumAbove: boolean },
-    outermost: boolean,
+    use: SeriesUse,
   ): PlanNode {
-    const limited = outermost && this.#limits.onTooManySeries === "fail";
+    const limited =
+      this.#limits.onTooManySeries === "fail" &&
+      (use === "result" || (above.grouping === undefined && !isReducedInPlace(expr, use)));
     const windows = windowsOf(expr, this.points);
     const scan = scanOf(expr, above, windows, {
       fromNs: laterOf(windows.startNs, this.#oldestNs),
@@ -111,19 +117,35 @@ class MetricPlanner {
     const key = scanKey(scan);
     const id = this.#known.get(key) ?? this.leaves.length;
     this.#known.set(key, id);
-    const { functions = [], mode = scan.mode } = this.leaves[id] ?? {};
+    const { functions = [], mode = scan.mode, maxSeries = scan.maxSeries } = this.leaves[id] ?? {};
     const { op, parameter } = expr;
     const known = functions.findIndex((one) => one.op === op && one.parameter === parameter);
-    if (known >= 0) return { kind: "leaf", leaf: id, function: known };
     const added = { op, ...(parameter !== undefined && { parameter }) };
     this.leaves[id] = {
       ...scan,
       id,
       mode: mode === "count" ? scan.mode : mode,
-      functions: [...functions, added],
+      functions: known >= 0 ? functions : [...functions, added],
+      maxSeries: Math.min(maxSeries, scan.maxSeries),
     };
-    return { kind: "leaf", leaf: id, function: functions.length };
+    return { kind: "leaf", leaf: id, function: known >= 0 ? known : functions.length };
   }
+}
+
+/**
+ * What becomes of series: they are those of the `result`, an aggregation directly above makes few of them (`reduced`), or
+ * something else is done with them (`combined`).
+ */
+type SeriesUse = "result" | "reduced" | "combined";
+
+const reducing: ReadonlySet<VectorOp> = new Set(["sum", "count", "min", "max", "avg"]);
+
+/**
+ * True when the series of a range aggregation never stand anywhere: the reference aggregates them where it makes them.
+ * It does not for avg_over_time, which it computes from two aggregations.
+ */
+function isReducedInPlace({ op }: RangeAggregation, use: SeriesUse): boolean {
+  return use === "reduced" && op !== "avg_over_time";
 }
 
 /** A leaf without what tells it apart from others of the same scan. */
@@ -133,6 +155,7 @@ type Scan = Omit<LeafPlan, "id" | "functions">;
 function scanKey({ matchers, mode, grouping, ...rest }: Scan): string {
   const key = {
     ...rest,
+    maxSeries: 0,
     mode: mode === "count" ? "bytes" : mode,
     matchers: matchers.map((matcher) => JSON.stringify(matcher)).sort(),
     grouping: grouping && { ...grouping, labels: [...grouping.labels].sort() },

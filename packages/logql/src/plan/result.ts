@@ -4,7 +4,8 @@ import type { Points } from "./plan.js";
 
 /**
  * Series by points, the value that every metric expression is evaluated to: series s has at point p the sample
- * `values[s][p]` where `present[s][p]` is 1, and none where it is 0. Label sets are distinct, in no order.
+ * `values[s][p]` where `present[s][p]` is 1, and none where it is 0. Series come in no order. Label sets are distinct but
+ * behind label_replace and `or`: there a sum merges those that are equal, and a result may have one sample at a point.
  */
 export interface SeriesMatrix {
   readonly pointCount: number;

@@ -1,3 +1,4 @@
+import { Budget } from "../plan/budget.js";
 import { type LeafMode, type LeafPlan, wantsTimes } from "../plan/plan.js";
 import { SampleColumns } from "../scan/metric/accumulate.js";
 import { CellTable } from "../scan/metric/cells.js";
@@ -10,6 +11,7 @@ import { joinMoments } from "./window-function.js";
 export function combineMetricPartials(
   leaf: LeafPlan,
   partials: readonly MetricPartial[],
+  budget: Budget = new Budget(),
 ): MetricPartial {
   const [first] = partials;
   if (partials.length === 1 && first !== undefined) return first;
@@ -20,8 +22,10 @@ export function combineMetricPartials(
   for (const partial of partials) {
     for (let s = 0; s < partial.labels.length; s++) {
       const series = index.find(partial.labels[s]!);
+      const from = partial.start[s] as number;
       const to = partial.start[s + 1] as number;
-      for (let i = partial.start[s] as number; i < to; i++) {
+      budget.work(1 + partial.labels[s]!.names.length + to - from);
+      for (let i = from; i < to; i++) {
         const cell = cells.find(series, partial.bucket[i] as number);
         if (leaf.mode === "samples") addSample(cells, samples, cell, partial, i, withTimes);
         else joinCell[leaf.mode](cells, cell, partial, i);

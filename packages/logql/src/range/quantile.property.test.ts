@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
+import { Budget } from "../plan/budget.js";
 import { quantiles } from "./quantile.js";
 
 const value = fc.oneof(
@@ -38,7 +39,7 @@ describe("quantiles", () => {
     });
     fc.assert(
       fc.property(input, ({ values, width, step, q }) => {
-        const quantile = quantiles(q, Float64Array.from(values));
+        const quantile = quantiles(q, Float64Array.from(values), new Budget());
         for (let from = 0, point = 0; from < values.length; from += step, point++) {
           const to = Math.min(from + width, values.length);
           expect(quantile(from, to, point)).toBe(naive(q, values.slice(from, to)));
@@ -53,12 +54,12 @@ describe("quantiles", () => {
     [1.1, Number.POSITIVE_INFINITY],
     [Number.NaN, Number.NaN],
   ])("q = %p gives %p", (q, want) => {
-    expect(quantiles(q, Float64Array.of(1, 2))(0, 2, 0)).toBe(want);
+    expect(quantiles(q, Float64Array.of(1, 2), new Budget())(0, 2, 0)).toBe(want);
   });
 
   it("look at few values again for long windows at many points", () => {
     const values = new CountedValues(200_000).map((_, i) => (i * 7919) % 100_003) as CountedValues;
-    const quantile = quantiles(0.5, values);
+    const quantile = quantiles(0.5, values, new Budget());
     for (let point = 0; point < 5000; point++) quantile(point * 20, point * 20 + 100_000, point);
     expect(values.copied).toBeLessThanOrEqual(2 * values.length);
   });

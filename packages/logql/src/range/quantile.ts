@@ -1,3 +1,4 @@
+import type { Budget } from "../plan/budget.js";
 import type { WindowFunction } from "./entries.js";
 import { RankedWindow } from "./ranks.js";
 
@@ -8,7 +9,7 @@ const fewValues = 128;
  * quantile_over_time: linear interpolation between the two nearest ranks; NaN sorts before every number. -Inf for q
  * below 0, +Inf above 1. Windows that overlap share their work, so that long windows at many points stay cheap.
  */
-export function quantiles(q: number, values: Float64Array): WindowFunction {
+export function quantiles(q: number, values: Float64Array, budget: Budget): WindowFunction {
   if (Number.isNaN(q)) return () => Number.NaN;
   if (q < 0) return () => Number.NEGATIVE_INFINITY;
   if (q > 1) return () => Number.POSITIVE_INFINITY;
@@ -19,6 +20,7 @@ export function quantiles(q: number, values: Float64Array): WindowFunction {
     lastTo = to;
     if (ranked === undefined && to - from > fewValues && overlap * 2 > to - from)
       ranked = new RankedWindow(values);
+    budget.work(ranked === undefined ? to - from : 1);
     if (ranked === undefined) return quantileOf(q, values.slice(from, to));
     ranked.move(from, to);
     return interpolate(q, to - from, (rank) => ranked!.valueAt(rank));

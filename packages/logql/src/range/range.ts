@@ -1,4 +1,5 @@
 import { type Labels, type Matcher, makeLabels } from "@skald/model";
+import { Budget } from "../plan/budget.js";
 import { tooManyCells } from "../plan/limits.js";
 import type { LeafPlan, RangeFunction } from "../plan/plan.js";
 import type { SeriesMatrix } from "../plan/result.js";
@@ -15,17 +16,23 @@ import { windowFunction } from "./window-function.js";
 export function mergeMetricPartials(
   leaf: LeafPlan,
   partials: readonly MetricPartial[],
+  budget: Budget = new Budget(),
 ): SeriesMatrix[] {
-  const merged = combineMetricPartials(leaf, partials);
+  const merged = combineMetricPartials(leaf, partials, budget);
   if (merged.labels.length * leaf.windows.count > leaf.maxCells) throw tooManyCells(leaf.maxCells);
   const grid = new WindowGrid(leaf);
-  return leaf.functions.map((one) => seriesOf(leaf, one, grid, merged));
+  return leaf.functions.map((one) => seriesOf({ leaf, one, grid, budget }, merged));
+}
+
+interface FunctionOfLeaf {
+  readonly leaf: LeafPlan;
+  readonly one: RangeFunction;
+  readonly grid: WindowGrid;
+  readonly budget: Budget;
 }
 
 function seriesOf(
-  leaf: LeafPlan,
-  one: RangeFunction,
-  grid: WindowGrid,
+  { leaf, one, grid, budget }: FunctionOfLeaf,
   merged: MetricPartial,
 ): SeriesMatrix {
   const labels = [];
@@ -33,9 +40,12 @@ function seriesOf(
   const present: Uint8Array[] = [];
   for (let s = 0; s < merged.labels.length; s++) {
     const entries = entriesOf(merged, s);
-    const evaluate = windowFunction(leaf, one, entries);
+    budget.work(entries.bucket.length);
+    const evaluate = windowFunction(leaf, one, entries, budget);
+    budget.work(leaf.windows.count);
     const row = windowsOfSeries(leaf.windows.count, grid, entries.bucket, evaluate);
     if (!row.present.includes(1)) continue;
+    budget.holdSeries(merged.labels[s]!, leaf.windows.count);
     labels.push(merged.labels[s]!);
     values.push(row.values);
     present.push(row.present);

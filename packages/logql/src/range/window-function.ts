@@ -1,4 +1,5 @@
 import { unreachable } from "@skald/model";
+import type { Budget } from "../plan/budget.js";
 import type { LeafPlan, RangeFunction } from "../plan/plan.js";
 import { rateOfCounter } from "./counter.js";
 import type { Entries, WindowFunction } from "./entries.js";
@@ -10,6 +11,7 @@ export function windowFunction(
   leaf: LeafPlan,
   { op, parameter = Number.NaN }: RangeFunction,
   entries: Entries,
+  budget: Budget,
 ): WindowFunction {
   const { value, count } = entries;
   const seconds = Number(leaf.windows.rangeNs) / 1e9;
@@ -49,7 +51,7 @@ export function windowFunction(
     case "last_over_time":
       return (_, to) => value[to - 1] as number;
     case "quantile_over_time":
-      return quantiles(parameter, value);
+      return quantiles(parameter, value, budget);
     case "rate_counter":
       return rateOfCounter(leaf, entries);
     default:

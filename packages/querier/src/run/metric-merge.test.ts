@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import {
+  Budget,
   type LeafPlan,
   type MetricPartial,
   type MetricPlan,
@@ -54,7 +55,7 @@ describe("MetricMerge", () => {
         fc.integer({ min: 1, max: 6 }),
         (rows, shuffle, minEntries) => {
           const partials = rows.map(partialOf);
-          const merge = new MetricMerge(leaf, { minEntries });
+          const merge = new MetricMerge(leaf, new Budget(), { minEntries });
           const order = partials
             .map((_, place) => place)
             .sort((a, b) => (shuffle[a] ?? a) - (shuffle[b] ?? b));
@@ -66,7 +67,7 @@ describe("MetricMerge", () => {
   });
 
   it("holds few partials however many come", () => {
-    const merge = new MetricMerge(leaf, { minEntries: 10 });
+    const merge = new MetricMerge(leaf, new Budget(), { minEntries: 10 });
     for (let place = 0; place < 1000; place++) {
       merge.add(place, partialOf([{ app: "a", time: -place, value: place }]));
       expect(merge.size).toBeLessThan(15);

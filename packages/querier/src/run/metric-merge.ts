@@ -1,4 +1,5 @@
 import {
+  type Budget,
   combineMetricPartials,
   type LeafPlan,
   type MetricPartial,
@@ -15,6 +16,7 @@ const minEntries = 1 << 18;
  */
 export class MetricMerge {
   readonly #leaf: LeafPlan;
+  readonly #budget: Budget;
   readonly #minEntries: number;
   /** Partials by place, as far as they came and were not combined. */
   readonly #waiting = new Map<number, MetricPartial>();
@@ -23,8 +25,13 @@ export class MetricMerge {
   #readyEntries = 0;
   #next = 0;
 
-  constructor(leaf: LeafPlan, options: { readonly minEntries: number } = { minEntries }) {
+  constructor(
+    leaf: LeafPlan,
+    budget: Budget,
+    options: { readonly minEntries: number } = { minEntries },
+  ) {
     this.#leaf = leaf;
+    this.#budget = budget;
     this.#minEntries = options.minEntries;
   }
 
@@ -44,13 +51,13 @@ export class MetricMerge {
     }
     const combined = this.#ready[0]?.bucket.length ?? 0;
     if (this.#readyEntries - combined < Math.max(this.#minEntries, combined)) return;
-    const all = combineMetricPartials(this.#leaf, this.#ready);
+    const all = combineMetricPartials(this.#leaf, this.#ready, this.#budget);
     this.#ready = [all];
     this.#readyEntries = all.bucket.length;
   }
 
   result(): SeriesMatrix[] {
     const late = [...this.#waiting].sort(([a], [b]) => a - b).map(([, partial]) => partial);
-    return mergeMetricPartials(this.#leaf, [...this.#ready, ...late]);
+    return mergeMetricPartials(this.#leaf, [...this.#ready, ...late], this.#budget);
   }
 }

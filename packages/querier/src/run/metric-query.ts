@@ -18,7 +18,7 @@ export async function runLeaf(
   run: QueryRun,
   signal: AbortSignal,
 ): Promise<SeriesMatrix[]> {
-  const merge = new MetricMerge(leaf);
+  const merge = new MetricMerge(leaf, run.budget);
   await runConcurrently(tasks.entries(), run.lanes, signal, async ([place, task], stop) => {
     merge.add(place, await run.scan(task, leaf, rangeOf(leaf), stop));
   });

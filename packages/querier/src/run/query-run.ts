@@ -9,7 +9,7 @@ import {
   type ScanSource,
   type ScanTask,
 } from "@skald/contracts";
-import type { LogResult, QueryResult } from "@skald/logql";
+import type { Budget, LogResult, QueryResult } from "@skald/logql";
 import {
   addReadStats,
   emptyReadStats,
@@ -34,6 +34,8 @@ export interface QueryRunOptions {
   readonly share: QueryShare;
   /** A query that costs more is given up with `QueryTooHeavy`. */
   readonly maxCost?: number | undefined;
+  /** What the series of the query may take. */
+  readonly budget: Budget;
 }
 
 /** Thrown before a query is scanned that is too much for where it runs; told with what it costs, it can run elsewhere. */
@@ -50,6 +52,7 @@ export class QueryTooHeavy extends Error {
 export class QueryRun {
   readonly limits: QueryByteLimits;
   readonly threads: number;
+  readonly budget: Budget;
   readonly #maxCost: number;
   #share: QueryShare;
   readonly #scanners: Readonly<Record<Side, Scanner>>;
@@ -62,9 +65,10 @@ export class QueryRun {
   #streams = 0;
   #shards = 0;
 
-  constructor({ limits, scanners, threads, share, maxCost }: QueryRunOptions) {
+  constructor({ limits, scanners, threads, share, maxCost, budget }: QueryRunOptions) {
     this.limits = limits;
     this.threads = threads;
+    this.budget = budget;
     this.#share = share;
     this.#maxCost = maxCost ?? Number.POSITIVE_INFINITY;
     this.#scanners = scanners;

@@ -13,6 +13,8 @@ import {
 export interface JobContext {
   /** Fires when the caller has gone; for jobs that wait. */
   readonly signal: AbortSignal;
+  /** True when the caller has gone, also in the middle of work that lets no signal fire. */
+  isCancelled(): boolean;
   /** Throws `cancelled` when the caller has gone; call it between blocks. */
   check(): void;
   /** Asks the process of the pool for something. Rejects as that does, and when the signal fires. */
@@ -103,10 +105,12 @@ class JobThread {
     { id, slot, name, payload }: Extract<ToThread, { kind: "job" }>,
     signal: AbortSignal,
   ): Promise<{ outcome: Outcome; transfer: ArrayBuffer[] }> {
+    const isCancelled = () => Atomics.load(this.#cancel, slot) === id;
     const context: JobContext = {
       signal,
+      isCancelled,
       check: () => {
-        if (Atomics.load(this.#cancel, slot) === id) throw cancelledError();
+        if (isCancelled()) throw cancelledError();
       },
       call: (called, argument, options) => this.#call(id, called, argument, options),
     };

@@ -32,6 +32,7 @@ async function answer(job: QueryJob, context: JobContext): Promise<QueryReply> {
     ...remoteServices(context),
     threads,
     corrupt,
+    shouldStop: context.isCancelled,
     ...(maxCost === undefined ? {} : { maxCost }),
   });
   const frontend = new Frontend({

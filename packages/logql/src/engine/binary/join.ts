@@ -1,7 +1,8 @@
 import { formatLabels, invalidArgument, type Labels, labelValue, makeLabels } from "@skald/model";
+import type { Budget } from "../../plan/budget.js";
 import type { SeriesMatrix } from "../../plan/result.js";
-import { groupKey, groupLabels } from "../../scan/metric/series.js";
 import type { VectorMatching } from "../../syntax/ast.js";
+import { matchedLabels, signatures } from "./signature.js";
 
 /** The result for two samples; undefined when a comparison filters them out. */
 export type SampleOperation = (left: number, right: number) => number | undefined;
@@ -9,83 +10,103 @@ export type SampleOperation = (left: number, right: number) => number | undefine
 /** Arithmetic and comparison: joins two vectors on their signatures, one to one or many to one. */
 export function joinVectors(
   matching: VectorMatching | undefined,
-  left: SeriesMatrix,
-  right: SeriesMatrix,
+  sides: { readonly left: SeriesMatrix; readonly right: SeriesMatrix },
   operation: SampleOperation,
+  budget: Budget,
 ): SeriesMatrix {
   const manyIsRight = matching?.group?.side === "right";
-  const many = manyIsRight ? right : left;
-  const one = manyIsRight ? left : right;
-  const ones = onesBySignature(one, matching, manyIsRight ? "left" : "right");
-  const result = new JoinedSeries(left.pointCount, matching);
+  const many = manyIsRight ? sides.right : sides.left;
+  const one = manyIsRight ? sides.left : sides.right;
+  const signatureOf = signatures(matching, budget);
+  const ones = onesBySignature(one, signatureOf, manyIsRight ? "left" : "right", budget);
+  const result = new JoinedSeries(many.pointCount, matching, budget);
+  const labelsOf = resultLabels(matching, budget);
   many.labels.forEach((labels, s) => {
-    for (const match of ones.get(signature(labels, matching)) ?? []) {
-      const row = result.row(resultLabels(labels, one.labels[match]!, matching));
-      for (let p = 0; p < left.pointCount; p++) {
-        if (many.present[s]![p] === 0 || one.present[match]![p] === 0) continue;
-        const a = many.values[s]![p] as number;
-        const b = one.values[match]![p] as number;
-        result.set(row, p, manyIsRight ? operation(b, a) : operation(a, b));
-      }
+    const matches = ones.get(signatureOf(labels));
+    if (matches === undefined) return;
+    const rows = new Map<number, number>();
+    const rowOf = (match: number) => {
+      const known = rows.get(match) ?? result.row(labelsOf(labels, one.labels[match]!));
+      rows.set(match, known);
+      return known;
+    };
+    budget.work(many.pointCount);
+    for (let p = 0; p < many.pointCount; p++) {
+      const match = typeof matches === "number" ? matches : (matches[p] as number);
+      if (many.present[s]![p] === 0 || match < 0 || one.present[match]![p] === 0) continue;
+      const a = many.values[s]![p] as number;
+      const b = one.values[match]![p] as number;
+      result.set(rowOf(match), p, manyIsRight ? operation(b, a) : operation(a, b));
     }
   });
   return result.matrix();
 }
 
-/** The labels that decide which samples of two vectors belong together, as a text. */
-export function signature(labels: Labels, matching: VectorMatching | undefined): string {
-  if (matching === undefined) return formatLabels(labels);
-  return groupKey(labels, { without: !matching.on, labels: matching.labels });
-}
+/** The series of the `one` side that a signature has: its number, or at each point the one that is there, or -1. */
+type Ones = number | Int32Array;
 
-/** The series of the `one` side by signature: several are fine as long as they never have samples together. */
+/** Several series of a signature are fine as long as they never have samples together. */
 function onesBySignature(
   one: SeriesMatrix,
-  matching: VectorMatching | undefined,
+  signatureOf: (labels: Labels) => string,
   side: "left" | "right",
-): Map<string, number[]> {
-  const bySignature = new Map<string, number[]>();
+  budget: Budget,
+): ReadonlyMap<string, Ones> {
+  const { pointCount, present } = one;
+  const bySignature = new Map<string, Ones>();
   one.labels.forEach((labels, s) => {
-    const key = signature(labels, matching);
+    const key = signatureOf(labels);
     const known = bySignature.get(key);
-    if (known === undefined) bySignature.set(key, [s]);
-    else known.push(s);
-  });
-  for (const series of bySignature.values()) {
-    if (series.length > 1 && overlap(one, series)) {
-      throw invalidArgument(
-        `found duplicate series on the ${side} hand-side;many-to-many matching not allowed: matching labels must be unique on one side`,
-      );
+    if (known === undefined) {
+      bySignature.set(key, s);
+      return;
     }
-  }
+    budget.work(pointCount);
+    const at = typeof known === "number" ? placesOf(one, known) : known;
+    for (let p = 0; p < pointCount; p++) {
+      if (present[s]![p] === 0) continue;
+      if ((at[p] as number) >= 0) throw duplicateSeries(side);
+      at[p] = s;
+    }
+    bySignature.set(key, at);
+  });
   return bySignature;
 }
 
-function overlap({ pointCount, present }: SeriesMatrix, series: readonly number[]): boolean {
-  for (let p = 0; p < pointCount; p++) {
-    let count = 0;
-    for (const s of series) count += present[s]![p] as number;
-    if (count > 1) return true;
-  }
-  return false;
+function placesOf({ pointCount, present }: SeriesMatrix, series: number): Int32Array {
+  const row = present[series] as Uint8Array;
+  const at = new Int32Array(pointCount);
+  for (let p = 0; p < pointCount; p++) at[p] = row[p] === 1 ? series : -1;
+  return at;
+}
+
+function duplicateSeries(side: "left" | "right"): Error {
+  return invalidArgument(
+    `found duplicate series on the ${side} hand-side;many-to-many matching not allowed: matching labels must be unique on one side`,
+  );
 }
 
 /** One to one: the labels of the signature. Many to one: those of the many side and what is copied from the other. */
-function resultLabels(many: Labels, one: Labels, matching: VectorMatching | undefined): Labels {
-  if (matching === undefined) return many;
-  if (matching.group === undefined) {
-    return groupLabels(many, { without: !matching.on, labels: matching.labels });
-  }
+function resultLabels(
+  matching: VectorMatching | undefined,
+  budget: Budget,
+): (many: Labels, one: Labels) => Labels {
+  if (matching === undefined) return (many) => many;
+  if (matching.group === undefined) return matchedLabels(matching);
   const { include } = matching.group;
-  if (include.length === 0) return many;
-  const own = many.names.map((name, i) => [name, many.values[i] as string] as const);
-  return makeLabels([...own, ...include.map((name) => [name, labelValue(one, name)] as const)]);
+  if (include.length === 0) return (many) => many;
+  return (many, one) => {
+    budget.work(include.length * (1 + one.names.length));
+    const own = many.names.map((name, i) => [name, many.values[i] as string] as const);
+    return makeLabels([...own, ...include.map((name) => [name, labelValue(one, name)] as const)]);
+  };
 }
 
 /** The series of a join under construction; one sample per series and point. */
 class JoinedSeries {
   readonly #pointCount: number;
   readonly #matching: VectorMatching | undefined;
+  readonly #budget: Budget;
   readonly #byText = new Map<string, number>();
   readonly #labels: Labels[] = [];
   readonly #values: Float64Array[] = [];
@@ -93,15 +114,18 @@ class JoinedSeries {
   /** Points that were matched, also those that a comparison filtered out. */
   readonly #matched: Uint8Array[] = [];
 
-  constructor(pointCount: number, matching: VectorMatching | undefined) {
+  constructor(pointCount: number, matching: VectorMatching | undefined, budget: Budget) {
     this.#pointCount = pointCount;
     this.#matching = matching;
+    this.#budget = budget;
   }
 
   row(labels: Labels): number {
+    this.#budget.work(1 + labels.names.length);
     const text = formatLabels(labels);
     const known = this.#byText.get(text);
     if (known !== undefined) return known;
+    this.#budget.holdSeries(labels, this.#pointCount);
     const row = this.#labels.push(labels) - 1;
     this.#byText.set(text, row);
     this.#values.push(new Float64Array(this.#pointCount));

@@ -1,0 +1,83 @@
+import { invalidArgument, type Labels, SkaldError } from "@skald/model";
+
+export interface BudgetOptions {
+  /** Bytes that may be held at a time; no bound if not given. */
+  readonly maxBytes?: number;
+  /** Asked every few thousand steps: true stops the query. Never if not given. */
+  readonly shouldStop?: () => boolean;
+}
+
+/** Between two questions whether to stop: rare enough to cost nothing, some tens of microseconds apart. */
+const stepsPerCheck = 4096;
+/** What a series takes besides its samples and the texts of its labels. */
+const seriesBytes = 128;
+const sampleBytes = 9;
+
+/**
+ * Counts what a query costs while it is evaluated, and ends it: with `cancelled` when it should stop, with
+ * invalid_argument when it holds more than it may. A step is about what one sample, one label or one character costs.
+ */
+export class Budget {
+  readonly #maxBytes: number;
+  readonly #shouldStop: (() => boolean) | undefined;
+  #steps = 0;
+  #nextCheck = stepsPerCheck;
+  #bytes = 0;
+  #mostBytes = 0;
+
+  constructor({ maxBytes = Number.POSITIVE_INFINITY, shouldStop }: BudgetOptions = {}) {
+    this.#maxBytes = maxBytes;
+    this.#shouldStop = shouldStop;
+  }
+
+  /** Steps so far. */
+  get steps(): number {
+    return this.#steps;
+  }
+
+  /** Bytes held now. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The most bytes that were held at a time. */
+  get mostBytes(): number {
+    return this.#mostBytes;
+  }
+
+  /** Counts steps; throws `cancelled` when the query should stop. */
+  work(steps: number): void {
+    this.#steps += steps;
+    if (this.#steps < this.#nextCheck) return;
+    this.#nextCheck = this.#steps + stepsPerCheck;
+    if (this.#shouldStop?.() === true) throw new SkaldError("cancelled", "the query was stopped");
+  }
+
+  /** Counts bytes that are about to be held; throws invalid_argument when they are too many. */
+  hold(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#bytes > this.#maxBytes) throw tooManyBytes(this.#maxBytes);
+    if (this.#bytes > this.#mostBytes) this.#mostBytes = this.#bytes;
+  }
+
+  /** Counts bytes as no longer held. */
+  release(bytes: number): void {
+    this.#bytes -= bytes;
+  }
+
+  /** Counts a series that is made: its labels and a sample per point. */
+  holdSeries({ names, values }: Labels, pointCount: number): void {
+    let characters = 0;
+    for (let i = 0; i < names.length; i++) {
+      characters += (names[i] as string).length + (values[i] as string).length;
+    }
+    this.work(1 + names.length + pointCount);
+    this.hold(seriesBytes + characters + pointCount * sampleBytes);
+  }
+}
+
+function tooManyBytes(limit: number): Error {
+  return invalidArgument(
+    `the query needs more than ${limit} bytes in memory for its series; narrow the time range or the selectors, raise the step, or aggregate by fewer labels`,
+  );
+}
