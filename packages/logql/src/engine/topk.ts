@@ -1,4 +1,4 @@
-import { compareLabels } from "@skald/model";
+import { compareLabels, type Labels } from "@skald/model";
 import type { Budget } from "../plan/budget.js";
 import type { VectorNode } from "../plan/plan.js";
 import type { SeriesMatrix } from "../plan/result.js";
@@ -18,11 +18,13 @@ export function keepExtremeSeries(
   const limit = node.parameter ?? 1;
   const kept = labels.map(() => new Uint8Array(pointCount));
   const sign = node.op === "bottomk" ? 1 : -1;
+  const scores = new Float64Array(labels.length);
+  const order = orderBy(scores, labels, budget);
   for (const { members } of groupSeries(node, input, budget)) {
     for (let point = 0; point < pointCount; point++) {
       budget.work(members.length);
       const there = members.filter((series) => input.present[series]![point] === 1);
-      const order = orderAt(input, point, sign, budget);
+      for (const series of there) scores[series] = sign * (input.values[series]![point] as number);
       for (const series of firstOf(there, limit, order)) kept[series]![point] = 1;
     }
   }
@@ -39,12 +41,13 @@ export function keepExtremeSeries(
 /** Negative where series a stands before series b. */
 type Order = (a: number, b: number) => number;
 
-function orderAt(input: SeriesMatrix, point: number, sign: 1 | -1, budget: Budget): Order {
-  const { labels, values } = input;
+function orderBy(scores: Float64Array, labels: readonly Labels[], budget: Budget): Order {
   return (a, b) => {
     budget.work(1);
-    const left = sign * (values[a]![point] as number);
-    const right = sign * (values[b]![point] as number);
+    const left = scores[a] as number;
+    const right = scores[b] as number;
+    if (left < right) return -1;
+    if (left > right) return 1;
     return compareWithNanLast(left, right) || compareLabels(labels[a]!, labels[b]!) || a - b;
   };
 }

@@ -121,7 +121,9 @@ class Compiler {
       };
     }
     return (env) => {
-      env.out += printValue(value(env));
+      const printed = printValue(value(env));
+      env.row.budget?.work(1 + printed.length);
+      env.out += printed;
       if (env.out.length > textMax) {
         throw new TemplateRunError(`result longer than ${textMax} characters`);
       }
@@ -310,7 +312,11 @@ class Compiler {
     return (env) => {
       const given = args.map((arg) => arg(env));
       const checked = this.#guard(at, text, "", () => checkArguments(name, fn.takes, given));
-      return this.#guard(at, text, `error calling ${name}: `, () => fn.call(checked, env.row));
+      const made = this.#guard(at, text, `error calling ${name}: `, () =>
+        fn.call(checked, env.row),
+      );
+      env.row.budget?.work(1 + sizeOf(made));
+      return made;
     };
   }
 
@@ -353,6 +359,12 @@ class Compiler {
 /** Templates that call each other twice would run for ever, though each call is shallow. */
 function countRound(env: Env): void {
   if (++env.rounds > roundsMax) throw new TemplateRunError("too many rounds of range");
+  env.row.budget?.work(1);
+}
+
+/** What a value made by a function cost, in steps. */
+function sizeOf(value: Value): number {
+  return typeof value === "string" || isList(value) ? value.length : 1;
 }
 
 function itemsOf(value: Value): readonly (readonly [Value, Value])[] {

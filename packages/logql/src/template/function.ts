@@ -1,4 +1,5 @@
 import type { GoTime } from "../go/time.js";
+import type { Budget } from "../plan/budget.js";
 import { TemplateRunError } from "./error.js";
 import { isList, isMap, isTime, isTrue, typeName, type Value } from "./value.js";
 
@@ -18,6 +19,8 @@ export interface TemplateRow {
   /** ns since the epoch */
   timestampNs(): bigint;
   nowNs(): bigint;
+  /** Where the characters that functions and actions make are counted as steps; nowhere if not given. */
+  readonly budget?: Budget | undefined;
 }
 
 /** Checks count and types of arguments; Go's texts on failure. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { Budget } from "../plan/budget.js";
 import { TemplateSyntaxError } from "./error.js";
 import { compileTemplate } from "./template.js";
 import { mapValue } from "./value.js";
@@ -318,6 +319,27 @@ describe("templates", () => {
     expect(() => run(source)).toThrow("too many matches for the length of the text");
     expect(run(`{{ count "a+b|a" (repeat 1000 "a") }}`)).toBe("1000");
     expect(run(`{{ count "a" (repeat 100000 "a") }}`)).toBe("100000");
+  });
+
+  it.each([
+    ["an action", "{{ repeat 1000 .app }}", 10_000],
+    ["what is thrown away", "{{ if repeat 1000 .app }}{{ end }}", 5000],
+    ["single labels", "{{ .app }}{{ .value }}", 6],
+    ["rounds", "{{ range 1000 }}{{ end }}", 1000],
+  ])("counts its work: %s", (_name, source, want) => {
+    const budget = new Budget();
+    compileTemplate(source, "line").run(mapValue(labels, ""), { ...row, budget });
+    expect(budget.steps).toBeGreaterThanOrEqual(want);
+    expect(budget.steps).toBeLessThan(want + 100);
+  });
+
+  it("stops in the middle when it is told to", () => {
+    const budget = new Budget({ shouldStop: () => true });
+    const source = "{{ range 100000 }}{{ .a }}{{ end }}".replace(".a", "repeat 100 `a`");
+    const template = compileTemplate(source, "line");
+    const stopped = () => template.run(mapValue(labels, ""), { ...row, budget });
+    expect(stopped).toThrow(expect.objectContaining({ code: "cancelled" }));
+    expect(budget.steps).toBeLessThan(5000);
   });
 
   it("knows what it looks at", () => {

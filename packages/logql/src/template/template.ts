@@ -14,7 +14,7 @@ export interface Template {
   readonly usesTimestamp: boolean;
   /** False for texts and single labels: then `run` never throws. */
   readonly canFail: boolean;
-  /** Throws TemplateRunError with Go's text when the row's values do not fit. */
+  /** Throws TemplateRunError with Go's text when the row's values do not fit, and what the row's budget throws. */
   run(labels: GoMap, row: TemplateRow): string;
 }
 
@@ -54,11 +54,12 @@ function simple(nodes: readonly TemplateNode[]): Template["run"] | undefined {
       parts.push({ text: "", field: operand.fields[0] });
     }
   }
-  return (labels) => {
+  return (labels, { budget }) => {
     let out = "";
     for (const { text, field } of parts) {
       out += field === undefined ? text : ((labels.get(field) as string | undefined) ?? "");
     }
+    budget?.work(1 + out.length);
     return out;
   };
 }
@@ -72,6 +73,7 @@ function onlyOperand(pipe: Pipe): Operand | undefined {
 function general(set: TemplateSet, source: string, name: string): Template["run"] {
   const run = compileTemplates(set, { source, name });
   return (labels, row) => {
+    row.budget?.work(1 + source.length);
     const env = newEnv(labels, row);
     run(env);
     return env.out;
