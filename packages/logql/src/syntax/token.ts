@@ -162,5 +162,10 @@ export function isVectorOp(type: TokenType): type is VectorOp {
 /** The name of a token type in `unexpected ...` and `expecting ...`. */
 export function displayName(type: TokenType): string {
   if (type === "unknown") return "IDENTIFIER";
-  return isRangeOp(type) || isVectorOp(type) ? type.toUpperCase() : type;
+  if (type === "FLAG") return "FUNCTION_FLAG";
+  if (type === "bytes" || type === "duration" || type === "duration_seconds") {
+    return `${type.toUpperCase()}_CONV`;
+  }
+  const isCall = isRangeOp(type) || isVectorOp(type) || type === "vector";
+  return isCall || type === "label_replace" ? type.toUpperCase() : type;
 }

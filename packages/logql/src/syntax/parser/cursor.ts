@@ -52,6 +52,12 @@ export class Cursor {
     return this.advance();
   }
 
+  /** Takes a token of this type; the error lists all that could have stood here. */
+  expectOneOf(type: TokenType, expecting: readonly TokenType[]): Token {
+    if (this.peek() !== type) throw this.unexpected(...expecting);
+    return this.advance();
+  }
+
   /** Takes the `)` of an expression; so much else could have stood here that the error lists nothing. */
   close(): void {
     if (!this.skip(")")) throw this.unexpected();

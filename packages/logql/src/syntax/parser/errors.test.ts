@@ -91,6 +91,57 @@ const rows: readonly (readonly [query: string, message: string, offset: number])
   ['sum({a="b"})', "parse error at line 1, col 12: syntax error: unexpected )", 11],
   ['sum(rate({a="b"}[5m])', "parse error at line 1, col 22: syntax error: unexpected $end", 21],
   [
+    'rate({a="b"}[5m]',
+    "parse error at line 1, col 17: syntax error: unexpected $end, expecting )",
+    16,
+  ],
+  [
+    'rate({a="b"}[5m] offset 1m | json x y)',
+    "parse error at line 1, col 37: syntax error: unexpected IDENTIFIER, expecting )",
+    36,
+  ],
+  [
+    'quantile_over_time(0.9, {a="b"} | unwrap x [5m] by (y)',
+    "parse error at line 1, col 49: syntax error: unexpected by, expecting )",
+    48,
+  ],
+  [
+    'rate(({a="b"}[5m] + 1',
+    "parse error at line 1, col 19: syntax error: unexpected +, expecting )",
+    18,
+  ],
+  ['rate(({a="b"} + 1', "parse error at line 1, col 15: syntax error: unexpected +", 14],
+  [
+    'rate(({a="b"} | unwrap x + 1',
+    "parse error at line 1, col 26: syntax error: unexpected +, expecting RANGE or ) or |",
+    25,
+  ],
+  [
+    'rate({a="b"} | unwrap rate(x) [5m])',
+    "parse error at line 1, col 23: syntax error: unexpected RATE, expecting IDENTIFIER or BYTES_CONV or DURATION_CONV or DURATION_SECONDS_CONV",
+    22,
+  ],
+  [
+    'sum(bytes(rate({a="b"}[1m])))',
+    "parse error at line 1, col 5: syntax error: unexpected BYTES_CONV",
+    4,
+  ],
+  [
+    '{a="b"} | json --strict',
+    "parse error at line 0, col 16: syntax error: unexpected FUNCTION_FLAG",
+    15,
+  ],
+  [
+    "- vector(1)",
+    "parse error at line 1, col 3: syntax error: unexpected VECTOR, expecting NUMBER",
+    2,
+  ],
+  [
+    '- label_replace(vector(1), "a", "", "b", "")',
+    "parse error at line 1, col 3: syntax error: unexpected LABEL_REPLACE, expecting NUMBER",
+    2,
+  ],
+  [
     'rate({a="b"}[1m]) offset 5m',
     "parse error at line 1, col 19: syntax error: unexpected offset",
     18,

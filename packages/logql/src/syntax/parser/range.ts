@@ -13,7 +13,7 @@ export function parseRangeAggregation(cursor: Cursor, op: RangeOp): RangeAggrega
   const parameter = parameterText === undefined ? undefined : cursor.expectNumber();
   if (parameter !== undefined) cursor.expect(",");
   const { log, unwrap, rangeNs, offsetNs } = parseLogRange(cursor);
-  cursor.close();
+  cursor.expect(")");
   cursor.leave();
   const grouping = isGrouping(cursor) ? parseGrouping(cursor) : undefined;
   const error = rangeAggregationError(op, {
@@ -69,10 +69,9 @@ function parseParenthesised(cursor: Cursor): PartialRange {
   cursor.enter();
   cursor.expect("(");
   const inner = parsePartialRange(cursor);
-  if (cursor.peek() !== ")" && inner.unwrap !== undefined && inner.rangeNs === undefined) {
-    throw missingRange(cursor, inner);
-  }
-  cursor.expect(")");
+  if (inner.rangeNs !== undefined) cursor.expect(")");
+  else if (inner.unwrap !== undefined) cursor.expectOneOf(")", ["RANGE", ")", "|"]);
+  else cursor.close();
   cursor.leave();
   if (inner.rangeNs !== undefined) return inner;
   const { rangeNs, offsetNs } = parseRange(cursor);
