@@ -1,12 +1,14 @@
 import {
   formatSample,
+  groupLogRows,
   type LogResult,
   type MatrixResult,
   type QueryResult,
   type RowLabels,
   type VectorResult,
 } from "@skald/logql";
-import { formatLabels, type Labels, labelsToObject, nsPerMs, type QueryStats } from "@skald/model";
+import { type Labels, labelsToObject, nsPerMs, type QueryStats } from "@skald/model";
+import { jsonText, type Pieces, PieceWriter } from "./pieces.js";
 import { encodeStats } from "./stats.js";
 
 export interface EncodeOptions {
@@ -14,84 +16,111 @@ export interface EncodeOptions {
   readonly categorize: boolean;
 }
 
-/** The envelope of query and query_range as JSON text, ended by a line feed. */
-export function encodeQueryResult(
+/** The envelope of query and query_range as JSON, ended by a line feed. */
+export function* encodeQueryResult(
   result: QueryResult | LogResult,
   stats: QueryStats,
   options: EncodeOptions,
-): string {
-  const warnings = result.warnings.length === 0 ? "" : `"warnings":${text(result.warnings)},`;
+): Pieces {
+  const out = new PieceWriter();
+  const warnings = result.warnings.length === 0 ? "" : `"warnings":${jsonText(result.warnings)},`;
   const flags =
     options.categorize && result.kind === "streams" ? '"encodingFlags":["categorize-labels"],' : "";
-  return `{"status":"success",${warnings}"data":{"resultType":"${result.kind}",${flags}"result":${encodeResult(result, options)},"stats":${encodeStats(stats)}}}\n`;
+  out.text(
+    `{"status":"success",${warnings}"data":{"resultType":"${result.kind}",${flags}"result":[`,
+  );
+  yield* encodeResult(result, options, out);
+  out.text(`],"stats":${encodeStats(stats)}}}\n`);
+  yield* out.rest();
 }
 
-function encodeResult(result: QueryResult | LogResult, options: EncodeOptions): string {
+/** The envelope of a list as JSON, ended by a line feed. */
+export function* encodeList(data: Iterable<string | Record<string, string>>): Pieces {
+  const out = new PieceWriter();
+  out.text('{"status":"success","data":[');
+  let comma = "";
+  for (const item of data) {
+    out.text(comma + jsonText(item));
+    comma = ",";
+    yield* out.full();
+  }
+  out.text("]}\n");
+  yield* out.rest();
+}
+
+/** The items between the brackets of a result. */
+function encodeResult(
+  result: QueryResult | LogResult,
+  options: EncodeOptions,
+  out: PieceWriter,
+): Pieces {
   switch (result.kind) {
     case "streams":
-      return encodeStreams(result, options);
+      return encodeStreams(result, options, out);
     case "matrix":
-      return encodeMatrix(result);
+      return encodeMatrix(result, out);
     case "vector":
-      return encodeVector(result);
+      return encodeVector(result, out);
     case "scalar":
       // The reference writes the time of a scalar in whole milliseconds.
-      return `[${result.atNs / nsPerMs},"${formatSample(result.value)}"]`;
+      out.text(`${result.atNs / nsPerMs},"${formatSample(result.value)}"`);
+      return out.full();
   }
 }
 
-function encodeMatrix(result: MatrixResult): string {
-  const { points } = result;
-  const series = result.series.map(({ labels, at, values }) => {
-    const samples: string[] = [];
+function* encodeMatrix({ points, series }: MatrixResult, out: PieceWriter): Pieces {
+  let comma = "";
+  for (const { labels, at, values } of series) {
+    out.text(`${comma}{"metric":${encodeLabels(labels)},"values":[`);
+    comma = ",";
     for (let i = 0; i < at.length; i++) {
       const time = points.startNs + BigInt(at[i] as number) * points.stepNs;
-      samples.push(`[${seconds(time)},"${formatSample(values[i] as number)}"]`);
+      const sample = `[${seconds(time)},"${formatSample(values[i] as number)}"]`;
+      out.text(i === 0 ? sample : `,${sample}`);
+      yield* out.full();
     }
-    return `{"metric":${encodeLabels(labels)},"values":[${samples.join(",")}]}`;
-  });
-  return `[${series.join(",")}]`;
+    out.text("]}");
+  }
 }
 
-function encodeVector(result: VectorResult): string {
+function* encodeVector(result: VectorResult, out: PieceWriter): Pieces {
   const time = seconds(result.atNs);
-  const samples = result.samples.map(
-    ({ labels, value }) =>
-      `{"metric":${encodeLabels(labels)},"value":[${time},"${formatSample(value)}"]}`,
-  );
-  return `[${samples.join(",")}]`;
+  let comma = "";
+  for (const { labels, value } of result.samples) {
+    const sample = `"value":[${time},"${formatSample(value)}"]`;
+    out.text(`${comma}{"metric":${encodeLabels(labels)},${sample}}`);
+    comma = ",";
+    yield* out.full();
+  }
 }
 
 /** Rows grouped into streams; streams sorted by label text, rows in the order of the result. */
-function encodeStreams(result: LogResult, options: EncodeOptions): string {
-  const keys = result.labels.map((row) =>
-    formatLabels(options.categorize ? row.categories.stream : row.labels),
-  );
-  const extras = options.categorize ? result.labels.map(categories) : [];
-  const streams = new Map<string, { labels: Labels; values: string[] }>();
-  const decoder = new TextDecoder();
+function* encodeStreams(
+  result: LogResult,
+  { categorize }: EncodeOptions,
+  out: PieceWriter,
+): Pieces {
   const { bytes, offsets } = result.lines;
-  for (let row = 0; row < result.rowCount; row++) {
-    const set = result.labelSet[row] as number;
-    const key = keys[set] as string;
-    let stream = streams.get(key);
-    if (stream === undefined) {
-      const labels = result.labels[set] as RowLabels;
-      stream = {
-        labels: options.categorize ? labels.categories.stream : labels.labels,
-        values: [],
-      };
-      streams.set(key, stream);
+  const extras: string[] = [];
+  let comma = "";
+  for (const { labels, rows } of groupLogRows(result, categorize ? "stream" : "all")) {
+    out.text(`${comma}{"stream":${encodeLabels(labels)},"values":[`);
+    comma = "";
+    for (const row of rows) {
+      out.text(`${comma}["${result.timestamps[row]}",`);
+      comma = ",";
+      out.line(bytes, offsets[row] as number, offsets[row + 1] as number);
+      if (categorize) {
+        const set = result.labelSet[row] as number;
+        extras[set] ??= `,${categories(result.labels[set] as RowLabels)}`;
+        out.text(extras[set]);
+      }
+      out.text("]");
+      yield* out.full();
     }
-    const line = text(decoder.decode(bytes.subarray(offsets[row], offsets[row + 1])));
-    const extra = options.categorize ? `,${extras[set]}` : "";
-    stream.values.push(`["${result.timestamps[row]}",${line}${extra}]`);
+    out.text("]}");
+    comma = ",";
   }
-  const sorted = [...streams.keys()].sort().map((key) => {
-    const { labels, values } = streams.get(key) as { labels: Labels; values: string[] };
-    return `{"stream":${encodeLabels(labels)},"values":[${values.join(",")}]}`;
-  });
-  return `[${sorted.join(",")}]`;
 }
 
 function categories({ categories: { structuredMetadata, parsed } }: RowLabels): string {
@@ -103,18 +132,8 @@ function categories({ categories: { structuredMetadata, parsed } }: RowLabels): 
   return `{${parts.join(",")}}`;
 }
 
-export function encodeLabels(labels: Labels): string {
-  return text(labelsToObject(labels));
-}
-
-const htmlUnsafe = /[<>&\u2028\u2029]/g;
-
-/** JSON with the characters escaped that HTML would read, as the reference does. */
-export function text(value: unknown): string {
-  return JSON.stringify(value).replace(
-    htmlUnsafe,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+function encodeLabels(labels: Labels): string {
+  return jsonText(labelsToObject(labels));
 }
 
 /** ns as seconds with at most three decimals. */

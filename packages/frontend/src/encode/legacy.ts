@@ -1,25 +1,29 @@
-import type { LogResult, RowLabels } from "@skald/logql";
+import { groupLogRows, type LogResult } from "@skald/logql";
 import { formatLabels, formatRfc3339, type QueryStats } from "@skald/model";
-import { text } from "./json.js";
+import { type Pieces, PieceWriter } from "./pieces.js";
 import { encodeStats } from "./stats.js";
 
 /** The body of the legacy query endpoint: streams with label texts, entries with RFC 3339 times. */
-export function encodeLegacyStreams(result: LogResult, stats: QueryStats): string {
-  const streams = new Map<string, { ts: string; line: string }[]>();
-  const keys = result.labels.map((row: RowLabels) => formatLabels(row.labels));
-  const decoder = new TextDecoder();
+export function* encodeLegacyStreams(result: LogResult, stats: QueryStats): Pieces {
+  const out = new PieceWriter();
   const { bytes, offsets } = result.lines;
-  for (let row = 0; row < result.rowCount; row++) {
-    const key = keys[result.labelSet[row] as number] as string;
-    const entries = streams.get(key) ?? [];
-    streams.set(key, entries);
-    entries.push({
-      ts: formatRfc3339(result.timestamps[row] as bigint),
-      line: decoder.decode(bytes.subarray(offsets[row], offsets[row + 1])),
-    });
+  let comma = "";
+  out.text('{"streams":[');
+  for (const { labels, rows } of groupLogRows(result, "all")) {
+    out.text(`${comma}{"labels":`);
+    out.string(formatLabels(labels));
+    out.text(',"entries":[');
+    comma = "";
+    for (const row of rows) {
+      out.text(`${comma}{"ts":"${formatRfc3339(result.timestamps[row] as bigint)}","line":`);
+      comma = ",";
+      out.line(bytes, offsets[row] as number, offsets[row + 1] as number);
+      out.text("}");
+      yield* out.full();
+    }
+    out.text("]}");
+    comma = ",";
   }
-  const list = [...streams.keys()]
-    .sort()
-    .map((labels) => ({ labels, entries: streams.get(labels) }));
-  return `{"streams":${text(list)},"stats":${encodeStats(stats)}}\n`;
+  out.text(`],"stats":${encodeStats(stats)}}\n`);
+  yield* out.rest();
 }

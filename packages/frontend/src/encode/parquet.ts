@@ -26,7 +26,7 @@ type LabelObject = Record<string, string>;
 function encodeRows(result: LogResult): Uint8Array {
   const objects = result.labels.map(({ labels }) => labelsToObject(labels));
   const labels = Array.from(result.labelSet, (set) => objects[set] as LabelObject);
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const { bytes, offsets } = result.lines;
   const lines = Array.from({ length: result.rowCount }, (_, row) =>
     decoder.decode(bytes.subarray(offsets[row], offsets[row + 1])),

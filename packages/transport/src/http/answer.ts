@@ -1,32 +1,114 @@
 import type { ServerResponse } from "node:http";
+import { Readable, type Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
-import { gzip } from "node:zlib";
+import { createGzip, gzip } from "node:zlib";
 import { SkaldError } from "@skald/model";
-import { endResponse } from "./end-response.js";
-import { type HttpResponse, textResponse } from "./types.js";
+import { endAfterRequest, endResponse, startResponse } from "./end-response.js";
+import { type HttpBody, type HttpResponse, textResponse } from "./types.js";
 
 /** Answers smaller than this are not worth compressing. */
 const minCompressBytes = 1400;
+const gzipOptions = { level: 1 };
 const compress = promisify(gzip);
 
-/** Writes an answer, compressed where the client takes that. Does nothing when the client has left. */
+/**
+ * Writes an answer, compressed where the client takes that. A body in pieces is written piece by piece, no faster than
+ * the client takes them, with other work in between. Does nothing when the client has left.
+ */
 export async function sendAnswer(
   options: { readonly compressResponses: boolean },
   response: ServerResponse,
   answer: HttpResponse,
 ): Promise<void> {
   if (response.destroyed) return;
-  let body = typeof answer.body === "string" ? Buffer.from(answer.body) : answer.body;
+  const body = await startBody(answer.body);
+  if (response.destroyed) {
+    if (isPieces(body)) await body.return();
+    return;
+  }
   for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value);
-  if (options.compressResponses && body !== undefined && body.length >= minCompressBytes) {
+  response.statusCode = answer.status;
+  if (options.compressResponses && isWorthCompressing(body)) {
     response.setHeader("vary", "Accept-Encoding");
     if (wantsGzip(response.req.headers["accept-encoding"])) {
-      body = await compress(body, { level: 1 });
       response.setHeader("content-encoding", "gzip");
+      if (isPieces(body)) await writePieces(response, body, [createGzip(gzipOptions)]);
+      else endResponse(response, await compress(body, gzipOptions));
+      return;
     }
   }
-  response.statusCode = answer.status;
-  endResponse(response, body);
+  if (isPieces(body)) await writePieces(response, body, []);
+  else endResponse(response, body);
+}
+
+type PieceReader = AsyncGenerator<Uint8Array, void>;
+
+function isPieces(body: Uint8Array | PieceReader | undefined): body is PieceReader {
+  return body !== undefined && !(body instanceof Uint8Array);
+}
+
+/** A body that turns out to be one piece is sent as a whole: its length is known then. */
+async function startBody(
+  body: HttpBody | undefined,
+): Promise<Uint8Array | PieceReader | undefined> {
+  if (typeof body === "string") return Buffer.from(body);
+  if (body === undefined || body instanceof Uint8Array) return body;
+  const pieces = readPieces(body);
+  const first = await pieces.next();
+  if (first.done === true) return new Uint8Array(0);
+  const second = await pieces.next();
+  if (second.done === true) return first.value;
+  return putBack([first.value, second.value], pieces);
+}
+
+/** Pieces, each in a turn of the event loop of its own: making one keeps nobody waiting for long. */
+async function* readPieces(body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): PieceReader {
+  for await (const piece of body) {
+    yield piece;
+    await nextTurn();
+  }
+}
+
+async function* putBack(taken: readonly Uint8Array[], rest: PieceReader): PieceReader {
+  try {
+    yield* taken;
+    yield* rest;
+  } finally {
+    await rest.return();
+  }
+}
+
+function isWorthCompressing(
+  body: Uint8Array | PieceReader | undefined,
+): body is Uint8Array | PieceReader {
+  return isPieces(body) || (body !== undefined && body.length >= minCompressBytes);
+}
+
+/** Writes pieces through some transforms; a client that leaves midway is no failure. */
+async function writePieces(
+  response: ServerResponse,
+  pieces: PieceReader,
+  transforms: readonly Transform[],
+): Promise<void> {
+  startResponse(response);
+  if (response.req.method === "HEAD") {
+    await pieces.return();
+  } else {
+    const steps = [Readable.from(pieces, { objectMode: false }), ...transforms, response];
+    try {
+      await pipeline(steps as [Readable, ...Transform[], ServerResponse], { end: false });
+    } catch (error) {
+      if (isClientLeft(error)) return;
+      throw error;
+    }
+  }
+  endAfterRequest(response);
+}
+
+function isClientLeft(error: unknown): boolean {
+  return (error as { code?: unknown } | undefined)?.code === "ERR_STREAM_PREMATURE_CLOSE";
 }
 
 /** Query errors are plain text without a line feed, those of authentication have one; 5xx say what failed. */

@@ -16,9 +16,25 @@ export function endResponse(response: ServerResponse, body?: Uint8Array): void {
     response.end(request.method === "HEAD" ? undefined : body);
     return;
   }
-  response.setHeader("connection", "close");
-  if (body === undefined || request.method === "HEAD") response.flushHeaders();
-  else response.write(body);
+  startResponse(response);
+  if (body !== undefined && request.method !== "HEAD") response.write(body);
+  endAfterRequest(response);
+}
+
+/** Sets what an answer says of the connection, before its body is written. */
+export function startResponse(response: ServerResponse): void {
+  const { req: request } = response;
+  if (!isReceived(request) && !request.destroyed) response.setHeader("connection", "close");
+}
+
+/** Ends an answer whose body is written, as `endResponse` does. */
+export function endAfterRequest(response: ServerResponse): void {
+  const { req: request } = response;
+  if (isReceived(request) || request.destroyed) {
+    response.end();
+    return;
+  }
+  response.flushHeaders();
   drop(request, () => response.end());
 }
 

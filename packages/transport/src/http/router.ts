@@ -3,6 +3,7 @@ import { errorCodeOf, invalidArgument } from "@skald/model";
 import express from "express";
 import { errorAnswer, sendAnswer } from "./answer.js";
 import { readBody } from "./body.js";
+import { parseForm } from "./form.js";
 import { type HttpRequest, type HttpResponse, type Route, textResponse } from "./types.js";
 
 export interface RouterOptions {
@@ -152,7 +153,7 @@ async function readRequest(
 ): Promise<HttpRequest> {
   const url = request.originalUrl;
   const at = url.indexOf("?");
-  const query = new URLSearchParams(at < 0 ? "" : url.slice(at + 1));
+  const query = parseForm(Buffer.from(at < 0 ? "" : url.slice(at + 1)));
   const hasBody =
     request.headers["content-length"] !== undefined ||
     request.headers["transfer-encoding"] !== undefined;
@@ -161,7 +162,7 @@ async function readRequest(
     : new Uint8Array(0);
   let params = query;
   if (isForm(request.headers["content-type"])) {
-    params = new URLSearchParams(Buffer.from(body).toString());
+    params = parseForm(Buffer.from(body));
     for (const [key, value] of query) params.append(key, value);
     body = new Uint8Array(0);
   }

@@ -18,8 +18,11 @@ export interface HttpRequest {
 export interface HttpResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string | Uint8Array;
+  readonly body?: HttpBody;
 }
+
+/** A body in one piece, or its pieces in order, which are asked for when the client has taken those before. */
+export type HttpBody = string | Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
 export type HttpHandler = (request: HttpRequest) => Promise<HttpResponse> | HttpResponse;
 
@@ -48,6 +51,6 @@ export function jsonResponse(status: number, value: unknown): HttpResponse {
   return jsonTextResponse(status, `${JSON.stringify(value)}\n`);
 }
 
-export function jsonTextResponse(status: number, body: string | Uint8Array): HttpResponse {
+export function jsonTextResponse(status: number, body: HttpBody): HttpResponse {
   return { status, headers: { "content-type": "application/json; charset=UTF-8" }, body };
 }

@@ -1,0 +1,208 @@
+import { describe, expect, it } from "@jest/globals";
+import type { LogResult, QueryResult, RowLabels } from "@skald/logql";
+import { emptyReadStats, labelsFromObject, type QueryStats } from "@skald/model";
+import fc from "fast-check";
+import { encodeLegacyNaively, encodeNaively } from "../testing/naive-json.js";
+import { encodeList, encodeQueryResult } from "./json.js";
+import { encodeLegacyStreams } from "./legacy.js";
+import { jsonText, type Pieces, pieceBytes } from "./pieces.js";
+
+const stats: QueryStats = {
+  ingester: emptyReadStats(),
+  store: emptyReadStats(),
+  ingestersReached: 1,
+  streams: 1,
+  execSeconds: 0,
+  queueSeconds: 0,
+  entriesReturned: 1,
+  splits: 1,
+  shards: 1,
+};
+
+const word = fc.string({
+  unit: fc.constantFrom(
+    "a",
+    "B",
+    " ",
+    '"',
+    "\\",
+    "<",
+    "&",
+    "\n",
+    "\u0001",
+    "\u2028",
+    "\ufeff",
+    "ü",
+    "😀",
+  ),
+  maxLength: 12,
+});
+const labels = fc
+  .dictionary(fc.constantFrom("app", "env", "trace_id", "__proto", "ü"), word, { maxKeys: 3 })
+  .map(labelsFromObject);
+const rowLabels: fc.Arbitrary<RowLabels> = fc.record({
+  labels,
+  categories: fc.record({ stream: labels, structuredMetadata: labels, parsed: labels }),
+});
+/** Lines of any bytes, some longer than a piece, whose borders then lie anywhere in them. */
+const line = fc.oneof(
+  { weight: 8, arbitrary: word.map((text) => new TextEncoder().encode(text)) },
+  { weight: 2, arbitrary: fc.uint8Array({ maxLength: 40 }) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(word, fc.integer({ min: 60_000, max: 140_000 }))
+      .map(([text, size]) => new TextEncoder().encode(text.padEnd(size, text === "" ? "x" : text))),
+  },
+);
+
+const logs: fc.Arbitrary<LogResult> = fc
+  .record({
+    sets: fc.array(rowLabels, { minLength: 1, maxLength: 4 }),
+    rows: fc.array(fc.tuple(fc.nat(), line, fc.bigInt({ min: 0n, max: 2n ** 62n })), {
+      maxLength: 30,
+      size: "max",
+    }),
+    warnings: fc.array(word, { maxLength: 1 }),
+  })
+  .map(({ sets, rows, warnings }) => {
+    const offsets = new Uint32Array(rows.length + 1);
+    rows.forEach(([, bytes], i) => {
+      offsets[i + 1] = (offsets[i] as number) + bytes.length;
+    });
+    return {
+      kind: "streams",
+      rowCount: rows.length,
+      timestamps: BigInt64Array.from(rows, ([, , time]) => time),
+      labelSet: Uint32Array.from(rows, ([set]) => set % sets.length),
+      lines: { bytes: Buffer.concat(rows.map(([, bytes]) => bytes)), offsets },
+      labels: sets,
+      warnings,
+    };
+  });
+
+const value = fc.oneof(fc.double(), fc.integer());
+const matrix: fc.Arbitrary<QueryResult> = fc
+  .record({
+    kind: fc.constant("matrix" as const),
+    points: fc.constant({ startNs: 1_700_000_000_123_000_000n, stepNs: 250_000_000n, count: 9000 }),
+    series: fc.array(
+      fc.record({
+        labels,
+        values: fc.oneof(
+          fc.array(value, { maxLength: 5 }).map((all) => Float64Array.from(all)),
+          fc.integer({ min: 2000, max: 9000 }).map((n) => new Float64Array(n).fill(0.1)),
+        ),
+      }),
+      { maxLength: 4 },
+    ),
+    warnings: fc.array(word, { maxLength: 2 }),
+  })
+  .map((result) => ({
+    ...result,
+    series: result.series.map((one) => ({ ...one, at: Uint32Array.from(one.values, (_, i) => i) })),
+  }));
+const vector: fc.Arbitrary<QueryResult> = fc.record({
+  kind: fc.constant("vector" as const),
+  atNs: fc.constant(1_700_000_000_123_456_789n),
+  samples: fc.array(fc.record({ labels, value }), { maxLength: 20 }),
+  warnings: fc.constant([]),
+});
+const scalar: fc.Arbitrary<QueryResult> = value.map((one) => ({
+  kind: "scalar",
+  atNs: 1_700_000_000_123_456_789n,
+  value: one,
+  warnings: [],
+}));
+
+const run = { seed: Number(process.env.SEED ?? 1_700_006_403), numRuns: 150 };
+
+function joined(pieces: Pieces): string {
+  const all = [...pieces];
+  for (const { length } of all) {
+    expect(length).toBeGreaterThan(0);
+    expect(length).toBeLessThanOrEqual(pieceBytes);
+  }
+  // Pieces are full but the last, but for a character of several bytes that begins the next one.
+  for (const { length } of all.slice(0, -1)) expect(length).toBeGreaterThan(pieceBytes - 4);
+  return Buffer.concat(all).toString();
+}
+
+describe("answers in pieces", () => {
+  it(`are to the byte what they were as one text (seed ${run.seed})`, () => {
+    fc.assert(
+      fc.property(fc.oneof(logs, matrix, vector, scalar), fc.boolean(), (result, categorize) => {
+        const want = encodeNaively(result, stats, { categorize });
+        expect(joined(encodeQueryResult(result, stats, { categorize }))).toBe(want);
+        expect(() => JSON.parse(want)).not.toThrow();
+      }),
+      run,
+    );
+  });
+
+  it("are so at the legacy endpoint", () => {
+    fc.assert(
+      fc.property(logs, (result) => {
+        expect(joined(encodeLegacyStreams(result, stats))).toBe(encodeLegacyNaively(result, stats));
+      }),
+      run,
+    );
+  });
+
+  it("are so for lists", () => {
+    const item = fc.oneof(word, fc.dictionary(word, word));
+    fc.assert(
+      fc.property(fc.array(item), (data) => {
+        expect(joined(encodeList(data))).toBe(`${jsonText({ status: "success", data })}\n`);
+      }),
+      run,
+    );
+    const many = Array.from({ length: 30_000 }, (_, i) => `label-${i}-ü`);
+    expect(joined(encodeList(many))).toBe(`${jsonText({ status: "success", data: many })}\n`);
+  });
+
+  it("keep a byte order mark at the start of a line", () => {
+    const bytes = Buffer.from("\ufeffline");
+    const result: LogResult = {
+      kind: "streams",
+      rowCount: 1,
+      timestamps: BigInt64Array.of(1n),
+      labelSet: Uint32Array.of(0),
+      lines: { bytes, offsets: Uint32Array.of(0, bytes.length) },
+      labels: [
+        {
+          labels: labelsFromObject({ a: "b" }),
+          categories: {
+            stream: labelsFromObject({ a: "b" }),
+            structuredMetadata: labelsFromObject({}),
+            parsed: labelsFromObject({}),
+          },
+        },
+      ],
+      warnings: [],
+    };
+    const answer = joined(encodeQueryResult(result, stats, { categorize: false }));
+    expect(JSON.parse(answer).data.result[0].values).toEqual([["1", "\ufeffline"]]);
+    const legacy = JSON.parse(joined(encodeLegacyStreams(result, stats)));
+    expect(legacy.streams[0].entries[0].line).toBe("\ufeffline");
+  });
+
+  it("are made when they are asked for", () => {
+    const series = Array.from({ length: 1000 }, (_, i) => ({
+      labels: labelsFromObject({ n: String(i) }),
+      at: Uint32Array.from({ length: 100 }, (_unused, p) => p),
+      values: new Float64Array(100),
+    }));
+    let read = 0;
+    const watched = new Proxy(series, {
+      get: (target, key) => {
+        if (typeof key === "string" && /^\d+$/.test(key)) read++;
+        return Reflect.get(target, key);
+      },
+    });
+    const points = { startNs: 0n, stepNs: 1_000_000_000n, count: 100 };
+    const result: QueryResult = { kind: "matrix", points, series: watched, warnings: [] };
+    encodeQueryResult(result, stats, { categorize: false }).next();
+    expect(read).toBeLessThan(100);
+  });
+});
