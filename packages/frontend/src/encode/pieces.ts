@@ -1,6 +1,6 @@
 /** Longest piece of an answer. */
 export const pieceBytes = 64 * 1024;
-/** Shorter texts are copied character by character: asking the encoder would take longer. */
+/** Shorter texts and runs of bytes are copied one by one: a call that copies them would take longer. */
 const shortText = 48;
 
 const encoder = new TextEncoder();
@@ -50,19 +50,37 @@ export class PieceWriter {
 
   /** Adds the bytes from .. to - 1 of a column as a JSON string; what is not UTF-8 becomes U+FFFD. */
   line(bytes: Uint8Array, from: number, to: number): void {
-    if (!isPlain(bytes, from, to)) {
-      this.string(decoder.decode(bytes.subarray(from, to)));
-      return;
-    }
     this.text('"');
     for (let at = from; at < to; ) {
-      if (this.#used === pieceBytes) this.#next();
-      const length = Math.min(to - at, pieceBytes - this.#used);
-      this.#piece.set(bytes.subarray(at, at + length), this.#used);
-      this.#used += length;
-      at += length;
+      const byte = bytes[at] as number;
+      if (plainBytes[byte] === 1) {
+        at = this.#plain(bytes, at, to);
+      } else if (byte < 0x80) {
+        this.text(escapes[byte] as string);
+        at++;
+      } else {
+        const end = endOfWide(bytes, at, to);
+        this.text(jsonText(decoder.decode(bytes.subarray(at, end))).slice(1, -1));
+        at = end;
+      }
     }
     this.text('"');
+  }
+
+  /** Copies bytes that need no escape, as far as they go or fit; gives the place behind them. */
+  #plain(bytes: Uint8Array, from: number, to: number): number {
+    if (this.#used === pieceBytes) this.#next();
+    const end = Math.min(to, from + pieceBytes - this.#used);
+    let at = from + 1;
+    while (at < end && plainBytes[bytes[at] as number] === 1) at++;
+    const used = this.#used;
+    if (at - from > shortText) this.#piece.set(bytes.subarray(from, at), used);
+    else {
+      const piece = this.#piece;
+      for (let i = from; i < at; i++) piece[used + i - from] = bytes[i] as number;
+    }
+    this.#used = used + at - from;
+    return at;
   }
 
   /** Adds a short text of ASCII; false when it is something else. */
@@ -84,17 +102,24 @@ export class PieceWriter {
   }
 }
 
+const htmlUnsafe = /[<>&\u2028\u2029]/g;
+
 /** 1 for the bytes that stand in a JSON string as they are. */
 const plainBytes = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x20 && byte < 0x80 && !'"\\<>&'.includes(String.fromCharCode(byte)) ? 1 : 0,
 );
 
-function isPlain(bytes: Uint8Array, from: number, to: number): boolean {
-  for (let at = from; at < to; at++) if (plainBytes[bytes[at] as number] === 0) return false;
-  return true;
+/** The end of a run of bytes beyond ASCII: whole characters, or what is none. */
+function endOfWide(bytes: Uint8Array, from: number, to: number): number {
+  let at = from;
+  while (at < to && (bytes[at] as number) >= 0x80) at++;
+  return at;
 }
 
-const htmlUnsafe = /[<>&\u2028\u2029]/g;
+/** What the other bytes of ASCII are written as. */
+const escapes = Array.from({ length: 0x80 }, (_, byte) =>
+  jsonText(String.fromCharCode(byte)).slice(1, -1),
+);
 
 /** JSON with the characters escaped that HTML would read, as the reference does. */
 export function jsonText(value: unknown): string {
