@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { parseForm } from "./form.js";
 
 const fieldText = fc.string({
-  unit: fc.constantFrom("a", "b", "+", "%20", "%2B", "%", "=", "ü", ""),
+  unit: fc.constantFrom("a", "b", "+", "%20", "%2B", "%", "=", "&", "ü", "\ufeff", ""),
 });
 
 describe("parseForm", () => {
@@ -18,18 +18,26 @@ describe("parseForm", () => {
   });
 
   it("refuses too many fields before it reads one", () => {
-    expect([...parseForm(Buffer.from("a&".repeat(4095)))]).toHaveLength(4095);
+    expect([...parseForm(Buffer.from("a&".repeat(131_071)))]).toHaveLength(131_071);
     for (const field of ["&", "a&", "a=b&"]) {
-      expect(() => parseForm(Buffer.from(field.repeat(4096)))).toThrow(
+      expect(() => parseForm(Buffer.from(field.repeat(131_072)))).toThrow(
         expect.objectContaining({
           code: "invalid_argument",
-          message: "too many parameters: limit is 4096",
+          message: "too many parameters: limit is 131072",
         }),
       );
     }
   });
 
-  it("gives the parser no plus sign to cut the text at", () => {
+  it("refuses a field that is too long before it reads one", () => {
+    const fits = `a=b&query=${"+".repeat(512 * 1024 - 6)}`;
+    expect(parseForm(Buffer.from(`${fits}&c=d`)).get("query")).toHaveLength(512 * 1024 - 6);
+    expect(() => parseForm(Buffer.from(`${fits}+&c=d`))).toThrow(
+      "input size too long: limit of a parameter is 524288 bytes",
+    );
+  });
+
+  it("gives the parser nothing that it is slow at", () => {
     const given: string[] = [];
     const { URLSearchParams: Real } = globalThis;
     class Watched extends Real {
@@ -40,10 +48,11 @@ describe("parseForm", () => {
     }
     globalThis.URLSearchParams = Watched as typeof Real;
     try {
-      expect(parseForm(Buffer.from("query=++a%2B+")).get("query")).toBe("  a+ ");
+      const form = parseForm(Buffer.from("query=++a%2B+&b&&=&c=d=+&e"));
+      expect(form.get("query")).toBe("  a+ ");
     } finally {
       globalThis.URLSearchParams = Real;
     }
-    expect(given).toEqual(["query=  a%2B "]);
+    expect(given).toEqual(["query=  a%2B &b=&&=&c=d= &e="]);
   });
 });
