@@ -4,7 +4,6 @@ import {
   defaultQueryLimits,
   type Expr,
   formatQuery,
-  type Plan,
   parseQuery,
   parseSelector,
   planQuery,
@@ -24,7 +23,7 @@ import {
 } from "@skald/model";
 import { deadline } from "@skald/runtime";
 import type { InstantParams, RangeParams } from "./http/params.js";
-import { checkLength, checkQueryLimits } from "./limits/check-limits.js";
+import { checkLength, checkQueryLimits, rangesOf } from "./limits/check-limits.js";
 import { combineLimits, nsOfMs, type QueryTenantLimits } from "./limits/limits.js";
 
 export interface FrontendDeps {
@@ -149,13 +148,13 @@ export class Frontend {
     const oldestNs = oldestAllowed(limits, nowNs);
     const clamped = { ...params, startNs: clampStart(params, oldestNs) };
     checkQueryLimits(expr, clamped, limits);
+    checkStages(expr);
     const aligned = this.#alignToStep && expr.kind !== "log";
     const range = { ...(aligned ? alignToStep(clamped) : clamped), oldestNs, nowNs };
     const plan = planQuery(expr, range, {
       ...defaultQueryLimits,
       maxSeries: limits.max_query_series || Number.MAX_SAFE_INTEGER,
     });
-    checkStages(plan);
     return this.#withTimeout(limits, signal, (bounded) =>
       this.#querier.query(
         {
@@ -255,17 +254,14 @@ function seriesSelectors(matches: readonly string[]): Matcher[][] {
   return groups.map((match) => parseSelector(match));
 }
 
-/** Builds the stages of every part of a plan once, because what they refuse must not depend on the data. */
-function checkStages(plan: Plan): void {
-  if (plan.kind === "log") {
-    compilePipeline({ stages: plan.log.stages, output: { kind: "log" } });
+/** Builds all stages of a query once, because what they refuse must not depend on the plan or the data. */
+function checkStages(expr: Expr): void {
+  if (expr.kind === "log") {
+    compilePipeline({ stages: expr.stages, output: { kind: "log" } });
     return;
   }
-  for (const { stages, unwrap } of plan.leaves) {
-    compilePipeline({
-      stages,
-      ...(unwrap === undefined ? {} : { unwrap }),
-      output: { kind: "metric" },
-    });
+  for (const { log, unwrap } of rangesOf(expr)) {
+    const { stages } = log;
+    compilePipeline({ stages, ...(unwrap && { unwrap }), output: { kind: "metric" } });
   }
 }

@@ -230,6 +230,7 @@ describe("query_range", () => {
       "max streams matchers per query exceeded, matchers-count > limit (2 > 1)",
     ],
     [{ query: '{app="a"} |~ "["' }, {}, "parse error"],
+    [{ query: 'rate({app="a"} | line_format "{{.x" [1m])' }, {}, "invalid line template"],
   ])("refuses %j with %j", async (params, changed, text) => {
     const { call } = makeApi(logs, changed);
     await expect(

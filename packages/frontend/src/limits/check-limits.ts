@@ -74,7 +74,8 @@ function checkMatchers(logs: readonly LogExpr[], limits: QueryTenantLimits): voi
   }
 }
 
-function rangesOf(expr: MetricExpr): RangeAggregation[] {
+/** Every range aggregation of an expression. */
+export function rangesOf(expr: MetricExpr): RangeAggregation[] {
   switch (expr.kind) {
     case "range_aggregation":
       return [expr];

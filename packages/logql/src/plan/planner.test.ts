@@ -164,6 +164,28 @@ describe("planQuery", () => {
     expect(leaves.map((leaf) => leaf.maxSeries)).toEqual([want]);
   });
 
+  it.each([
+    ["count_over_time(X | line_format `a` [1s])", []],
+    ["count_over_time(X | line_format `a` | b=`c` | drop d [1s])", ["label_filter", "drop"]],
+    ["sum_over_time(X | line_format `a` | decolorize | unwrap c [1s])", ["decolorize"]],
+    ["bytes_rate(X | line_format `a` | line_format `b` [1s])", ["line_format"]],
+    [
+      "bytes_over_time(X | line_format `a` | line_format `{{ __line__ }}b` [1s])",
+      ["line_format", "line_format"],
+    ],
+    ["rate(X | line_format `a` |= `b` [1s])", ["line_format", "line_filter"]],
+    ["rate(X | line_format `a` | json [1s])", ["line_format", "json"]],
+    ["rate(X |= `b` | line_format `a` [1s])", ["line_filter"]],
+    [
+      "rate(X | line_format `a` | label_format c=`{{ __line__ }}` [1s])",
+      ["line_format", "label_format"],
+    ],
+    ["rate(X | line_format `a` | label_format c=`{{ .d }}` [1s])", ["label_format"]],
+  ])("makes no line that nothing reads: %s", (query, kinds) => {
+    const { leaves } = plan(query.replace("X", '{a="b"}'));
+    expect(leaves[0]?.stages.map(({ kind }) => kind)).toEqual(kinds);
+  });
+
   it("refuses approx_topk over a range", () => {
     expect(() => plan('approx_topk(2, rate({a="b"}[1s]))')).toThrow(
       "count min sketches are only supported on instant queries",

@@ -21,6 +21,7 @@ import {
   type QueryParams,
   type Windows,
 } from "./plan.js";
+import { withoutUnreadLines } from "./unread-lines.js";
 
 /** Plans a checked query. Throws invalid_argument for what no plan can answer. */
 export function planQuery(
@@ -186,6 +187,7 @@ function scanOf(
   bounds: { fromNs: bigint; maxSeries: number; maxCells: number; nowNs: bigint },
 ): Scan {
   const { op, log } = expr;
+  const stages = withoutUnreadLines(log.stages, op);
   // Of absent_over_time only the existence of rows matters, whatever their labels.
   const grouping = op === "absent_over_time" ? { without: false, labels: [] } : above.grouping;
   // A parent sum, the own grouping and an answer without labels let a parser skip what is not used; other parents do
@@ -194,10 +196,10 @@ function scanOf(
     above.sumAbove ||
     expr.grouping !== undefined ||
     op === "absent_over_time" ||
-    !log.stages.some((s) => canFail.has(s.kind));
+    !stages.some((s) => canFail.has(s.kind));
   return {
     matchers: log.matchers,
-    stages: log.stages,
+    stages,
     ...(expr.unwrap === undefined ? {} : { unwrap: expr.unwrap }),
     mode: modeOf(op, expr.unwrap !== undefined),
     windows,
