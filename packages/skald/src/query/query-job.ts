@@ -19,12 +19,17 @@ export interface QueryJob {
   readonly maxCost?: number;
 }
 
-/** How a job ends: with an answer, or with what the query would cost. */
+/** What an answer begins with. */
+export interface AnswerHead {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * How a job ends: with a whole answer, with the end of one whose head and pieces were handed over by the calls `head`
+ * and `write`, or with what the query would cost.
+ */
 export type QueryReply =
-  | {
-      readonly kind: "answer";
-      readonly status: number;
-      readonly headers: Readonly<Record<string, string>>;
-      readonly body?: string | Uint8Array;
-    }
+  | ({ readonly kind: "answer"; readonly body?: string | Uint8Array } & AnswerHead)
+  | { readonly kind: "written" }
   | { readonly kind: "too_heavy"; readonly cost: number };

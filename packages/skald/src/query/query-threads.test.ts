@@ -16,13 +16,14 @@ const request = (headers: Record<string, string> = {}): HttpRequest => ({
 });
 
 /** Query threads that say what they were asked, and answer what they are told. */
-function threadsOf(...replies: QueryReply[]) {
+function threadsOf(...replies: (QueryReply | ((options: JobOptions) => Promise<QueryReply>))[]) {
   const asked: { job: QueryJob; options: JobOptions }[] = [];
   const threads = new QueryThreads({
     pool: {
       run: async <T>(_name: string, job: unknown, options: JobOptions) => {
         asked.push({ job: job as QueryJob, options });
-        return replies[asked.length - 1] as T;
+        const reply = replies[asked.length - 1];
+        return (typeof reply === "function" ? await reply(options) : reply) as T;
       },
     },
     host: {},
@@ -36,6 +37,7 @@ function threadsOf(...replies: QueryReply[]) {
   return { threads, asked };
 }
 
+const { signal } = new AbortController();
 const answer: QueryReply = { kind: "answer", status: 200, headers: {}, body: "x" };
 
 describe("QueryThreads", () => {
@@ -65,6 +67,21 @@ describe("QueryThreads", () => {
     expect(asked[0]?.job.maxCost).toBeGreaterThan(0);
     expect(asked[1]?.job.maxCost).toBeUndefined();
     expect(asked[1]?.options.share?.cost).toBe(1e9);
+  });
+
+  it("passes on an answer that comes in pieces, as it comes", async () => {
+    const { threads } = threadsOf(async ({ host = {} }) => {
+      const call = (name: string, value: unknown) => host[name]?.(value as never, { signal });
+      await call("head", { status: 200, headers: { a: "b" } });
+      await call("write", Uint8Array.of(1));
+      await call("write", Uint8Array.of(2));
+      return { kind: "written" };
+    });
+    const { status, headers, body } = await threads.serve("query", request());
+    expect({ status, headers }).toEqual({ status: 200, headers: { a: "b" } });
+    const bytes: number[] = [];
+    for await (const piece of body as AsyncIterable<Uint8Array>) bytes.push(...piece);
+    expect(bytes).toEqual([1, 2]);
   });
 
   it("asks for a tenant, but not to format a query", async () => {

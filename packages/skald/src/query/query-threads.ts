@@ -6,10 +6,11 @@ import {
   queryActors,
   queryTenants,
 } from "@skald/frontend";
-import type { HostFunction, WorkerPool } from "@skald/runtime";
+import type { HostFunction, JobShare, WorkerPool } from "@skald/runtime";
 import { urgentBytes } from "@skald/scan";
 import type { HttpRequest, HttpResponse } from "@skald/transport";
-import type { QueryJob, QueryReply } from "./query-job.js";
+import { PieceChannel } from "./piece-channel.js";
+import type { AnswerHead, QueryJob, QueryReply } from "./query-job.js";
 
 /** Headers that endpoints of the query API look at. */
 const wantedHeaders = [
@@ -57,21 +58,43 @@ export class QueryThreads {
       threads,
     };
     const share = { tenant: tenants.join("|"), actors: queryActors(request) };
-    const small = await this.#run({ ...job, maxCost: urgentBytes }, { ...share, cost: 0 }, request);
-    if (small.kind === "answer") return small;
-    const large = await this.#run(job, { ...share, cost: small.cost }, request);
-    if (large.kind === "answer") return large;
+    const small = { ...job, maxCost: urgentBytes };
+    const answer = await this.#run(small, { ...share, cost: 0 }, request);
+    if (typeof answer !== "number") return answer;
+    const large = await this.#run(job, { ...share, cost: answer }, request);
+    if (typeof large !== "number") return large;
     throw new Error("a query without a bound was too heavy");
   }
 
-  #run(
-    job: QueryJob,
-    share: { tenant: string; actors: readonly string[]; cost: number },
-    { signal }: HttpRequest,
-  ): Promise<QueryReply> {
+  /** The answer, as soon as it begins, or what the query would cost. */
+  #run(job: QueryJob, share: JobShare, { signal }: HttpRequest): Promise<HttpResponse | number> {
     const { pool, host } = this.#options;
     const lane = job.maxCost === undefined ? "query" : "urgent";
-    return pool.run<QueryReply>("query", job, { lane, share, host, signal });
+    return new Promise((resolve, reject) => {
+      const pieces = new PieceChannel();
+      const writing = {
+        head: (head: AnswerHead) => {
+          resolve({ ...head, body: pieces });
+          return { value: undefined };
+        },
+        write: async (piece: Uint8Array) => {
+          await pieces.put(piece);
+          return { value: undefined };
+        },
+      };
+      const options = { lane, share, host: { ...host, ...writing }, signal } as const;
+      pool.run<QueryReply>("query", job, options).then(
+        (reply) => {
+          if (reply.kind === "written") pieces.end();
+          else resolve(reply.kind === "too_heavy" ? reply.cost : reply);
+        },
+        (error: unknown) => {
+          // Of no consequence where the other was called before.
+          reject(error);
+          pieces.end(error);
+        },
+      );
+    });
   }
 }
 

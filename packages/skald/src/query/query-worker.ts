@@ -2,7 +2,7 @@ import { Frontend, queryActors, queryHandlers } from "@skald/frontend";
 import { systemClock } from "@skald/model";
 import { CorruptSegments, Querier, QueryTooHeavy } from "@skald/querier";
 import { type JobContext, type JobResult, serveJobs } from "@skald/runtime";
-import type { QueryJob, QueryReply } from "./query-job.js";
+import type { AnswerHead, QueryJob, QueryReply } from "./query-job.js";
 import { remoteServices } from "./remote.js";
 
 /** Damaged segments that queries of this thread have met; the thread with the log counts and names them. */
@@ -52,7 +52,37 @@ async function answer(job: QueryJob, context: JobContext): Promise<QueryReply> {
     body: new Uint8Array(0),
     signal: context.signal,
   });
-  const { status, body } = response;
-  const reply = { kind: "answer", status, headers: response.headers ?? {} } as const;
-  return body === undefined ? reply : { ...reply, body };
+  const { status, headers: answered = {}, body } = response;
+  const head: AnswerHead = { status, headers: answered };
+  if (body === undefined) return { kind: "answer", ...head };
+  if (typeof body === "string" || body instanceof Uint8Array) {
+    return { kind: "answer", ...head, body };
+  }
+  return write(head, body, context);
+}
+
+/** Hands an answer over piece by piece; one of a single piece at once. */
+async function write(
+  head: AnswerHead,
+  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  { call, signal }: JobContext,
+): Promise<QueryReply> {
+  let held: Uint8Array | undefined;
+  let hasBegun = false;
+  for await (const piece of pieces) {
+    if (held !== undefined) {
+      if (!hasBegun) await call("head", head, { signal });
+      hasBegun = true;
+      await call("write", held, { signal, transfer: ownBuffer(held) });
+    }
+    held = piece;
+  }
+  if (!hasBegun) return { kind: "answer", ...head, body: held ?? new Uint8Array(0) };
+  if (held !== undefined) await call("write", held, { signal, transfer: ownBuffer(held) });
+  return { kind: "written" };
+}
+
+/** The memory of a piece that is all of it, to be moved. */
+function ownBuffer({ buffer, byteLength }: Uint8Array): ArrayBuffer[] {
+  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [];
 }
