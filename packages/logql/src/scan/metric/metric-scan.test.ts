@@ -103,7 +103,8 @@ describe("a metric scan", () => {
     ['sum(bytes_over_time({app="a"} | unpack [1m]))', run, false, []],
     ['sum by (x) (count_over_time({app="a"} | json [1m]))', run, false, []],
     ['sum(count_over_time({app="a"} | json | x="y" [1m]))', run, false, []],
-    ['absent_over_time({app="a"} | json [1m])', run, false, ['{app="a"} 1 1']],
+    ['absent_over_time({app="a"} | json [1m])', run, true, ['{app="a"} - 1']],
+    ['absent_over_time({app="a"} | json | x="y" [1m])', run, false, ['{app="a"} 1 1']],
     ['sum(count_over_time({app="a"} |= "x" [1m]))', run, false, []],
   ])("answers %s from a header where it can", (query, given, want, series) => {
     const leaf = leafOf(query);
@@ -149,7 +150,6 @@ describe("a metric scan", () => {
       'count_over_time({app="a"} | json [1m])',
       'sum by (v) (count_over_time({app="a"} | json [1m]))',
       'max by (app) (max_over_time({app="a"} | json | unwrap v [1m]))',
-      'absent_over_time({app="a"} | json [1m])',
     ])("fails %s", (query) => {
       expect(() => scanBlocks(leafOf(query), bad)).toThrow(
         /^pipeline error: '(JSONParserErr|SampleExtractionErr)' for series: '\{__error__=/,
@@ -163,6 +163,7 @@ describe("a metric scan", () => {
 
     it.each([
       ['sum(count_over_time({app="a"} | json [1m]))', ["{} 2 -"]],
+      ['absent_over_time({app="a"} | json [1m])', ['{app="a"} - 1']],
       [
         'sum by (__error__) (count_over_time({app="a"} | json | __error__!="" [1m]))',
         ['{__error__="JSONParserErr"} 1 -'],
