@@ -45,7 +45,7 @@ const indexShare = 64;
 /** Sources whose streams one job collects. */
 const sourcesPerJob = 64;
 /** Series that a metric query may hold at a time while it is evaluated. */
-const maxSeriesBytes = 512 * 1024 * 1024;
+const maxSeriesBytes = 256 * 1024 * 1024;
 
 export interface QuerierDeps {
   readonly ingester: Ingester;
