@@ -23,6 +23,7 @@ import { PushQueue } from "./flush/push-queue.js";
 import { type Seal, Sealer } from "./flush/sealer.js";
 import { type SegmentStore, Uploader } from "./flush/uploader.js";
 import type { IngesterLimits } from "./limits.js";
+import { PendingPushes } from "./log/pending-pushes.js";
 import { noLog, type PushLog } from "./log/push-log.js";
 import { recordsOf } from "./log/push-record.js";
 import { recoverHeads } from "./log/recovery.js";
@@ -73,8 +74,7 @@ export class Ingester implements IngesterContract {
   readonly #queue: PushQueue;
   readonly #views: Views;
   readonly #abort = new AbortController();
-  /** Pushes that the log has not written yet, oldest first. */
-  readonly #pending: TenantAppend[] = [];
+  readonly #pending = new PendingPushes();
   #wal: PushLog = noLog;
   #walFile = 0;
   #state: IngesterState = "new";
@@ -178,6 +178,8 @@ export class Ingester implements IngesterContract {
       this.#assertPushable();
       const push = this.#append(tenant, batch);
       if (push.ranges.length > 0) await this.#write(push, batch);
+      // Duplicates of rows that are not written yet are as safe as those.
+      else if (push.duplicates > 0) await this.#pending.settled(push.tenant);
       return { refusals: push.refusals };
     } finally {
       release();
@@ -277,16 +279,10 @@ export class Ingester implements IngesterContract {
   /** Logs what was appended; publishes it when the log has it. */
   #write(push: TenantAppend, batch: Batch): Promise<void> {
     const file = this.#wal.nextFile();
-    this.#pending.push(push);
-    const nowMs = this.#clock.nowMs();
-    for (const { head } of push.heads) {
-      head.pendingPushes++;
-      head.lastAppendMs = nowMs;
-      head.firstFile = Math.min(head.firstFile, file);
-      head.lastFile = file;
-    }
-    const records = recordsOf(push, batch, file);
-    const { written } = this.#wal.append(records, () => this.#publish(push));
+    const written = this.#pending.add(push, file, this.#clock.nowMs(), () => {
+      const records = recordsOf(push, batch, file);
+      return this.#wal.append(records, () => this.#publish()).written;
+    });
     this.#metrics.walRecords.inc();
     this.#metrics.walBytes.inc(batch.source?.body.byteLength ?? batch.lineBytes);
     this.#heads.freezeFull(
@@ -298,21 +294,13 @@ export class Ingester implements IngesterContract {
     return written;
   }
 
-  #publish(push: TenantAppend): void {
-    this.#pending.shift();
-    for (const { head, after } of push.heads) {
-      head.publish(after);
-      head.pendingPushes--;
-    }
+  #publish(): void {
+    this.#pending.publishOldest();
     this.#sealer.kick();
   }
 
-  /** The log has lost all pushes that it had not written: takes their rows back, the last push first. */
   #undoPending(): void {
-    for (const push of this.#pending.splice(0).reverse()) {
-      push.tenant.undo(push);
-      for (const { head } of push.heads) head.pendingPushes--;
-    }
+    this.#pending.undoAll();
     this.#sealer.kick();
   }
 
