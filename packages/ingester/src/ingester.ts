@@ -17,7 +17,7 @@ import type {
 } from "@skald/contracts";
 import { type Batch, type Clock, SkaldError, systemClock, unavailable } from "@skald/model";
 import { type Logger, type Metrics, repeat, type Sleep } from "@skald/runtime";
-import { type LocalRef, Wal, type WalDisk } from "@skald/storage";
+import { DirectoryLock, type LocalRef, Wal, type WalDisk } from "@skald/storage";
 import { LocalSegments } from "./flush/local-segments.js";
 import { PushQueue } from "./flush/push-queue.js";
 import { type Seal, Sealer } from "./flush/sealer.js";
@@ -75,6 +75,7 @@ export class Ingester implements IngesterContract {
   readonly #views: Views;
   readonly #abort = new AbortController();
   readonly #pending = new PendingPushes();
+  readonly #locks: DirectoryLock[] = [];
   #wal: PushLog = noLog;
   #walFile = 0;
   #state: IngesterState = "new";
@@ -120,7 +121,10 @@ export class Ingester implements IngesterContract {
     return this.#state;
   }
 
-  /** Finds local segments, replays the log, and takes pushes from then on. Rejects when it is stopped meanwhile, or the signal aborted. */
+  /**
+   * Locks its directories, finds local segments, replays the log, and takes pushes from then on. Rejects when another
+   * process has the directories, when it is stopped meanwhile, or the signal is aborted.
+   */
   start(signal?: AbortSignal): Promise<void> {
     signal?.addEventListener("abort", () => this.#abort.abort(), { once: true });
     this.#started = this.#start();
@@ -129,6 +133,7 @@ export class Ingester implements IngesterContract {
 
   async #start(): Promise<void> {
     this.#state = "starting";
+    this.#lockDirectories();
     const nowMs = this.#clock.nowMs();
     const { corrupt } = await this.#segments.open(nowMs);
     this.#metrics.corruptSegments.inc(corrupt);
@@ -168,6 +173,7 @@ export class Ingester implements IngesterContract {
     await this.#uploader.close();
     await this.#cutAll();
     await this.#wal.close();
+    for (const lock of this.#locks) lock.release();
     this.#state = "stopped";
   }
 
@@ -302,6 +308,18 @@ export class Ingester implements IngesterContract {
   #undoPending(): void {
     this.#pending.undoAll();
     this.#sealer.kick();
+  }
+
+  /** Two processes that write to one log, or seal what it holds, would lose rows of each other. */
+  #lockDirectories(): void {
+    const { dataDir, config } = this.#options;
+    const { wal } = config;
+    for (const dir of new Set(wal.enabled ? [dataDir, wal.dir] : [dataDir])) {
+      const lock = DirectoryLock.take(dir);
+      this.#locks.push(lock);
+      if (lock.isExclusive) continue;
+      this.#log.warn("a directory is not locked: that needs Node 22.13 or later", { dir });
+    }
   }
 
   async #startLog(): Promise<void> {

@@ -1,3 +1,4 @@
+export { DirectoryLock } from "./directory-lock.js";
 export * from "./head/head-block.js";
 export type * from "./head/head-view.js";
 export { type HeadBlockCapacity, headBlockBytes } from "./head/layout.js";

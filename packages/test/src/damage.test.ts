@@ -42,7 +42,7 @@ const numbered = (count: number) => Array.from({ length: count }, (_, i) => `lin
 
 /** The newest file of the write-ahead log. */
 function lastLog(folder: string): string {
-  const files = filesBelow(join(folder, "wal"), "").filter((name) => !name.endsWith(".corrupt"));
+  const files = filesBelow(join(folder, "wal"), ".wal");
   return join(folder, "wal", files.at(-1) as string);
 }
 
