@@ -62,6 +62,19 @@ describe("segment keys", () => {
     }
   });
 
+  it.each([
+    ["t".repeat(200), ".", "%2E"],
+    ["t".repeat(200), "..", "%2E%2E"],
+    ["t".repeat(200), "...", "%2E%2E%2E"],
+    [".".repeat(200), "..", "%2E%2E"],
+  ])("are valid for a long tenant whose last piece is dots: %s %s", (first, last, want) => {
+    const segment = { tenant: first + last, id: "u", minNs, maxNs };
+    const key = segmentKey(segment);
+    checkKey(key);
+    expect(key).toContain(`~/${want}/date=`);
+    expect(parseSegmentKey(key)).toEqual(segment);
+  });
+
   it("sort by time within a tenant", () => {
     fc.assert(
       fc.property(time, time, (a, b) => {

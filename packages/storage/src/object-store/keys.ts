@@ -8,7 +8,8 @@ import { dayNs, floorDiv, invalidArgument } from "@skald/model";
  * The two directories are what DuckDB and others know as hive partitions. The name begins with the times of day of the
  * first and last row, each as HHMMSS and nine digits of ns: names sort by time, and a listing alone tells which
  * segments a query can skip. The id is the one that the segment has on the ingester's disk. A tenant of more than 200
- * bytes takes several directories, `tenant=<200 bytes>~/<the rest>`, because file systems take 255 bytes for each.
+ * bytes takes several directories, `tenant=<200 bytes>~/<the rest>`, because file systems take 255 bytes for each; in a
+ * rest of nothing but dots they are escaped too, because `.` and `..` are no names.
  */
 export interface SegmentKey {
   readonly tenant: string;
@@ -67,6 +68,8 @@ function directoryOfTenant(tenant: string): string {
   const parts: string[] = [];
   for (let at = 0; at < escaped.length; at += maxDirectoryBytes)
     parts.push(escaped.slice(at, at + maxDirectoryBytes));
+  const rest = parts.length > 1 ? (parts.at(-1) as string) : "";
+  if (/^\.+$/.test(rest)) parts[parts.length - 1] = rest.replaceAll(".", "%2E");
   return parts.join("~/");
 }
 
