@@ -15,7 +15,15 @@ import type {
   SourceRef,
   StreamTask,
 } from "@skald/contracts";
-import { type Batch, type Clock, SkaldError, systemClock, unavailable } from "@skald/model";
+import {
+  type Batch,
+  type Clock,
+  SkaldError,
+  type SteadyClock,
+  steadyClock,
+  systemClock,
+  unavailable,
+} from "@skald/model";
 import { type Logger, type Metrics, repeat, type Sleep } from "@skald/runtime";
 import { DirectoryLock, type LocalRef, Wal, type WalDisk } from "@skald/storage";
 import { LocalSegments } from "./flush/local-segments.js";
@@ -44,6 +52,7 @@ export interface IngesterDependencies {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly clock?: Clock;
+  readonly steadyClock?: SteadyClock;
   readonly sleep?: Sleep;
   readonly disk?: WalDisk;
 }
@@ -64,7 +73,7 @@ const diskCheckPeriodMs = 5000;
 export class Ingester implements IngesterContract {
   readonly #deps: IngesterDependencies;
   readonly #options: IngesterOptions;
-  readonly #clock: Clock;
+  readonly #clock: SteadyClock;
   readonly #log: Logger;
   readonly #metrics: IngesterMetrics;
   readonly #segments: LocalSegments;
@@ -88,11 +97,18 @@ export class Ingester implements IngesterContract {
     const { options, log } = deps;
     this.#deps = deps;
     this.#options = options;
-    this.#clock = deps.clock ?? systemClock;
+    this.#clock = deps.steadyClock ?? steadyClock;
+    const timeOfDay = deps.clock ?? systemClock;
     this.#log = log;
-    this.#segments = new LocalSegments({ dataDir: options.dataDir, log });
+    this.#segments = new LocalSegments({
+      dataDir: options.dataDir,
+      log,
+      clock: this.#clock,
+      timeOfDay,
+    });
     this.#heads = new Heads({
       options,
+      startMs: timeOfDay.nowMs(),
       clock: this.#clock,
       metrics: () => this.#metrics,
       sealer: () => this.#sealer,
@@ -134,8 +150,7 @@ export class Ingester implements IngesterContract {
   async #start(): Promise<void> {
     this.#state = "starting";
     this.#lockDirectories();
-    const nowMs = this.#clock.nowMs();
-    const { corrupt } = await this.#segments.open(nowMs);
+    const { corrupt } = await this.#segments.open();
     this.#metrics.corruptSegments.inc(corrupt);
     if (this.#options.config.wal.enabled) await this.#startLog();
     this.#state = "running";
@@ -272,7 +287,7 @@ export class Ingester implements IngesterContract {
   #append(name: string, batch: Batch): TenantAppend {
     const tenant = this.#heads.tenantOf(name);
     const streamsBefore = tenant.streams.size;
-    const push = tenant.append(batch, this.#deps.limitsOf(name), this.#clock.nowMs());
+    const push = tenant.append(batch, this.#deps.limitsOf(name), this.#clock.elapsedMs());
     const created = tenant.streams.size - streamsBefore;
     if (created > 0) {
       this.#metrics.streamsCreated.inc({ tenant: name }, created);
@@ -285,7 +300,7 @@ export class Ingester implements IngesterContract {
   /** Logs what was appended; publishes it when the log has it. */
   #write(push: TenantAppend, batch: Batch): Promise<void> {
     const file = this.#wal.nextFile();
-    const written = this.#pending.add(push, file, this.#clock.nowMs(), () => {
+    const written = this.#pending.add(push, file, this.#clock.elapsedMs(), () => {
       const records = recordsOf(push, batch, file);
       return this.#wal.append(records, () => this.#publish()).written;
     });
@@ -373,10 +388,10 @@ export class Ingester implements IngesterContract {
       pathOf: (head) => this.#segments.pathOf(head),
       streamTextsOf: (head) => this.#heads.streamTexts(head),
       onSealed: (head, sealed, path, reason) => {
-        const nowMs = this.#clock.nowMs();
+        const nowMs = this.#clock.elapsedMs();
         const measures = { reason, targetBytes: config.head_target_size, nowMs };
         observeSealed(this.#metrics, head, sealed, measures);
-        this.#segments.add(head, sealed, path, nowMs);
+        this.#segments.add(head, sealed, path);
         this.#heads.replace(head);
         this.#planCut();
       },

@@ -6,6 +6,14 @@ export interface Clock {
 
 export const systemClock: Clock = { nowMs: () => Date.now() };
 
+/** Tells how much time has passed: for ages and pauses, because unlike the time of day it is never set back. */
+export interface SteadyClock {
+  /** Milliseconds since a moment that stays the same while the process runs. */
+  elapsedMs(): number;
+}
+
+export const steadyClock: SteadyClock = { elapsedMs: () => performance.now() };
+
 export const nsPerMs = 1_000_000n;
 export const nsPerSecond = 1_000_000_000n;
 

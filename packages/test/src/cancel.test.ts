@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Ingester, Querier as QuerierContract } from "@skald/contracts";
 import { Frontend, queryHandlers, queryRoutes } from "@skald/frontend";
-import { dayNs, type SegmentRef, systemClock } from "@skald/model";
+import { dayNs, type SegmentRef, steadyClock, systemClock } from "@skald/model";
 import { CorruptSegments, Querier } from "@skald/querier";
 import { WorkerPool } from "@skald/runtime";
 import { defaultLimits } from "@skald/runtime/config";
@@ -98,7 +98,7 @@ function sealLines(number: number): SegmentRef {
 function querierOf(refs: readonly SegmentRef[]): Querier {
   const ingester = { select: async () => ({ sources: [] }) } as Partial<Ingester> as Ingester;
   const catalog = { list: async () => refs };
-  const corrupt = new CorruptSegments({ clock: systemClock, onFound: () => undefined });
+  const corrupt = new CorruptSegments({ clock: steadyClock, onFound: () => undefined });
   return new Querier({ ingester, catalog, scanner: new ScanPool(pool), threads, corrupt });
 }
 

@@ -300,6 +300,31 @@ describe("uploading", () => {
     await ingester.stop();
   });
 
+  it("counts ages and pauses by what passes, also when the time of day is set back", async () => {
+    const changes = {
+      chunk_idle_period: 1000,
+      flush_op_backoff: { min_period: 1000, max_period: 1000, max_retries: 10 },
+      bounds: { localRetainMs: 5000 },
+    };
+    const setup = await started({ changes });
+    const { ingester, clock, store } = setup;
+    await pushLine(setup, 1);
+    const failures = () => metric(setup, "chunks_flush_failures_total");
+    for (const [what, ms, isDone] of [
+      ["sealed", 1000, async () => (await kinds(setup)).includes("segment")],
+      ["uploaded", 5000, async () => (await failures()) === 1],
+      ["uploaded again", 1000, async () => (await metric(setup, "chunks_stored_total")) === 1],
+      ["dropped", 5000, async () => (await kinds(setup)).length === 0],
+    ] as const) {
+      store.isDown = what === "uploaded";
+      clock.setBackMs += 3_600_000;
+      clock.ms += ms;
+      await ingester.sweep();
+      await until(isDone);
+    }
+    await ingester.stop();
+  });
+
   it("does not upload again what was merged and deleted in the store", async () => {
     const setup = await started();
     await pushLine(setup, 1);

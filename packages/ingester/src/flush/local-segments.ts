@@ -1,6 +1,6 @@
 import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
-import { type SegmentRef, SkaldError } from "@skald/model";
+import { type Clock, type SegmentRef, SkaldError, type SteadyClock } from "@skald/model";
 import type { Logger } from "@skald/runtime";
 import { nodeWalDisk, openSegmentFile, type SealedSegment } from "@skald/storage";
 import type { Head } from "../head/head.js";
@@ -9,11 +9,20 @@ import type { Head } from "../head/head.js";
 export interface LocalSegment {
   readonly ref: SegmentRef;
   readonly path: string;
+  /** Both by the steady clock. */
   readonly sealedMs: number;
   /** Last log file with rows of it; the local copy outlives that, so that replay knows what is sealed. */
   lastWalFile: number;
   /** When the store had it; undefined before that. */
   uploadedMs: number | undefined;
+}
+
+export interface LocalSegmentsOptions {
+  readonly dataDir: string;
+  readonly log: Logger;
+  readonly clock: SteadyClock;
+  /** What files of earlier processes are dated by. */
+  readonly timeOfDay: Clock;
 }
 
 /**
@@ -24,16 +33,20 @@ export class LocalSegments {
   readonly #dir: string;
   readonly #quarantineDir: string;
   readonly #log: Logger;
+  readonly #clock: SteadyClock;
+  readonly #timeOfDay: Clock;
   readonly #byTenant = new Map<string, Map<string, LocalSegment>>();
 
-  constructor(options: { dataDir: string; log: Logger }) {
+  constructor(options: LocalSegmentsOptions) {
     this.#dir = join(options.dataDir, "segments");
     this.#quarantineDir = join(options.dataDir, "quarantine");
     this.#log = options.log;
+    this.#clock = options.clock;
+    this.#timeOfDay = options.timeOfDay;
   }
 
   /** Finds the files of earlier processes; moves corrupt ones into quarantine and returns how many those were. */
-  async open(nowMs: number): Promise<{ corrupt: number }> {
+  async open(): Promise<{ corrupt: number }> {
     await mkdir(this.#dir, { recursive: true });
     const entries = await readdir(this.#dir, { recursive: true, withFileTypes: true });
     const files = entries.filter((entry) => entry.isFile());
@@ -42,7 +55,7 @@ export class LocalSegments {
     for (const path of [...paths].sort()) {
       if (path.endsWith(uploadedSuffix)) continue;
       if (!path.endsWith(segmentSuffix)) await rm(path, { force: true });
-      else if (!(await this.#adopt(path, paths, nowMs))) corrupt++;
+      else if (!(await this.#adopt(path, paths))) corrupt++;
     }
     return { corrupt };
   }
@@ -54,11 +67,11 @@ export class LocalSegments {
     return path;
   }
 
-  add(head: Head, sealed: SealedSegment, path: string, nowMs: number): LocalSegment {
+  add(head: Head, sealed: SealedSegment, path: string): LocalSegment {
     return this.#add({
       ref: refOf(head.tenant, head.id, path, sealed),
       path,
-      sealedMs: nowMs,
+      sealedMs: this.#clock.elapsedMs(),
       lastWalFile: head.lastFile,
       uploadedMs: undefined,
     });
@@ -84,9 +97,9 @@ export class LocalSegments {
   }
 
   /** Remembers, also for later processes, that the store has the segment. */
-  async markUploaded(segment: LocalSegment, nowMs: number): Promise<void> {
+  async markUploaded(segment: LocalSegment): Promise<void> {
     await writeFile(markerOf(segment.path), "");
-    segment.uploadedMs = nowMs;
+    segment.uploadedMs = this.#clock.elapsedMs();
   }
 
   /** Deletes a local copy. */
@@ -105,18 +118,20 @@ export class LocalSegments {
     await nodeWalDisk.syncDir(this.#dir);
   }
 
-  async #adopt(path: string, paths: ReadonlySet<string>, nowMs: number): Promise<boolean> {
+  async #adopt(path: string, paths: ReadonlySet<string>): Promise<boolean> {
     const id = basename(path, segmentSuffix);
     const tenant = tenantOf(relative(this.#dir, dirname(path)));
     try {
       const location = { kind: "file", path } as const;
       const { segment, close } = openSegmentFile({ id, tenant, location });
       close();
+      const nowMs = this.#clock.elapsedMs();
+      const ageMs = Math.max(0, this.#timeOfDay.nowMs() - (await stat(path)).mtimeMs);
       const uploaded = paths.has(markerOf(path));
       this.#add({
         ref: refOf(tenant, id, path, segment),
         path,
-        sealedMs: (await stat(path)).mtimeMs,
+        sealedMs: nowMs - ageMs,
         lastWalFile: 0,
         uploadedMs: uploaded ? nowMs : undefined,
       });

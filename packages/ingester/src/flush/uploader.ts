@@ -1,4 +1,4 @@
-import { type Clock, type SegmentRef, unavailable } from "@skald/model";
+import { type SegmentRef, type SteadyClock, unavailable } from "@skald/model";
 import type { Logger } from "@skald/runtime";
 import type { IngesterOptions } from "../options.js";
 import type { LocalSegment, LocalSegments } from "./local-segments.js";
@@ -17,7 +17,7 @@ export interface UploaderOptions extends Pick<IngesterOptions, "config" | "bound
   readonly onStored: (segment: LocalSegment) => void;
   readonly onFailed: () => void;
   readonly log: Logger;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
 }
 
 /**
@@ -43,7 +43,7 @@ export class Uploader {
   /** Starts the uploads that are due. */
   sweep(): void {
     const { config, bounds, clock } = this.#options;
-    const nowMs = clock.nowMs();
+    const nowMs = clock.elapsedMs();
     const waiting = this.#waiting();
     let bytes = waiting.reduce((sum, { ref }) => sum + ref.sizeBytes, 0);
     for (const segment of waiting) {
@@ -81,7 +81,7 @@ export class Uploader {
   /** Deletes local copies that nobody needs: uploaded long enough ago, and not known to any log file that is left. */
   async dropOld(firstWalFile: number): Promise<void> {
     const { segments, bounds, clock } = this.#options;
-    const before = clock.nowMs() - bounds.localRetainMs;
+    const before = clock.elapsedMs() - bounds.localRetainMs;
     for (const segment of segments.all()) {
       const { uploadedMs, lastWalFile } = segment;
       if (uploadedMs === undefined || uploadedMs > before || lastWalFile >= firstWalFile) continue;
@@ -117,7 +117,7 @@ export class Uploader {
   }
 
   async #upload(segment: LocalSegment): Promise<void> {
-    const { store, config, segments, clock, onStored } = this.#options;
+    const { store, config, segments, onStored } = this.#options;
     const timeout = AbortSignal.timeout(config.flush_op_timeout);
     const signal = AbortSignal.any([this.#abort.signal, timeout]);
     if (!(await store.has(segment.ref, { signal }))) {
@@ -126,7 +126,7 @@ export class Uploader {
         throw unavailable(`segment ${segment.ref.id} was stored but is not listed`);
       }
     }
-    await segments.markUploaded(segment, clock.nowMs());
+    await segments.markUploaded(segment);
     onStored(segment);
   }
 
@@ -136,7 +136,7 @@ export class Uploader {
     if (this.#abort.signal.aborted) return;
     const count = (this.#failures.get(segment)?.count ?? 0) + 1;
     const pauseMs = Math.min(max_period, min_period * 2 ** (count - 1));
-    this.#failures.set(segment, { count, retryMs: clock.nowMs() + pauseMs });
+    this.#failures.set(segment, { count, retryMs: clock.elapsedMs() + pauseMs });
     this.#lastError = error;
     onFailed();
     const { tenant, id } = segment.ref;

@@ -1,4 +1,4 @@
-import { type Clock, parseStreamText } from "@skald/model";
+import { parseStreamText, type SteadyClock } from "@skald/model";
 import type { Logger } from "@skald/runtime";
 import type { WalDamage, WalDisk, WalPosition } from "@skald/storage";
 import type { LocalSegments } from "../flush/local-segments.js";
@@ -20,7 +20,7 @@ export interface RecoveryContext {
   readonly limitsOf: (tenant: string) => IngesterLimits;
   readonly metrics: IngesterMetrics;
   readonly log: Logger;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly signal: AbortSignal;
   readonly disk?: WalDisk;
 }
@@ -31,7 +31,7 @@ export interface RecoveryContext {
  */
 export async function recoverHeads(context: RecoveryContext): Promise<void> {
   const { heads, clock, metrics, dir, disk } = context;
-  const startMs = clock.nowMs();
+  const startMs = clock.elapsedMs();
   let turnMs = performance.now();
   metrics.replayActive.set(1);
   const summary = await replayLog({
@@ -51,7 +51,7 @@ export async function recoverHeads(context: RecoveryContext): Promise<void> {
     onDamage: (damage) => reportDamage(context, damage),
   });
   metrics.replayActive.set(0);
-  report(context, summary, (clock.nowMs() - startMs) / 1000);
+  report(context, summary, (clock.elapsedMs() - startMs) / 1000);
 }
 
 /** How long replay may keep the event loop from answering `/ready` and signals. */

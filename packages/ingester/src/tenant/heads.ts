@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Clock } from "@skald/model";
+import type { SteadyClock } from "@skald/model";
 import type { WalPosition } from "@skald/storage";
 import type { FlushReason, Sealer } from "../flush/sealer.js";
 import { maxBlockLineBytes } from "../head/capacity.js";
@@ -13,7 +13,9 @@ import { Tenant } from "./tenant.js";
 
 export interface HeadsContext {
   readonly options: IngesterOptions;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
+  /** When the process was started, ms since the epoch. */
+  readonly startMs: number;
   readonly metrics: () => IngesterMetrics;
   readonly sealer: () => Sealer;
 }
@@ -34,7 +36,7 @@ export class Heads {
   constructor(context: HeadsContext) {
     this.#context = context;
     const instance = context.options.instanceId.replace(/[^A-Za-z0-9.-]/g, "-").slice(0, 100);
-    const start = context.clock.nowMs().toString(36);
+    const start = context.startMs.toString(36);
     this.#idPrefix = `${instance}-${start}-${randomBytes(4).toString("hex")}`;
   }
 
@@ -66,7 +68,7 @@ export class Heads {
 
   create(tenant: Tenant, day: number, id = this.#drawId()): Head {
     this.#context.metrics().chunksCreated.inc();
-    const nowMs = this.#context.clock.nowMs();
+    const nowMs = this.#context.clock.elapsedMs();
     return new Head({ id, tenant: tenant.name, day, nowMs, memory: this.memory });
   }
 
@@ -111,7 +113,7 @@ export class Heads {
   /** Freezes heads that are old or idle, as long as sealing keeps up. */
   freezeOld(): void {
     const { config, bounds } = this.#context.options;
-    const nowMs = this.#context.clock.nowMs();
+    const nowMs = this.#context.clock.elapsedMs();
     for (const { tenant, head } of this.#active()) {
       if (this.#context.sealer().frozenBytes > bounds.maxFrozenBytes / 2) return;
       if (nowMs - head.createdMs >= config.max_chunk_age) void this.freeze(tenant, head, "max_age");
@@ -167,7 +169,7 @@ export class Heads {
   removeIdle(): void {
     const { chunk_idle_period } = this.#context.options.config;
     const metrics = this.#context.metrics();
-    const beforeMs = this.#context.clock.nowMs() - chunk_idle_period;
+    const beforeMs = this.#context.clock.elapsedMs() - chunk_idle_period;
     for (const tenant of [...this.tenants()]) {
       const heads = [...tenant.unsealed()];
       const isHeld = (stream: number) => heads.some((head) => head.chains.has(stream));

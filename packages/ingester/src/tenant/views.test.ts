@@ -15,7 +15,7 @@ const head = (id: string): HeadView => ({
 
 function viewsOf() {
   let nowMs = 0;
-  const views = new Views({ nowMs: () => nowMs });
+  const views = new Views({ elapsedMs: () => nowMs });
   return { views, pass: (ms: number) => (nowMs += ms) };
 }
 

@@ -1,5 +1,5 @@
 import type { HeadRef } from "@skald/contracts";
-import { type Clock, notFound } from "@skald/model";
+import { notFound, type SteadyClock } from "@skald/model";
 import type { HeadView } from "@skald/storage";
 
 /** A view that nobody scanned for this long is forgotten: whoever selected it is gone. */
@@ -12,11 +12,11 @@ interface View {
 
 /** Heads as queries selected them: what another process may name, and this one can read until the view is released. */
 export class Views {
-  readonly #clock: Clock;
+  readonly #clock: SteadyClock;
   readonly #views = new Map<string, View>();
   #opened = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: SteadyClock) {
     this.#clock = clock;
   }
 
@@ -29,7 +29,7 @@ export class Views {
     if (heads.length === 0) return { refs: [] };
     const view = `v${this.#opened++}`;
     const held = new Map(heads.map((head) => [head.id, head]));
-    this.#views.set(view, { heads: held, usedMs: this.#clock.nowMs() });
+    this.#views.set(view, { heads: held, usedMs: this.#clock.elapsedMs() });
     return { view, refs: heads.map((head) => refOf(head, view)) };
   }
 
@@ -40,7 +40,7 @@ export class Views {
     if (found === undefined || head === undefined) {
       throw notFound(`the view ${view} of head ${id} is gone; select again`);
     }
-    found.usedMs = this.#clock.nowMs();
+    found.usedMs = this.#clock.elapsedMs();
     return head;
   }
 
@@ -50,7 +50,7 @@ export class Views {
 
   /** Releases views that were left behind. */
   sweep(): void {
-    const oldest = this.#clock.nowMs() - maxIdleMs;
+    const oldest = this.#clock.elapsedMs() - maxIdleMs;
     for (const [name, { usedMs }] of this.#views) if (usedMs < oldest) this.release(name);
   }
 }

@@ -30,11 +30,17 @@ export interface Changes extends Partial<Omit<IngesterConfig, "wal">> {
 
 const defaultConfig = defaultsOf(readSchema(ingesterConfig)) as IngesterConfig;
 
-/** A clock that stands still until it is moved. */
+/** A clock that stands still until it is moved, and the time of day with it. */
 export class TestClock {
   ms = 1_760_000_000_000;
+  /** How far the time of day was set back. */
+  setBackMs = 0;
 
   nowMs(): number {
+    return this.ms - this.setBackMs;
+  }
+
+  elapsedMs(): number {
     return this.ms;
   }
 }
@@ -126,6 +132,7 @@ export async function setUp(options: SetupOptions = {}): Promise<Setup> {
     log: silentLogger(),
     metrics,
     clock,
+    steadyClock: clock,
     sleep: options.sleep ?? untilAborted,
     ...(options.disk === undefined ? {} : { disk: options.disk }),
   });

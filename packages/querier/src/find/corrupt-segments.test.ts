@@ -18,7 +18,7 @@ function makeHarness(sources: { local?: SourceRef[]; stored?: SegmentRef[] }, da
   let nowMs = 0;
   const found: string[] = [];
   const corrupt = new CorruptSegments({
-    clock: { nowMs: () => nowMs },
+    clock: { elapsedMs: () => nowMs },
     onFound: (name) => found.push(name),
   });
   const ingester = {
@@ -115,7 +115,7 @@ describe("a damaged segment of the ingester", () => {
 
 describe("other errors", () => {
   const corruptOf = () =>
-    new CorruptSegments({ clock: { nowMs: () => 0 }, onFound: () => undefined });
+    new CorruptSegments({ clock: { elapsedMs: () => 0 }, onFound: () => undefined });
 
   it.each([
     ["of the caller", invalidArgument("bad step")],

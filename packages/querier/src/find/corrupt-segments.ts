@@ -1,5 +1,5 @@
 import type { SourceRef } from "@skald/contracts";
-import type { Clock, SegmentRef } from "@skald/model";
+import type { SegmentRef, SteadyClock } from "@skald/model";
 import { corruptSegmentOf } from "@skald/storage";
 
 /** A segment is tried again after this long: somebody may have put a good copy in its place. */
@@ -14,13 +14,13 @@ const maxNamed = 5;
  * later ones leave it out from the start.
  */
 export class CorruptSegments {
-  readonly #clock: Clock;
+  readonly #clock: SteadyClock;
   readonly #onFound: (name: string, error: unknown) => void;
   /** By file or key, with the time until which it is left out. */
   readonly #names = new Map<string, number>();
 
   /** `onFound` hears of each segment that is left out from now on, once, by its file or key. */
-  constructor(deps: { clock: Clock; onFound: (name: string, error: unknown) => void }) {
+  constructor(deps: { clock: SteadyClock; onFound: (name: string, error: unknown) => void }) {
     this.#clock = deps.clock;
     this.#onFound = deps.onFound;
   }
@@ -54,14 +54,14 @@ export class CorruptSegments {
   #leaveOut(name: string, error: unknown): void {
     if (this.#isLeftOut(name)) return;
     if (this.#names.size >= maxNames) this.#names.delete(this.#names.keys().next().value as string);
-    this.#names.set(name, this.#clock.nowMs() + leaveOutMs);
+    this.#names.set(name, this.#clock.elapsedMs() + leaveOutMs);
     this.#onFound(name, error);
   }
 
   #isLeftOut(name: string): boolean {
     const untilMs = this.#names.get(name);
     if (untilMs === undefined) return false;
-    if (this.#clock.nowMs() < untilMs) return true;
+    if (this.#clock.elapsedMs() < untilMs) return true;
     this.#names.delete(name);
     return false;
   }

@@ -25,7 +25,7 @@ import {
   type QueryParams,
   type QueryResult,
 } from "@skald/logql";
-import { formatLabels, type SegmentRef, systemClock, type TimeRange } from "@skald/model";
+import { formatLabels, type SegmentRef, steadyClock, type TimeRange } from "@skald/model";
 import {
   collectStreams,
   findDuplicates,
@@ -148,7 +148,7 @@ export function querierOf(
     catalog,
     scanner,
     threads: scanner.threads,
-    corrupt: new CorruptSegments({ clock: systemClock, onFound: () => undefined }),
+    corrupt: new CorruptSegments({ clock: steadyClock, onFound: () => undefined }),
   });
 }
 

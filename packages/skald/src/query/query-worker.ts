@@ -1,5 +1,5 @@
 import { Frontend, queryActors, queryHandlers } from "@skald/frontend";
-import { systemClock } from "@skald/model";
+import { steadyClock, systemClock } from "@skald/model";
 import { CorruptSegments, Querier, QueryTooHeavy } from "@skald/querier";
 import { type JobContext, type JobResult, serveJobs } from "@skald/runtime";
 import type { AnswerHead, QueryJob, QueryReply } from "./query-job.js";
@@ -8,7 +8,7 @@ import { remoteServices } from "./remote.js";
 /** Damaged segments that queries of this thread have met; the thread with the log counts and names them. */
 let report: (name: string) => void = () => undefined;
 const corrupt = new CorruptSegments({
-  clock: systemClock,
+  clock: steadyClock,
   onFound: (name) => report(name),
 });
 

@@ -5,7 +5,7 @@ import { createDistributorMetrics, Distributor } from "@skald/distributor";
 import { queryRoutes } from "@skald/frontend";
 import { Ingester } from "@skald/ingester";
 import type { RawPush } from "@skald/kernels";
-import { systemClock } from "@skald/model";
+import { steadyClock, systemClock } from "@skald/model";
 import { type BuildInfo, type Logger, Service, WorkerPool } from "@skald/runtime";
 import { TenantLimits } from "@skald/runtime/config";
 import type { Metrics } from "@skald/runtime/metrics";
@@ -117,7 +117,7 @@ function buildStore(parts: Parts, { config }: ModuleContext): BuiltModule {
   const store = new FsStore(directory);
   const locate = (key: string) => ({ kind: "file" as const, path: join(directory, key) });
   parts.store = store;
-  parts.catalog = new SegmentCatalog({ store, locate, clock: systemClock });
+  parts.catalog = new SegmentCatalog({ store, locate, clock: steadyClock });
   return {};
 }
 

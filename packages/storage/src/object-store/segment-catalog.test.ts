@@ -17,7 +17,7 @@ describe("SegmentCatalog", () => {
         signal,
       });
     }
-    const clock = { nowMs: () => nowMs };
+    const clock = { elapsedMs: () => nowMs };
     const locate = (key: string) => ({ kind: "object" as const, key });
     const catalog = new SegmentCatalog({ store, locate, clock });
     return { store, catalog, pass: (ms: number) => (nowMs += ms) };

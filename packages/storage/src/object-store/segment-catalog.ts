@@ -1,9 +1,9 @@
 import {
-  type Clock,
   dayNs,
   floorDiv,
   type SegmentLocation,
   type SegmentRef,
+  type SteadyClock,
   type TimeRange,
 } from "@skald/model";
 import { LRUCache } from "lru-cache";
@@ -14,7 +14,7 @@ export interface SegmentCatalogOptions {
   readonly store: Pick<ObjectStore, "list">;
   /** Where the bytes of a key are. */
   readonly locate: (key: string) => SegmentLocation;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
 }
 
 interface ListRequest extends TimeRange {
@@ -59,7 +59,7 @@ export class SegmentCatalog {
 
   async #listing(prefix: string, fresh: boolean): Promise<readonly SegmentRef[]> {
     const known = fresh ? undefined : this.#listings.get(prefix);
-    const ageMs = known === undefined ? 0 : this.#options.clock.nowMs() - known.readMs;
+    const ageMs = known === undefined ? 0 : this.#options.clock.elapsedMs() - known.readMs;
     if (known === undefined || ageMs > maxListingAgeMs) return this.#refresh(prefix);
     // When it fails the next query tries again, until the listing is too old.
     if (ageMs > listingLifeMs) this.#refresh(prefix).catch(() => {});
@@ -69,7 +69,7 @@ export class SegmentCatalog {
   #refresh(prefix: string): Promise<readonly SegmentRef[]> {
     const underWay = this.#reading.get(prefix);
     if (underWay !== undefined) return underWay;
-    const readMs = this.#options.clock.nowMs();
+    const readMs = this.#options.clock.elapsedMs();
     const reading = this.#read(prefix)
       .then((refs) => {
         this.#listings.set(prefix, { refs, readMs });
