@@ -29,7 +29,7 @@ export interface Batch {
   readonly bytes: Uint8Array;
   readonly lineStart: Uint32Array;
   readonly lineLength: Uint32Array;
-  /** Row r has the metadata pairs `metaStart[r] .. metaStart[r+1]`; length: rows + 1 */
+  /** Row r has the metadata pairs `metaStart[r] .. metaStart[r+1]`, sorted by name, each name once; length: rows + 1 */
   readonly metaStart: Uint32Array;
   /** Index into `metaNames` of each pair. */
   readonly metaName: Uint32Array;

@@ -9,7 +9,10 @@ export type BatchMetadata = Pick<
 
 const rowsPerStep = 8192;
 
-/** The metadata columns of a batch: pairs of the rows that are left, under the names that are stored. */
+/**
+ * The metadata columns of a batch: pairs of the rows that are left, under the names that are stored, each row's sorted by
+ * name, because rows with the same pairs in another order are equal.
+ */
 export function* assembleMetadata(
   raw: RawPush,
   names: MetadataNames,
@@ -40,7 +43,7 @@ function noMetadata(rowCount: number): BatchMetadata {
   };
 }
 
-/** Pairs copied row by row; a name is numbered when its first pair is copied. */
+/** Pairs copied row by row, each row's sorted by name; a name is numbered when its first pair is copied. */
 class PairColumns {
   count = 0;
   readonly #raw: RawPush;
@@ -52,8 +55,9 @@ class PairColumns {
   readonly #numbers = new Map<string, number>();
   /** By index of `names`: its number plus one, 0 before its first pair. */
   readonly #numberOf: Uint32Array;
-  /** By number: the pair that was copied last under it, to find a name given twice in a row. */
-  readonly #lastPair: number[] = [];
+  /** By index of `names`, and by number: the place among all names of the push in their order. */
+  readonly #rankOf: Uint32Array;
+  readonly #ranks: number[] = [];
 
   constructor(raw: RawPush, names: MetadataNames) {
     this.#raw = raw;
@@ -62,12 +66,15 @@ class PairColumns {
     this.#valueStart = new Uint32Array(raw.pairCount);
     this.#valueLength = new Uint32Array(raw.pairCount);
     this.#numberOf = new Uint32Array(names.names.length);
+    this.#rankOf = ranksOf(names.names);
   }
 
   copyRow(row: number, dropLevel: boolean): void {
     const { metaStart, metaValueStart, metaValueLength, bytes } = this.#raw;
     const first = this.count;
     const end = metaStart[row + 1]!;
+    let isSorted = true;
+    let rankBefore = -1;
     for (let pair = metaStart[row]!; pair < end; pair++) {
       const length = metaValueLength[pair]!;
       if (length === 0) continue;
@@ -76,13 +83,14 @@ class PairColumns {
       const number = this.#numberOf[name]! > 0 ? this.#numberOf[name]! - 1 : this.#add(name);
       const start = metaValueStart[pair]!;
       if (!isAscii(bytes, start, length)) blankInvalidUtf8(bytes, start, length);
-      const twin = this.#lastPair[number]!;
-      const at = twin >= first ? twin : this.count++;
-      this.#lastPair[number] = at;
-      this.#name[at] = number;
-      this.#valueStart[at] = start;
-      this.#valueLength[at] = length;
+      const rank = this.#ranks[number]!;
+      if (rank <= rankBefore) isSorted = false;
+      rankBefore = rank;
+      this.#put(this.count++, number, start, length);
     }
+    if (isSorted) return;
+    if (this.count - first > maxInsertedPairs) this.#sortWide(first);
+    else this.#sort(first);
   }
 
   finish(): Omit<BatchMetadata, "metaStart"> {
@@ -94,6 +102,49 @@ class PairColumns {
     };
   }
 
+  #put(at: number, number: number, start: number, length: number): void {
+    this.#name[at] = number;
+    this.#valueStart[at] = start;
+    this.#valueLength[at] = length;
+  }
+
+  /** Inserts the pairs from `first` on one by one; of a name given twice the last value stays. */
+  #sort(first: number): void {
+    const end = this.count;
+    let count = first;
+    for (let pair = first; pair < end; pair++) {
+      const number = this.#name[pair]!;
+      const start = this.#valueStart[pair]!;
+      const length = this.#valueLength[pair]!;
+      const rank = this.#ranks[number]!;
+      let at = count;
+      while (at > first && this.#ranks[this.#name[at - 1]!]! > rank) at--;
+      if (at > first && this.#name[at - 1] === number) {
+        this.#put(at - 1, number, start, length);
+        continue;
+      }
+      for (let to = count++; to > at; to--) {
+        this.#put(to, this.#name[to - 1]!, this.#valueStart[to - 1]!, this.#valueLength[to - 1]!);
+      }
+      this.#put(at, number, start, length);
+    }
+    this.count = count;
+  }
+
+  /** The same for a row of so many pairs that inserting them would take long. */
+  #sortWide(first: number): void {
+    const pairs = Array.from({ length: this.count - first }, (_, i) => ({
+      number: this.#name[first + i]!,
+      start: this.#valueStart[first + i]!,
+      length: this.#valueLength[first + i]!,
+    }));
+    pairs.sort((a, b) => this.#ranks[a.number]! - this.#ranks[b.number]!);
+    this.count = first;
+    for (const [i, { number, start, length }] of pairs.entries()) {
+      if (pairs[i + 1]?.number !== number) this.#put(this.count++, number, start, length);
+    }
+  }
+
   #add(name: number): number {
     const text = this.#names.names[name] as string;
     let number = this.#numbers.get(text);
@@ -101,11 +152,20 @@ class PairColumns {
       number = this.#stored.length;
       this.#stored.push(text);
       this.#numbers.set(text, number);
-      this.#lastPair.push(-1);
+      this.#ranks.push(this.#rankOf[name]!);
     }
     this.#numberOf[name] = number + 1;
     return number;
   }
+}
+
+/** Rows of more pairs are sorted as a whole. */
+const maxInsertedPairs = 64;
+
+/** The place of each name when all are sorted; equal names have one place. */
+function ranksOf(names: readonly string[]): Uint32Array {
+  const places = new Map([...new Set(names)].sort().map((name, place) => [name, place]));
+  return Uint32Array.from(names, (name) => places.get(name) as number);
 }
 
 function isAscii(bytes: Uint8Array, start: number, length: number): boolean {

@@ -68,8 +68,33 @@ describe("assembleBatch", () => {
       levels: new Uint8Array(3),
     });
     expect(batch.metaNames).toEqual(["b_c", "a"]);
-    expect([...batch.metaName]).toEqual([0, 1, 1, 0]);
+    expect([...batch.metaName]).toEqual([1, 0, 1, 0]);
     expect([...batch.metaStart]).toEqual([0, 2, 3, 4]);
+  });
+
+  it.each([3, 70])("sorts %i pairs of a row by name, whatever their order was", (count) => {
+    const sorted = Array.from({ length: count }, (_, i): [string, string] => [
+      `n${String(i).padStart(3, "0")}`,
+      `v${i}`,
+    ]);
+    const twice: [string, string][] = [["n001", "first"], ...sorted.toReversed()];
+    const raw = decoded([
+      { line: "1", metadata: sorted },
+      { line: "2", metadata: twice },
+    ]);
+    const batch = assembleBatch(raw, {
+      streams: [accepted(0)],
+      dropped: none,
+      levels: new Uint8Array(2),
+    });
+    expect([...batch.metaStart]).toEqual([0, count, 2 * count]);
+    const text = (pair: number) => {
+      const start = batch.metaValueStart[pair]!;
+      const value = batch.bytes.subarray(start, start + batch.metaValueLength[pair]!);
+      return [batch.metaNames[batch.metaName[pair]!], Buffer.from(value).toString()];
+    };
+    const pairs = Array.from(batch.metaName, (_, pair) => text(pair));
+    expect(pairs).toEqual([...sorted, ...sorted]);
   });
 
   it("survives names whose hashes are made to collide", () => {
@@ -87,7 +112,7 @@ describe("assembleBatch", () => {
       levels: new Uint8Array(2),
     });
     expect(batch.metaNames).toEqual(["costarring", "liquid"]);
-    expect([...batch.metaName]).toEqual([0, 1, 1, 0]);
+    expect([...batch.metaName]).toEqual([0, 1, 0, 1]);
   });
 
   it.each<[string, [string, string][], RegExp]>([

@@ -29,7 +29,7 @@ export interface BatchDecisions {
 
 /**
  * Puts the accepted rows of a decoded push together: the same for the push that comes in and for its replay from the log,
- * so both give the same batch. Metadata names are sanitised, pairs with empty values dropped, of a name given twice
+ * so both give the same batch. Metadata names are sanitised, pairs sorted by name and dropped where empty, of a name given twice
  * the last value wins, and a `detected_level` that became a level code goes. Columns of `raw` are shared
  * where nothing was dropped; invalid UTF-8 of metadata values is overwritten with spaces in its bytes.
  * Throws internal when the decisions do not fit the push.
