@@ -369,6 +369,7 @@ export class Ingester implements IngesterContract {
       ...(disk === undefined ? {} : { disk }),
     });
     wal.onAbort(() => this.#undoPending());
+    wal.onUnsynced((file) => this.#heads.freezeIn(file));
     this.#wal = wal;
     await wal.checkDisk();
   }

@@ -5,6 +5,7 @@ import type { Wal, WalPosition, WalStats } from "@skald/storage";
 export type PushLog = Pick<
   Wal,
   | "onAbort"
+  | "onUnsynced"
   | "refusal"
   | "reserve"
   | "tryReserve"
@@ -22,6 +23,7 @@ export type PushLog = Pick<
 /** In the place of a log that is switched off: rows are visible at once, and gone when the process is. */
 export const noLog: PushLog = {
   onAbort: (_: (error: SkaldError) => void) => undefined,
+  onUnsynced: (_: (file: number) => void) => undefined,
   refusal: undefined,
   reserve: () => Promise.resolve(() => undefined),
   tryReserve: () => () => undefined,

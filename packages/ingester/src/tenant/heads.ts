@@ -130,6 +130,13 @@ export class Heads {
     }
   }
 
+  /** Freezes heads with rows in a log file that cannot be relied on. */
+  freezeIn(file: number): void {
+    for (const { tenant, head } of this.#active()) {
+      if (head.firstFile <= file && head.lastFile >= file) void this.freeze(tenant, head, "wal");
+    }
+  }
+
   /** While replaying: seals the largest head before its last row is read, under an id that says how far it goes. */
   freezePart(position: WalPosition): Head | undefined {
     const largest = this.#largest();

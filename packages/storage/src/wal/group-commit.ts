@@ -14,6 +14,8 @@ export interface GroupCommitOptions {
   readonly onLost: (error: unknown) => SkaldError;
   /** Told how many bytes of a file are good: 0 when it is made, then after each write. */
   readonly onSize: (file: number, bytes: number) => void;
+  /** Told of a file whose sync failed after its writes were answered: nobody knows what of it a power cut leaves. */
+  readonly onUnsynced: (file: number) => void;
   readonly sleep?: Sleep;
 }
 
@@ -168,7 +170,7 @@ export class GroupCommit {
       wait.then(
         async () => {
           this.#syncPlanned = false;
-          if (this.#open !== undefined) await this.#sync(this.#open);
+          if (this.#open !== undefined) await this.#syncAnswered(this.#open);
         },
         () => undefined,
       ),
@@ -180,10 +182,20 @@ export class GroupCommit {
     this.#counts.syncs++;
   }
 
+  /** Syncs what was answered already: a failure can refuse nobody any more. */
+  async #syncAnswered(file: OpenFile): Promise<void> {
+    try {
+      await this.#sync(file);
+    } catch (error) {
+      this.#options.onUnsynced(file.number);
+      throw error;
+    }
+  }
+
   /** Syncs a file that gets no more records and closes it. */
   async #retire(file: OpenFile): Promise<void> {
     try {
-      if (this.#options.fsync !== "never" || this.#closed) await this.#sync(file);
+      if (this.#options.fsync !== "never" || this.#closed) await this.#syncAnswered(file);
     } finally {
       await file.handle.close();
     }

@@ -49,6 +49,7 @@ export class Wal {
   readonly #sizes: Map<number, number>;
   readonly #commit: GroupCommit;
   #onAbort: (error: SkaldError) => void = () => undefined;
+  #onUnsynced: (file: number) => void = () => undefined;
   #file: number;
   #marker = drawMarker();
   #offset = 0;
@@ -75,12 +76,24 @@ export class Wal {
       disk,
       onLost: (error) => this.#lose(error),
       onSize: (file, bytes) => this.#sizes.set(file, bytes),
+      onUnsynced: (file) => {
+        if (file === this.#file) this.#beginFile();
+        this.#onUnsynced(file);
+      },
     });
   }
 
   /** Sets who is told, before anybody else, that all records which are not written yet are lost. */
   onAbort(handler: (error: SkaldError) => void): void {
     this.#onAbort = handler;
+  }
+
+  /**
+   * Sets who is told that a file could not be synced after its records were answered; it gets no more of them. A later sync
+   * of it may succeed and mean nothing, so what it holds must be made safe elsewhere.
+   */
+  onUnsynced(handler: (file: number) => void): void {
+    this.#onUnsynced = handler;
   }
 
   /** Why pushes must be refused now: the disk is full. */
