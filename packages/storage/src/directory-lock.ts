@@ -53,13 +53,14 @@ const busy = 5;
 function lockFile(dir: string): DatabaseSync | undefined {
   const sqlite = process.getBuiltinModule("node:sqlite");
   if (sqlite === undefined) return undefined;
-  const database = new sqlite.DatabaseSync(join(dir, "lock"));
+  let database: DatabaseSync | undefined;
   try {
+    database = new sqlite.DatabaseSync(join(dir, "lock"));
     // Nothing is ever written; a journal on disk would only lie there.
     database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
     return database;
   } catch (error) {
-    database.close();
+    database?.close();
     if ((error as { errcode?: number }).errcode === busy) throw inUse(dir);
     throw unavailable(`directory ${dir} cannot be locked: ${messageWithCauses(error)}`, {
       cause: error,

@@ -118,7 +118,13 @@ function buildStore(parts: Parts, { config }: ModuleContext): BuiltModule {
   const locate = (key: string) => ({ kind: "file" as const, path: join(directory, key) });
   parts.store = store;
   parts.catalog = new SegmentCatalog({ store, locate, clock: steadyClock });
-  return {};
+  return {
+    service: new Service({
+      name: "store",
+      start: () => store.open(),
+      stop: () => store.close(),
+    }),
+  };
 }
 
 function buildIngester(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {

@@ -1,4 +1,5 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "@jest/globals";
@@ -28,7 +29,25 @@ it("leaves no unfinished files and no empty directories", async () => {
   await store.put("a/b/c", Buffer.from("2"), { signal, ifAbsent: true });
   await store.delete("a/b/c", { signal });
   expect(readdirSync(root)).toEqual([".tmp"]);
+  await store.close();
   expect(readdirSync(join(root, ".tmp"))).toEqual([]);
+});
+
+it("removes what processes that are gone left unfinished, and nothing of those that live", async () => {
+  const root = makeDirectory();
+  const living = new FsStore(root);
+  await living.put("a", Buffer.from("1"), { signal });
+  const folders = readdirSync(join(root, ".tmp"));
+  writeFileSync(join(root, ".tmp", folders[0] as string, "being written"), "half");
+  const dead = join(root, ".tmp", randomUUID());
+  mkdirSync(dead);
+  for (const name of ["lock", "lock.owner", randomUUID()]) writeFileSync(join(dead, name), "");
+  writeFileSync(join(root, ".tmp", randomUUID()), "as older versions left it");
+  writeFileSync(join(root, ".tmp", "note of somebody else"), "");
+  await new FsStore(root).open();
+  expect(readdirSync(join(root, ".tmp")).sort()).toEqual([...folders, "note of somebody else"]);
+  expect(readdirSync(join(root, ".tmp", folders[0] as string))).toContain("being written");
+  await living.close();
 });
 
 it("neither lists nor gives what a crash left unfinished", async () => {

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { constants, type Dirent } from "node:fs";
 import {
   copyFile,
@@ -26,6 +25,7 @@ import type {
   PutOptions,
   PutOutcome,
 } from "./object-store.js";
+import { TemporaryFiles } from "./temporary-files.js";
 
 /** Holds unfinished objects; no key may begin with it. */
 const temporaryName = ".tmp";
@@ -40,11 +40,21 @@ const maxPlaceTries = 10;
  */
 export class FsStore implements ObjectStore {
   readonly #root: string;
-  readonly #temporary: string;
+  readonly #temporary: TemporaryFiles;
 
   constructor(root: string) {
     this.#root = root;
-    this.#temporary = join(root, temporaryName);
+    this.#temporary = new TemporaryFiles(join(root, temporaryName));
+  }
+
+  /** Removes what processes that are gone left unfinished; of use once, before the first put. */
+  async open(): Promise<void> {
+    await this.#temporary.sweep();
+  }
+
+  /** Gives up what is unfinished; nothing may be put after it. */
+  async close(): Promise<void> {
+    await this.#temporary.close();
   }
 
   put(key: string, body: Uint8Array, options: PutOptions): Promise<PutOutcome> {
@@ -171,10 +181,10 @@ export class FsStore implements ObjectStore {
     write: (temporary: string) => Promise<void>,
   ): Promise<PutOutcome> {
     const path = this.#pathOf(key);
-    const temporary = join(this.#temporary, randomUUID());
     return this.#run(key, { signal: options.signal, call: "put" }, async () => {
+      await mkdir(this.#root, { recursive: true });
+      const temporary = this.#temporary.path();
       try {
-        await mkdir(this.#temporary, { recursive: true });
         await write(temporary);
         options.signal.throwIfAborted();
         return await this.#place(temporary, path, options.ifAbsent === true);
@@ -186,8 +196,9 @@ export class FsStore implements ObjectStore {
 
   async #place(temporary: string, path: string, ifAbsent: boolean): Promise<PutOutcome> {
     for (let attempt = 1; ; attempt++) {
-      const made = await mkdir(dirname(path), { recursive: true });
+      let made: string | undefined;
       try {
+        made = await mkdir(dirname(path), { recursive: true });
         if (ifAbsent) await link(temporary, path);
         else await rename(temporary, path);
       } catch (error) {
