@@ -49,6 +49,8 @@ export interface IngesterDependencies {
   readonly store: SegmentStore;
   /** Scans what the ingester holds. */
   readonly scanner: Scanner<LocalRef>;
+  /** Told of each local file that was deleted, so that whoever has it open closes it. */
+  readonly onDropped?: (path: string) => void;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly clock?: Clock;
@@ -105,6 +107,7 @@ export class Ingester implements IngesterContract {
       log,
       clock: this.#clock,
       timeOfDay,
+      onDropped: (path) => deps.onDropped?.(path),
     });
     this.#heads = new Heads({
       options,

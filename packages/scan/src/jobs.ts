@@ -42,6 +42,10 @@ export function scanJobs(): Record<string, JobHandler> {
       }
       return { value: [...found] };
     },
+    forget: ({ path }: { readonly path: string }): JobResult => {
+      sources.forget(path);
+      return { value: undefined };
+    },
     duplicates: (
       { older, newer, range }: DuplicateTask<LocalRef>,
       { check }: JobContext,

@@ -21,13 +21,13 @@ const maxRememberedBytes = 64 * 1024 * 1024;
 
 /** Scans on the worker threads of this process. */
 export class ScanPool implements Scanner<LocalRef> {
-  readonly #pool: Pick<WorkerPool, "run">;
+  readonly #pool: Pick<WorkerPool, "run" | "broadcast">;
   readonly #masks = new LRUCache<string, RowMask>({
     maxSize: maxRememberedBytes,
     sizeCalculation: maskBytes,
   });
 
-  constructor(pool: Pick<WorkerPool, "run">) {
+  constructor(pool: Pick<WorkerPool, "run" | "broadcast">) {
     this.#pool = pool;
   }
 
@@ -67,6 +67,11 @@ export class ScanPool implements Scanner<LocalRef> {
     const result = shareMask(uniteMasks(known.filter((part) => part !== undefined)));
     this.#masks.set(all, result);
     return result;
+  }
+
+  /** Has every thread close the file of a segment that was deleted: until then it takes a descriptor and its place on disk. */
+  forget(path: string): void {
+    this.#pool.broadcast("forget", { path });
   }
 
   #run<T>(name: string, payload: unknown, { signal, share }: ScanOptions): Promise<T> {

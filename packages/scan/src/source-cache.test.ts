@@ -50,6 +50,14 @@ describe("SourceCache", () => {
     expect(cache.size).toBe(1);
   });
 
+  it("closes what is not there any more", () => {
+    const { cache, events } = cacheOf(9);
+    cache.use((open) => [a, b].map(open));
+    for (const { location } of [a, c]) if (location.kind === "file") cache.forget(location.path);
+    expect(events).toEqual(["+a", "+b", "-a"]);
+    expect(cache.size).toBe(1);
+  });
+
   it("tells copies of one segment apart", () => {
     const { cache, events } = cacheOf(9);
     const copy = { ...b, id: a.id };

@@ -46,6 +46,11 @@ export class SourceCache {
     }
   }
 
+  /** Closes the segment of a place, if it is open; it will not be asked for again. */
+  forget(place: string): void {
+    if (this.#entries.has(place)) this.#close(place);
+  }
+
   close(): void {
     for (const place of [...this.#entries.keys()]) this.#close(place);
   }

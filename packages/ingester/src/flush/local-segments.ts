@@ -23,6 +23,8 @@ export interface LocalSegmentsOptions {
   readonly clock: SteadyClock;
   /** What files of earlier processes are dated by. */
   readonly timeOfDay: Clock;
+  /** Told of each file that was deleted. */
+  readonly onDropped: (path: string) => void;
 }
 
 /**
@@ -35,6 +37,7 @@ export class LocalSegments {
   readonly #log: Logger;
   readonly #clock: SteadyClock;
   readonly #timeOfDay: Clock;
+  readonly #onDropped: (path: string) => void;
   readonly #byTenant = new Map<string, Map<string, LocalSegment>>();
 
   constructor(options: LocalSegmentsOptions) {
@@ -43,6 +46,7 @@ export class LocalSegments {
     this.#log = options.log;
     this.#clock = options.clock;
     this.#timeOfDay = options.timeOfDay;
+    this.#onDropped = options.onDropped;
   }
 
   /** Finds the files of earlier processes; moves corrupt ones into quarantine and returns how many those were. */
@@ -109,6 +113,7 @@ export class LocalSegments {
     segments?.delete(id);
     if (segments?.size === 0) this.#byTenant.delete(tenant);
     await rm(segment.path, { force: true });
+    this.#onDropped(segment.path);
     await rm(markerOf(segment.path), { force: true });
   }
 

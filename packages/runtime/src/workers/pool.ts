@@ -97,6 +97,8 @@ interface Seat {
 
 /** Job ids go through a shared 32-bit word. */
 const maxId = 2 ** 31 - 1;
+/** The id of what nobody waits for. */
+const noJob = 0;
 /** Pause before a thread that died before its first job is started again. */
 const restartPauseMs = 1000;
 
@@ -150,6 +152,12 @@ export class WorkerPool {
       options.signal?.addEventListener("abort", onAbort, { once: true });
       this.#dispatch();
     });
+  }
+
+  /** Has every thread run a job between two others; nobody hears of its end. Threads that start later know nothing of it. */
+  broadcast(name: string, payload: unknown): void {
+    const message: ToThread = { kind: "job", id: noJob, slot: 0, name, payload };
+    for (const { worker } of this.#seats) worker?.postMessage(message);
   }
 
   /** Stops all threads; waiting and running jobs are rejected. */

@@ -139,6 +139,7 @@ function buildIngester(parts: Parts, { config, log, metrics }: ModuleContext): B
     limitsOf: (tenant) => limits.of(tenant),
     store: segmentStore(store),
     scanner,
+    onDropped: (path) => scanner.forget(path),
     seal: (job) => pool.run<SealedSegment>("seal", job, { lane: "background" }),
     clock: systemClock,
     log: log.child({ component: "ingester" }),

@@ -1,0 +1,88 @@
+import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, it } from "@jest/globals";
+import { Ingester, type SegmentStore } from "@skald/ingester";
+import { type Batch, formatLabels, labelsFromObject } from "@skald/model";
+import { assembleBatch, decodePush } from "@skald/push";
+import { WorkerPool } from "@skald/runtime";
+import { silentLogger } from "@skald/runtime/log";
+import { Metrics } from "@skald/runtime/metrics";
+import { ScanPool } from "@skald/scan";
+import type { SealedSegment } from "@skald/storage";
+import { loadConfig } from "../config/load-config.js";
+import { ingesterOptionsOf } from "./ingester-options.js";
+
+const dir = mkdtempSync(join(tmpdir(), "skald-dropped-"));
+const pool = new WorkerPool({
+  url: new URL("../worker.js", import.meta.url),
+  size: 2,
+  maxQueued: 100,
+});
+let ingester: Ingester | undefined;
+afterAll(async () => {
+  await ingester?.stop();
+  await pool.close();
+  rmSync(dir, { recursive: true });
+});
+
+function lineBatch(): Batch {
+  const body = Buffer.from(
+    '{"streams":[{"stream":{"app":"a"},"values":[["1760000000000000000","x"]]}]}',
+  );
+  const labels = labelsFromObject({ app: "a" });
+  return assembleBatch(decodePush({ format: "json", encoding: "identity", body }), {
+    streams: [{ ordinal: 0, labels, text: formatLabels(labels) }],
+    dropped: new Uint32Array(0),
+    levels: new Uint8Array(1),
+  });
+}
+
+/** Files below the directory that some thread of this process has open. */
+function openSegments(): string[] {
+  return readdirSync("/proc/self/fd")
+    .map((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`);
+      } catch {
+        return "";
+      }
+    })
+    .filter((path) => path.startsWith(dir) && path.includes(".parquet"));
+}
+
+it("a local segment that is dropped is closed by every thread that had it open", async () => {
+  const clock = { ms: 0, elapsedMs: () => clock.ms };
+  const scanner = new ScanPool(pool);
+  const store: SegmentStore = { put: async () => undefined, has: async () => true };
+  const loaded = loadConfig([`-common.path-prefix=${dir}`], {});
+  if ("exit" in loaded) throw new Error(loaded.exit.text);
+  const { options } = ingesterOptionsOf(loaded.config, "i");
+  const running = new Ingester({
+    options: { ...options, bounds: { ...options.bounds, localRetainMs: 1000 } },
+    limitsOf: () => loaded.config.limits_config,
+    store,
+    scanner,
+    onDropped: (path) => scanner.forget(path),
+    seal: (job) => pool.run<SealedSegment>("seal", job, { lane: "background" }),
+    steadyClock: clock,
+    log: silentLogger(),
+    metrics: new Metrics(),
+  });
+  ingester = running;
+  await running.start();
+  await running.push({ tenant: "t", batch: lineBatch() });
+  await running.flush();
+  const range = { fromNs: 0n, toNs: 1n << 62n };
+  const { sources } = await running.select({ tenant: "t", matchers: [], ...range });
+  const { signal } = new AbortController();
+  const share = { tenant: "t", actors: [], cost: 0 };
+  const ask = () => running.streams({ sources, selectors: [], ...range }, { signal, share });
+  expect(await Promise.all([ask(), ask(), ask()])).toEqual(Array(3).fill(['{app="a"}']));
+  expect(openSegments().length).toBeGreaterThan(0);
+  clock.ms += 1000;
+  await running.sweep();
+  for (let turn = 0; turn < 10_000 && openSegments().length > 0; turn++)
+    await new Promise((resolve) => setImmediate(resolve));
+  expect(openSegments()).toEqual([]);
+});
