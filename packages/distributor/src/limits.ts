@@ -15,6 +15,7 @@ export type PushLimits = Pick<
   | "reject_old_samples"
   | "reject_old_samples_max_age"
   | "creation_grace_period"
+  | "max_days_per_push"
   | "max_line_size"
   | "max_line_size_truncate"
   | "max_line_size_truncate_identifier"

@@ -309,10 +309,7 @@ export class Ingester implements IngesterContract {
     });
     this.#metrics.walRecords.inc();
     this.#metrics.walBytes.inc(batch.source?.body.byteLength ?? batch.lineBytes);
-    this.#heads.freezeFull(
-      push.tenant,
-      push.heads.map(({ head }) => head),
-    );
+    this.#heads.freezeFull(push.tenant, push.heads.keys());
     if (file !== this.#walFile) this.#heads.freezePinning(this.#wal);
     this.#walFile = file;
     return written;

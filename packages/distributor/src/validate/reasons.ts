@@ -9,6 +9,7 @@ export type DiscardReason =
   | "missing_enforced_labels"
   | "greater_than_max_sample_age"
   | "too_far_in_future"
+  | "too_many_days"
   | "line_too_long"
   | "disallowed_structured_metadata"
   | "structured_metadata_too_large"

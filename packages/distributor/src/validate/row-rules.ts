@@ -9,6 +9,7 @@ export interface RowRules {
   readonly oldestNanos: number;
   readonly newestSeconds: number;
   readonly newestNanos: number;
+  readonly maxDays: number;
   readonly maxLineBytes: number;
   readonly metadataAllowed: boolean;
   readonly maxMetadataBytes: number;
@@ -31,6 +32,7 @@ export function rowRulesOf(limits: PushLimits, nowMs: number, isBackfill: boolea
     oldestNanos: fits ? nanosOf(oldestMs) : 0,
     newestSeconds: Math.floor(newestMs / 1000),
     newestNanos: nanosOf(newestMs),
+    maxDays: unlessZero(limits.max_days_per_push),
     maxLineBytes: unlessZero(limits.max_line_size),
     metadataAllowed: limits.allow_structured_metadata,
     maxMetadataBytes: unlessZero(limits.max_structured_metadata_size),
@@ -88,6 +90,8 @@ export function rowRefusalText(
       return `entry for stream ${stream} has timestamp too old: ${formatSeconds(push.seconds[row]!)}, oldest acceptable timestamp is: ${formatSeconds(rules.oldestSeconds)}`;
     case "too_far_in_future":
       return `entry for stream ${stream} has timestamp too new: ${formatSeconds(push.seconds[row]!)}`;
+    case "too_many_days":
+      return `entry for stream ${stream} has timestamp ${formatSeconds(push.seconds[row]!)}, but the push has entries of ${rules.maxDays} other UTC days already. ${raiseHint("max_days_per_push")}`;
     case "line_too_long":
       return `max entry size '${rules.maxLineBytes}' bytes exceeded for stream ${stream} while adding an entry with length '${push.lineLength[row]}' bytes`;
     case "disallowed_structured_metadata":

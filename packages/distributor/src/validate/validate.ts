@@ -1,6 +1,7 @@
 import type { RawPush } from "@skald/kernels";
 import type { AcceptedStream } from "@skald/push";
 import { DroppedRows } from "./dropped-rows.js";
+import { PushDays } from "./push-days.js";
 import { Refusals } from "./refusals.js";
 import { metadataBytesOf, type RowRules, refuseRow, rowRefusalText } from "./row-rules.js";
 import type { PushStream } from "./stream-rules.js";
@@ -53,6 +54,7 @@ class Validation {
   readonly #streams: readonly PushStream[];
   readonly #rules: RowRules;
   readonly #blockedText: string | undefined;
+  readonly #days: PushDays;
   readonly #dropped = new DroppedRows();
   readonly #refusals = new Refusals();
   readonly #blocked = new Refusals();
@@ -69,6 +71,7 @@ class Validation {
     this.#push = input.push;
     this.#streams = input.streams;
     this.#rules = input.rules;
+    this.#days = new PushDays(input.rules.maxDays);
     this.#blockedText = input.blockedText;
   }
 
@@ -119,7 +122,7 @@ class Validation {
       const rowLine = push.lineLength[row]!;
       lineBytes += rowLine;
       metadataBytes += rowMetadata;
-      const reason = refuseRow(push, row, rowMetadata, rules);
+      const reason = refuseRow(push, row, rowMetadata, rules) ?? this.#days.refuse(push, row);
       if (reason === undefined) continue;
       refusedBytes += rowLine + rowMetadata;
       this.#dropped.add(row);

@@ -46,12 +46,13 @@ export interface SealerOptions {
  */
 export class Sealer {
   readonly #options: SealerOptions;
-  readonly #waiting: Frozen[] = [];
+  /** Oldest first. */
+  readonly #waiting = new Set<Frozen>();
   readonly #tasks = new Map<Head, Promise<void>>();
   readonly #abort = new AbortController();
   #running = 0;
   #frozenBytes = 0;
-  #roomWaiters: (() => void)[] = [];
+  readonly #roomWaiters = new Set<() => void>();
 
   constructor(options: SealerOptions) {
     this.#options = options;
@@ -75,7 +76,7 @@ export class Sealer {
   freeze(head: Head, reason: FlushReason): Promise<void> {
     this.#frozenBytes += head.memoryBytes;
     const task = new Promise<void>((resolve, reject) => {
-      this.#waiting.push({ head, reason, bytes: head.memoryBytes, resolve, reject });
+      this.#waiting.add({ head, reason, bytes: head.memoryBytes, resolve, reject });
     });
     // Whoever asked may not wait; a failure here is only ever the end of the process.
     task.catch(() => undefined);
@@ -99,30 +100,35 @@ export class Sealer {
     if (this.hasRoom || this.isClosed) return Promise.resolve();
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise((resolve, reject) => {
-      const onAbort = (): void => reject(signal?.reason);
-      this.#roomWaiters.push(() => {
-        signal?.removeEventListener("abort", onAbort);
+      const letIn = () => {
+        signal?.removeEventListener("abort", giveUp);
         resolve();
-      });
-      signal?.addEventListener("abort", onAbort, { once: true });
+      };
+      const giveUp = () => {
+        this.#roomWaiters.delete(letIn);
+        reject(signal?.reason);
+      };
+      this.#roomWaiters.add(letIn);
+      signal?.addEventListener("abort", giveUp, { once: true });
     });
   }
 
   /** Starts what can start: a head whose last pushes are not in the log yet has to wait for them. */
   kick(): void {
-    while (this.#running < this.#options.concurrency) {
-      const at = this.#waiting.findIndex(({ head }) => head.pendingPushes === 0);
-      if (at < 0) return;
-      const [frozen] = this.#waiting.splice(at, 1);
+    for (const frozen of this.#waiting) {
+      if (this.#running >= this.#options.concurrency) return;
+      if (frozen.head.pendingPushes > 0) continue;
+      this.#waiting.delete(frozen);
       this.#running++;
-      void this.#run(frozen as Frozen);
+      void this.#run(frozen);
     }
   }
 
   /** Ends retries and lets waiting pushes go. Heads that are not sealed stay in the log. */
   async close(): Promise<void> {
     this.#abort.abort();
-    for (const { reject } of this.#waiting.splice(0)) reject(new Error("the ingester was stopped"));
+    for (const { reject } of this.#waiting) reject(new Error("the ingester was stopped"));
+    this.#waiting.clear();
     this.#letIn();
     await Promise.allSettled(this.#tasks.values());
   }
@@ -168,7 +174,8 @@ export class Sealer {
 
   #letIn(): void {
     if (!this.hasRoom && !this.isClosed) return;
-    for (const resolve of this.#roomWaiters.splice(0)) resolve();
+    for (const letIn of this.#roomWaiters) letIn();
+    this.#roomWaiters.clear();
   }
 }
 

@@ -1,6 +1,6 @@
 import { type Batch, dayNs } from "@skald/model";
 import { HeadBlock, type HeadBlockRef, headBlockBytes } from "@skald/storage";
-import { capacityFor, maxBlockLineBytes, minBlockLineBytes } from "./capacity.js";
+import { capacityFor, lineBytesOfDay, maxBlockLineBytes, minBlockLineBytes } from "./capacity.js";
 import type { HeadMemory } from "./memory.js";
 import { RunChains } from "./run-chains.js";
 import type { StreamHashes } from "./stream-hashes.js";
@@ -156,7 +156,10 @@ export class Head {
     const last = this.#last();
     this.#fullRows += last?.rowCount ?? 0;
     this.#fullLineBytes += last?.lineBytes ?? 0;
-    const wanted = Math.max(this.#nextLineBytes, Math.min(batch.lineBytes, maxBlockLineBytes));
+    const wanted = Math.max(
+      this.#nextLineBytes,
+      Math.min(lineBytesOfDay(batch, this.day), maxBlockLineBytes),
+    );
     this.#nextLineBytes = Math.min(2 * wanted, maxBlockLineBytes);
     const capacity = capacityFor(batch, row, wanted);
     const memory = this.#memory.take(headBlockBytes(capacity));

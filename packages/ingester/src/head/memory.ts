@@ -5,7 +5,8 @@
  */
 export class HeadMemory {
   readonly #maxBytes: number;
-  readonly #free: SharedArrayBuffer[] = [];
+  /** By size. */
+  readonly #free = new Map<number, SharedArrayBuffer[]>();
   #freeBytes = 0;
   #usedBytes = 0;
 
@@ -26,22 +27,24 @@ export class HeadMemory {
   /** Memory of at least this size, not cleared. */
   take(sizeBytes: number): SharedArrayBuffer {
     const wanted = roundUp(sizeBytes);
-    const at = this.#free.findIndex(
-      (memory) => memory.byteLength >= wanted && memory.byteLength <= 2 * wanted,
-    );
-    const memory = this.#free[at] ?? new SharedArrayBuffer(wanted);
-    this.#usedBytes += memory.byteLength;
-    if (at < 0) return memory;
-    this.#free.splice(at, 1);
-    this.#freeBytes -= memory.byteLength;
-    return memory;
+    for (let size = wanted; size <= 2 * wanted; size = roundUp(size + 1)) {
+      const memory = this.#free.get(size)?.pop();
+      if (memory === undefined) continue;
+      this.#freeBytes -= size;
+      this.#usedBytes += size;
+      return memory;
+    }
+    this.#usedBytes += wanted;
+    return new SharedArrayBuffer(wanted);
   }
 
   /** Takes memory back: to be used again, or only to be counted as gone, because a query may still read it. */
   give(memory: SharedArrayBuffer, reuse: boolean): void {
     this.#usedBytes -= memory.byteLength;
     if (!reuse || this.#freeBytes + memory.byteLength > this.#maxBytes) return;
-    this.#free.push(memory);
+    const alike = this.#free.get(memory.byteLength);
+    if (alike === undefined) this.#free.set(memory.byteLength, [memory]);
+    else alike.push(memory);
     this.#freeBytes += memory.byteLength;
   }
 }

@@ -5,16 +5,15 @@ import type { HeadBlock } from "@skald/storage";
  * stream does not meet the others. Each run also knows the latest time of the runs before it, where a search may end.
  */
 export class RunChains {
-  /** By stream: its last run plus one, 0 when the head has none. */
-  #last = new Int32Array(0);
+  /** By stream: its last run. */
+  #last = new StreamNumbers();
   /** By run: the run of the same stream before it plus one. */
-  #before = new Int32Array(64);
-  #maxBefore = new Float64Array(64);
+  #before = new Int32Array(minRuns);
+  #maxBefore = new Float64Array(minRuns);
   readonly #blocks: readonly HeadBlock[];
   #count = 0;
   /** First run of each block. */
   readonly #blockStart: number[] = [];
-  #streams = 0;
 
   /** Follows the blocks of a head; tell it of each append. */
   constructor(blocks: readonly HeadBlock[]) {
@@ -23,16 +22,16 @@ export class RunChains {
 
   /** Streams that have rows. */
   get streamCount(): number {
-    return this.#streams;
+    return this.#last.size;
   }
 
   has(stream: number): boolean {
-    return stream < this.#last.length && this.#last[stream]! > 0;
+    return this.#last.get(stream) >= 0;
   }
 
   /** Last run of a stream, or -1. */
   lastRun(stream: number): number {
-    return stream < this.#last.length ? this.#last[stream]! - 1 : -1;
+    return this.#last.get(stream);
   }
 
   /** The run of the same stream before a run, or -1. */
@@ -71,9 +70,8 @@ export class RunChains {
 
   /** Starts again from what the blocks hold. */
   rebuild(): void {
-    this.#last.fill(0);
+    this.#last = new StreamNumbers();
     this.#count = 0;
-    this.#streams = 0;
     this.#blockStart.length = 0;
     for (const block of this.#blocks) {
       this.#blockStart.push(this.#count);
@@ -83,25 +81,63 @@ export class RunChains {
 
   #link(stream: number): void {
     const run = this.#count++;
-    if (stream >= this.#last.length) this.#last = grown(this.#last, stream + 1);
     if (run >= this.#before.length) {
       this.#before = grown(this.#before, run + 1);
       const maxBefore = new Float64Array(this.#before.length);
       maxBefore.set(this.#maxBefore);
       this.#maxBefore = maxBefore;
     }
-    const before = this.#last[stream]! - 1;
-    if (before < 0) this.#streams++;
+    const before = this.#last.get(stream);
     this.#before[run] = before + 1;
     this.#maxBefore[run] =
       before < 0 ? Number.NEGATIVE_INFINITY : Math.max(this.#maxBefore[before]!, this.#max(before));
-    this.#last[stream] = run + 1;
+    this.#last.set(stream, run);
   }
 
   #max(run: number): number {
     const block = this.blockOf(run);
     const { runMax } = (this.#blocks[block] as HeadBlock).columns;
     return runMax[run - this.#blockStart[block]!]!;
+  }
+}
+
+/** Room for the runs of a small head. */
+const minRuns = 8;
+/** A list by stream number takes over where at least one of so many numbers is in use. */
+const denseFrom = 8;
+const maxSparse = 64;
+
+/** A number of each of some streams: a map while they are few among many, a list by stream number from then on. */
+class StreamNumbers {
+  size = 0;
+  #sparse: Map<number, number> | undefined = new Map();
+  /** Plus one, 0 where there is none. */
+  #dense = new Int32Array(0);
+  #limit = 0;
+
+  /** -1 for a stream that has none. */
+  get(stream: number): number {
+    if (this.#sparse !== undefined) return this.#sparse.get(stream) ?? -1;
+    return stream < this.#dense.length ? this.#dense[stream]! - 1 : -1;
+  }
+
+  set(stream: number, number: number): void {
+    if (stream >= this.#limit) this.#limit = stream + 1;
+    if (this.#sparse !== undefined) {
+      this.#sparse.set(stream, number);
+      this.size = this.#sparse.size;
+      if (this.size > maxSparse && this.size * denseFrom >= this.#limit) this.#makeDense();
+      return;
+    }
+    if (stream >= this.#dense.length) this.#dense = grown(this.#dense, stream + 1);
+    if (this.#dense[stream] === 0) this.size++;
+    this.#dense[stream] = number + 1;
+  }
+
+  #makeDense(): void {
+    this.#dense = new Int32Array(this.#limit);
+    for (const [stream, number] of this.#sparse ?? []) this.#dense[stream] = number + 1;
+    this.#sparse = undefined;
   }
 }
 

@@ -16,7 +16,7 @@ export class PendingPushes {
   add(push: TenantAppend, file: number, nowMs: number, log: () => Promise<void>): Promise<void> {
     const pending: Pending = { push, written: Promise.resolve() };
     this.#pending.push(pending);
-    for (const { head } of push.heads) {
+    for (const { head } of push.heads.values()) {
       head.pendingPushes++;
       head.lastAppendMs = nowMs;
       head.firstFile = Math.min(head.firstFile, file);
@@ -28,7 +28,7 @@ export class PendingPushes {
 
   /** The oldest one is written: shows its rows. */
   publishOldest(): void {
-    for (const { head, after } of this.#pending.shift()?.push.heads ?? []) {
+    for (const { head, after } of this.#pending.shift()?.push.heads.values() ?? []) {
       head.publish(after);
       head.pendingPushes--;
     }
@@ -38,7 +38,7 @@ export class PendingPushes {
   undoAll(): void {
     for (const { push } of this.#pending.splice(0).reverse()) {
       push.tenant.undo(push);
-      for (const { head } of push.heads) head.pendingPushes--;
+      for (const { head } of push.heads.values()) head.pendingPushes--;
     }
   }
 

@@ -9,7 +9,7 @@ import type { TenantAppend } from "../tenant/tenant.js";
 export function recordsOf(push: TenantAppend, batch: Batch, walFile: number): WalRecord[] {
   const records = namesFor(push, walFile);
   const tenant = push.tenant.name;
-  const heads: WalHead[] = push.heads.map(({ head }) => ({ day: head.day, id: head.id }));
+  const heads: WalHead[] = Array.from(push.heads.keys(), ({ day, id }) => ({ day, id }));
   if (batch.source === undefined) {
     records.push({ kind: "push_columns", tenant, heads, ranges: push.ranges, batch });
     return records;

@@ -69,10 +69,7 @@ function addStream(context: RecoveryContext, tenant: Tenant, text: string, nowMs
 async function makeRoom(context: RecoveryContext, position: WalPosition): Promise<void> {
   const { heads, sealer, ceilingBytes, signal } = context;
   signal.throwIfAborted();
-  if (heads.memory.usedBytes > ceilingBytes) {
-    const part = heads.freezePart(position);
-    if (part !== undefined) await sealer.taskOf(part);
-  }
+  await heads.sealParts(position, ceilingBytes);
   await sealer.room(signal);
 }
 

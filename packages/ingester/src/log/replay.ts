@@ -67,18 +67,19 @@ class Replay {
 
   async apply(record: WalRecord, position: WalPosition): Promise<void> {
     if (record.kind === "streams") return this.#name(record);
-    const isOpen = record.heads.map(({ id }) => {
-      return !this.#context.sealed.covers(record.tenant, id, position);
-    });
-    if (!isOpen.includes(true)) return;
+    const open = new Map<number, string>();
+    for (const { day, id } of record.heads) {
+      if (!this.#context.sealed.covers(record.tenant, id, position)) open.set(day, id);
+    }
+    if (open.size === 0) return;
     const decoded = this.#decode(record, position);
     if (decoded === undefined) return;
     const tenant = this.#context.tenantOf(record.tenant);
     for (const range of decoded.ranges) {
       forEachDay(decoded.batch, range, (day, rowFrom, rowTo) => {
-        const at = record.heads.findIndex((head) => head.day === day);
-        if (at < 0 || isOpen[at] === false) return;
-        const head = this.#headFor(tenant, day, record.heads[at]!.id);
+        const id = open.get(day);
+        if (id === undefined) return;
+        const head = this.#headFor(tenant, day, id);
         this.#restore(tenant, head, decoded.batch, { ...range, rowFrom, rowTo }, position);
       });
     }

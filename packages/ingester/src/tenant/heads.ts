@@ -22,6 +22,8 @@ export interface HeadsContext {
 
 /** Memory of sealed heads that is kept for the next ones. */
 const maxFreeBytes = 64 * 1024 * 1024;
+/** What is left of the memory for heads after the largest were frozen. */
+const bulkPart = 0.75;
 /** A head whose memory is this many times its target of line bytes is full too: its lines are tiny. */
 const memoryPerTarget = 4;
 
@@ -98,7 +100,10 @@ export class Heads {
     return texts;
   }
 
-  /** Freezes heads that have grown enough, and the largest while all together take too much memory. */
+  /**
+   * Freezes heads that have grown enough, and the largest when all together take too much memory: so many at once that
+   * not every push after it comes to the same.
+   */
   freezeFull(tenant: Tenant, grown: Iterable<Head>): void {
     const { config, bounds } = this.#context.options;
     const targetBytes = config.head_target_size;
@@ -107,7 +112,11 @@ export class Heads {
       const isFull = head.lineBytes >= targetBytes || head.memoryBytes >= memoryTarget;
       if (isFull && tenant.heads.get(head.day) === head) void this.freeze(tenant, head, "full");
     }
-    if (this.memory.usedBytes > bounds.maxHeadBytes) this.#freezeLargest();
+    if (this.#growingBytes > bounds.maxHeadBytes) {
+      for (const { tenant: owner, head: large } of this.#beyond(bulkPart * bounds.maxHeadBytes)) {
+        void this.freeze(owner, large, "memory");
+      }
+    }
   }
 
   /** Freezes heads that are old or idle, as long as sealing keeps up. */
@@ -137,14 +146,17 @@ export class Heads {
     }
   }
 
-  /** While replaying: seals the largest head before its last row is read, under an id that says how far it goes. */
-  freezePart(position: WalPosition): Head | undefined {
-    const largest = this.#largest();
-    if (largest === undefined) return undefined;
-    const { tenant, head } = largest;
-    head.id = partId(head.id, position);
-    void this.freeze(tenant, head, "memory");
-    return head;
+  /**
+   * While replaying: seals the largest heads before their last row is read, under ids that say how far they go, until the
+   * others take less than `maxBytes`. Resolves when they are segments.
+   */
+  async sealParts(position: WalPosition, maxBytes: number): Promise<void> {
+    if (this.#growingBytes <= maxBytes) return;
+    const tasks = this.#beyond(bulkPart * maxBytes).map(({ tenant, head }) => {
+      head.id = partId(head.id, position);
+      return this.freeze(tenant, head, "memory");
+    });
+    await Promise.all(tasks);
   }
 
   /** Freezes every head with rows, of a tenant or of all; resolves when they are segments. */
@@ -195,17 +207,20 @@ export class Heads {
     }
   }
 
-  #largest(): { tenant: Tenant; head: Head } | undefined {
-    let largest: { tenant: Tenant; head: Head } | undefined;
-    for (const one of this.#active()) {
-      if (one.head.memoryBytes > (largest?.head.memoryBytes ?? 0)) largest = one;
-    }
-    return largest;
+  /** Memory of the heads that are not frozen. */
+  get #growingBytes(): number {
+    return this.memory.usedBytes - this.#context.sealer().frozenBytes;
   }
 
-  #freezeLargest(): void {
-    const largest = this.#largest();
-    if (largest !== undefined) void this.freeze(largest.tenant, largest.head, "memory");
+  /** The largest heads without which the others take no more than so many bytes. */
+  #beyond(maxBytes: number): { tenant: Tenant; head: Head }[] {
+    const active = [...this.#active()].sort((a, b) => b.head.memoryBytes - a.head.memoryBytes);
+    let left = this.#growingBytes;
+    let count = 0;
+    for (; count < active.length && left > maxBytes; count++) {
+      left -= (active[count] as { head: Head }).head.memoryBytes;
+    }
+    return active.slice(0, count);
   }
 
   #drawId(): string {

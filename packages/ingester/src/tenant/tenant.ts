@@ -24,7 +24,7 @@ export interface TenantAppend {
   /** Rows of the batch that were not taken, ascending: refused ones and duplicates. */
   readonly dropped: number[];
   readonly refusals: PushRefusal[];
-  readonly heads: HeadGrowth[];
+  readonly heads: Map<Head, HeadGrowth>;
   /** Newest times before the push, as (stream, day, time). */
   readonly newestBefore: number[];
   duplicates: number;
@@ -64,7 +64,7 @@ export class Tenant {
       streams: [],
       dropped: [],
       refusals: [],
-      heads: [],
+      heads: new Map(),
       newestBefore: [],
       duplicates: 0,
     };
@@ -76,13 +76,13 @@ export class Tenant {
       this.undo(push);
       throw error;
     }
-    for (const growth of push.heads) growth.after = growth.head.mark();
+    for (const growth of push.heads.values()) growth.after = growth.head.mark();
     return push;
   }
 
   /** Takes back what `append` did. Of several, the last one is to be undone first. */
   undo(push: TenantAppend): void {
-    for (const { head, before } of push.heads) head.truncate(before);
+    for (const { head, before } of push.heads.values()) head.truncate(before);
     const { newestBefore } = push;
     for (let i = newestBefore.length - 3; i >= 0; i -= 3) {
       const stream = newestBefore[i] as number;
@@ -173,9 +173,9 @@ export class Tenant {
     push.streams.push(number);
     for (const { day, rowFrom, rowTo } of ranges) {
       const head = this.headFor(day);
-      if (!push.heads.some((growth) => growth.head === head)) {
+      if (!push.heads.has(head)) {
         const before = head.mark();
-        push.heads.push({ head, before, after: before });
+        push.heads.set(head, { head, before, after: before });
       }
       head.append(batch, rowFrom, rowTo, number);
       push.ranges.push({ stream: number, rowFrom, rowTo });

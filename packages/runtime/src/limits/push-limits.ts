@@ -119,6 +119,11 @@ const entryRules = {
     "how far in the future an entry may lie",
     "validation.create-grace-period",
   ),
+  max_days_per_push: field.integer(
+    400,
+    "UTC days that the entries of one push may lie in, because each takes memory of its own; 0: no limit",
+    "validation.max-days-per-push",
+  ),
   max_line_size: field.size(
     "256KB",
     "longest line that is accepted; 0: no limit",
