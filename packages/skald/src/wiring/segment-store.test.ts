@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { SegmentRef } from "@skald/model";
+import { type SegmentRef, unavailable } from "@skald/model";
 import { MemoryStore, segmentKey } from "@skald/storage";
 import { segmentStore } from "./segment-store.js";
 
@@ -42,6 +42,19 @@ describe("segmentStore", () => {
     const bytes = await store.get(segmentKey(makeRef()), { signal });
     expect(Buffer.from(bytes).toString()).toBe("12345");
     expect(await segments.has(makeRef(), { signal })).toBe(true);
+  });
+
+  it("looks at nothing but the object itself, and tells when the store does not answer", async () => {
+    const store = new MemoryStore();
+    const list = () => {
+      throw new Error("a listing of a tenant with many segments takes long");
+    };
+    const listless = Object.assign(store, { list });
+    const segments = segmentStore(listless);
+    await segments.put(makeRef(), path, { signal });
+    expect(await segments.has(makeRef(), { signal })).toBe(true);
+    listless.stat = () => Promise.reject(unavailable("no answer"));
+    await expect(segments.has(makeRef(), { signal })).rejects.toThrow("no answer");
   });
 
   it("does not take another segment, or half of one, for it", async () => {

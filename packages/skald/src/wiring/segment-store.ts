@@ -1,5 +1,5 @@
 import type { SegmentStore } from "@skald/ingester";
-
+import { errorCodeOf } from "@skald/model";
 import { type ObjectStore, segmentKey } from "@skald/storage";
 
 /** The object store as the ingester uploads to it: by segment, under the keys of keys.ts. */
@@ -9,11 +9,13 @@ export function segmentStore(store: ObjectStore): SegmentStore {
       await store.putFile(segmentKey(ref), path, { ...options, ifAbsent: true });
     },
     has: async (ref, { signal }) => {
-      const key = segmentKey(ref);
-      for await (const found of store.list(key, { signal })) {
-        if (found.key === key) return found.sizeBytes === ref.sizeBytes;
+      try {
+        const { sizeBytes } = await store.stat(segmentKey(ref), { signal });
+        return sizeBytes === ref.sizeBytes;
+      } catch (error) {
+        if (errorCodeOf(error) === "not_found") return false;
+        throw error;
       }
-      return false;
     },
   };
 }

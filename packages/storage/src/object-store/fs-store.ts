@@ -85,6 +85,15 @@ export class FsStore implements ObjectStore {
     return this.#run(key, options, () => readFile(path, options));
   }
 
+  async stat(key: string, options: CallOptions): Promise<ObjectInfo> {
+    const path = this.#pathOf(key);
+    return this.#run(key, options, async () => {
+      const found = await stat(path);
+      if (!found.isFile()) throw notFound(`object ${key} does not exist`);
+      return { key, sizeBytes: found.size, modifiedMs: found.mtimeMs };
+    });
+  }
+
   async getRange(key: string, range: ObjectRange, options: CallOptions): Promise<Uint8Array> {
     const path = this.#pathOf(key);
     const { offset, length } = range;

@@ -14,7 +14,7 @@ import type {
 /** An object store in memory, for tests and for a process that keeps nothing. */
 export class MemoryStore implements ObjectStore {
   readonly #clock: Clock;
-  readonly #objects = new Map<string, { bytes: Uint8Array; modifiedMs: number }>();
+  readonly #objects = new Map<string, StoredObject>();
 
   constructor(clock: Clock = systemClock) {
     this.#clock = clock;
@@ -34,7 +34,13 @@ export class MemoryStore implements ObjectStore {
 
   async get(key: string, options: CallOptions): Promise<Uint8Array> {
     options.signal.throwIfAborted();
-    return new Uint8Array(this.#find(key));
+    return new Uint8Array(this.#find(key).bytes);
+  }
+
+  async stat(key: string, options: CallOptions): Promise<ObjectInfo> {
+    options.signal.throwIfAborted();
+    const { bytes, modifiedMs } = this.#find(key);
+    return { key, sizeBytes: bytes.byteLength, modifiedMs };
   }
 
   async getRange(
@@ -43,7 +49,7 @@ export class MemoryStore implements ObjectStore {
     options: CallOptions,
   ): Promise<Uint8Array> {
     options.signal.throwIfAborted();
-    const bytes = this.#find(key);
+    const { bytes } = this.#find(key);
     if (offset + length > bytes.byteLength) {
       throw rangeError(key, offset, length, bytes.byteLength);
     }
@@ -68,10 +74,15 @@ export class MemoryStore implements ObjectStore {
     this.#objects.delete(key);
   }
 
-  #find(key: string): Uint8Array {
+  #find(key: string): StoredObject {
     checkKey(key);
     const object = this.#objects.get(key);
     if (object === undefined) throw notFound(`object ${key} does not exist`);
-    return object.bytes;
+    return object;
   }
+}
+
+interface StoredObject {
+  readonly bytes: Uint8Array;
+  readonly modifiedMs: number;
 }

@@ -10,6 +10,8 @@ export interface ObjectStore {
   /** The same for a file of this machine, without holding it in memory. The file must not change afterwards. */
   putFile(key: string, path: string, options: PutOptions): Promise<PutOutcome>;
   get(key: string, options: CallOptions): Promise<Uint8Array>;
+  /** What `list` would tell of exactly this key, without a look at others. */
+  stat(key: string, options: CallOptions): Promise<ObjectInfo>;
   /** Exactly these bytes; throws `internal` when the object ends before. */
   getRange(key: string, range: ObjectRange, options: CallOptions): Promise<Uint8Array>;
   /** Objects whose keys begin with the prefix, in ascending order of their keys; only those behind `after`. */

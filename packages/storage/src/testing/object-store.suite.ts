@@ -125,6 +125,18 @@ export function describeObjectStore(
       expect(await keys("", "b")).toEqual([]);
     });
 
+    it("tells of one object what a listing does", async () => {
+      await put("sized/a", "12345");
+      await put("sized/ab", "1");
+      for await (const info of store.list("sized/a", { signal })) {
+        expect(await store.stat(info.key, { signal })).toEqual(info);
+      }
+      for (const absent of ["sized", "sized/", "sized/a/b", "other"]) {
+        const code = absent.endsWith("/") ? "invalid_argument" : "not_found";
+        expect(await codeOf(store.stat(absent, { signal }))).toBe(code);
+      }
+    });
+
     it("lists sizes", async () => {
       await put("sized", "12345");
       for await (const info of store.list("", { signal })) {
@@ -168,6 +180,7 @@ export function describeObjectStore(
       const aborted = { signal: AbortSignal.abort() };
       expect(await codeOf(store.put("b", Buffer.from("b"), aborted))).toBe("cancelled");
       expect(await codeOf(store.get("a", aborted))).toBe("cancelled");
+      expect(await codeOf(store.stat("a", aborted))).toBe("cancelled");
       expect(await codeOf(store.getRange("a", { offset: 0, length: 1 }, aborted))).toBe(
         "cancelled",
       );
