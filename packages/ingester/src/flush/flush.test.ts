@@ -273,6 +273,29 @@ describe("uploading", () => {
     await setup.ingester.stop();
   });
 
+  it("starts the next one that is due when one ends", async () => {
+    const changes = { head_target_size: 1, concurrent_flushes: 2, bounds: { maxLocalBytes: 1 } };
+    const setup = await started({ changes });
+    for (let i = 0; i < 9; i++) await pushLine(setup, i, `line ${i}`, `tenant ${i}`);
+    await until(async () => (await metric(setup, "flush_queue_length")) === 0);
+    await setup.ingester.sweep();
+    await until(() => setup.store.objects.size === 9);
+    await setup.ingester.stop();
+  });
+
+  it("leaves a store alone that is down until the next look", async () => {
+    const changes = { head_target_size: 1, concurrent_flushes: 2, bounds: { maxLocalBytes: 1 } };
+    const setup = await started({ changes });
+    setup.store.isDown = true;
+    for (let i = 0; i < 9; i++) await pushLine(setup, i, `line ${i}`, `tenant ${i}`);
+    await until(async () => (await metric(setup, "flush_queue_length")) === 0);
+    await setup.ingester.sweep();
+    await until(async () => (await metric(setup, "chunks_flush_failures_total")) === 2);
+    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+    expect(await metric(setup, "chunks_flush_failures_total")).toBe(2);
+    await setup.ingester.stop();
+  });
+
   it("tries again for ever, later and later", async () => {
     const flush_op_backoff = { min_period: 1000, max_period: 3000, max_retries: 10 };
     const changes = { flush_op_backoff, chunk_idle_period: 0 };

@@ -7,7 +7,7 @@ import type { LocalSegment, LocalSegments } from "./local-segments.js";
 export interface SegmentStore {
   /** Stores the file under the key of the segment. May be called again for what is there already. */
   put(ref: SegmentRef, path: string, options: { readonly signal: AbortSignal }): Promise<void>;
-  /** Whether the store lists the segment with the size it has here. */
+  /** Whether the store has the segment with the size it has here. */
   has(ref: SegmentRef, options: { readonly signal: AbortSignal }): Promise<boolean>;
 }
 
@@ -22,7 +22,7 @@ export interface UploaderOptions extends Pick<IngesterOptions, "config" | "bound
 
 /**
  * Uploads local segments: old ones, the oldest ones when they take too much disk, all when told to. A failed upload is tried
- * again for ever, later and later; the local copy stays until the store lists it and all queries that know
+ * again for ever, later and later; the local copy stays until the store has it and all queries that know
  * only the local copy have ended.
  */
 export class Uploader {
@@ -40,20 +40,10 @@ export class Uploader {
     return this.#running.size;
   }
 
-  /** Starts the uploads that are due. */
+  /** Finds the uploads that are due, and starts as many as may run; each next one starts when one ends. */
   sweep(): void {
-    const { config, bounds, clock } = this.#options;
-    const nowMs = clock.elapsedMs();
-    const waiting = this.#waiting();
-    let bytes = waiting.reduce((sum, { ref }) => sum + ref.sizeBytes, 0);
-    for (const segment of waiting) {
-      const tooMuch = bytes > bounds.maxLocalBytes;
-      bytes -= segment.ref.sizeBytes;
-      if (!tooMuch && nowMs - segment.sealedMs < config.chunk_idle_period) continue;
-      if (this.#running.size >= config.concurrent_flushes) return;
-      if (this.#running.has(segment) || nowMs < this.#retryMs(segment)) continue;
-      void this.#start(segment);
-    }
+    this.#due = this.#findDue();
+    this.#startDue();
   }
 
   /** Uploads all segments of a tenant, or of all. Rejects with `unavailable` when the store does not take them now. */
@@ -92,10 +82,38 @@ export class Uploader {
   /** Ends running uploads; what is not uploaded stays on the local disk. */
   async close(): Promise<void> {
     this.#abort.abort();
+    this.#due = [];
     await Promise.all(this.#running.values());
   }
 
   #lastError: unknown;
+  /** Oldest last. */
+  #due: LocalSegment[] = [];
+
+  #findDue(): LocalSegment[] {
+    const { config, bounds, clock } = this.#options;
+    const nowMs = clock.elapsedMs();
+    const waiting = this.#waiting();
+    let bytes = waiting.reduce((sum, { ref }) => sum + ref.sizeBytes, 0);
+    const due: LocalSegment[] = [];
+    for (const segment of waiting) {
+      const tooMuch = bytes > bounds.maxLocalBytes;
+      bytes -= segment.ref.sizeBytes;
+      if (!tooMuch && nowMs - segment.sealedMs < config.chunk_idle_period) continue;
+      if (nowMs >= this.#retryMs(segment)) due.push(segment);
+    }
+    return due.reverse();
+  }
+
+  #startDue(): void {
+    while (this.#running.size < this.#options.config.concurrent_flushes) {
+      const segment = this.#due.pop();
+      if (segment === undefined) return;
+      // A flush may have been faster.
+      if (segment.uploadedMs !== undefined || this.#running.has(segment)) continue;
+      void this.#start(segment);
+    }
+  }
 
   #waiting(): LocalSegment[] {
     const waiting = this.#options.segments.all().filter((one) => one.uploadedMs === undefined);
@@ -111,6 +129,7 @@ export class Uploader {
       )
       .then(() => {
         this.#running.delete(segment);
+        this.#startDue();
       });
     this.#running.set(segment, task);
     return task;
@@ -123,7 +142,7 @@ export class Uploader {
     if (!(await store.has(segment.ref, { signal }))) {
       await store.put(segment.ref, segment.path, { signal });
       if (!(await store.has(segment.ref, { signal }))) {
-        throw unavailable(`segment ${segment.ref.id} was stored but is not listed`);
+        throw unavailable(`segment ${segment.ref.id} was stored but is not there`);
       }
     }
     await segments.markUploaded(segment);
@@ -133,6 +152,8 @@ export class Uploader {
   #fail(segment: LocalSegment, error: unknown): void {
     const { config, clock, log, onFailed } = this.#options;
     const { min_period, max_period } = config.flush_op_backoff;
+    // A store that is down is not asked for everything that waits, over and over.
+    this.#due = [];
     if (this.#abort.signal.aborted) return;
     const count = (this.#failures.get(segment)?.count ?? 0) + 1;
     const pauseMs = Math.min(max_period, min_period * 2 ** (count - 1));
