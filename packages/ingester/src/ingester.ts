@@ -380,7 +380,7 @@ export class Ingester implements IngesterContract {
     return new Sealer({
       seal: async (job) => {
         const sealed = await seal(job);
-        await this.#segments.syncDir(job.path);
+        await this.#segments.sync(job.path);
         return sealed;
       },
       concurrency: bounds.sealConcurrency,

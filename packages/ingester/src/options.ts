@@ -20,7 +20,7 @@ export interface IngesterBounds {
   /** Pushes that wait for that or for the log: bytes of all, beyond which more are refused, and how long each may wait. */
   readonly maxWaitingBytes: number;
   readonly maxPushWaitMs: number;
-  /** Seals at a time. */
+  /** Seals at a time, those included that wait for a thread or a directory. */
   readonly sealConcurrency: number;
   readonly maxWalFileBytes: number;
   readonly maxWalQueuedBytes: number;
@@ -42,7 +42,7 @@ export const defaultBounds: IngesterBounds = {
   maxFrozenBytes: 96 * MiB,
   maxWaitingBytes: 128 * MiB,
   maxPushWaitMs: 20_000,
-  sealConcurrency: 2,
+  sealConcurrency: 8,
   maxWalFileBytes: 64 * MiB,
   maxWalQueuedBytes: 64 * MiB,
   maxPinnedWalBytes: 1024 * MiB,

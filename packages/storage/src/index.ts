@@ -1,4 +1,5 @@
 export { DirectoryLock } from "./directory-lock.js";
+export { DirectorySyncs } from "./directory-syncs.js";
 export * from "./head/head-block.js";
 export type * from "./head/head-view.js";
 export { type HeadBlockCapacity, headBlockBytes } from "./head/layout.js";

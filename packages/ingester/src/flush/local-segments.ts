@@ -2,7 +2,7 @@ import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { type Clock, type SegmentRef, SkaldError, type SteadyClock } from "@skald/model";
 import type { Logger } from "@skald/runtime";
-import { nodeWalDisk, openSegmentFile, type SealedSegment } from "@skald/storage";
+import { DirectorySyncs, openSegmentFile, type SealedSegment } from "@skald/storage";
 import type { Head } from "../head/head.js";
 
 /** A sealed file on this machine. */
@@ -38,6 +38,7 @@ export class LocalSegments {
   readonly #clock: SteadyClock;
   readonly #timeOfDay: Clock;
   readonly #onDropped: (path: string) => void;
+  readonly #syncs = new DirectorySyncs();
   readonly #byTenant = new Map<string, Map<string, LocalSegment>>();
 
   constructor(options: LocalSegmentsOptions) {
@@ -69,6 +70,11 @@ export class LocalSegments {
     const path = join(this.#dir, tenantDir(head.tenant), `${head.id}${segmentSuffix}`);
     await mkdir(dirname(path), { recursive: true });
     return path;
+  }
+
+  /** Makes the name of a segment's file survive a power cut. */
+  sync(path: string): Promise<void> {
+    return this.#syncs.syncUpTo(dirname(path), this.#dir);
   }
 
   add(head: Head, sealed: SealedSegment, path: string): LocalSegment {
@@ -115,12 +121,6 @@ export class LocalSegments {
     await rm(segment.path, { force: true });
     this.#onDropped(segment.path);
     await rm(markerOf(segment.path), { force: true });
-  }
-
-  /** Makes the creation of a segment's file survive a power cut. */
-  async syncDir(path: string): Promise<void> {
-    await nodeWalDisk.syncDir(dirname(path));
-    await nodeWalDisk.syncDir(this.#dir);
   }
 
   async #adopt(path: string, paths: ReadonlySet<string>): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { type Batch, dayNs } from "@skald/model";
 import { HeadBlock, type HeadBlockRef, headBlockBytes } from "@skald/storage";
+import type { PinnedFiles } from "../log/pinned-files.js";
 import { capacityFor, lineBytesOfDay, maxBlockLineBytes, minBlockLineBytes } from "./capacity.js";
 import type { HeadMemory } from "./memory.js";
 import { RunChains } from "./run-chains.js";
@@ -24,14 +25,15 @@ export class Head {
   readonly baseNs: bigint;
   readonly createdMs: number;
   lastAppendMs: number;
-  /** Log files with the first and the last row. */
-  firstFile = Number.POSITIVE_INFINITY;
+  /** Log file with the last row. */
   lastFile = 0;
   /** Pushes whose rows are appended and not in the log yet. */
   pendingPushes = 0;
   /** Set once a query got a view: the memory may be read for long. */
   viewed = false;
   readonly #memory: HeadMemory;
+  readonly #files: PinnedFiles;
+  #firstFile = Number.POSITIVE_INFINITY;
   readonly #blocks: HeadBlock[] = [];
   readonly chains = new RunChains(this.#blocks);
   /** Streams whose rows are hashed, because duplicates among them are costly to find otherwise. */
@@ -49,6 +51,20 @@ export class Head {
     this.createdMs = init.nowMs;
     this.lastAppendMs = init.nowMs;
     this.#memory = init.memory;
+    this.#files = init.files;
+  }
+
+  /** Log file with the first row; Infinity before it. */
+  get firstFile(): number {
+    return this.#firstFile;
+  }
+
+  /** Takes notice that rows of it are in a log file; files ascend. */
+  noteFile(file: number): void {
+    this.lastFile = file;
+    if (this.#firstFile <= file) return;
+    this.#firstFile = file;
+    this.#files.pin(file);
   }
 
   /** Bytes of the lines, published or not. */
@@ -125,8 +141,9 @@ export class Head {
     return refs;
   }
 
-  /** Gives the memory back; it is used again unless a query may still read it. The head is empty after it. */
+  /** Gives memory and log back; the memory is used again unless a query may still read it. The head is empty after it. */
   release(): void {
+    this.#files.unpin(this.#firstFile);
     for (const block of this.#blocks) this.#memory.give(block.memory, !this.viewed);
     this.#blocks.length = 0;
     this.#fullRows = 0;
@@ -174,6 +191,7 @@ export interface HeadInit {
   readonly day: number;
   readonly nowMs: number;
   readonly memory: HeadMemory;
+  readonly files: PinnedFiles;
 }
 
 /** Runs are few beside rows, so their bounds are looked through. */

@@ -19,8 +19,7 @@ export class PendingPushes {
     for (const { head } of push.heads.values()) {
       head.pendingPushes++;
       head.lastAppendMs = nowMs;
-      head.firstFile = Math.min(head.firstFile, file);
-      head.lastFile = file;
+      head.noteFile(file);
     }
     pending.written = log();
     return pending.written;

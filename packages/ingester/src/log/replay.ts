@@ -109,8 +109,7 @@ class Replay {
     position: WalPosition,
   ): void {
     tenant.restore(batch, range, head);
-    head.firstFile = Math.min(head.firstFile, position.file);
-    head.lastFile = position.file;
+    head.noteFile(position.file);
     this.entries += range.rowTo - range.rowFrom;
     tenant.streams.noteNewest(range.stream, head.day, newestOf(batch, range, head.day));
   }

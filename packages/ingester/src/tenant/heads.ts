@@ -5,6 +5,7 @@ import type { FlushReason, Sealer } from "../flush/sealer.js";
 import { maxBlockLineBytes } from "../head/capacity.js";
 import { Head } from "../head/head.js";
 import { HeadMemory } from "../head/memory.js";
+import { PinnedFiles } from "../log/pinned-files.js";
 import type { PushLog } from "../log/push-log.js";
 import { partId } from "../log/sealed-heads.js";
 import type { IngesterMetrics } from "../metrics.js";
@@ -30,6 +31,7 @@ const memoryPerTarget = 4;
 /** The tenants and their heads: makes heads, and decides when they are frozen. */
 export class Heads {
   readonly memory = new HeadMemory({ maxBytes: maxFreeBytes });
+  readonly #files = new PinnedFiles();
   readonly #context: HeadsContext;
   readonly #tenants = new Map<string, Tenant>();
   readonly #idPrefix: string;
@@ -71,7 +73,14 @@ export class Heads {
   create(tenant: Tenant, day: number, id = this.#drawId()): Head {
     this.#context.metrics().chunksCreated.inc();
     const nowMs = this.#context.clock.elapsedMs();
-    return new Head({ id, tenant: tenant.name, day, nowMs, memory: this.memory });
+    return new Head({
+      id,
+      tenant: tenant.name,
+      day,
+      nowMs,
+      memory: this.memory,
+      files: this.#files,
+    });
   }
 
   /** Ends a head: the next rows of its day begin another one. */
@@ -177,11 +186,7 @@ export class Heads {
 
   /** The oldest log file with rows that are in no segment. */
   firstWalFile(): number {
-    let first = Number.POSITIVE_INFINITY;
-    for (const tenant of this.tenants()) {
-      for (const head of tenant.unsealed()) first = Math.min(first, head.firstFile);
-    }
-    return first;
+    return this.#files.first;
   }
 
   /** Forgets streams that were not pushed to for long, and tenants without anything. */

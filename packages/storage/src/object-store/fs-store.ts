@@ -15,6 +15,7 @@ import {
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { notFound, paddingBytes, SkaldError, unavailable } from "@skald/model";
+import { DirectorySyncs } from "../directory-syncs.js";
 import { checkKey, rangeError } from "./check-key.js";
 import type {
   CallOptions,
@@ -41,6 +42,7 @@ const maxPlaceTries = 10;
 export class FsStore implements ObjectStore {
   readonly #root: string;
   readonly #temporary: TemporaryFiles;
+  readonly #syncs = new DirectorySyncs();
 
   constructor(root: string) {
     this.#root = root;
@@ -205,9 +207,8 @@ export class FsStore implements ObjectStore {
 
   async #place(temporary: string, path: string, ifAbsent: boolean): Promise<PutOutcome> {
     for (let attempt = 1; ; attempt++) {
-      let made: string | undefined;
       try {
-        made = await mkdir(dirname(path), { recursive: true });
+        await mkdir(dirname(path), { recursive: true });
         if (ifAbsent) await link(temporary, path);
         else await rename(temporary, path);
       } catch (error) {
@@ -215,7 +216,8 @@ export class FsStore implements ObjectStore {
         if (codeOf(error) === "ENOENT" && attempt < maxPlaceTries) continue;
         throw error;
       }
-      await syncDirectories(dirname(path), made === undefined ? undefined : dirname(made));
+      // Also where another put has just made them: nobody knows how far its syncs are.
+      await this.#syncs.syncUpTo(dirname(path), this.#root);
       return "stored";
     }
   }
@@ -254,24 +256,6 @@ export class FsStore implements ObjectStore {
         cause: error,
       });
     }
-  }
-}
-
-/** Makes the entries of a directory last, and of those above it up to `top`. */
-async function syncDirectories(directory: string, top: string | undefined): Promise<void> {
-  // Windows cannot open a directory, and its renames need no help.
-  if (process.platform === "win32") return;
-  for (let at = directory; ; at = dirname(at)) {
-    let file: FileHandle;
-    try {
-      file = await open(at, "r");
-    } catch (error) {
-      // A delete has removed the object and its directory already.
-      if (isAbsent(error)) return;
-      throw error;
-    }
-    await withFile(file, () => file.sync());
-    if (top === undefined || at === top || at === dirname(at)) return;
   }
 }
 

@@ -7,7 +7,7 @@ export interface SealInput {
   readonly tenant: string;
   /** Id of the segment, see keys.ts. */
   readonly id: string;
-  /** Where the file appears when it is complete and synced. */
+  /** Where the file appears when it is complete and its bytes are synced; its directory is the caller's to sync. */
   readonly path: string;
   /** In order of arrival: of equal times the rows of an earlier head come first. */
   readonly heads: readonly SealHead[];

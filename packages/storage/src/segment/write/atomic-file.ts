@@ -1,9 +1,8 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
-import { dirname } from "node:path";
 
 /**
- * A file that appears under its name only when it is complete and on disk: written beside it as `<path>.tmp`, synced,
- * renamed, and the directory synced. Blocks the thread; meant for workers.
+ * A file that appears under its name only when its bytes are complete and on disk: written beside it as `<path>.tmp`,
+ * synced, and renamed. Whoever relies on the name syncs the directory. Blocks the thread; meant for workers.
  */
 export class AtomicFile {
   readonly path: string;
@@ -35,7 +34,6 @@ export class AtomicFile {
     closeSync(fd);
     this.#fd = undefined;
     renameSync(this.#temporaryPath, this.path);
-    syncDirectory(dirname(this.path));
   }
 
   /** Gives up and removes what was written. */
@@ -49,17 +47,5 @@ export class AtomicFile {
   #openFd(): number {
     if (this.#fd === undefined) throw new Error(`segment ${this.path} is closed already`);
     return this.#fd;
-  }
-}
-
-/** Makes renames and removals in a directory last. */
-export function syncDirectory(path: string): void {
-  // Windows cannot open a directory, and its renames need no help.
-  if (process.platform === "win32") return;
-  const fd = openSync(path, "r");
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
   }
 }

@@ -43,7 +43,7 @@ export interface WrittenSegment {
 
 /**
  * Writes a segment: blocks in, one Parquet file out, in the layout of docs/formats/segment.md. Holds one row group in
- * memory. The file appears under its path when `finish` returns, complete and synced; before that, or after `abort`,
+ * memory. The file appears under its path when `finish` returns, its bytes synced and its directory not; before that, or after `abort`,
  * there is nothing there. Blocks the thread; meant for workers.
  */
 export class SegmentWriter {

@@ -1,0 +1,58 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { dirname } from "node:path";
+
+/**
+ * Makes the entries of directories survive a power cut. Whoever asks while a sync of the same directory runs shares the
+ * next one with all who ask meanwhile: files of a thousand tenants need far fewer syncs of the directory above them.
+ */
+export class DirectorySyncs {
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #next = new Map<string, Promise<void>>();
+
+  /** Resolves when what the directory had at the time of the call lasts; a directory that is gone is no error. */
+  sync(path: string): Promise<void> {
+    const next = this.#next.get(path);
+    if (next !== undefined) return next;
+    const running = this.#running.get(path);
+    if (running === undefined) return this.#start(path);
+    const shared = running
+      .catch(() => undefined)
+      .then(() => {
+        this.#next.delete(path);
+        return this.#start(path);
+      });
+    this.#next.set(path, shared);
+    return shared;
+  }
+
+  /** The same for a directory and those above it up to `top`. */
+  async syncUpTo(path: string, top: string): Promise<void> {
+    for (let at = path; ; at = dirname(at)) {
+      await this.sync(at);
+      if (at === top || at === dirname(at)) return;
+    }
+  }
+
+  #start(path: string): Promise<void> {
+    const task = syncDirectory(path).finally(() => this.#running.delete(path));
+    this.#running.set(path, task);
+    return task;
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  // Windows cannot open a directory, and its renames need no help.
+  if (process.platform === "win32") return;
+  let file: FileHandle;
+  try {
+    file = await open(path, "r");
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return;
+    throw error;
+  }
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
