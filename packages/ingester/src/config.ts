@@ -32,7 +32,7 @@ const wal = field.section("The write-ahead log.", {
   ),
   replay_memory_ceiling: field.size(
     "4GB",
-    "memory above which a replay seals as it goes; half the memory of the process at most",
+    "memory above which a replay seals as it goes; max_head_memory and half the memory of the process at most",
     "ingester.wal-replay-memory-ceiling",
   ),
   disk_full_threshold: field.float(
@@ -108,6 +108,12 @@ const chunks = {
     "lines of a tenant that are held in memory before they are sealed to the local disk",
     "ingester.head-target-size",
     { min: 1024 },
+  ),
+  max_head_memory: field.size(
+    "384MB",
+    "memory of what is not sealed yet, of all tenants; the largest are sealed beyond it",
+    "ingester.max-head-memory",
+    { min: 1024 * 1024 },
   ),
   sync_period: field.duration(
     "1h",

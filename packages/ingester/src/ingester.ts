@@ -343,7 +343,7 @@ export class Ingester implements IngesterContract {
     const { dir, fsync, fsync_interval, disk_full_threshold, replay_memory_ceiling } = config.wal;
     await recoverHeads({
       dir,
-      ceilingBytes: Math.min(replay_memory_ceiling, bounds.maxReplayBytes),
+      ceilingBytes: Math.min(replay_memory_ceiling, bounds.maxReplayBytes, config.max_head_memory),
       heads: this.#heads,
       sealer: this.#sealer,
       segments: this.#segments,

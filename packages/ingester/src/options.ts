@@ -13,8 +13,6 @@ export interface IngesterOptions {
 
 /** Bounds that nobody configures. Sizes in bytes, times in ms. */
 export interface IngesterBounds {
-  /** Memory of all heads at which the largest are sealed early. */
-  readonly maxHeadBytes: number;
   /** Memory of heads that wait to be sealed; pushes wait while it is more. */
   readonly maxFrozenBytes: number;
   /** Pushes that wait for that or for the log: bytes of all, beyond which more are refused, and how long each may wait. */
@@ -38,7 +36,6 @@ const MiB = 1024 * 1024;
 
 /** The bounds of an ingester in a process with memory for them. */
 export const defaultBounds: IngesterBounds = {
-  maxHeadBytes: 384 * MiB,
   maxFrozenBytes: 96 * MiB,
   maxWaitingBytes: 128 * MiB,
   maxPushWaitMs: 20_000,

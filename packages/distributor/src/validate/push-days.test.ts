@@ -9,7 +9,10 @@ const days = (...of: number[]) =>
   );
 
 it("refuses rows of more UTC days than one push may have, and stores the others", async () => {
-  const { push, stored, counter } = makeHarness({ reject_old_samples: false, max_days_per_push: 3 });
+  const { push, stored, counter } = makeHarness({
+    reject_old_samples: false,
+    max_days_per_push: 3,
+  });
   expect((await push(days(9, 8, 9, 7, 8))).status).toBe(204);
   const answer = await push(days(1, 2, 3, 4, 1, 5, 3));
   expect(answer.status).toBe(400);

@@ -102,7 +102,7 @@ describe("sealing", () => {
   });
 
   it("seals the largest head when all take too much memory", async () => {
-    const setup = await started({ changes: { bounds: { maxHeadBytes: 100_000 } } });
+    const setup = await started({ changes: { max_head_memory: 100_000 } });
     await pushLine(setup, 1, "small", "other");
     await pushLine(setup, 1, "x".repeat(200_000));
     await until(async () => (await kinds(setup)).includes("segment"));

@@ -54,7 +54,7 @@ describe("a push over many days", () => {
 describe("many tenants", () => {
   it("are freed in bulk, the largest first", async () => {
     const ceiling = 100 * 12 * KiB;
-    const setup = await started({ changes: { bounds: { maxHeadBytes: ceiling } } });
+    const setup = await started({ changes: { max_head_memory: ceiling } });
     const push = (tenant: string, ns: number, line: string) => {
       const rows = [{ ns: BigInt(ns), line }];
       return setup.ingester.push({ tenant, batch: makeBatch([{ labels: { app: "a" }, rows }]) });
@@ -88,7 +88,7 @@ describe("many tenants", () => {
       giveUp = reject;
     });
     const seal = () => held;
-    const setup = await started({ changes: { bounds: { maxHeadBytes: ceiling } }, seal });
+    const setup = await started({ changes: { max_head_memory: ceiling }, seal });
     for (let i = 0; i < 120; i++) {
       const rows = [{ ns: 1n, line: "line" }];
       const batch = makeBatch([{ labels: { app: "a" }, rows }]);

@@ -114,15 +114,16 @@ export class Heads {
    * not every push after it comes to the same.
    */
   freezeFull(tenant: Tenant, grown: Iterable<Head>): void {
-    const { config, bounds } = this.#context.options;
+    const { config } = this.#context.options;
     const targetBytes = config.head_target_size;
     const memoryTarget = memoryPerTarget * Math.max(targetBytes, maxBlockLineBytes);
     for (const head of grown) {
       const isFull = head.lineBytes >= targetBytes || head.memoryBytes >= memoryTarget;
       if (isFull && tenant.heads.get(head.day) === head) void this.freeze(tenant, head, "full");
     }
-    if (this.#growingBytes > bounds.maxHeadBytes) {
-      for (const { tenant: owner, head: large } of this.#beyond(bulkPart * bounds.maxHeadBytes)) {
+    const maxBytes = config.max_head_memory;
+    if (this.#growingBytes > maxBytes) {
+      for (const { tenant: owner, head: large } of this.#beyond(bulkPart * maxBytes)) {
         void this.freeze(owner, large, "memory");
       }
     }
