@@ -158,6 +158,39 @@ describe("createPushHandler", () => {
     expect(inflight.bytes).toBe(0);
   });
 
+  it.each([
+    ["declared", { "content-length": "5000000" }],
+    ["undeclared", { "transfer-encoding": "chunked" }],
+  ])(
+    "books nothing of a body that is too large, %s, however much of it still comes",
+    async (_, length) => {
+      const inflight = new InflightBytes(10_000_000);
+      const booked: number[] = [];
+      const take = inflight.take.bind(inflight);
+      inflight.take = (bytes) => {
+        take(bytes);
+        booked.push(bytes);
+      };
+      const url = await serve({ harness: makeHarness(), inflight });
+      for (let round = 0; round < 3; round++) {
+        const headers = { ...length, "content-type": "application/json" };
+        const request = httpRequest(url, { method: "POST", headers });
+        const status = new Promise((resolve, reject) => {
+          request.once("response", (response: IncomingMessage) => {
+            response.resume();
+            response.once("end", () => resolve(response.statusCode));
+          });
+          request.once("error", reject);
+        });
+        for (let part = 0; part < 50; part++) request.write("x".repeat(100_000));
+        await new Promise<void>((resolve) => request.end(resolve));
+        expect(await status).toBe(413);
+      }
+      expect(inflight.bytes).toBe(0);
+      expect(booked.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThanOrEqual(3000);
+    },
+  );
+
   it("frees what a client that left midway had booked", async () => {
     const inflight = new InflightBytes(1000);
     const url = await serve({ harness: makeHarness(), inflight });

@@ -28,7 +28,10 @@ export function createPushHandler(options: PushHandlerOptions): PushHandler {
   return async (request, response, tenant, style) => {
     const reservation = new Reservation(options.inflight);
     try {
-      const body = await receive(request, options.maxReceivedBytes, reservation);
+      // Booked when they come: a length that is only declared costs nobody anything.
+      const body = await readBody(request, options.maxReceivedBytes, (bytes) =>
+        reservation.take(bytes),
+      );
       const shard = request.headers[backfillHeader];
       const answer = await options.distributor.push(tenant, {
         contentType: request.headers["content-type"],
@@ -64,25 +67,6 @@ class Reservation {
     this.#inflight.give(this.#bytes);
     this.#bytes = 0;
   }
-}
-
-/** Reads a body whose bytes are booked as in flight when they come: a length that is only declared costs nobody anything. */
-async function receive(
-  request: IncomingMessage,
-  maxBytes: number,
-  reservation: Reservation,
-): Promise<Uint8Array> {
-  const overload = new Promise<never>((_, reject) => {
-    request.on("data", (chunk: Buffer) => {
-      try {
-        reservation.take(chunk.length);
-      } catch (error) {
-        request.removeAllListeners("data");
-        reject(error);
-      }
-    });
-  });
-  return await Promise.race([readBody(request, maxBytes), overload]);
 }
 
 function send(response: ServerResponse, answer: PushResponse): void {

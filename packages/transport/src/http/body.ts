@@ -4,20 +4,32 @@ import { SkaldError, tooLarge } from "@skald/model";
 /**
  * Reads a request body of at most `maxBytes`. A declared length beyond that is refused before a byte is read,
  * an undeclared one as soon as it passes the limit; the text names the limit. Rejects with `cancelled` when the
- * client leaves midway. A refused body is left where it is: answer through `endResponse`, which drops it.
+ * client leaves midway. `book` is told of each chunk before it is kept; what it throws refuses the body. A refused body is
+ * left where it is: answer through `endResponse`, which drops it.
  */
-export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+export function readBody(
+  request: IncomingMessage,
+  maxBytes: number,
+  book: (chunkBytes: number) => void = () => undefined,
+): Promise<Buffer> {
   const declared = Number(request.headers["content-length"] ?? 0);
   if (declared > maxBytes) return Promise.reject(bodyTooLarge(maxBytes));
   if (request.destroyed && !request.complete) return Promise.reject(clientLeft());
   return new Promise((resolve, reject) => {
     const chunks = new Chunks();
-    const onData = (chunk: Buffer): void => {
-      chunks.add(chunk);
-      if (chunks.sizeBytes <= maxBytes) return;
+    const refuse = (error: unknown): void => {
       request.off("data", onData);
       request.pause();
-      reject(bodyTooLarge(maxBytes));
+      reject(error);
+    };
+    const onData = (chunk: Buffer): void => {
+      if (chunks.sizeBytes + chunk.length > maxBytes) return refuse(bodyTooLarge(maxBytes));
+      try {
+        book(chunk.length);
+      } catch (error) {
+        return refuse(error);
+      }
+      chunks.add(chunk);
     };
     request.on("data", onData);
     request.once("end", () => resolve(chunks.concat()));
