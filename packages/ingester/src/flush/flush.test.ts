@@ -1,5 +1,5 @@
 import { copyFile, readdir, rm, truncate, writeFile } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import type { Sleep } from "@skald/runtime";
 import { openHeadBlock } from "@skald/storage";
@@ -409,11 +409,15 @@ describe("local segments", () => {
     await setup.ingester.stop();
     await copyFile(path, join(dirname(path), "..", "stray.parquet"));
     await writeFile(`${path}.tmp`, "unfinished");
+    const foreign = ["notes.txt", "note.tmp", "backup.tar"];
+    for (const name of foreign) await writeFile(join(dirname(path), name), "of somebody else");
     const again = await started({ dir: setup.dir, store: setup.store });
     expect(await kinds(again, "täst/../.")).toEqual(["segment"]);
     expect(await metric(again, "corrupt_segments_total")).toBe(1);
     const files = await readdir(join(setup.dir, "segments"), { recursive: true });
-    expect(files.filter((name) => name.endsWith(".tmp"))).toEqual([]);
+    const names = files.map((name) => basename(name));
+    expect(names).toEqual(expect.arrayContaining(foreign));
+    expect(names.filter((name) => name.endsWith(".parquet.tmp"))).toEqual([]);
     await again.ingester.stop();
   });
 

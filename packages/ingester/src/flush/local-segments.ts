@@ -58,9 +58,8 @@ export class LocalSegments {
     const paths = new Set(files.map((entry) => join(entry.parentPath, entry.name)));
     let corrupt = 0;
     for (const path of [...paths].sort()) {
-      if (path.endsWith(uploadedSuffix)) continue;
-      if (!path.endsWith(segmentSuffix)) await rm(path, { force: true });
-      else if (!(await this.#adopt(path, paths))) corrupt++;
+      if (path.endsWith(temporarySuffix)) await rm(path, { force: true });
+      else if (path.endsWith(segmentSuffix) && !(await this.#adopt(path, paths))) corrupt++;
     }
     return { corrupt };
   }
@@ -142,12 +141,26 @@ export class LocalSegments {
       });
       return true;
     } catch (error) {
-      if (!(error instanceof SkaldError)) throw error;
-      const aside = join(this.#quarantineDir, relative(this.#dir, path));
+      // Neither says anything about the file.
+      if (!(error instanceof SkaldError) || error.code === "unavailable") throw error;
+      await this.#setAside(tenant, path, error);
+      return false;
+    }
+  }
+
+  async #setAside(tenant: string, path: string, reason: SkaldError): Promise<void> {
+    const aside = join(this.#quarantineDir, relative(this.#dir, path));
+    try {
       await mkdir(dirname(aside), { recursive: true });
       await rename(path, aside);
-      this.#log.error("a local segment is corrupt; set aside", { tenant, path: aside, error });
-      return false;
+      this.#log.error("a local segment is corrupt; set aside", {
+        tenant,
+        path: aside,
+        error: reason,
+      });
+    } catch (error) {
+      const facts = { tenant, path, error: reason, cause: error };
+      this.#log.error("a local segment is corrupt, and cannot be set aside; left out", facts);
     }
   }
 
@@ -161,6 +174,8 @@ export class LocalSegments {
 
 const segmentSuffix = ".parquet";
 const uploadedSuffix = ".uploaded";
+/** What a seal that did not end leaves behind. */
+const temporarySuffix = `${segmentSuffix}.tmp`;
 
 function markerOf(path: string): string {
   return path.slice(0, -segmentSuffix.length) + uploadedSuffix;
