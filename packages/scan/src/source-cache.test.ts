@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
-import type { SegmentRef } from "@skald/model";
+import { type SegmentRef, unavailable } from "@skald/model";
 import { openSegmentFile } from "@skald/storage";
 import { SourceCache } from "./source-cache.js";
 import { makeDirectory, makeHead, makeSegment, row } from "./testing/sources.js";
@@ -58,6 +58,33 @@ describe("SourceCache", () => {
     expect(cache.size).toBe(1);
   });
 
+  it("closes what is not in use when too many files are open", () => {
+    let limit = 2;
+    const isOpen = new Set<string>();
+    const cache = new SourceCache({
+      maxOpenSegments: 9,
+      maxIndexBytes: 1e9,
+      openFile: (ref) => {
+        if (isOpen.size >= limit) throw unavailable(`file ${ref.id} cannot be opened`);
+        isOpen.add(ref.id);
+        const { segment, close } = openSegmentFile(ref);
+        return {
+          segment,
+          close: () => {
+            isOpen.delete(ref.id);
+            close();
+          },
+        };
+      },
+    });
+    cache.use((open) => [a, b].map(open));
+    const texts = cache.use((open) => [c, a].map(open).map((source) => source.text(0)));
+    expect(texts).toEqual(['{app="c"}', '{app="a"}']);
+    limit = 1;
+    expect(() => cache.use((open) => [a, b].map(open))).toThrow("file b cannot be opened");
+    cache.close();
+  });
+
   it("tells copies of one segment apart", () => {
     const { cache, events } = cacheOf(9);
     const copy = { ...b, id: a.id };
@@ -89,6 +116,6 @@ describe("SourceCache", () => {
     expect(cache.use((open) => open(head).text(0))).toBe('{app="h"}');
     expect(cache.size).toBe(0);
     const gone = { ...a, id: "gone", location: { kind: "file", path: "/no/such/file" } } as const;
-    expect(() => cache.use((open) => open(gone))).toThrow("segment file /no/such/file is gone");
+    expect(() => cache.use((open) => open(gone))).toThrow("file /no/such/file is gone");
   });
 });

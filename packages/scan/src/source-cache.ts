@@ -1,4 +1,4 @@
-import type { SegmentRef } from "@skald/model";
+import { errorCodeOf, type SegmentRef } from "@skald/model";
 import type { LocalRef, Segment } from "@skald/storage";
 import { corruptSegmentOf, type OpenedSegmentFile, openSegmentFile } from "@skald/storage";
 import { type OpenSource, openHead, type Source, segmentSource } from "./source.js";
@@ -21,6 +21,7 @@ export class SourceCache {
   readonly #options: SourceCacheOptions;
   /** By place, the least recently used first: a copy elsewhere is another file. */
   readonly #entries = new Map<string, Entry>();
+  readonly #inUse = new Set<string>();
   #indexBytes = 0;
 
   constructor(options: SourceCacheOptions) {
@@ -42,6 +43,7 @@ export class SourceCache {
       if (damaged !== undefined && this.#entries.has(damaged)) this.#close(damaged);
       throw error;
     } finally {
+      this.#inUse.clear();
       this.#trim();
     }
   }
@@ -63,14 +65,28 @@ export class SourceCache {
     const entry = known ?? this.#openFile(ref);
     this.#entries.delete(place);
     this.#entries.set(place, entry);
+    this.#inUse.add(place);
     return entry.source;
   }
 
   #openFile(ref: SegmentRef): Entry {
-    const { segment, close } = (this.#options.openFile ?? openSegmentFile)(ref);
+    const open = this.#options.openFile ?? openSegmentFile;
+    const { segment, close } = this.#withFewerFiles(() => open(ref));
     const indexBytes = estimateIndex(segment);
     this.#indexBytes += indexBytes;
     return { source: segmentSource(segment), indexBytes, close };
+  }
+
+  /** Where too many files are open, those that are not in use are closed first. */
+  #withFewerFiles<T>(open: () => T): T {
+    try {
+      return open();
+    } catch (error) {
+      const idle = [...this.#entries.keys()].filter((place) => !this.#inUse.has(place));
+      if (errorCodeOf(error) !== "unavailable" || idle.length === 0) throw error;
+      for (const place of idle) this.#close(place);
+      return open();
+    }
   }
 
   #trim(): void {

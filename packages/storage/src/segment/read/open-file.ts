@@ -1,6 +1,7 @@
-import { notFound, type SegmentRef } from "@skald/model";
+import { type SegmentRef, SkaldError } from "@skald/model";
+import { corruptSegment } from "../corrupt.js";
 import type { Segment } from "../segment.js";
-import { openFileRange } from "./range-reader.js";
+import { type FileRangeReader, openFileRange } from "./range-reader.js";
 import { openSegment } from "./reader.js";
 
 export interface OpenedSegmentFile {
@@ -10,30 +11,21 @@ export interface OpenedSegmentFile {
 }
 
 /**
- * Opens the segment of a file of this machine. Throws `not_found` when the file is gone, `internal`, naming it, when
- * it is not what was written.
+ * Opens the segment of a file of this machine. Throws `not_found` when the file is gone, `unavailable` when too many
+ * are open, and `internal`, naming it, when it cannot be read or is not what was written.
  */
 export function openSegmentFile(
   ref: Pick<SegmentRef, "id" | "tenant" | "location">,
 ): OpenedSegmentFile {
   const { location } = ref;
   if (location.kind !== "file") throw new Error(`segment ${ref.id} is not a file`);
-  const reader = openExisting(location.path);
+  let reader: FileRangeReader | undefined;
   try {
+    reader = openFileRange(location.path);
     return { segment: openSegment(reader, ref), close: reader.close };
   } catch (error) {
-    reader.close();
-    throw error;
-  }
-}
-
-function openExisting(path: string) {
-  try {
-    return openFileRange(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") {
-      throw notFound(`segment file ${path} is gone`);
-    }
-    throw error;
+    reader?.close();
+    if (!(error instanceof SkaldError) || error.code !== "internal") throw error;
+    throw corruptSegment(location.path, error);
   }
 }

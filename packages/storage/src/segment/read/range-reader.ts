@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { internal, paddingBytes } from "@skald/model";
+import { internal, notFound, paddingBytes, SkaldError, unavailable } from "@skald/model";
 import type { ObjectStore } from "../../object-store/object-store.js";
 import type { PageMemory } from "../segment.js";
 
@@ -30,14 +30,18 @@ export interface FileRangeReader extends SyncRangeReader {
   close(): void;
 }
 
-/** Opens a file for reading by range, for workers: reads block the thread. Throws what the file system throws. */
+/**
+ * Opens a file for reading by range, for workers: reads block the thread. Throws `not_found` for a file that is gone,
+ * `unavailable` when the process has too many open, and `internal`, also when reading, for one that cannot be read.
+ */
 export function openFileRange(path: string): FileRangeReader {
-  const fd = openSync(path, "r");
+  const { fd, sizeBytes } = naming(path, () => openSized(path));
   return {
     kind: "sync",
     name: path,
-    sizeBytes: fstatSync(fd).size,
-    read: (offset, length, memory) => readRange(fd, path, { offset, length, memory }),
+    sizeBytes,
+    read: (offset, length, memory) =>
+      naming(path, () => readRange(fd, path, { offset, length, memory })),
     close: () => closeSync(fd),
   };
 }
@@ -54,6 +58,33 @@ export function bytesRange(name: string, bytes: Uint8Array): SyncRangeReader {
       return out;
     },
   };
+}
+
+function openSized(path: string): { fd: number; sizeBytes: number } {
+  const fd = openSync(path, "r");
+  try {
+    return { fd, sizeBytes: fstatSync(fd).size };
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+/** What the file system throws, as an error that names the file. */
+function naming<T>(path: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof SkaldError) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") throw notFound(`file ${path} is gone`);
+    if (code === "EMFILE" || code === "ENFILE") {
+      throw unavailable(`file ${path} cannot be opened: too many files are; raise \`ulimit -n\``, {
+        cause: error,
+      });
+    }
+    throw internal(`file ${path} cannot be read: ${message}`, { cause: error });
+  }
 }
 
 interface RangeRead {
