@@ -96,6 +96,7 @@ function buildPool(parts: Parts, { config, log, metrics }: ModuleContext): Built
     url: new URL("../worker.js", import.meta.url),
     size: worker_threads > 0 ? worker_threads : availableParallelism(),
     urgentJobs: urgentScans,
+    lazy: true,
     maxQueued: maxQueuedJobs,
     queues: {
       query: new FairQueue({ maxLevels: config.query_scheduler.max_queue_hierarchy_levels }),
