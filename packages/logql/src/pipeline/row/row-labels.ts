@@ -121,7 +121,7 @@ export class RowLabels implements FoundValue {
   }
 
   /** Origin of a label that `find` finds. */
-  originOf(slot: number): number {
+  #originOf(slot: number): number {
     const state = this.state[slot] ?? 0;
     if (state !== labelState.untouched) return state;
     return this.isMetadata(slot) ? labelState.metadata : labelState.stream;
@@ -130,7 +130,7 @@ export class RowLabels implements FoundValue {
   /** Sets a value; a weaker origin does not replace a stronger one. */
   set(origin: number, slot: number, bytes: Uint8Array, start: number, end: number): void {
     if (origin !== labelState.parsed && this.find(slot)) {
-      const known = this.originOf(slot);
+      const known = this.#originOf(slot);
       const isBase = known === labelState.stream;
       if (!isBase && known > origin) return;
     }

@@ -1,5 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
+import { labelsToObject } from "@skald/model";
+import type { LogExpr } from "../../syntax/ast.js";
+import { parseQuery } from "../../syntax/parser/parser.js";
+import { allRows, makeBlock } from "../../testing/memory-block.js";
 import { runStages } from "../../testing/run-stages.js";
+import { compilePipeline } from "../pipeline.js";
 
 const input = { labels: { app: "x" }, metadata: { user: "bob" } };
 
@@ -42,8 +47,23 @@ describe("label_format", () => {
     ['app="new"', { a: "1", app: "new" }],
     ["who=user", { a: "1", who: "bob" }],
     ['e=""', { a: "1", e: "" }],
+    // over a label of stronger origin
+    ["a=user", { a: "bob" }],
+    ["a=app", { a: "x" }],
+    ["user=app", { a: "1", user: "x" }],
   ])("%s", (formats, want) => {
     expect(runStages(`| logfmt | label_format ${formats}`, "a=1", input)?.labels).toEqual(want);
+  });
+
+  it("makes what it sets a parsed label, whatever it was before", () => {
+    const stages = (parseQuery('{a="b"} | label_format where=app, who=user') as LogExpr).stages;
+    const run = compilePipeline({ stages, output: { kind: "log" } }).start();
+    const { block, streamLabels } = makeBlock([{ ...input, ts: 0n, line: "" }]);
+    const batch = run.process(block, streamLabels, allRows(block));
+    const { categories } = run.series.get(batch.series[0]!);
+    expect(categories && labelsToObject(categories.parsed)).toEqual({ where: "x", who: "bob" });
+    expect(categories?.stream.names).toEqual([]);
+    expect(categories?.structuredMetadata.names).toEqual([]);
   });
 
   it("skips a label whose template fails", () => {

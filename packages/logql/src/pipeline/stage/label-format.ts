@@ -68,15 +68,13 @@ function labelsOf(
   return [...names];
 }
 
-/** Moves a value with its origin to another name; nothing happens when there is none. */
+/** Moves a value to another name, where it counts as parsed; nothing happens when there is none. */
 function rename({ labels }: RowState, format: CompiledLabelFormat & { kind: "rename" }): RowStage {
   const to = labels.names.slotOf(format.label);
   const from = labels.names.slotOf(format.source);
   return () => {
     if (!labels.find(from)) return true;
-    const origin = labels.originOf(from);
-    labels.find(from);
-    labels.set(origin, to, labels.foundBytes, labels.foundStart, labels.foundEnd);
+    labels.set(labelState.parsed, to, labels.foundBytes, labels.foundStart, labels.foundEnd);
     labels.delete(from);
     return true;
   };

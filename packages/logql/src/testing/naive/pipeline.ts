@@ -124,7 +124,7 @@ class State {
   rename(to: string, from: string): void {
     const known = this.#labels.get(from);
     if (known === undefined) return;
-    this.set(known.category, to, known.value);
+    this.set("parsed", to, known.value);
     this.#labels.delete(from);
   }
 
