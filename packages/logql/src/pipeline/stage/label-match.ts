@@ -1,18 +1,26 @@
 import { compileMatcher, type Matcher, parseRegex, type RegexNode } from "@skald/model";
 
 /**
- * Compiles the matcher of a label filter stage. It is the matcher of a selector, with one exception that clients have
- * come to rely on: a regex that is a text with `.*` before or behind it (or an alternation of such) finds the text
- * anywhere in the value, so `src=~"1.*"` takes `::1`.
+ * Compiles the matcher of a label filter stage. It is the matcher of a selector, with two exceptions that clients have
+ * come to rely on: an empty regex takes every value, and a regex that is a text with `.*` before or behind it (or an
+ * alternation of such) finds the text anywhere in the value, so `src=~"1.*"` takes `::1`.
  */
 export function compileLabelMatch(matcher: Matcher): (value: string) => boolean {
   const { op, value } = matcher;
   const plain = compileMatcher(matcher);
-  if (op === "=" || op === "!=" || !value.includes(".*")) return plain;
+  if (op === "=" || op === "!=") return plain;
   const node = parseRegex(value, { dotAll: false });
+  if (node && isEmpty(node)) return () => op === "=~";
+  if (!value.includes(".*")) return plain;
   const test = node && looseTest(node);
   if (test === undefined) return plain;
   return op === "=~" ? test : (text) => !test(text);
+}
+
+/** Nothing but groups and flags: no character and no condition. */
+function isEmpty(node: RegexNode): boolean {
+  if (node.kind === "group") return isEmpty(node.item);
+  return (node.kind === "concat" || node.kind === "alternate") && node.items.every(isEmpty);
 }
 
 function looseTest(node: RegexNode): ((value: string) => boolean) | undefined {
