@@ -85,7 +85,7 @@ function compileRegexTest(pattern: string): LineTest {
   };
 }
 
-/** The whole line, literals found from left to right, at least one byte in each gap; no going back. */
+/** Literals found from left to right, up to the end of the line, at least one byte in each gap; no going back. */
 function compilePatternTest(pieces: readonly PatternPiece[]): LineTest {
   const literals = pieces.flatMap((piece) => (piece.kind === "literal" ? [piece.text] : []));
   const longest = literals.reduce((a, b) => (b.length > a.length ? b : a), "");
@@ -99,16 +99,11 @@ function compilePatternTest(pieces: readonly PatternPiece[]): LineTest {
 
 function matchesPattern(pieces: readonly PatternPiece[], text: string): boolean {
   let at = 0;
-  for (let i = 0; i < pieces.length; i++) {
-    const piece = pieces[i]!;
+  for (const [i, piece] of pieces.entries()) {
     if (piece.kind === "capture") continue;
-    if (i === 0) {
-      if (!text.startsWith(piece.text)) return false;
-      at = piece.text.length;
-      continue;
-    }
-    const found = text.indexOf(piece.text, at + 1);
-    if (found < 0) return false;
+    const found = text.indexOf(piece.text, at);
+    // a gap takes what stands before the first place of the literal, or nothing
+    if (found < 0 || (i > 0 && found === at)) return false;
     at = found + piece.text.length;
   }
   return pieces.at(-1)?.kind === "capture" ? at < text.length : at === text.length;

@@ -258,14 +258,13 @@ function lineFilter({ op, alternatives }: LineFilterStage, line: string): boolea
   return found === op.startsWith("|");
 }
 
-/** The whole line: literals one behind the other, at least one byte in each gap. */
+/** Literals one behind the other, each at its first place, at least one byte in each gap, up to the end. */
 function matchesPattern(pieces: readonly PatternPiece[], line: string): boolean {
   let at = 0;
   for (const [i, piece] of pieces.entries()) {
     if (piece.kind === "capture") continue;
-    const gap = i > 0;
-    const found = line.indexOf(piece.text, gap ? at + (line.codePointAt(at)! > 0xffff ? 2 : 1) : 0);
-    if (found < 0 || (!gap && found > 0)) return false;
+    const found = line.indexOf(piece.text, at);
+    if (found === -1 || (i > 0 && found === at)) return false;
     at = found + piece.text.length;
   }
   return pieces.at(-1)?.kind === "capture" ? at < line.length : at === line.length;
