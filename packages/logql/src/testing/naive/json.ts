@@ -142,14 +142,14 @@ export function labelText(value: NaiveJsonValue): string {
 }
 
 /**
- * The value at a path of names and indexes, found even when the text breaks off behind it; of equal names the first
- * that leads to a value counts.
+ * The value at a path of names and indexes, found even when the text breaks off behind it, or what is wrong with it;
+ * of equal names the first that leads to a value counts.
  */
 export function findPath(
   text: string,
   path: readonly (string | number)[],
   from = 0,
-): NaiveJsonValue | undefined {
+): NaiveJsonValue | NaiveJsonError | undefined {
   const [head, ...rest] = path;
   let at = skipBlanks(text, from);
   const isObject = typeof head === "string";
@@ -167,7 +167,7 @@ export function findPath(
         at++;
       }
       if (key === head) {
-        const found = rest.length === 0 ? readValue(text, at) : findPath(text, rest, at);
+        const found = rest.length === 0 ? wantedValue(text, at) : findPath(text, rest, at);
         if (found !== undefined) return found;
       }
       at = skipBlanks(text, readValue(text, at).end);
@@ -178,4 +178,13 @@ export function findPath(
     if (!(error instanceof NaiveJsonError)) throw error;
   }
   return undefined;
+}
+
+function wantedValue(text: string, at: number): NaiveJsonValue | NaiveJsonError {
+  try {
+    return readValue(text, at);
+  } catch (error) {
+    if (!(error instanceof NaiveJsonError)) throw error;
+    return error;
+  }
 }

@@ -352,13 +352,16 @@ function guardJson(state: State, work: () => void): void {
 }
 
 function jsonPaths(extractions: readonly Extraction[], state: State): void {
+  if (state.line === "") return;
   if (!/^[{["]/.test(state.line)) {
     state.fail(stageErrors.json);
     return;
   }
   for (const { label, path } of extractions) {
     const value = findPath(state.line, parseJsonPath(path));
-    if (value !== undefined) state.extract(label, value.type === "null" ? "" : labelText(value));
+    if (value instanceof NaiveJsonError) state.fail(stageErrors.json, value.message);
+    else if (value !== undefined)
+      state.extract(label, value.type === "null" ? "" : labelText(value));
   }
   fillMissing(extractions, state);
 }
@@ -408,6 +411,7 @@ function pattern(pieces: readonly PatternPiece[], state: State): void {
 }
 
 function unpack(state: State): void {
+  if (state.line === "") return;
   if (!state.line.startsWith("{")) {
     state.fail(stageErrors.json, "expecting json object(6), but it is not");
     return;

@@ -2,6 +2,13 @@ import { describe, expect, it } from "@jest/globals";
 import { runStages } from "../../../testing/run-stages.js";
 import { parseJsonPath } from "./path-syntax.js";
 
+/** What a value that cannot be read leaves of `a`. */
+const error = (details: string) => ({
+  a: "",
+  __error__: "JSONParserErr",
+  __error_details__: details,
+});
+
 describe("json with paths", () => {
   it.each([
     ['a="b.c"', '{"b":{"c":"x"}}', { a: "x" }],
@@ -16,12 +23,21 @@ describe("json with paths", () => {
     ['a="b"', '{"b":"x\\ny"}', { a: "x\ny" }],
     ['a="b"', '{"\\u0062":"x"}', { a: "x" }],
     ['a="b"', '{"b":1,"c":', { a: "1" }],
-    ['a="c"', '{"b":1,"c":', { a: "" }],
+    ['a="c"', '{"b":1,"c"', { a: "" }],
     ['a="b.c"', '{"b":1,"b":{"c":2}}', { a: "2" }],
     ['a="b"', '"text"', { a: "" }],
     ['a="b"', "42", { __error__: "JSONParserErr" }],
     ['a="b"', ' {"b":1}', { __error__: "JSONParserErr" }],
-    ['a="b"', "", { __error__: "JSONParserErr" }],
+    ['a="b"', "", {}],
+    ['a="b"', '{"b":{"c":1', error("Value looks like object, but can't find closing '}' symbol")],
+    ['a="b"', '{"b":[1', error("Value is array, but can't find closing ']' symbol")],
+    ['a="b"', '{"b":"x', error("Value is string, but can't find closing '\"' symbol")],
+    ['a="b"', '{"b":nul}', error("Unknown value type")],
+    ['a="b.c"', '{"b":{"c":nul}}', error("Unknown value type")],
+    ['a="b[0]"', '{"b":[nul]}', error("Unknown value type")],
+    ['a="b"', '{"b":', error("Malformed JSON error")],
+    ['a="b", c="d"', '{"d":1,"b":nul}', { ...error("Unknown value type"), c: "1" }],
+    ['a="b"', '{"c":nul}', { a: "" }],
   ])("%s of %s", (paths, line, want) => {
     expect(runStages(`| json ${paths}`, line)?.labels).toEqual(want);
   });

@@ -6,7 +6,7 @@ import { isWanted } from "../fields/field-sink.js";
 import { demandsErrors } from "../fields/key-tree.js";
 import type { PreparedStage, RowStage, RowState, StageContext } from "../row-state.js";
 import { parseJsonPath } from "./path-syntax.js";
-import { JsonReader, jsonFault, jsonValue } from "./reader.js";
+import { JsonReader, jsonFault, jsonFaultText, jsonValue } from "./reader.js";
 import { decodeJsonString, emptyText, unescapeInto } from "./string.js";
 
 /** One step of a path: a member name, or an index. */
@@ -17,7 +17,7 @@ interface PathExtraction {
   readonly path: readonly PathStep[];
 }
 
-/** `| json a="b.c[0]", d`: the values at these paths; a path that leads nowhere gives an empty label. */
+/** `| json a="b.c[0]", d`: the values at these paths; one that leads nowhere or cannot be read gives an empty label. */
 export function prepareJsonPaths(stage: JsonStage): PreparedStage {
   const extractions = stage.extractions.map(({ label, path }) => ({
     label,
@@ -34,21 +34,24 @@ function compileJsonPaths(
   { demand }: StageContext,
 ): RowStage {
   const { labels, line } = row;
-  const wanted = extractions
-    .filter(({ label }) => isWanted(demand, label))
-    .map(({ label, path }) => ({ slot: labels.names.slotOf(label), path }));
   const asksForErrors = demandsErrors(demand);
-  if (wanted.length === 0 && !asksForErrors) return () => true;
+  const wanted = extractions
+    .filter(({ label }) => asksForErrors || isWanted(demand, label))
+    .map(({ label, path }) => ({ slot: labels.names.slotOf(label), path }));
+  if (wanted.length === 0) return () => true;
   const finder = new JsonFinder();
   return () => {
     const { bytes, start, end } = line;
-    const first = start < end ? bytes[start]! : 0;
+    if (start === end) return true;
+    const first = bytes[start];
     if (first !== 123 && first !== 91 && first !== 34) {
       labels.fail(stageErrors.json);
       return true;
     }
     for (const { slot, path } of wanted) {
-      if (finder.find(bytes, start, end, path)) finder.extract(labels, slot);
+      if (!finder.find(bytes, start, end, path)) continue;
+      if (finder.fault === jsonFault.none) finder.extract(labels, slot);
+      else labels.fail(stageErrors.json, jsonFaultText[finder.fault]!);
     }
     for (const { slot } of wanted) {
       if (!labels.find(slot)) labels.set(labelState.parsed, slot, bytes, start, start);
@@ -59,6 +62,8 @@ function compileJsonPaths(
 
 /** Finds the value at a path; tolerant of what stands behind it. */
 class JsonFinder {
+  /** What is wrong with the value that was found last. */
+  fault: number = jsonFault.none;
   readonly #reader = new JsonReader();
   readonly #arena = new Arena();
   readonly #text = emptyText();
@@ -78,7 +83,10 @@ class JsonFinder {
         reader.resume(at, end);
       }
       fault = reader.readValue();
-      if (isHit && step + 1 === path.length && fault === jsonFault.none) return true;
+      if (isHit && step + 1 === path.length) {
+        this.fault = fault;
+        return true;
+      }
     }
     return false;
   }

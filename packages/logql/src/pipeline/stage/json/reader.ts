@@ -70,7 +70,7 @@ export class JsonReader {
     this.#isFirst = false;
   }
 
-  /** Reads a key and its colon; also answers `jsonClosed`, and `colon` where only the colon or the value is missing. */
+  /** Reads a key and its colon; also answers `jsonClosed`, and `colon` where only that is missing. */
   nextKey(): number {
     const { bytes, end } = this;
     let { at } = this;
@@ -110,10 +110,7 @@ export class JsonReader {
       if (at >= end || bytes[at] !== 58) return jsonFault.colon;
     }
     at++;
-    if (at >= end || bytes[at]! <= 32) {
-      at = skipBlanks(bytes, at, end);
-      if (at >= end) return jsonFault.colon;
-    }
+    if (at < end && bytes[at]! <= 32) at = skipBlanks(bytes, at, end);
     this.at = at;
     return jsonFault.none;
   }
@@ -140,6 +137,7 @@ export class JsonReader {
   readValue(): number {
     const { bytes, end } = this;
     let { at } = this;
+    if (at >= end) return jsonFault.json;
     if (bytes[at] !== 34) return this.#readOther(bytes, at, end);
     this.valueStart = ++at;
     let bits = 0;

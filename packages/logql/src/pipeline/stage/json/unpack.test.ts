@@ -11,7 +11,8 @@ describe("unpack", () => {
     ['{"pod":"p","_entry":1}', '{"pod":"p","_entry":1}', {}],
     ["not packed", "not packed", error("expecting json object(6), but it is not")],
     ['["array"]', '["array"]', error("expecting json object(6), but it is not")],
-    ["", "", error("expecting json object(6), but it is not")],
+    ["", "", {}],
+    ['{"pod":"p","_entry":nul}', '{"pod":"p","_entry":nul}', error("Unknown value type")],
     ['{"pod":"p","_entry":', '{"pod":"p","_entry":', error("Malformed JSON error")],
   ])("%s", (line, want, labels) => {
     expect(runStages("| unpack", line)).toEqual({ line: want, labels });

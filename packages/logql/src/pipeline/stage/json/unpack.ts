@@ -32,7 +32,8 @@ class Unpacker {
   run(): boolean {
     const { labels, line } = this.#row;
     const { bytes, start, end } = line;
-    if (start === end || bytes[start] !== 123) {
+    if (start === end) return true;
+    if (bytes[start] !== 123) {
       labels.fail(stageErrors.json, "expecting json object(6), but it is not");
       return true;
     }
