@@ -30,6 +30,7 @@ export function compileStages(options: PipelineOptions): CompiledPipeline {
   const { stages } = options;
   const prepared = stages.map((stage) => named(stage, () => prepareStage(stage)));
   const { behind, metadata } = analyseDemand(options);
+  const useful = usefulStages(options, behind, prepared);
   const labelFilters: LabelPrefilter[] = [];
   const lineFilters: LineFilter[] = [];
   const tail: TailStage[] = [];
@@ -49,7 +50,7 @@ export function compileStages(options: PipelineOptions): CompiledPipeline {
       labelFilters.push(frontFilter(stage.filter));
       continue;
     }
-    if (isParser(stage) && !isUseful(stage, demand)) continue;
+    if (!useful[i]) continue;
     const isFirst = tail.length === 0;
     tail.push({ prepare, context: { demand, guard: parserGuard(stages, i), isFirst } });
     if (looksAt.line) usesLines = true;
@@ -170,10 +171,26 @@ function isPlainFilter(filter: LabelFilter): boolean {
   }
 }
 
-/** False for a parser of which nothing is used: it is left out, and with it its errors. */
-function isUseful(stage: Stage, demand: Demand): boolean {
+/** False for each parser of which nothing is used, neither labels nor the line: it is left out with its errors. */
+function usefulStages(
+  { stages, output, countsLines }: PipelineOptions,
+  behind: readonly Demand[],
+  prepared: readonly PreparedPart[],
+): readonly boolean[] {
+  let isLineRead = output.kind === "log" || countsLines === true;
+  const useful: boolean[] = new Array(stages.length);
+  for (let i = stages.length - 1; i >= 0; i--) {
+    const stage = stages[i]!;
+    const makesLine = stage.kind === "unpack" && isLineRead;
+    useful[i] = !isParser(stage) || makesLine || isDemanded(stage, behind[i]!);
+    if (useful[i] && prepared[i]!.looksAt.line) isLineRead = true;
+  }
+  return useful;
+}
+
+/** True when labels that a parser finds are used. */
+function isDemanded(stage: Stage, demand: Demand): boolean {
   if (demand === "all") return true;
-  if (stage.kind === "unpack") return true;
   if (demand.size === 0) return false;
   const extractions = stage.kind === "json" || stage.kind === "logfmt" ? stage.extractions : [];
   if (extractions.length === 0 || demandsErrors(demand)) return true;

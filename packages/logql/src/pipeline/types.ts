@@ -7,6 +7,8 @@ export interface PipelineOptions {
   readonly stages: readonly Stage[];
   readonly unwrap?: Unwrap;
   readonly output: PipelineOutput;
+  /** The caller looks at the lines of a metric's rows: their bytes are counted. */
+  readonly countsLines?: boolean;
   /** What `now` in a template is: ns since the epoch, the same for all threads of a query. Absent: 0. */
   readonly nowNs?: bigint;
 }

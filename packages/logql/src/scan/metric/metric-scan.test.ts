@@ -174,6 +174,18 @@ describe("a metric scan", () => {
       expect(answer(leaf, scanBlocks(leaf, bad))).toEqual(want);
     });
 
+    it.each([
+      ['sum(count_over_time({app="a"} | unpack | json | level="" [1m]))', false],
+      ['sum(count_over_time({app="a"} != "x" | unpack | json [1m]))', true],
+      ['sum(count_over_time({app="a"} | unpack | json != "x" [1m]))', false],
+      ['sum(bytes_over_time({app="a"} != "x" | unpack | json [1m]))', false],
+      ['sum by (app) (count_over_time({app="a"} != "x" | unpack [1m]))', false],
+    ])("unpacks in %s only what is used", (query, isLeftOut) => {
+      const scan = () => answer(leafOf(query), scanBlocks(leafOf(query), bad));
+      if (isLeftOut) expect(scan()).toEqual(["{} 1 -"]);
+      else expect(scan).toThrow("pipeline error: 'JSONParserErr'");
+    });
+
     it("does not mind those outside of every window", () => {
       const leaf = leafOf('count_over_time({app="a"} | json [1m])', {
         startNs: t0 + 100n * second,

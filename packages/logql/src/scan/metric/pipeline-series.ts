@@ -27,13 +27,14 @@ export class PipelineSeries {
   constructor(leaf: LeafPlan, index: SeriesIndex) {
     this.#leaf = leaf;
     this.#index = index;
-    const { stages, unwrap, grouping, extract } = leaf;
+    const { stages, unwrap, grouping, extract, mode } = leaf;
     // With every label extracted the grouping is left to seriesOf.
     const grouped = extract === "needed" && grouping !== undefined ? { grouping } : {};
     this.#pipeline = compilePipeline({
       stages,
       ...(unwrap === undefined ? {} : { unwrap }),
       output: { kind: "metric", ...grouped },
+      countsLines: mode === "bytes",
       nowNs: leaf.nowNs,
     });
     this.#run = this.#pipeline.start();
