@@ -30,7 +30,7 @@ export function scanLog(
 ): ScanOutcome<LogPlan> {
   const views = task.sources.map((scanned) => viewOf(open(scanned.ref), scanned, task.plan));
   const plan = narrowToBest(boundPlan(task.plan, task.boundNs), views, context);
-  const scan = startLogScan(plan);
+  const scan = startLogScan(plan, context.check);
   const stats = startStats(views);
   for (const view of views) scanView(view, { scan, plan, stats, context });
   const partial = scan.finish();

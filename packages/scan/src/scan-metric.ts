@@ -24,7 +24,7 @@ export function scanMetric(
   context: ScanContext,
 ): ScanOutcome<LeafPlan> {
   const { plan } = task;
-  const scan = startMetricScan(plan);
+  const scan = startMetricScan(plan, context.check);
   const views = task.sources.map((scanned) => viewOf(open(scanned.ref), scanned, plan));
   const stats = startStats(views);
   for (const view of views) {

@@ -14,7 +14,7 @@ export function compilePipeline(options: PipelineOptions): Pipeline {
       metadata: metadata === "all" ? true : [...metadata],
     },
     needles: needlesOf(compiled.lineFilters),
-    start: () => new BlockRun(compiled),
+    start: (options) => new BlockRun(compiled, options),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { RowSelection } from "@skald/kernels";
 import type { Block, BytesColumn, Labels } from "@skald/model";
+import { Budget } from "../plan/budget.js";
 import { BlockLabelFilter } from "./block-label-filter.js";
 import { BlockLineFilter } from "./block-line-filter.js";
 import type { CompiledPipeline } from "./compiled.js";
@@ -11,7 +12,7 @@ import { RowLabels, type StreamContext } from "./row/row-labels.js";
 import { SeriesInterner } from "./series-interner.js";
 import type { BlockRows, RowStage, RowState } from "./stage/row-state.js";
 import type { RowValue } from "./stage/unwrap.js";
-import type { PipelineRun, RowBatch } from "./types.js";
+import type { PipelineRun, RowBatch, RunOptions } from "./types.js";
 
 /** Names that a run may learn before it forgets all but the series. */
 const namesMax = 200_000;
@@ -22,17 +23,24 @@ export class BlockRun implements PipelineRun {
   readonly #compiled: CompiledPipeline;
   readonly #lineFilter: BlockLineFilter;
   readonly #lines: LineBuilder;
+  /** Counts rows and what templates make of them. */
+  readonly #budget: Budget;
   #state!: RunState;
   #selection: RowSelection = { rows: new Uint32Array(0), count: 0 };
   #rows = new Uint32Array(0);
   #ids = new Uint32Array(0);
   #values = new Float64Array(0);
 
-  constructor(compiled: CompiledPipeline) {
+  constructor(compiled: CompiledPipeline, { check, maxLineBytes }: RunOptions = {}) {
     this.#compiled = compiled;
+    const shouldStop = () => {
+      check?.();
+      return false;
+    };
+    this.#budget = new Budget(check === undefined ? {} : { shouldStop });
     this.series = new SeriesInterner(compiled.options);
     this.#lineFilter = new BlockLineFilter(compiled.lineFilters);
-    this.#lines = new LineBuilder();
+    this.#lines = new LineBuilder(maxLineBytes);
     this.#begin();
   }
 
@@ -173,6 +181,7 @@ export class BlockRun implements PipelineRun {
     const { changesLines } = this.#compiled;
     const { rows } = this.#selection;
     next: for (let i = from; i < to; i++) {
+      this.#budget.work(1);
       const row = rows[i]!;
       labels.beginRow(row);
       state.position = i;
@@ -203,7 +212,7 @@ export class BlockRun implements PipelineRun {
   }
 
   #begin(): void {
-    this.#state = new RunState(this.#compiled);
+    this.#state = new RunState(this.#compiled, this.#budget);
     this.series.bind(this.#state.labels);
   }
 }
@@ -215,12 +224,14 @@ class RunState implements RowState {
   readonly stages: readonly RowStage[];
   readonly value: RowValue | undefined;
   readonly front: BlockLabelFilter;
+  readonly budget: Budget;
   position = 0;
   readonly #preparations: ((rows: BlockRows) => void)[] = [];
   readonly #nowNs: bigint;
   #block: Block | undefined;
 
-  constructor({ tail, unwrap, labelFilters, options }: CompiledPipeline) {
+  constructor({ tail, unwrap, labelFilters, options }: CompiledPipeline, budget: Budget) {
+    this.budget = budget;
     this.#nowNs = options.nowNs ?? 0n;
     this.stages = tail.map(({ prepare, context }) => prepare(this, context));
     this.value = unwrap?.(this);

@@ -27,7 +27,15 @@ export interface Pipeline {
   readonly needs: PipelineNeeds;
   /** Texts that a stored line must contain to survive: one of each clause. What a block filter can be asked. */
   readonly needles: readonly NeedleClause[];
-  start(): PipelineRun;
+  start(options?: RunOptions): PipelineRun;
+}
+
+/** What ends a run in the middle of a block. */
+export interface RunOptions {
+  /** Called every few thousand rows or made characters; throws when the query should stop. */
+  readonly check?: (() => void) | undefined;
+  /** Bytes that the lines of a block may take that stages make: more throw invalid_argument. 512 MiB if not given. */
+  readonly maxLineBytes?: number | undefined;
 }
 
 /** At least one of the texts (UTF-8, case counts) is in the line. */

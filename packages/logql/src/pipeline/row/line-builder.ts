@@ -1,20 +1,30 @@
 import { grown } from "@skald/kernels";
-import { type BytesColumn, paddingBytes } from "@skald/model";
+import { type BytesColumn, invalidArgument, paddingBytes } from "@skald/model";
 import type { LineSource } from "./line.js";
+
+/** Bytes that made lines, or the rows of one scan, may take when nobody says. */
+export const defaultMaxLineBytes = 512 * 1024 * 1024;
 
 /** The lines of the surviving rows, written one behind the other. */
 export class LineBuilder {
   #bytes = new Uint8Array(64 * 1024);
   #offsets = new Uint32Array(1025);
   #count = 0;
+  readonly #maxBytes: number;
+
+  constructor(maxBytes = defaultMaxLineBytes) {
+    this.#maxBytes = maxBytes;
+  }
 
   begin(): void {
     this.#count = 0;
   }
 
+  /** Throws invalid_argument when the lines take too many bytes. */
   append({ bytes, start, end }: LineSource): void {
     const at = this.#offsets[this.#count]!;
     const stop = at + end - start;
+    if (stop > this.#maxBytes) throw tooManyLineBytes(this.#maxBytes);
     if (stop + paddingBytes > this.#bytes.length) {
       this.#bytes = grown(this.#bytes, Math.max(this.#bytes.length * 2, stop + paddingBytes));
     }
@@ -29,4 +39,11 @@ export class LineBuilder {
   finish(): BytesColumn {
     return { bytes: this.#bytes, offsets: this.#offsets.subarray(0, this.#count + 1) };
   }
+}
+
+/** What is thrown when lines take more than `limit` bytes. */
+export function tooManyLineBytes(limit: number): Error {
+  return invalidArgument(
+    `the lines of the answer take more than ${limit} bytes; lower the parameter limit or narrow the query`,
+  );
 }

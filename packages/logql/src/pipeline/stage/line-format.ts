@@ -48,6 +48,7 @@ export function runTemplate(template: Template, map: GoMap, row: RowState): stri
       line: () => row.line.text,
       timestampNs: () => row.timestampNs(),
       nowNs: () => row.nowNs(),
+      budget: row.budget,
     });
   } catch (error) {
     if (!(error instanceof TemplateRunError)) throw error;

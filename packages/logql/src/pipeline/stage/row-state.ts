@@ -1,5 +1,6 @@
 import type { RowSelection } from "@skald/kernels";
 import type { Block, BytesColumn, Labels } from "@skald/model";
+import type { Budget } from "../../plan/budget.js";
 import type { LabelFilter } from "../../syntax/ast.js";
 import type { LineSource } from "../row/line.js";
 import type { RowLabels } from "../row/row-labels.js";
@@ -8,6 +9,8 @@ import type { RowLabels } from "../row/row-labels.js";
 export interface RowState {
   readonly labels: RowLabels;
   readonly line: LineSource;
+  /** Where templates count what they make. */
+  readonly budget: Budget;
   /** Place of the row among the selected rows of its block. */
   readonly position: number;
   /** ns since the epoch */

@@ -1,10 +1,9 @@
-import { dayNs, invalidArgument } from "@skald/model";
+import { dayNs } from "@skald/model";
+import { defaultMaxLineBytes, tooManyLineBytes } from "../../pipeline/row/line-builder.js";
 import type { Direction } from "../../plan/plan.js";
 import type { RowLabels } from "../../plan/result.js";
 import { type RowPlace, RowStore } from "./row-store.js";
 
-/** Bytes that the rows of one scan may take when its plan does not say. */
-const defaultMaxLineBytes = 512 * 1024 * 1024;
 /** Memory of a row besides its line. */
 const rowBytes = 64;
 
@@ -50,7 +49,7 @@ export class BestRows {
   push(place: RowPlace, line: Uint8Array): void {
     this.#store.push(place, line);
     const held = this.#store.bytes.length + this.#store.count * rowBytes;
-    if (held > this.#maxLineBytes) throw tooManyBytes(this.#maxLineBytes);
+    if (held > this.#maxLineBytes) throw tooManyLineBytes(this.#maxLineBytes);
   }
 
   /** True when rows should be dropped: call `prune` between two blocks. */
@@ -96,10 +95,4 @@ export class BestRows {
 /** ns since the epoch of a place. */
 export function timestampOf(place: RowPlace): bigint {
   return BigInt(place.day) * dayNs + BigInt(place.time);
-}
-
-function tooManyBytes(limit: number): Error {
-  return invalidArgument(
-    `the lines of the answer take more than ${limit} bytes; lower the parameter limit or narrow the query`,
-  );
 }

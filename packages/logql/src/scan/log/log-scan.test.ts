@@ -89,6 +89,28 @@ describe("a log scan", () => {
     });
   });
 
+  it("holds no more made lines of a block than it may", () => {
+    const made = '{a="b"} | line_format "{{ repeat 100000 `x` }}"';
+    const { block: one, streamLabels } = block(new Array<number>(100).fill(5));
+    const scan = startLogScan({ ...logPlan(made, { limit: 100 }), maxLineBytes: 1_000_000 });
+    expect(() => scan.addBlock(one, streamLabels, everyRun, 0)).toThrow(
+      "the lines of the answer take more than 1000000 bytes",
+    );
+  });
+
+  it.each([
+    ['{a="b"} | line_format "{{ repeat 100000 `x` }}" |= "y"', 100],
+    ['{a="b"} | logfmt | x="y"', 10_000],
+  ])("looks within a block whether to stop %s", (query, count) => {
+    const { block: one, streamLabels } = block(new Array<number>(count).fill(5), "x=z y");
+    const stop = new Error("stopped");
+    let asked = 0;
+    const scan = startLogScan(logPlan(query, { limit: count }), () => {
+      if (++asked === 2) throw stop;
+    });
+    expect(() => scan.addBlock(one, streamLabels, everyRun, 0)).toThrow(stop);
+  });
+
   it("takes the interval before the limit", () => {
     const plan = logPlan('{a="b"}', { intervalNs: 15n, limit: 2, direction: "forward" });
     const scan = startLogScan(plan);

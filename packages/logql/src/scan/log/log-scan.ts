@@ -1,6 +1,6 @@
 import { type Block, type BytesColumn, dayNs } from "@skald/model";
 import { compilePipeline } from "../../pipeline/pipeline.js";
-import type { Pipeline, PipelineRun, RowBatch } from "../../pipeline/types.js";
+import type { Pipeline, PipelineRun, RowBatch, RunOptions } from "../../pipeline/types.js";
 import type { LogPlan } from "../../plan/plan.js";
 import type { RowLabels } from "../../plan/result.js";
 import type { ColumnNeeds, RunSelection, StreamLabels } from "../block-selection.js";
@@ -43,9 +43,12 @@ export interface LogPartial {
   readonly truncated: boolean;
 }
 
-/** Starts a scan of a log query: compiles its pipeline. Throws invalid_argument when a stage cannot be built. */
-export function startLogScan(plan: LogPlan): LogScan {
-  return new LogQueryScan(plan);
+/**
+ * Starts a scan of a log query: compiles its pipeline. `check` is called often, also in the middle of a block, and throws
+ * when the query should stop. Throws invalid_argument when a stage cannot be built.
+ */
+export function startLogScan(plan: LogPlan, check?: () => void): LogScan {
+  return new LogQueryScan(plan, check);
 }
 
 /** Label sets that a run of the pipeline may remember before it is replaced by a fresh one. */
@@ -63,12 +66,14 @@ class LogQueryScan implements LogScan {
   readonly #pipeline: Pipeline;
   readonly #best: BestRows;
   readonly #selection: LogSelection;
+  readonly #runOptions: RunOptions;
   #run: PipelineRun;
 
-  constructor(plan: LogPlan) {
+  constructor(plan: LogPlan, check: (() => void) | undefined) {
     const { stages } = plan.log;
     this.#pipeline = compilePipeline({ stages, output: { kind: "log" }, nowNs: plan.nowNs });
-    this.#run = this.#pipeline.start();
+    this.#runOptions = { check, maxLineBytes: plan.maxLineBytes };
+    this.#run = this.#pipeline.start(this.#runOptions);
     const limit = plan.intervalNs > 0n ? Math.max(plan.limit, maxRowsBeforeThinning) : plan.limit;
     this.#best = new BestRows(limit, plan.direction, plan.maxLineBytes);
     const dropsRows = stages.some(({ kind }) => kind === "line_filter" || kind === "label_filter");
@@ -85,7 +90,9 @@ class LogQueryScan implements LogScan {
     const wanted = this.#selection.select(block, selection, this.worstTime());
     if (this.#selection.leftOut) this.#best.markTruncated();
     if (wanted.count === 0) return;
-    if (this.#run.series.count > maxRememberedSeries) this.#run = this.#pipeline.start();
+    if (this.#run.series.count > maxRememberedSeries) {
+      this.#run = this.#pipeline.start(this.#runOptions);
+    }
     const batch = this.#run.process(block, streams, wanted);
     this.#addRows(block, batch, sequence);
     if (this.#best.isFull) this.#best.prune();

@@ -35,9 +35,12 @@ export interface MetricScan {
   finish(): MetricPartial;
 }
 
-/** Starts a scan of one leaf: compiles its pipeline. Throws invalid_argument when a stage cannot be built. */
-export function startMetricScan(leaf: LeafPlan): MetricScan {
-  return new LeafScan(leaf);
+/**
+ * Starts a scan of one leaf: compiles its pipeline. `check` is called often, also in the middle of a block, and throws
+ * when the query should stop. Throws invalid_argument when a stage cannot be built.
+ */
+export function startMetricScan(leaf: LeafPlan, check?: () => void): MetricScan {
+  return new LeafScan(leaf, check);
 }
 
 const noNumbers = new Float64Array(0);
@@ -60,13 +63,13 @@ class LeafScan implements MetricScan {
   /** True when rows can be counted without running the pipeline. */
   readonly #isPlain: boolean;
 
-  constructor(leaf: LeafPlan) {
+  constructor(leaf: LeafPlan, check: (() => void) | undefined) {
     this.#leaf = leaf;
     this.#grid = new WindowGrid(leaf);
     this.#index = new SeriesIndex(leaf.maxSeries);
     this.#cells = new CellTable(leaf.mode, leaf.maxCells);
     this.#samples = new SampleColumns(leaf.maxCells);
-    this.#pipeline = new PipelineSeries(leaf, this.#index);
+    this.#pipeline = new PipelineSeries(leaf, this.#index, check);
     this.#streams = new StreamSeries(leaf.grouping, this.#index);
     this.#isPlain = isPlain(leaf);
     const { lines, metadata } = this.#pipeline.needs;

@@ -24,7 +24,10 @@ export class PipelineSeries {
   /** Series of the leaf by series of the run. */
   #known: number[] = [];
 
-  constructor(leaf: LeafPlan, index: SeriesIndex) {
+  readonly #check: (() => void) | undefined;
+
+  constructor(leaf: LeafPlan, index: SeriesIndex, check?: () => void) {
+    this.#check = check;
     this.#leaf = leaf;
     this.#index = index;
     const { stages, unwrap, grouping, extract, mode } = leaf;
@@ -37,7 +40,7 @@ export class PipelineSeries {
       countsLines: mode === "bytes",
       nowNs: leaf.nowNs,
     });
-    this.#run = this.#pipeline.start();
+    this.#run = this.#pipeline.start({ check: this.#check });
   }
 
   get needs(): PipelineNeeds {
@@ -46,7 +49,7 @@ export class PipelineSeries {
 
   process(block: Block, streams: StreamLabels, selection: Readonly<RowSelection>): RowBatch {
     if (this.#run.series.count > maxRememberedSeries) {
-      this.#run = this.#pipeline.start();
+      this.#run = this.#pipeline.start({ check: this.#check });
       this.#known = [];
     }
     return this.#run.process(block, streams, selection);
