@@ -35,7 +35,7 @@ export function narrowToBest(
   views: readonly SourceView[],
   context: ScanContext,
 ): LogPlan {
-  if (plan.limit > maxLimit || plan.intervalNs > 0n || !keepsEveryRow(plan)) return plan;
+  if (plan.limit > maxLimit || !keepsEveryRow(plan)) return plan;
   const originNs = views[0]?.source.baseNs;
   if (originNs === undefined) return plan;
   const parts = views

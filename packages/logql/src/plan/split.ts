@@ -1,6 +1,5 @@
 import { compareLabels, floorDiv, fnv1a32, formatLabels } from "@skald/model";
 import type { LogPartial } from "../scan/log/log-scan.js";
-import { mergeLogPartials } from "../scan/log/merge.js";
 import type { MetricExpr } from "../syntax/ast.js";
 import { partialSeriesWarning, type QueryLimits, tooManySeries } from "./limits.js";
 import type { LeafPlan, LogPlan, QueryParams, Shard } from "./plan.js";
@@ -43,8 +42,7 @@ export function splitLogPlan(plan: LogPlan, options: SplitOptions): LogPlan[][] 
 /** True when the rounds of a log query scanned so far hold all rows of the answer. */
 export function hasAllRows(plan: LogPlan, partials: readonly LogPartial[]): boolean {
   const rows = partials.reduce((total, { rowCount }) => total + rowCount, 0);
-  if (rows < plan.limit) return false;
-  return plan.intervalNs === 0n || mergeLogPartials(plan, partials).rowCount >= plan.limit;
+  return rows >= plan.limit;
 }
 
 /** True for the streams of a shard, by canonical label text; without a shard for all. */

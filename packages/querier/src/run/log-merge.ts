@@ -31,18 +31,15 @@ export class LogMerge {
   add(partial: LogPartial): void {
     if (partial.rowCount === 0 && !partial.truncated) return;
     this.#held.push(partial);
-    // Thinning by interval drops rows after the merge: there every row may count.
-    if (this.#plan.intervalNs === 0n) {
-      this.#insert(this.#held.length - 1);
-      this.#drop();
-    }
+    this.#insert(this.#held.length - 1);
+    this.#drop();
     if (this.bytes > this.#maxBytes) throw tooManyResultBytes(this.#maxBytes);
   }
 
   /** Rows worse than this (ns since the epoch) cannot be part of the answer; undefined while any may be. */
   boundNs(): bigint | undefined {
-    const { limit, intervalNs } = this.#plan;
-    if (intervalNs > 0n || this.#row.length < limit) return undefined;
+    const { limit } = this.#plan;
+    if (this.#row.length < limit) return undefined;
     const owner = this.#held[this.#owner[limit - 1] as number] as LogPartial;
     return owner.timestamps[this.#row[limit - 1] as number];
   }

@@ -43,7 +43,7 @@ const params: fc.Arbitrary<QueryParams> = fc
     stepNs: second,
   }));
 
-/** Rows as objects: filtered, ordered by time (equal times as given, reversed backward), thinned, cut. */
+/** Rows as objects: filtered, ordered by time (equal times as given, reversed backward), cut, thinned. */
 function naive(expr: LogExpr, all: readonly PlainRow[], asked: QueryParams): PlainRow[] {
   const matches = compileMatchers(expr.matchers);
   const wanted = all.filter(
@@ -56,10 +56,10 @@ function naive(expr: LogExpr, all: readonly PlainRow[], asked: QueryParams): Pla
   wanted.sort((a, b) => (a.ts < b.ts ? -1 : a.ts > b.ts ? 1 : 0));
   if (asked.direction === "backward") wanted.reverse();
   const out: PlainRow[] = [];
-  for (const one of wanted) {
+  for (const one of wanted.slice(0, asked.limit)) {
     const last = out.at(-1);
     const distance = last === undefined ? asked.intervalNs : abs(one.ts - last.ts);
-    if (distance >= asked.intervalNs && out.length < asked.limit) out.push(one);
+    if (distance >= asked.intervalNs) out.push(one);
   }
   return out;
 }

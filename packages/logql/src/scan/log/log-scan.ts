@@ -54,12 +54,6 @@ export function startLogScan(plan: LogPlan, check?: () => void): LogScan {
 /** Label sets that a run of the pipeline may remember before it is replaced by a fresh one. */
 const maxRememberedSeries = 20_000;
 
-/**
- * Rows kept for a query with an interval: which of them are returned is known only when all scans are merged, so more
- * than the limit are needed.
- */
-export const maxRowsBeforeThinning = 100_000;
-
 /** The scan of a log query. */
 class LogQueryScan implements LogScan {
   readonly needs: ColumnNeeds;
@@ -74,10 +68,9 @@ class LogQueryScan implements LogScan {
     this.#pipeline = compilePipeline({ stages, output: { kind: "log" }, nowNs: plan.nowNs });
     this.#runOptions = { check, maxLineBytes: plan.maxLineBytes };
     this.#run = this.#pipeline.start(this.#runOptions);
-    const limit = plan.intervalNs > 0n ? Math.max(plan.limit, maxRowsBeforeThinning) : plan.limit;
-    this.#best = new BestRows(limit, plan.direction, plan.maxLineBytes);
+    this.#best = new BestRows(plan.limit, plan.direction, plan.maxLineBytes);
     const dropsRows = stages.some(({ kind }) => kind === "line_filter" || kind === "label_filter");
-    this.#selection = new LogSelection(plan, dropsRows ? undefined : limit);
+    this.#selection = new LogSelection(plan, dropsRows ? undefined : plan.limit);
     this.needs = { lines: true, timestamps: true, metadata: this.#pipeline.needs.metadata };
   }
 

@@ -1,21 +1,20 @@
-import { dayNs, floorDiv, formatLabels, invalidArgument, type Labels } from "@skald/model";
+import { dayNs, floorDiv, formatLabels, type Labels } from "@skald/model";
 import type { LogPlan } from "../../plan/plan.js";
 import type { LogResult, RowLabels } from "../../plan/result.js";
-import { type LogPartial, maxRowsBeforeThinning } from "./log-scan.js";
+import type { LogPartial } from "./log-scan.js";
 import { type RowPlaces, RowStore } from "./row-store.js";
 
 /**
- * The answer of a log query from the partials of all its scans: rows in the direction of the query, thinned by the
- * interval, then cut at the limit. Throws invalid_argument when thinning would need rows that the scans left out.
+ * The answer of a log query from the partials of all its scans: rows in the direction of the query, cut at the limit,
+ * then thinned by the interval.
  */
 export function mergeLogPartials(plan: LogPlan, partials: readonly LogPartial[]): LogResult {
   const labels = new LabelSets();
   const all = new RowStore();
   for (const partial of partials) addRows(all, partial, labels);
-  const order = all.order(plan.direction);
-  const kept = plan.intervalNs > 0n ? thin(plan, all, order, horizonOf(plan, partials)) : order;
+  const best = all.order(plan.direction).subarray(0, plan.limit);
   const rows = new RowStore();
-  for (const at of kept.subarray(0, plan.limit)) rows.push(all.place(at), all.line(at));
+  for (const at of thin(plan, all, best)) rows.push(all.place(at), all.line(at));
   return {
     kind: "streams",
     rowCount: rows.count,
@@ -71,52 +70,20 @@ export function rowPlaces({ rowCount, timestamps, sequence, row }: LogPartial): 
   return { day, time, sequence, row };
 }
 
-/** The best of the times behind which some partial left out rows; undefined when none did. */
-function horizonOf(plan: LogPlan, partials: readonly LogPartial[]): bigint | undefined {
-  let horizon: bigint | undefined;
-  for (const { truncated, timestamps } of partials) {
-    const last = timestamps.at(-1);
-    if (!truncated || last === undefined) continue;
-    if (horizon === undefined || isBehind(plan, horizon, last)) horizon = last;
-  }
-  return horizon;
-}
-
-/** True when a row at `time` comes behind one at `other` in the direction of the query. */
-function isBehind(plan: LogPlan, time: bigint, other: bigint): boolean {
-  return plan.direction === "forward" ? time > other : time < other;
-}
-
-/** Every row that lies at least the interval behind the last one taken, up to the limit. */
-function thin(
-  plan: LogPlan,
-  rows: RowStore,
-  order: Uint32Array,
-  horizon: bigint | undefined,
-): Uint32Array {
-  const taken: number[] = [];
+/** The rows that lie at least the interval behind the last one taken. */
+function thin({ intervalNs }: LogPlan, rows: RowStore, order: Uint32Array): Uint32Array {
+  if (intervalNs === 0n) return order;
   let last: bigint | undefined;
-  for (const at of order) {
+  return order.filter((at) => {
     const time = rows.timestampNs(at);
-    if (taken.length === plan.limit) break;
-    if (horizon !== undefined && isBehind(plan, time, horizon)) throw tooManyRows();
-    const distance = last === undefined ? plan.intervalNs : distanceOf(last, time);
-    if (distance < plan.intervalNs) continue;
-    taken.push(at);
+    if (last !== undefined && distanceOf(last, time) < intervalNs) return false;
     last = time;
-  }
-  if (horizon !== undefined && taken.length < plan.limit) throw tooManyRows();
-  return Uint32Array.from(taken);
+    return true;
+  });
 }
 
 function distanceOf(a: bigint, b: bigint): bigint {
   return a < b ? b - a : a - b;
-}
-
-function tooManyRows(): Error {
-  return invalidArgument(
-    `a query with an interval looks at no more than ${maxRowsBeforeThinning} lines; narrow the time range or the query`,
-  );
 }
 
 /** The rows of one stream of a result: numbers of its rows, in the order of the result. */
