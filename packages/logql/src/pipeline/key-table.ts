@@ -1,5 +1,5 @@
 import { grown } from "@skald/kernels";
-import { fnv1aBytes } from "@skald/model";
+import { fnv1aBytes, invalidArgument } from "@skald/model";
 import { HashIndex } from "./hash-index.js";
 import { readText } from "./row/bytes.js";
 
@@ -12,6 +12,11 @@ export class KeyTable {
   readonly #start: number[] = [];
   readonly #lengths: number[] = [];
   readonly #index = new HashIndex();
+  readonly #maxBytes: number;
+
+  constructor(maxBytes = Number.POSITIVE_INFINITY) {
+    this.#maxBytes = maxBytes;
+  }
 
   begin(): void {
     this.#length = 0;
@@ -61,10 +66,11 @@ export class KeyTable {
     return entry;
   }
 
-  /** Adds the key that `find` did not find; answers its number. */
+  /** Adds the key that `find` did not find; answers its number. Throws invalid_argument when keys take too many bytes. */
   add(): number {
     const length = this.#length;
     const used = this.#keysUsed + length;
+    if (used > this.#maxBytes) throw tooManyBytes(this.#maxBytes);
     if (used > this.#keys.length) {
       this.#keys = grown(this.#keys, Math.max(this.#keys.length * 2, used));
     }
@@ -140,4 +146,10 @@ export class KeyReader {
     }
     return text;
   }
+}
+
+function tooManyBytes(limit: number): Error {
+  return invalidArgument(
+    `the labels of the answer take more than ${limit} bytes; narrow the query, or drop labels that many values have`,
+  );
 }

@@ -38,7 +38,7 @@ export class BlockRun implements PipelineRun {
       return false;
     };
     this.#budget = new Budget(check === undefined ? {} : { shouldStop });
-    this.series = new SeriesInterner(compiled.options);
+    this.series = new SeriesInterner(compiled.options, maxLineBytes);
     this.#lineFilter = new BlockLineFilter(compiled.lineFilters);
     this.#lines = new LineBuilder(maxLineBytes);
     this.#begin();

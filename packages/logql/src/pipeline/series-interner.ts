@@ -2,6 +2,7 @@ import { formatLabels, makeLabels } from "@skald/model";
 import type { Grouping } from "../syntax/ast.js";
 import { type KeyReader, KeyTable } from "./key-table.js";
 import { errorDetailsLabel, errorLabel, labelsWithEmpty } from "./row/labels.js";
+import { defaultMaxLineBytes } from "./row/line-builder.js";
 import { labelState, type RowLabels, type StreamContext } from "./row/row-labels.js";
 import { rowLabelNames } from "./stage/template-labels.js";
 import type { PipelineOptions, Series, SeriesTable } from "./types.js";
@@ -38,7 +39,11 @@ export class SeriesInterner implements SeriesTable {
   #left: ReadonlySet<string> = new Set();
   #leftSlots = new Set<number>();
 
-  constructor({ output, unwrap }: PipelineOptions) {
+  readonly #maxBytes: number;
+
+  /** Label sets that take more than `maxBytes` bytes together throw invalid_argument. */
+  constructor({ output, unwrap }: PipelineOptions, maxBytes = defaultMaxLineBytes) {
+    this.#maxBytes = maxBytes;
     this.#isLog = output.kind === "log";
     this.#grouping = output.kind === "metric" ? output.grouping : undefined;
     this.#unwrapped = this.#isLog ? undefined : unwrap?.label;
@@ -62,7 +67,7 @@ export class SeriesInterner implements SeriesTable {
   /** Binds the table to the labels of rows; known keys are forgotten, series are not. */
   bind(labels: RowLabels): void {
     this.#labels = labels;
-    this.#key = new KeyTable();
+    this.#key = new KeyTable(this.#maxBytes);
     this.#ids = [];
     const grouping = this.#grouping;
     if (grouping?.without === false) {

@@ -34,7 +34,7 @@ export interface Pipeline {
 export interface RunOptions {
   /** Called every few thousand rows or made characters; throws when the query should stop. */
   readonly check?: (() => void) | undefined;
-  /** Bytes that the lines of a block may take that stages make: more throw invalid_argument. 512 MiB if not given. */
+  /** Bytes that made lines of a block, and label sets of the run, may take: more throw invalid_argument. 512 MiB if not given. */
   readonly maxLineBytes?: number | undefined;
 }
 

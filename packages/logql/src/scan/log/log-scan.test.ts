@@ -98,6 +98,20 @@ describe("a log scan", () => {
     );
   });
 
+  it("holds no more bytes of labels than it may", () => {
+    const made = '{a="b"} | label_format x="{{ repeat 100000 __line__ }}"';
+    const rows = Array.from({ length: 100 }, (_, i) => ({
+      labels: { a: "b" },
+      ts: t0 + BigInt(i),
+      line: String(i),
+    }));
+    const { block: one, streamLabels } = makeBlock(rows);
+    const scan = startLogScan({ ...logPlan(made, { limit: 100 }), maxLineBytes: 1_000_000 });
+    expect(() => scan.addBlock(one, streamLabels, everyRun, 0)).toThrow(
+      "the labels of the answer take more than 1000000 bytes",
+    );
+  });
+
   it.each([
     ['{a="b"} | line_format "{{ repeat 100000 `x` }}" |= "y"', 100],
     ['{a="b"} | logfmt | x="y"', 10_000],
