@@ -23,11 +23,15 @@ export function readBody(
       reject(error);
     };
     const onData = (chunk: Buffer): void => {
-      if (chunks.sizeBytes + chunk.length > maxBytes) return refuse(bodyTooLarge(maxBytes));
+      if (chunks.sizeBytes + chunk.length > maxBytes) {
+        refuse(bodyTooLarge(maxBytes));
+        return;
+      }
       try {
         book(chunk.length);
       } catch (error) {
-        return refuse(error);
+        refuse(error);
+        return;
       }
       chunks.add(chunk);
     };
