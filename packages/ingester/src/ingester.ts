@@ -304,7 +304,7 @@ export class Ingester implements IngesterContract {
   #write(push: TenantAppend, batch: Batch): Promise<void> {
     const file = this.#wal.nextFile();
     const written = this.#pending.add(push, file, this.#clock.elapsedMs(), () => {
-      const records = recordsOf(push, batch, file);
+      const records = recordsOf(push, batch, { file, offset: this.#wal.offset });
       return this.#wal.append(records, () => this.#publish()).written;
     });
     this.#metrics.walRecords.inc();

@@ -10,6 +10,7 @@ export type PushLog = Pick<
   | "reserve"
   | "tryReserve"
   | "nextFile"
+  | "offset"
   | "append"
   | "rotate"
   | "cut"
@@ -28,6 +29,7 @@ export const noLog: PushLog = {
   reserve: () => Promise.resolve(() => undefined),
   tryReserve: () => () => undefined,
   nextFile: () => 1,
+  offset: 0,
   append: (_, onWritten) => {
     onWritten();
     const position: WalPosition = { file: 1, offset: 0 };

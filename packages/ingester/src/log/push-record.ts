@@ -1,13 +1,13 @@
 import type { Batch, BatchSource } from "@skald/model";
-import type { WalHead, WalRecord } from "@skald/storage";
+import type { WalHead, WalPosition, WalRecord } from "@skald/storage";
 import type { TenantAppend } from "../tenant/tenant.js";
 
 /**
- * The log records of a push: the names of streams that the file does not know yet, then the body as received with what
+ * The log records of a push that go to a place of the log: the names of streams that the file needs, then the body as received with what
  * was decided about it, or the taken rows in columns where there is no body.
  */
-export function recordsOf(push: TenantAppend, batch: Batch, walFile: number): WalRecord[] {
-  const records = namesFor(push, walFile);
+export function recordsOf(push: TenantAppend, batch: Batch, place: WalPosition): WalRecord[] {
+  const records = namesFor(push, place);
   const tenant = push.tenant.name;
   const heads: WalHead[] = Array.from(push.heads.keys(), ({ day, id }) => ({ day, id }));
   if (batch.source === undefined) {
@@ -26,17 +26,12 @@ export function recordsOf(push: TenantAppend, batch: Batch, walFile: number): Wa
   return records;
 }
 
-function namesFor({ tenant, streams }: TenantAppend, walFile: number): WalRecord[] {
+function namesFor({ tenant, streams }: TenantAppend, place: WalPosition): WalRecord[] {
   const table = tenant.streams;
-  const unknown: number[] = [];
-  for (const stream of streams) {
-    if (table.walFile[stream] === walFile) continue;
-    table.walFile[stream] = walFile;
-    unknown.push(stream);
-  }
-  if (unknown.length === 0) return [];
-  const texts = unknown.map((stream) => table.text(stream));
-  return [{ kind: "streams", tenant: tenant.name, numbers: unknown, texts }];
+  const unnamed = streams.filter((stream) => table.needsName(stream, place));
+  if (unnamed.length === 0) return [];
+  const texts = unnamed.map((stream) => table.text(stream));
+  return [{ kind: "streams", tenant: tenant.name, numbers: unnamed, texts }];
 }
 
 function levelsLeft(batch: Batch, dropped: readonly number[]): Uint8Array {

@@ -49,6 +49,7 @@ export async function replayLog(context: ReplayContext): Promise<ReplaySummary> 
     dir: context.dir,
     ...(context.disk === undefined ? {} : { disk: context.disk }),
     onRecord: (record, position) => replay.apply(record, position),
+    onNamesAhead: (record, file) => replay.nameAhead(record, file),
     onDamage: context.onDamage,
   });
   return { ...total, entries: replay.entries, streams: replay.streams };
@@ -58,6 +59,7 @@ class Replay {
   entries = 0;
   streams = 0;
   readonly #context: ReplayContext;
+  #file = 0;
   /** By tenant: number in the log file -> number in the stream table. */
   readonly #numbers = new Map<string, Map<number, number>>();
 
@@ -66,6 +68,7 @@ class Replay {
   }
 
   async apply(record: WalRecord, position: WalPosition): Promise<void> {
+    this.#enter(position.file);
     if (record.kind === "streams") return this.#name(record);
     const open = new Map<number, string>();
     for (const { day, id } of record.heads) {
@@ -84,6 +87,26 @@ class Replay {
       });
     }
     await this.#context.afterPush(position);
+  }
+
+  /** Numbers mean nothing in another file: it may be of another process. */
+  #enter(file: number): void {
+    if (file === this.#file) return;
+    this.#file = file;
+    this.#numbers.clear();
+  }
+
+  /** Names streams that have no name: the record that named them is damaged. */
+  nameAhead(record: StreamsRecord, file: number): void {
+    this.#enter(file);
+    const known = this.#numbers.get(record.tenant);
+    const missing = record.numbers.flatMap((number, i) => (known?.has(number) ? [] : [i]));
+    if (missing.length === 0) return;
+    this.#name({
+      ...record,
+      numbers: missing.map((i) => record.numbers[i] as number),
+      texts: missing.map((i) => record.texts[i] as string),
+    });
   }
 
   #name({ tenant: name, numbers, texts }: StreamsRecord): void {

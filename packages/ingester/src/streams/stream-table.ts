@@ -1,4 +1,6 @@
 import { type Labels, labelValue, type Matcher } from "@skald/model";
+import type { WalPosition } from "@skald/storage";
+import { NamedStreams } from "../log/named-streams.js";
 import { Postings, remembered } from "./postings.js";
 
 /**
@@ -11,12 +13,13 @@ export class StreamTable {
   readonly #byText = new Map<string, number>();
   readonly #texts: (string | undefined)[] = [];
   readonly #labels: (Labels | undefined)[] = [];
-  readonly #free: number[] = [];
+  /** Longest free first. */
+  readonly #free = new Set<number>();
   /** Newest time of each stream: UTC day (ns of the day in `newestTime`); `noDay` before its first row. */
   newestDay = new Int32Array(0);
   newestTime = new Float64Array(0);
-  /** Log file that has named the stream last. */
-  walFile = new Float64Array(0);
+  /** What the log knows of the names of streams. */
+  readonly #named = new NamedStreams();
   /** When the stream was pushed to last, ms since the epoch. */
   seenMs = new Float64Array(0);
   /** Rate limit: bytes that may still be pushed at `tokensMs`. */
@@ -50,19 +53,23 @@ export class StreamTable {
 
   /** Adds a stream that is not there yet and returns its number. */
   add(text: string, labels: Labels, nowMs: number, burstBytes: number): number {
-    const stream = this.#free.pop() ?? this.#texts.length;
+    const stream = this.#takeNumber();
     this.#byText.set(text, stream);
     this.#texts[stream] = text;
     this.#labels[stream] = labels;
     if (stream >= this.newestDay.length) this.#grow();
     this.newestDay[stream] = noDay;
     this.newestTime[stream] = 0;
-    this.walFile[stream] = 0;
     this.seenMs[stream] = nowMs;
     this.tokens[stream] = burstBytes;
     this.tokensMs[stream] = nowMs;
     this.postings.add(stream, labels);
     return stream;
+  }
+
+  /** Whether the log should name a stream before a record that goes to a place of it; takes for granted that it does. */
+  needsName(stream: number, place: WalPosition): boolean {
+    return this.#named.needsName(stream, this.text(stream).length, place);
   }
 
   /** Moves the newest time of a stream on; an older one changes nothing. */
@@ -97,16 +104,23 @@ export class StreamTable {
     for (const stream of removed) {
       this.#texts[stream] = undefined;
       this.#labels[stream] = undefined;
-      this.#free.push(stream);
+      this.#free.add(stream);
     }
     return removed.size;
+  }
+
+  /** A number names one stream within a log file, so one that the file has named before is not free yet. */
+  #takeNumber(): number {
+    const [longest] = this.#free;
+    if (longest === undefined || this.#named.isNamed(longest)) return this.#texts.length;
+    this.#free.delete(longest);
+    return longest;
   }
 
   #grow(): void {
     const room = Math.max(16, 2 * this.newestDay.length);
     this.newestDay = grown(this.newestDay, new Int32Array(room));
     this.newestTime = grown(this.newestTime, new Float64Array(room));
-    this.walFile = grown(this.walFile, new Float64Array(room));
     this.seenMs = grown(this.seenMs, new Float64Array(room));
     this.tokens = grown(this.tokens, new Float64Array(room));
     this.tokensMs = grown(this.tokensMs, new Float64Array(room));

@@ -1,4 +1,4 @@
-import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,10 @@ import { dayNs, type PushEncoding, type PushFormat } from "@skald/model";
 import { makeBatch } from "@skald/testkit";
 import { HeadBlock } from "../head/head-block.js";
 import { sealSegment } from "../seal/seal.js";
+import { walPath } from "../wal/disk.js";
+import { WalFrames } from "../wal/frame.js";
 import type { WalRecord } from "../wal/record.js";
+import { replayWal } from "../wal/replay.js";
 import { Wal } from "../wal/wal.js";
 import { headOf, type Row } from "./seal-rows.js";
 
@@ -146,6 +149,7 @@ export function goldenSegmentRows(): Row[] {
 /** Writes all golden files anew, for a new version of a format. */
 export async function writeGolden(directory: string): Promise<void> {
   await writeWal(join(directory, "wal-v1.bin"));
+  await writeRepairedWal(directory);
   const { memory, ...counts } = goldenHead().view();
   await writeFile(join(directory, "head-v1.bin"), new Uint8Array(memory));
   await writeFile(
@@ -155,6 +159,23 @@ export async function writeGolden(directory: string): Promise<void> {
   const path = join(directory, "segment-v1.parquet");
   const heads = [headOf([goldenSegmentRows()], goldenBaseNs)];
   sealSegment({ tenant: "golden", id: "golden", path, heads });
+}
+
+/** The record of testdata/wal-v1.bin that is damaged in wal-v1-repaired.bin. */
+export const goldenDamaged = 1;
+
+/** The log as a replay leaves it that has met a damaged byte in its second record. */
+async function writeRepairedWal(directory: string): Promise<void> {
+  const dir = await mkdtemp(join(tmpdir(), "skald-golden-"));
+  const path = walPath(dir, 1);
+  const bytes = await readFile(join(directory, "wal-v1.bin"));
+  const frames = new WalFrames(bytes);
+  for (let i = 0; i < goldenDamaged; i++) frames.next();
+  bytes[(frames.next()?.end as number) - 1]! ^= 1;
+  await writeFile(path, bytes);
+  await replayWal({ dir, onRecord: () => undefined, onDamage: () => undefined });
+  await copyFile(path, join(directory, "wal-v1-repaired.bin"));
+  await rm(dir, { recursive: true });
 }
 
 async function writeWal(path: string): Promise<void> {

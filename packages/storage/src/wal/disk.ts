@@ -11,6 +11,8 @@ export interface WalDisk {
   read(path: string): Promise<Buffer>;
   /** Writes a whole file and syncs it. */
   write(path: string, bytes: Uint8Array): Promise<void>;
+  /** Overwrites bytes of a file and syncs it. */
+  patch(path: string, offset: number, bytes: Uint8Array): Promise<void>;
   truncate(path: string, sizeBytes: number): Promise<void>;
   rename(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
@@ -57,6 +59,11 @@ export const nodeWalDisk: WalDisk = {
   truncate: (path, sizeBytes) =>
     withFile(path, "r+", async (file) => {
       await file.truncate(sizeBytes);
+      await file.sync();
+    }),
+  patch: (path, offset, bytes) =>
+    withFile(path, "r+", async (file) => {
+      await file.write(bytes, 0, bytes.byteLength, offset);
       await file.sync();
     }),
   rename,

@@ -36,9 +36,11 @@ describe("WalFrames", () => {
     const last = new WalFrames(fileOf("four", "five5"), 4);
     expect(payloadsOf(last)).toEqual(["four"]);
     expect(last.end()).toEqual({ kind: "torn", offset: 36 });
-    const inside = new WalFrames(fileOf("four", "five5", "good"), 4);
-    expect(payloadsOf(inside)).toEqual(["four"]);
-    expect(inside.end()).toEqual({ kind: "corrupt", offset: 36 });
+    const bytes = fileOf("four", "five5", "good");
+    const inside = new WalFrames(bytes, 4);
+    expect(payloadsOf(inside)).toEqual(["four", "good"]);
+    expect(inside.gaps).toEqual([{ offset: 36, end: 57 }]);
+    expect(inside.end()).toEqual({ kind: "clean", offset: bytes.length });
   });
 });
 

@@ -51,45 +51,67 @@ export interface WalFrame {
   readonly end: number;
 }
 
-/** How a file ends: at its last record, in a record that was being written, or in damage before good records. */
+/** The bytes `offset .. end` of a file that are no records although whole records follow. */
+export interface WalGap {
+  readonly offset: number;
+  readonly end: number;
+}
+
+/** How a file ends: at its last record, in a record that was being written, or, where there is no record at all, in damage. */
 export type WalEnd =
   | { readonly kind: "clean"; readonly offset: number }
   | { readonly kind: "torn"; readonly offset: number }
   | { readonly kind: "corrupt"; readonly offset: number };
 
-/** Walks over the records of a log file, up to the first that is not whole. */
+/** Walks over the whole records of a log file; what lies between them is damage. */
 export class WalFrames {
+  /** Damage that was passed so far. */
+  readonly gaps: WalGap[] = [];
   readonly #bytes: Buffer;
-  readonly #marker: number;
   readonly #maxBytes: number;
-  #at = walFileHeaderBytes;
+  #marker = 0;
+  #at = 0;
 
   /** A record of more than `maxBytes` is damage. */
   constructor(bytes: Buffer, maxBytes = maxWalRecordBytes) {
     this.#bytes = bytes;
     this.#maxBytes = maxBytes;
-    const whole = bytes.length >= walFileHeaderBytes;
-    this.#marker = whole ? bytes.readUInt32LE(12) : 0;
-    const known = whole && bytes.toString("latin1", 0, 8) === magic;
-    if (!known || bytes.readUInt32LE(8) !== version) this.#at = 0;
+    if (bytes.length < walFileHeaderBytes) return;
+    const isKnown = bytes.toString("latin1", 0, magic.length) === magic;
+    if (isKnown && bytes.readUInt32LE(8) !== version) return;
+    const marker = bytes.readUInt32LE(12);
+    this.#marker = this.#findMarker() ?? (isKnown ? marker : 0);
+    if (isKnown && this.#marker === marker) this.#at = walFileHeaderBytes;
+  }
+
+  /** Of the file; 0 where none can be made out. */
+  get marker(): number {
+    return this.#marker;
   }
 
   next(): WalFrame | undefined {
-    if (this.#at === 0) return undefined;
-    const frame = this.#read(this.#at);
-    if (frame !== undefined) this.#at = frame.end;
-    return frame;
+    if (this.#marker === 0) return undefined;
+    const next = (this.#at > 0 ? this.#read(this.#at) : undefined) ?? this.#find(this.#at + 1);
+    if (next === undefined) return undefined;
+    if (next.offset > this.#at) this.gaps.push({ offset: this.#at, end: next.offset });
+    this.#at = next.end;
+    return next;
+  }
+
+  /** The same file from where `next` has come to. */
+  rest(): WalFrames {
+    const rest = new WalFrames(this.#bytes, this.#maxBytes);
+    rest.#marker = this.#marker;
+    rest.#at = this.#at;
+    return rest;
   }
 
   /** What stands behind the last record that `next` returned. Ask once it has returned undefined. */
   end(): WalEnd {
     const offset = this.#at;
     if (offset === this.#bytes.length) return { kind: "clean", offset };
-    if (offset === 0) {
-      const torn = this.#bytes.length < walFileHeaderBytes || this.#bytes.every(isZero);
-      return { kind: torn ? "torn" : "corrupt", offset };
-    }
-    return { kind: this.#recordFollows(offset + 1) ? "corrupt" : "torn", offset };
+    const isTorn = offset > 0 || this.#bytes.length < walFileHeaderBytes;
+    return { kind: isTorn || this.#bytes.every(isZero) ? "torn" : "corrupt", offset };
   }
 
   #read(offset: number): WalFrame | undefined {
@@ -105,15 +127,39 @@ export class WalFrames {
     return { type: bytes.readUInt32LE(offset + 12), payload, offset, end };
   }
 
-  #recordFollows(from: number): boolean {
+  /** The first whole record from a place on. */
+  #find(from: number): WalFrame | undefined {
     const marker = Buffer.alloc(4);
     marker.writeUInt32LE(this.#marker);
     for (let at = from; ; at++) {
       at = this.#bytes.indexOf(marker, at);
-      if (at < 0) return false;
-      if (this.#read(at) !== undefined) return true;
+      if (at < 0) return undefined;
+      const frame = this.#read(at);
+      if (frame !== undefined) return frame;
     }
   }
+
+  /** The header may be damaged: it ends with the marker, and the first record behind it begins with it. */
+  #findMarker(): number | undefined {
+    for (const at of [walFileHeaderBytes - 4, walFileHeaderBytes]) {
+      if (at + 4 > this.#bytes.length) return undefined;
+      this.#marker = this.#bytes.readUInt32LE(at);
+      if (this.#marker !== 0 && this.#find(walFileHeaderBytes) !== undefined) return this.#marker;
+    }
+    return undefined;
+  }
+}
+
+/** Type of a record that holds damage, so that no later replay meets it. */
+export const walVoidType = 0;
+
+/** What to write over the first bytes of a gap to make a void record of it, behind a new header where that is damaged. */
+export function encodeWalPatch(bytes: Buffer, marker: number, { offset, end }: WalGap): Buffer {
+  const header = offset === 0 ? encodeWalFileHeader(marker) : Buffer.alloc(0);
+  const payloadAt = offset + header.length + walRecordHeaderBytes;
+  if (payloadAt > end) return header;
+  const payload = bytes.subarray(payloadAt, end);
+  return Buffer.concat([header, encodeWalRecordHeader(marker, walVoidType, [payload])]);
 }
 
 const magic = "SKALDWAL";

@@ -1,9 +1,10 @@
 import { copyFile, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
-import { goldenPath, goldenRecords } from "../testing/golden.js";
+import { goldenDamaged, goldenPath, goldenRecords } from "../testing/golden.js";
 import { bodies, openWal, plainRecord, push, replay, walDirectory } from "../testing/wal.js";
 import { walRecordHeaderBytes } from "./frame.js";
+import { replayWal } from "./replay.js";
 
 describe("replayWal", () => {
   async function threeRecords() {
@@ -34,7 +35,7 @@ describe("replayWal", () => {
     }
   });
 
-  it("stops at a flipped byte and sets the rest aside", async () => {
+  it("leaves out what a flipped byte damages, sets it aside, and goes on behind it", async () => {
     const { dir, path, offsets, bytes } = await threeRecords();
     const [, second = 0, third = 0] = offsets;
     for (const at of [second, second + 5, second + 9, second + 13, second + 40, third - 1]) {
@@ -42,30 +43,106 @@ describe("replayWal", () => {
       broken[at]! ^= 1;
       await writeFile(path, broken);
       const { records, damages } = await replay(dir);
-      expect(bodies(records)).toEqual(["one"]);
+      expect(bodies(records)).toEqual(["one", "three"]);
       expect(damages).toEqual([
-        { kind: "corrupt", path, offset: second, lostBytes: bytes.length - second },
+        { kind: "corrupt", path, offset: second, lostBytes: third - second },
       ]);
-      expect(await readFile(`${path}.corrupt`)).toEqual(broken.subarray(second));
-      expect((await replay(dir)).damages).toEqual([]);
+      expect(await readFile(`${path}.${second}.corrupt`)).toEqual(broken.subarray(second, third));
+      const again = await replay(dir);
+      expect(again.damages).toEqual([]);
+      expect(bodies(again.records)).toEqual(["one", "three"]);
+      expect(again.result.records).toBe(2);
     }
   });
 
-  it("goes on with the next file after a corrupt one", async () => {
+  it("goes on behind a damaged file header", async () => {
+    const { dir, path, offsets, bytes } = await threeRecords();
+    for (const [at, want, end] of [
+      [0, ["one", "two", "three"], offsets[0]],
+      [8, [], bytes.length],
+      [12, ["one", "two", "three"], offsets[0]],
+      [offsets[0], ["two", "three"], offsets[1]],
+    ] as const) {
+      const broken = Buffer.from(bytes);
+      if (at !== 8) broken[0]! ^= 1;
+      broken[at as number]! ^= 2;
+      await writeFile(path, broken);
+      const { records, damages } = await replay(dir);
+      expect(bodies(records)).toEqual(want);
+      expect(damages).toEqual([{ kind: "corrupt", path, offset: 0, lostBytes: end }]);
+      const again = await replay(dir);
+      expect([bodies(again.records), again.damages]).toEqual([want, []]);
+    }
+  });
+
+  it("tells of a torn end behind damage, and of each damage of many", async () => {
+    const { dir, path, offsets, bytes } = await threeRecords();
+    const broken = Buffer.from(bytes);
+    for (const at of [offsets[0], offsets[2]]) broken[(at as number) + 20]! ^= 1;
+    await writeFile(path, broken);
+    const { records, damages } = await replay(dir);
+    expect(bodies(records)).toEqual(["two"]);
+    expect(damages.map(({ kind, offset }) => [kind, offset])).toEqual([
+      ["corrupt", offsets[0]],
+      ["torn", offsets[2]],
+    ]);
+    const again = await replay(dir);
+    expect([bodies(again.records), again.damages]).toEqual([["two"], []]);
+  });
+
+  it("tells of names behind damage before the records that may need them", async () => {
+    const dir = await walDirectory();
+    const { wal } = await openWal(dir);
+    const names = (number: number) =>
+      ({ kind: "streams", tenant: "t", numbers: [number], texts: [`{n="${number}"}`] }) as const;
+    const positions: number[] = [];
+    for (const records of [[names(1)], [push("one")], [names(2)], [push("two")], [names(1)]]) {
+      const { position, written } = wal.append(records, () => undefined);
+      positions.push(position.offset);
+      await written;
+    }
+    await wal.close();
+    const path = join(dir, "00000001.wal");
+    const broken = await readFile(path);
+    broken[(positions[0] as number) + 20]! ^= 1;
+    await writeFile(path, broken);
+    const events: string[] = [];
+    await replayWal({
+      dir,
+      onRecord: (record) => void events.push(record.kind),
+      onNamesAhead: ({ numbers }, file) => void events.push(`ahead ${numbers} of ${file}`),
+      onDamage: ({ kind }) => void events.push(kind),
+    });
+    expect(events).toEqual([
+      ...["ahead 2 of 1", "ahead 1 of 1"],
+      ...["push_body", "streams", "push_body", "streams", "corrupt"],
+    ]);
+  });
+
+  it("takes nothing of a file of another version", async () => {
     const { dir, path, bytes } = await threeRecords();
+    bytes.writeUInt32LE(2, 8);
+    await writeFile(path, bytes);
+    const { records, damages } = await replay(dir);
+    expect(records).toEqual([]);
+    expect(damages).toMatchObject([{ kind: "corrupt", offset: 0, lostBytes: bytes.length }]);
+    expect(await readFile(`${path}.0.corrupt`)).toEqual(bytes);
+  });
+
+  it("goes on with the next file after a corrupt one", async () => {
+    const { dir, path } = await threeRecords();
     const { wal } = await openWal(dir);
     await wal.append([push("next")], () => undefined).written;
     await wal.close();
-    const broken = Buffer.from(bytes);
-    broken[2] = 0;
-    await writeFile(path, broken);
+    const bytes = Buffer.alloc(1000, 7);
+    await writeFile(path, bytes);
     const { records, damages, result } = await replay(dir);
     expect(bodies(records)).toEqual(["next"]);
     expect(damages).toMatchObject([{ kind: "corrupt", offset: 0, lostBytes: bytes.length }]);
     expect(result).toMatchObject({ files: 2, records: 1 });
     expect((await readdir(dir)).sort()).toEqual([
       "00000001.wal",
-      "00000001.wal.corrupt",
+      "00000001.wal.0.corrupt",
       "00000002.wal",
     ]);
   });
@@ -87,6 +164,15 @@ describe("the golden file", () => {
     const { records, damages } = await replay(dir);
     expect(damages).toEqual([]);
     expect(records.map(plainRecord)).toEqual(goldenRecords().map(plainRecord));
+  });
+
+  it("that was repaired by version 1 is read without its damaged record", async () => {
+    const dir = await walDirectory();
+    await copyFile(goldenPath("wal-v1-repaired.bin"), join(dir, "00000001.wal"));
+    const { records, damages } = await replay(dir);
+    expect(damages).toEqual([]);
+    const whole = goldenRecords().filter((_, i) => i !== goldenDamaged);
+    expect(records.map(plainRecord)).toEqual(whole.map(plainRecord));
   });
 
   it("is what is written now, but for the marker", async () => {

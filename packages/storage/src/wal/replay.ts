@@ -1,12 +1,17 @@
 import { nodeWalDisk, type WalDisk, walNumbers, walPath } from "./disk.js";
-import { type WalEnd, type WalFrame, WalFrames } from "./frame.js";
-import { decodeWalRecord, type WalRecord } from "./record.js";
+import { encodeWalPatch, type WalFrame, WalFrames, type WalGap, walVoidType } from "./frame.js";
+import { decodeWalRecord, type StreamsRecord, type WalRecord, walRecordTypes } from "./record.js";
 import type { WalPosition } from "./wal.js";
 
 export interface WalReplayOptions {
   readonly dir: string;
   /** Gets each record in the order it was written; the next one waits for it. */
   readonly onRecord: (record: WalRecord, position: WalPosition) => Promise<void> | void;
+  /**
+   * Behind damage, which may have swallowed names: gets those that the rest of the file has, ahead of the records that
+   * need them. A number names one stream within a file, so it matters only for numbers without a name.
+   */
+  readonly onNamesAhead?: (record: StreamsRecord, file: number) => void;
   /** Told of each thing that was not as written. */
   readonly onDamage: (damage: WalDamage) => void;
   readonly disk?: WalDisk;
@@ -14,8 +19,8 @@ export interface WalReplayOptions {
 
 /**
  * `torn`: a record at the end of a file that was being written when the process died; it was never acknowledged and is cut
- * off. `corrupt`: records stand behind a damaged one; the rest of the file is set aside as `<file>.corrupt`.
- * `unreadable`: one record is whole but cannot be made sense of; it is left out.
+ * off. `corrupt`: damage before whole records; what is damaged is set aside as `<file>.<offset>.corrupt`, and the file goes on
+ * behind it. `unreadable`: one record is whole but cannot be made sense of; it is left out.
  */
 export interface WalDamage {
   readonly kind: "torn" | "corrupt" | "unreadable";
@@ -40,13 +45,17 @@ export async function replayWal(options: WalReplayOptions): Promise<WalReplayRes
     const bytes = await disk.read(path);
     const frames = new WalFrames(bytes);
     for (let frame = frames.next(); frame !== undefined; frame = frames.next()) {
+      if (frames.gaps.at(-1)?.end === frame.offset) {
+        readNamesAhead(file, frame, frames.rest(), options);
+      }
+      if (frame.type === walVoidType) continue;
       const record = decodeFrame(frame, path, options);
       if (record !== undefined) await options.onRecord(record, { file, offset: frame.offset });
       total.records++;
     }
     total.files++;
     total.bytes += bytes.length;
-    await repair(options, disk, path, bytes, frames.end());
+    await repair(options, disk, path, { bytes, frames });
   }
   return total;
 }
@@ -65,16 +74,49 @@ function decodeFrame(
   }
 }
 
+function readNamesAhead(
+  file: number,
+  first: WalFrame,
+  rest: WalFrames,
+  options: WalReplayOptions,
+): void {
+  for (let frame: WalFrame | undefined = first; frame !== undefined; frame = rest.next()) {
+    if (frame.type !== walRecordTypes.streams) continue;
+    try {
+      options.onNamesAhead?.(decodeWalRecord(frame.type, frame.payload) as StreamsRecord, file);
+    } catch {
+      // Told of when its turn comes.
+    }
+  }
+}
+
 async function repair(
   options: WalReplayOptions,
   disk: WalDisk,
   path: string,
-  bytes: Buffer,
-  end: WalEnd,
+  { bytes, frames }: { bytes: Buffer; frames: WalFrames },
 ): Promise<void> {
-  if (end.kind === "clean") return;
-  const lostBytes = bytes.length - end.offset;
-  options.onDamage({ kind: end.kind, path, offset: end.offset, lostBytes });
-  if (end.kind === "corrupt") await disk.write(`${path}.corrupt`, bytes.subarray(end.offset));
-  await disk.truncate(path, end.offset);
+  for (const gap of frames.gaps) {
+    await setAside(options, disk, path, bytes, gap);
+    await disk.patch(path, gap.offset, encodeWalPatch(bytes, frames.marker, gap));
+  }
+  const { kind, offset } = frames.end();
+  if (kind === "clean") return;
+  if (kind === "corrupt") {
+    await setAside(options, disk, path, bytes, { offset, end: bytes.length });
+  } else {
+    options.onDamage({ kind, path, offset, lostBytes: bytes.length - offset });
+  }
+  await disk.truncate(path, offset);
+}
+
+async function setAside(
+  options: WalReplayOptions,
+  disk: WalDisk,
+  path: string,
+  bytes: Buffer,
+  { offset, end }: WalGap,
+): Promise<void> {
+  options.onDamage({ kind: "corrupt", path, offset, lostBytes: end - offset });
+  await disk.write(`${path}.${offset}.corrupt`, bytes.subarray(offset, end));
 }

@@ -118,6 +118,11 @@ export class Wal {
     return this.#file;
   }
 
+  /** Where in its file the next append goes, as far as it is known before `nextFile`. */
+  get offset(): number {
+    return this.#offset;
+  }
+
   /** Begins a new file unless the current one is empty, so that all records so far can be cut. */
   rotate(): void {
     if (this.#offset > 0) this.#beginFile();
