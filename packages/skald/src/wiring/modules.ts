@@ -1,4 +1,3 @@
-import { mkdirSync } from "node:fs";
 import { availableParallelism, hostname } from "node:os";
 import { join } from "node:path";
 import { createDistributorMetrics, Distributor } from "@skald/distributor";
@@ -114,8 +113,8 @@ function buildPool(parts: Parts, { config, log, metrics }: ModuleContext): Built
 function buildStore(parts: Parts, { config }: ModuleContext): BuiltModule {
   const directory =
     config.storage_config.filesystem.directory || join(config.common.path_prefix || ".", "chunks");
-  mkdirSync(directory, { recursive: true });
-  const store = new FsStore(directory);
+  const rememberIn = join(config.common.path_prefix || ".", "store.json");
+  const store = new FsStore(directory, { rememberIn });
   const locate = (key: string) => ({ kind: "file" as const, path: join(directory, key) });
   parts.store = store;
   parts.catalog = new SegmentCatalog({ store, locate, clock: steadyClock });

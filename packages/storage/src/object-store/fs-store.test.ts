@@ -28,7 +28,7 @@ it("leaves no unfinished files and no empty directories", async () => {
   await store.put("a/b/c", Buffer.from("1"), { signal });
   await store.put("a/b/c", Buffer.from("2"), { signal, ifAbsent: true });
   await store.delete("a/b/c", { signal });
-  expect(readdirSync(root)).toEqual([".tmp"]);
+  expect(readdirSync(root)).toEqual([".skald-store", ".tmp"]);
   await store.close();
   expect(readdirSync(join(root, ".tmp"))).toEqual([]);
 });

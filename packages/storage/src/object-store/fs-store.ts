@@ -26,6 +26,7 @@ import type {
   PutOptions,
   PutOutcome,
 } from "./object-store.js";
+import { isAbsent, StoreRoot, storeMarkerName } from "./store-root.js";
 import { TemporaryFiles } from "./temporary-files.js";
 
 /** Holds unfinished objects; no key may begin with it. */
@@ -41,16 +42,20 @@ const maxPlaceTries = 10;
  */
 export class FsStore implements ObjectStore {
   readonly #root: string;
+  readonly #marked: StoreRoot;
   readonly #temporary: TemporaryFiles;
   readonly #syncs = new DirectorySyncs();
 
-  constructor(root: string) {
+  /** `rememberIn` is a file that outlasts the process and tells it later which store this is, see `StoreRoot`. */
+  constructor(root: string, options: { readonly rememberIn?: string } = {}) {
     this.#root = root;
+    this.#marked = new StoreRoot(root, options.rememberIn);
     this.#temporary = new TemporaryFiles(join(root, temporaryName));
   }
 
-  /** Removes what processes that are gone left unfinished; of use once, before the first put. */
+  /** Makes the root at the first start, and removes what processes that are gone left unfinished. */
   async open(): Promise<void> {
+    await this.#marked.open();
     await this.#temporary.sweep();
   }
 
@@ -84,12 +89,12 @@ export class FsStore implements ObjectStore {
 
   async get(key: string, options: CallOptions): Promise<Uint8Array> {
     const path = this.#pathOf(key);
-    return this.#run(key, options, () => readFile(path, options));
+    return this.#call(key, options, () => readFile(path, options));
   }
 
   async stat(key: string, options: CallOptions): Promise<ObjectInfo> {
     const path = this.#pathOf(key);
-    return this.#run(key, options, async () => {
+    return this.#call(key, options, async () => {
       const found = await stat(path);
       if (!found.isFile()) throw notFound(`object ${key} does not exist`);
       return { key, sizeBytes: found.size, modifiedMs: found.mtimeMs };
@@ -99,7 +104,7 @@ export class FsStore implements ObjectStore {
   async getRange(key: string, range: ObjectRange, options: CallOptions): Promise<Uint8Array> {
     const path = this.#pathOf(key);
     const { offset, length } = range;
-    return this.#run(key, options, async () => {
+    return this.#call(key, options, async () => {
       const file = await open(path, "r");
       return withFile(file, async () => {
         const out = Buffer.allocUnsafeSlow(length + paddingBytes);
@@ -115,13 +120,17 @@ export class FsStore implements ObjectStore {
     });
   }
 
-  list(prefix: string, options: ListOptions): AsyncIterable<ObjectInfo> {
-    return this.#listDirectory("", prefix, options);
+  async *list(prefix: string, options: ListOptions): AsyncIterable<ObjectInfo> {
+    const check = () => this.#run(prefix, options, () => this.#marked.check());
+    await check();
+    yield* this.#listDirectory("", prefix, options);
+    // What was gone meanwhile looked empty.
+    await check();
   }
 
   async delete(key: string, options: CallOptions): Promise<void> {
     const path = this.#pathOf(key);
-    await this.#run(key, options, async () => {
+    await this.#call(key, options, async () => {
       try {
         await unlink(path);
       } catch (error) {
@@ -165,7 +174,7 @@ export class FsStore implements ObjectStore {
       }
     });
     const named = entries
-      .filter((entry) => directory !== "" || entry.name !== temporaryName)
+      .filter((entry) => directory !== "" || !isReserved(entry.name))
       .map((entry: Dirent) => {
         const isDirectory = entry.isDirectory();
         return { name: isDirectory ? `${entry.name}/` : entry.name, isDirectory };
@@ -193,7 +202,7 @@ export class FsStore implements ObjectStore {
   ): Promise<PutOutcome> {
     const path = this.#pathOf(key);
     return this.#run(key, { signal: options.signal, call: "put" }, async () => {
-      await mkdir(this.#root, { recursive: true });
+      await this.#marked.check();
       const temporary = this.#temporary.path();
       try {
         await write(temporary);
@@ -237,8 +246,16 @@ export class FsStore implements ObjectStore {
 
   #pathOf(key: string): string {
     checkKey(key);
-    if (key.split("/")[0] === temporaryName) throw notFound(`object ${key} cannot exist`);
+    if (isReserved(key.split("/")[0] as string)) throw notFound(`object ${key} cannot exist`);
     return join(this.#root, key);
+  }
+
+  /** A call for one object: what is missing in a store that is not there is no answer. */
+  #call<T>(key: string, options: CallOptions, act: () => Promise<T>): Promise<T> {
+    return this.#run(key, options, async () => {
+      await this.#marked.check();
+      return await act();
+    });
   }
 
   async #run<T>(
@@ -267,9 +284,9 @@ async function withFile<T>(file: FileHandle, use: () => Promise<T>): Promise<T> 
   }
 }
 
-/** Not there, or below something that is no directory. */
-function isAbsent(error: unknown): boolean {
-  return ["ENOENT", "ENOTDIR"].includes(codeOf(error));
+/** Whether a name in the root is not that of an object. */
+function isReserved(name: string): boolean {
+  return name === temporaryName || name.startsWith(storeMarkerName);
 }
 
 function codeOf(error: unknown): string {

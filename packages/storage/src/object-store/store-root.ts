@@ -1,0 +1,140 @@
+import { randomUUID } from "node:crypto";
+import { type FileHandle, link, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { unavailable } from "@skald/model";
+
+/** Name of the marker in the root. */
+export const storeMarkerName = ".skald-store";
+
+/** What the marker says, and what is remembered of it elsewhere. */
+interface Identity {
+  readonly id: string;
+}
+
+interface Remembered extends Identity {
+  readonly root: string;
+}
+
+/**
+ * The directory of a store, told from whatever else may be in its place (nothing, the empty directory below a mount that is
+ * gone, another store) by a marker with an id. It is made at the first start only: from then on its id is remembered in a
+ * file outside, and a root without it is unavailable, never an empty store.
+ */
+export class StoreRoot {
+  readonly #root: string;
+  readonly #rememberIn: string | undefined;
+  #id: string | undefined;
+  #opening: Promise<void> | undefined;
+  /** The marker as it was when it was found right. */
+  #seen = "";
+
+  /** Without `rememberIn` each process starts for the first time. */
+  constructor(root: string, rememberIn?: string) {
+    this.#root = resolve(root);
+    this.#rememberIn = rememberIn;
+  }
+
+  /** Learns which store it is, and makes the root at the first start. Fails with what the file system says. */
+  open(): Promise<void> {
+    this.#opening ??= this.#open().catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  /** Throws unavailable when the root is not there, or is not the one that was opened. */
+  async check(): Promise<void> {
+    await this.open();
+    const seen = await this.#look();
+    if (seen === undefined) {
+      const fix = `mount it, or delete ${this.#rememberIn ?? "its data"} to begin an empty one`;
+      throw unavailable(`the object store in ${this.#root} is not there; ${fix}`);
+    }
+    if (seen === this.#seen) return;
+    const { id } = await this.#readMarker();
+    if (id !== this.#id) {
+      throw unavailable(`${this.#root} holds another object store: ${id}, not ${this.#id}`);
+    }
+    this.#seen = seen;
+  }
+
+  async #open(): Promise<void> {
+    const known = await this.#recall();
+    if (known !== undefined) {
+      this.#id = known;
+      return;
+    }
+    await mkdir(this.#root, { recursive: true });
+    if ((await this.#look()) === undefined) await this.#make();
+    this.#id = (await this.#readMarker()).id;
+    await this.#remember(this.#id);
+  }
+
+  /** Of several processes that start at once, one makes the marker. */
+  async #make(): Promise<void> {
+    const path = join(this.#root, storeMarkerName);
+    const temporary = `${path}.${randomUUID()}`;
+    try {
+      await writeSynced(temporary, { id: randomUUID() } satisfies Identity);
+      await link(temporary, path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    } finally {
+      await rm(temporary, { force: true });
+    }
+  }
+
+  async #readMarker(): Promise<Identity> {
+    return parse(await readFile(join(this.#root, storeMarkerName), "utf8"));
+  }
+
+  /** Changes when the marker is another file; undefined when there is none. */
+  async #look(): Promise<string | undefined> {
+    try {
+      const { dev, ino, mtimeMs } = await stat(join(this.#root, storeMarkerName));
+      return `${dev} ${ino} ${mtimeMs}`;
+    } catch (error) {
+      if (isAbsent(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #recall(): Promise<string | undefined> {
+    if (this.#rememberIn === undefined) return undefined;
+    try {
+      const { root, id } = parse(await readFile(this.#rememberIn, "utf8")) as Remembered;
+      return root === this.#root ? id : undefined;
+    } catch (error) {
+      if (isAbsent(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #remember(id: string): Promise<void> {
+    if (this.#rememberIn === undefined) return;
+    const temporary = `${this.#rememberIn}.tmp`;
+    await mkdir(dirname(temporary), { recursive: true });
+    await writeSynced(temporary, { root: this.#root, id } satisfies Remembered);
+    await rename(temporary, this.#rememberIn);
+  }
+}
+
+/** Not there, or below something that is no directory. */
+export function isAbsent(error: unknown): boolean {
+  return ["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
+}
+
+function parse(text: string): Identity {
+  return JSON.parse(text) as Identity;
+}
+
+async function writeSynced(path: string, value: Identity | Remembered): Promise<void> {
+  const file: FileHandle = await open(path, "w");
+  try {
+    await file.writeFile(`${JSON.stringify(value)}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
