@@ -239,12 +239,18 @@ describe("the engine", () => {
         const blocks: Layout = { sources: 1, blockRows: 10, sealed: true };
         const outcome = (list: readonly PlainRow[], laidOut: Layout) => {
           try {
-            return runQuery(expr, list, asked, laidOut);
+            const result = runQuery(expr, list, asked, laidOut);
+            if (result.kind === "streams") throw new Error("a log result");
+            return byPoint(result);
           } catch (error) {
             return (error as Error).message;
           }
         };
-        expect(outcome(all, { ...blocks, excluded })).toEqual(outcome(rest, blocks));
+        const got = outcome(all, { ...blocks, excluded });
+        const want = outcome(rest, blocks);
+        // Series may be added up in another order, so that their sum differs in its last bits.
+        if (typeof got === "string" || typeof want === "string") expect(got).toBe(want);
+        else expectEqual(got, want, text);
       }),
       { numRuns: testRuns(80) },
     );
