@@ -120,13 +120,13 @@ export function peakMemoryBytes({ process: { pid } }: TestServer): number {
 /** Asks again and again until the answer is true; fails after the time. */
 export async function waitFor(
   condition: () => Promise<boolean> | boolean,
-  timeoutMs = 30_000,
+  timeoutMs = 120_000,
 ): Promise<void> {
   const end = Date.now() + timeoutMs;
   for (;;) {
     if (await condition()) return;
     if (Date.now() > end) throw new Error(`not true after ${timeoutMs} ms: ${condition}`);
-    await new Promise((resolve) => setTimeout(resolve, 25));
+    await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 
