@@ -126,7 +126,7 @@ describe("Querier", () => {
         const everything = await ask(many, text, { ...asked, limit: 100_000 }, who);
         expectRows(got as string[], want as string[], everything as string[]);
       }),
-      { numRuns: testRuns(30) },
+      { numRuns: testRuns(20) },
     );
   });
 });

@@ -54,12 +54,16 @@ function copyFolder(folder: string): string {
 
 describe("a log of twenty lines, each its own record", () => {
   let folder: string;
+  /** The last one whose end was torn. */
+  let torn: string;
   beforeAll(async () => {
     folder = makeFolder();
     const server = await startServer(folder, keepLog);
     await pushLines(server, "a", numbered(20));
     await server.kill("SIGKILL");
   });
+
+  const corruptions = "loki_ingester_wal_corruptions_total";
 
   it.each([
     ["half a record", (path: string) => truncateSync(path, statSync(path).size - 20), 19],
@@ -72,24 +76,26 @@ describe("a log of twenty lines, each its own record", () => {
   ])(
     "that ends with %s is cut, reported and counted; the rest is there",
     async (_name, tear, want) => {
-      const torn = copyFolder(folder);
+      torn = copyFolder(folder);
       tear(lastLog(torn));
-      const second = await startServer(torn, keepLog);
-      expect(await queryLines(second.url, '{app="a"}')).toEqual(numbered(want));
-      expect(second.log()).toMatch(
+      const server = await startServer(torn, keepLog);
+      expect(await queryLines(server.url, '{app="a"}')).toEqual(numbered(want));
+      expect(server.log()).toMatch(
         /"level":"warn"[^\n]*"msg":"cut an unfinished record off the log"/,
       );
-      const corruptions = "loki_ingester_wal_corruptions_total";
-      expect(await readMetric(second.url, corruptions, { type: "torn" })).toBe(1);
-      await pushLines(second, "a", ["after"]);
-      await second.kill("SIGKILL");
-
-      const third = await startServer(torn, keepLog);
-      expect(await queryLines(third.url, '{app="a"}')).toEqual([...numbered(want), "after"]);
-      expect(await readMetric(third.url, corruptions)).toBe(0);
-      await third.kill("SIGKILL");
+      expect(await readMetric(server.url, corruptions, { type: "torn" })).toBe(1);
+      await pushLines(server, "b", ["after"]);
+      await server.kill("SIGKILL");
     },
   );
+
+  it("that was cut and written to again is whole", async () => {
+    const server = await startServer(torn, keepLog);
+    expect(await queryLines(server.url, '{app="a"}')).toEqual(numbered(20));
+    expect(await queryLines(server.url, '{app="b"}')).toEqual(["after"]);
+    expect(await readMetric(server.url, corruptions)).toBe(0);
+    await server.kill("SIGKILL");
+  });
 
   it("that is damaged in the middle loses one line, which is set aside, reported and counted", async () => {
     const damaged = copyFolder(folder);
@@ -104,7 +110,7 @@ describe("a log of twenty lines, each its own record", () => {
     expect(filesBelow(join(damaged, "wal"), ".corrupt")).toHaveLength(1);
     expect(second.log()).toMatch(/"level":"error"[^\n]*"msg":"the write-ahead log is damaged/);
     const labels = { type: "corrupt" };
-    expect(await readMetric(second.url, "loki_ingester_wal_corruptions_total", labels)).toBe(1);
+    expect(await readMetric(second.url, corruptions, labels)).toBe(1);
     await pushLines(second, "b", ["goes on"]);
     expect(await queryLines(second.url, '{app="b"}')).toEqual(["goes on"]);
     await second.kill("SIGKILL");

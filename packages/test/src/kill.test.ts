@@ -5,7 +5,7 @@ import { makeFolder, removeFolders, startServer } from "./testing/server.js";
 
 afterAll(removeFolders);
 
-const rounds = testRuns(5);
+const rounds = testRuns(4);
 const connections = 4;
 const linesPerPush = 25;
 

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { pushJson } from "./testing/client.js";
+import { nowNs, pushJson, queryLines } from "./testing/client.js";
 import { binSkald, runProgram } from "./testing/program.js";
 import { makeFolder, removeFolders, startServer, type TestServer } from "./testing/server.js";
 
@@ -152,6 +152,14 @@ describe("a running process", () => {
     expect(text).toMatch(/^loki_ingester_memory_streams\{tenant="fake"\} 1$/m);
     const open = await get("/metrics", { headers: { accept: "application/openmetrics-text" } });
     expect(open.text).toMatch(/# EOF\n$/);
+  });
+
+  it("takes everybody for one tenant, whatever the header says", async () => {
+    const as = (tenant: string) => ({ "x-scope-orgid": tenant });
+    const labels = { app: "one" };
+    expect(await pushJson(server.url, labels, [[nowNs(), "one"]], as("a"))).toBe(204);
+    expect(await pushJson(server.url, labels, [[nowNs(1), "two"]], as("a|b"))).toBe(204);
+    expect(await queryLines(server.url, '{app="one"}', {}, as("../c"))).toEqual(["one", "two"]);
   });
 
   it("compresses what is worth it", async () => {

@@ -12,47 +12,65 @@ afterAll(async () => {
   await removeFolders();
 });
 
-/** Starts the program as `npm start` does: as the child of a script. */
-async function startBehindScript() {
-  const folder = makeFolder();
-  const flags = ["-server.http-listen-port=0", `-common.path-prefix=${folder}`];
+/** Runs a Node program as `npm start` does: as the child of a script. */
+function startBehindScript(...args: string[]) {
   const code = `import { runNode } from ${JSON.stringify(runNode)};
-    runNode(process.execPath, ${JSON.stringify([main, ...flags])});`;
+    runNode(process.execPath, ${JSON.stringify(args)});`;
   const parent = spawn(process.execPath, ["--input-type=module", "-e", code], {
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", "ignore", "pipe"],
   });
   parents.add(parent);
   let log = "";
   parent.stderr.on("data", (chunk: Buffer) => {
     log += chunk.toString();
   });
-  const portOf = () => /"port":(\d+)/.exec(log)?.[1];
-  await waitFor(() => portOf() !== undefined);
-  const url = `http://127.0.0.1:${portOf()}/ready`;
-  await waitFor(async () => (await fetch(url)).ok);
-  const isServed = () =>
-    fetch(url).then(
-      () => true,
-      () => false,
-    );
-  return { parent, log: () => log, isServed };
+  const ended = new Promise((resolve) => parent.once("exit", resolve));
+  return { parent, ended, log: () => log };
 }
 
-describe("the program as a child of a script", () => {
+/** Resolves with a look whether the program is served, once it is. */
+async function untilServed(log: () => string): Promise<() => Promise<boolean>> {
+  const portOf = () => /"port":(\d+)/.exec(log())?.[1];
+  await waitFor(() => portOf() !== undefined);
+  const isServed = () =>
+    fetch(`http://127.0.0.1:${portOf()}/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await waitFor(isServed);
+  return isServed;
+}
+
+const flags = () => ["-server.http-listen-port=0", `-common.path-prefix=${makeFolder()}`];
+
+describe("the child of a script", () => {
   it.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
     "gets %s, and its end is the script's",
     async (signal) => {
-      const { parent, log, isServed } = await startBehindScript();
-      const ended = new Promise((resolve) => parent.once("exit", resolve));
+      const child = `process.on("${signal}", () => process.exit(7));
+        setInterval(() => undefined, 1000);
+        console.error("runs");`;
+      const { parent, ended, log } = startBehindScript("-e", child);
+      await waitFor(() => log().includes("runs"));
       parent.kill(signal);
-      expect(await ended).toBe(0);
-      expect(await isServed()).toBe(false);
-      expect(log()).toMatch(/"msg":"stopped"/);
+      expect(await ended).toBe(7);
     },
   );
+});
+
+describe("the program as a child of a script", () => {
+  it("ends in order when the script gets a signal", async () => {
+    const { parent, ended, log } = startBehindScript(main, ...flags());
+    const isServed = await untilServed(log);
+    parent.kill("SIGHUP");
+    expect(await ended).toBe(0);
+    expect(await isServed()).toBe(false);
+    expect(log()).toMatch(/"msg":"stopped"/);
+  });
 
   it("ends by itself when the script is killed", async () => {
-    const { parent, log, isServed } = await startBehindScript();
+    const { parent, log } = startBehindScript(main, ...flags());
+    const isServed = await untilServed(log);
     parent.kill("SIGKILL");
     await waitFor(async () => !(await isServed()));
     await waitFor(() => log().includes('"msg":"stopped"'));

@@ -5,11 +5,7 @@ import { getJson, nowNs, pushJson, queryLines, queryStreams } from "./testing/cl
 import { makeFolder, removeFolders, startServer, type TestServer } from "./testing/server.js";
 
 let server: TestServer;
-const flags = [
-  "-auth.enabled=true",
-  "-querier.multi-tenant-queries-enabled=true",
-  "-store.max-query-length=0s",
-];
+const flags = ["-auth.enabled=true", "-store.max-query-length=0s"];
 
 /** Each differs from another by little: in case, by a prefix, by what a careless escape would merge. */
 const tenants = [
@@ -128,7 +124,32 @@ describe("a tenant", () => {
   });
 });
 
-describe("several tenants", () => {
+describe("several tenants, unless it is allowed", () => {
+  it("cannot be queried together; one named twice can", async () => {
+    const path = "/loki/api/v1/query_range?query={app=%22x%22}";
+    expect(await status(path, as("a|b"))).toEqual({
+      status: 400,
+      text: "multiple org IDs present",
+    });
+    expect((await status(path, as("a|a"))).status).toBe(200);
+  });
+});
+
+describe("after everything went to the store and the local disk was lost", () => {
+  beforeAll(async () => {
+    expect(await server.kill("SIGTERM")).toBe(0);
+    for (const name of ["ingester", "wal"]) rmSync(join(server.folder, name), { recursive: true });
+    const several = "-querier.multi-tenant-queries-enabled=true";
+    server = await startServer(server.folder, [...flags, several]);
+  });
+
+  it.each(tenants.map((tenant) => [short(tenant), tenant]))(
+    "a tenant sees only its own data: %s",
+    (_name, tenant) => expectOwnDataOnly(tenant),
+  );
+});
+
+describe("several tenants, as it is allowed now", () => {
   it("are queried together, each named", async () => {
     const streams = await queryStreams(server.url, '{app="shared"}', {}, as("aa|a"));
     const found = streams
@@ -201,42 +222,5 @@ describe("a bad tenant header", () => {
   it("does no harm where no tenant is needed", async () => {
     for (const path of ["/ready", "/metrics", "/services", "/config", "/log_level"])
       expect((await status(path, as("../a"))).status).toBe(200);
-  });
-});
-
-describe("after everything went to the store and the local disk was lost", () => {
-  beforeAll(async () => {
-    expect(await server.kill("SIGTERM")).toBe(0);
-    for (const name of ["ingester", "wal"]) rmSync(join(server.folder, name), { recursive: true });
-    server = await startServer(server.folder, flags);
-  });
-
-  it.each(tenants.map((tenant) => [short(tenant), tenant]))(
-    "a tenant sees only its own data: %s",
-    (_name, tenant) => expectOwnDataOnly(tenant),
-  );
-});
-
-describe("without multi-tenant queries", () => {
-  it("a query of several is refused, of one named twice it is not", async () => {
-    const other = await startServer(makeFolder(), ["-auth.enabled=true"]);
-    const ask = async (tenant: string) => {
-      const path = "/loki/api/v1/query_range?query={app=%22x%22}";
-      const response = await fetch(other.url + path, { headers: as(tenant) });
-      return [response.status, await response.text()];
-    };
-    expect(await ask("a|b")).toEqual([400, "multiple org IDs present"]);
-    expect((await ask("a|a"))[0]).toBe(200);
-    await other.kill("SIGTERM");
-  });
-});
-
-describe("without authentication", () => {
-  it("everybody is one tenant, whatever the header says", async () => {
-    const other = await startServer(makeFolder());
-    expect(await pushJson(other.url, { app: "x" }, [[nowNs(), "one"]], as("a"))).toBe(204);
-    expect(await pushJson(other.url, { app: "x" }, [[nowNs(1), "two"]], as("a|b"))).toBe(204);
-    expect(await queryLines(other.url, '{app="x"}', {}, as("../c"))).toEqual(["one", "two"]);
-    await other.kill("SIGTERM");
   });
 });

@@ -98,7 +98,7 @@ describe.each(forms)("push properties, %s", (_name, kernels) => {
 
 describe("hostile pushes", () => {
   it("are judged alike by both forms and by JSON.parse", () => {
-    const runs = testRuns(6000);
+    const runs = testRuns(4000);
     const { accepted, refused } = fuzzPushes(runs, seededRandom(testSeed())(2 ** 32));
     expect(accepted).toBeGreaterThan(runs / 20);
     expect(refused).toBeGreaterThan(runs / 4);

@@ -12,7 +12,7 @@ describe("print", () => {
       fc.property(arbitraryQuery(), (expr) => {
         expect(parseQuery(printQuery(expr))).toEqual(expr);
       }),
-      { numRuns: testRuns(500) },
+      { numRuns: testRuns(300) },
     );
   });
 
@@ -21,7 +21,7 @@ describe("print", () => {
       fc.property(arbitraryQuery(), (expr) => {
         expect(parseQuery(formatQuery(expr))).toEqual(expr);
       }),
-      { numRuns: testRuns(500) },
+      { numRuns: testRuns(300) },
     );
   });
 

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { errorCodeOf, SkaldError } from "@skald/model";
 import { type JobOptions, WorkerPool, type WorkerPoolOptions } from "./pool.js";
 
@@ -7,9 +7,14 @@ afterEach(async () => {
   await Promise.all(pools.splice(0).map((pool) => pool.close()));
 });
 
-function makePool(options: Partial<WorkerPoolOptions> = {}): WorkerPool {
+function newPool(options: Partial<WorkerPoolOptions> = {}): WorkerPool {
   const url = new URL("./testing/jobs.js", import.meta.url);
-  const pool = new WorkerPool({ url, size: 1, maxQueued: 100, ...options });
+  return new WorkerPool({ url, size: 1, maxQueued: 100, ...options });
+}
+
+/** A pool that is closed after the test. */
+function makePool(options: Partial<WorkerPoolOptions> = {}): WorkerPool {
+  const pool = newPool(options);
   pools.push(pool);
   return pool;
 }
@@ -79,8 +84,14 @@ describe("WorkerPool", () => {
 });
 
 describe("errors of jobs", () => {
+  let pool: WorkerPool;
+  beforeAll(() => {
+    pool = newPool();
+  });
+  afterAll(() => pool.close());
+
   it("keep code, status, text and detail", async () => {
-    const error = await failureOf(makePool().run("refuse", {}, now));
+    const error = await failureOf(pool.run("refuse", {}, now));
     expect(error).toMatchObject({
       code: "invalid_argument",
       status: 418,
@@ -91,7 +102,6 @@ describe("errors of jobs", () => {
   });
 
   it("that nobody foresaw are internal, with their stack as the cause only", async () => {
-    const pool = makePool();
     const error = await failureOf(pool.run("fault", {}, now));
     expect(error).toMatchObject({ code: "internal", status: 500, message: "x is undefined" });
     expect(String(error.cause)).toContain("testing/jobs");
@@ -102,12 +112,11 @@ describe("errors of jobs", () => {
   });
 
   it("say when there is no such job", async () => {
-    const error = await failureOf(makePool().run("nothing", {}, now));
+    const error = await failureOf(pool.run("nothing", {}, now));
     expect(error).toMatchObject({ code: "internal", message: "no handler for job nothing" });
   });
 
   it("do not stop the thread, even when a result or a detail cannot be sent", async () => {
-    const pool = makePool();
     expect((await failureOf(pool.run("uncloneable", {}, now))).message).toMatch(
       /could not be cloned/,
     );
@@ -116,7 +125,6 @@ describe("errors of jobs", () => {
   });
 
   it("of payloads that cannot be sent leave the thread free", async () => {
-    const pool = makePool();
     const error = await failureOf(pool.run("double", { n: () => 1 }, now));
     expect(error.message).toMatch(/could not be cloned/);
     expect(await pool.run("double", { n: 4 }, now)).toBe(8);
