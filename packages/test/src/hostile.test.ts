@@ -356,8 +356,9 @@ describe("after all that", () => {
     expect(server.log()).not.toMatch(/"level":"error"/);
   });
 
-  it("the process never took more than a gigabyte", () => {
-    expect(peakMemoryBytes(server)).toBeLessThan(GiB);
+  it("the process never took the memory of bombs that are unpacked", () => {
+    // It takes about a gigabyte; each of its threads would take two for the smallest bomb.
+    expect(peakMemoryBytes(server)).toBeLessThan(1.5 * GiB);
   });
 });
 
