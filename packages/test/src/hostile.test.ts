@@ -21,7 +21,7 @@ let served = 0;
 
 beforeAll(async () => {
   [server, impatient] = await Promise.all([
-    startServer(makeFolder()),
+    startServer(makeFolder(), ["-server.worker-threads=2"]),
     startServer(makeFolder(), ["-server.http-read-timeout=500ms"]),
   ]);
 });

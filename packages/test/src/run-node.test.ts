@@ -41,7 +41,11 @@ async function untilServed(log: () => string): Promise<() => Promise<boolean>> {
   return isServed;
 }
 
-const flags = () => ["-server.http-listen-port=0", `-common.path-prefix=${makeFolder()}`];
+const flags = () => [
+  "-server.http-listen-port=0",
+  "-server.worker-threads=1",
+  `-common.path-prefix=${makeFolder()}`,
+];
 
 describe("the child of a script", () => {
   it.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)(
