@@ -18,6 +18,8 @@ import {
   type LogPlan,
   type LogResult,
   type MetricPlan,
+  type Plan,
+  type PlanNode,
   type QueryResult,
   type SeriesMatrix,
 } from "@skald/logql";
@@ -41,7 +43,7 @@ import { leafTasks, runLeaf } from "./run/metric-query.js";
 import { QueryRun, QueryTooHeavy } from "./run/query-run.js";
 
 /** Raw bytes of lines for each byte of an index, roughly. */
-const indexShare = 64;
+const indexShare = 512;
 /** Sources whose streams one job collects. */
 const sourcesPerJob = 64;
 /** Series that a metric query may hold at a time while it is evaluated. */
@@ -57,6 +59,8 @@ export interface QuerierDeps {
   readonly corrupt: CorruptSegments;
   /** Bytes that a query may cost here, by estimate; one that costs more throws QueryTooHeavy before it scans. */
   readonly maxCost?: number;
+  /** Takes only plans with little to evaluate; others throw QueryTooHeavy as well. */
+  readonly onlySimple?: boolean;
   /** Whether a query is to stop in the middle of its work, when no signal can fire. */
   readonly shouldStop?: () => boolean;
 }
@@ -86,6 +90,9 @@ export class Querier implements Contract {
    */
   query(request: QueryRequest, { signal }: { signal: AbortSignal }): Promise<QueryAnswer> {
     const { limits, tenants, plan } = request;
+    if (this.#deps.onlySimple === true && !isSimple(plan)) {
+      return Promise.reject(new QueryTooHeavy(0));
+    }
     return this.#search(async (search) => {
       const run = this.#run(limits, shareOf(request), signal);
       const result =
@@ -185,7 +192,7 @@ export class Querier implements Contract {
       run.see(sources);
       const own = { ...leaf, matchers: ownMatchers(tenants, matchers) };
       leaves.push({ plan: own, tasks: leafTasks(sources, run.threads) });
-      run.book(estimateBytes(sources, range));
+      run.book(estimateBytes(sources, range) / (readsHeaders(leaf) ? indexShare : 1));
     }
     await refuseLarge(leaves, run, signal);
     const results = new Map<number, readonly SeriesMatrix[]>();
@@ -213,6 +220,26 @@ interface Query<Plan> {
   readonly search: Search;
   readonly run: QueryRun;
   readonly signal: AbortSignal;
+}
+
+/** True when the rows of a leaf are counted by headers, most of them at least. */
+function readsHeaders({ stages, unwrap }: LeafPlan): boolean {
+  return stages.length === 0 && unwrap === undefined;
+}
+
+/** Nodes that a plan may have to be evaluated in passing. */
+const maxSimpleNodes = 3;
+
+/** True for what takes next to no time once the scans are done: few aggregations, no work on labels, no joins. */
+function isSimple(plan: Plan): boolean {
+  if (plan.kind === "log") return true;
+  let nodes = 0;
+  for (let node: PlanNode = plan.root; ; ) {
+    if (++nodes > maxSimpleNodes) return false;
+    if (node.kind === "leaf" || node.kind === "literal" || node.kind === "vector") return true;
+    if (node.kind !== "vector_aggregation") return false;
+    node = node.inner;
+  }
 }
 
 function shareOf({ tenants, actors = [] }: Pick<QueryRequest, "tenants" | "actors">): QueryShare {

@@ -83,10 +83,11 @@ async function useAll(config: Config): Promise<void> {
       'series?match[]={app="a"}',
     ])
       statuses.push((await fetch(`${url}/${path}`)).status);
+    statuses.push((await fetch(`http://127.0.0.1:${port}/flush`, { method: "POST" })).status);
   } finally {
     await process.stop();
   }
-  expect(statuses).toEqual([204, 200, 200, 200, 200]);
+  expect(statuses).toEqual([204, 200, 200, 200, 200, 204]);
 }
 
 /** The values of all keys that the program reads, when some keys are set to something new. */

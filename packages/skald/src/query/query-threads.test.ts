@@ -1,4 +1,5 @@
-import { describe, expect, it } from "@jest/globals";
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { QueryTooHeavy } from "@skald/querier";
 import type { JobOptions } from "@skald/runtime";
 import { defaultLimits } from "@skald/runtime/config";
 import type { HttpRequest } from "@skald/transport";
@@ -10,12 +11,17 @@ const request = (headers: Record<string, string> = {}): HttpRequest => ({
   path: "/loki/api/v1/query",
   variables: {},
   headers: { "x-scope-orgid": "a", cookie: "secret", ...headers },
-  params: new URLSearchParams({ query: "x", limit: "3" }),
+  params: new URLSearchParams({ query: "vector(1)", limit: "3" }),
   body: new Uint8Array(0),
   signal: new AbortController().signal,
 });
 
 /** Query threads that say what they were asked, and answer what they are told. */
+let costHere = 0;
+beforeEach(() => {
+  costHere = 0;
+});
+
 function threadsOf(...replies: (QueryReply | ((options: JobOptions) => Promise<QueryReply>))[]) {
   const asked: { job: QueryJob; options: JobOptions }[] = [];
   const threads = new QueryThreads({
@@ -27,6 +33,10 @@ function threadsOf(...replies: (QueryReply | ((options: JobOptions) => Promise<Q
       },
     },
     host: {},
+    querier: {
+      query: () => Promise.reject(new QueryTooHeavy(costHere)),
+      streams: () => Promise.reject(new QueryTooHeavy(costHere)),
+    },
     limitsOf: (tenant) => ({ ...defaultLimits, max_query_series: tenant === "a" ? 7 : 9 }),
     routes: {
       ...{ authEnabled: true, noAuthTenant: "fake" },
@@ -51,7 +61,11 @@ describe("QueryThreads", () => {
     expect(asked).toHaveLength(1);
     const { job, options } = asked[0]!;
     expect(structuredClone(job)).toEqual(job);
-    expect(job).toMatchObject({ endpoint: "query", params: "query=x&limit=3", headers });
+    expect(job).toMatchObject({
+      endpoint: "query",
+      params: "query=vector%281%29&limit=3",
+      headers,
+    });
     expect(job.headers).not.toHaveProperty("cookie");
     expect(job.limits).toMatchObject({ max_query_series: 7 });
     expect(options).toMatchObject({
@@ -67,6 +81,13 @@ describe("QueryThreads", () => {
     expect(asked[0]?.job.maxCost).toBeGreaterThan(0);
     expect(asked[1]?.job.maxCost).toBeUndefined();
     expect(asked[1]?.options.share?.cost).toBe(1e9);
+  });
+
+  it("sends a query that reads much straight to a thread of its own", async () => {
+    costHere = 1e9;
+    const { threads, asked } = threadsOf(answer);
+    expect(await threads.serve("query", request())).toMatchObject({ status: 200 });
+    expect(asked.map(({ options }) => options.lane)).toEqual(["query"]);
   });
 
   it("passes on an answer that comes in pieces, as it comes", async () => {

@@ -1,11 +1,16 @@
+import type { Querier } from "@skald/contracts";
 import {
   combineLimits,
+  Frontend,
   type QueryEndpoint,
   type QueryRouteOptions,
   type QueryTenantLimits,
   queryActors,
+  queryHandlers,
   queryTenants,
 } from "@skald/frontend";
+import { systemClock } from "@skald/model";
+import { QueryTooHeavy } from "@skald/querier";
 import type { HostFunction, JobShare, WorkerPool } from "@skald/runtime";
 import { urgentBytes } from "@skald/scan";
 import type { HttpRequest, HttpResponse } from "@skald/transport";
@@ -24,6 +29,8 @@ const wantedHeaders = [
 
 export interface QueryThreadsOptions {
   readonly pool: Pick<WorkerPool, "run">;
+  /** Answers what costs next to nothing; throws QueryTooHeavy for the rest. */
+  readonly querier: Querier;
   readonly host: Readonly<Record<string, HostFunction>>;
   readonly limitsOf: (tenant: string) => QueryTenantLimits;
   readonly routes: QueryRouteOptions;
@@ -32,8 +39,9 @@ export interface QueryThreadsOptions {
 }
 
 /**
- * Passes requests to the query threads. Each goes first to the thread that serves many small queries at a time; one that
- * turns out to be more than that goes to a thread of its own, in its tenant's turn.
+ * Answers queries where they hold nobody up. One that reads little and has little to evaluate is answered here; one with
+ * more to evaluate by the thread that serves many such queries at a time; one that reads much by a thread of its own, in
+ * its tenant's turn.
  */
 export class QueryThreads {
   readonly #options: QueryThreadsOptions;
@@ -46,6 +54,10 @@ export class QueryThreads {
     const { limitsOf, routes, threads } = this.#options;
     // A query is formatted for whoever asks.
     const tenants = endpoint === "format_query" ? [] : queryTenants(request, routes);
+    const limits = combineLimits(tenants.map(limitsOf));
+    const actors = queryActors(request);
+    const here = await this.#serveHere(endpoint, request, { limits, actors });
+    if (typeof here !== "number") return here;
     const job: QueryJob = {
       endpoint,
       method: request.method,
@@ -53,17 +65,43 @@ export class QueryThreads {
       variables: { ...request.variables },
       headers: pickHeaders(request),
       params: request.params.toString(),
-      limits: combineLimits(tenants.map(limitsOf)),
+      limits,
       options: routes,
       threads,
     };
-    const share = { tenant: tenants.join("|"), actors: queryActors(request) };
-    const small = { ...job, maxCost: urgentBytes };
-    const answer = await this.#run(small, { ...share, cost: 0 }, request);
-    if (typeof answer !== "number") return answer;
-    const large = await this.#run(job, { ...share, cost: answer }, request);
+    const share = { tenant: tenants.join("|"), actors };
+    let cost = here;
+    if (cost <= urgentBytes) {
+      const small = { ...job, maxCost: urgentBytes };
+      const answer = await this.#run(small, { ...share, cost: 0 }, request);
+      if (typeof answer !== "number") return answer;
+      cost = answer;
+    }
+    const large = await this.#run(job, { ...share, cost }, request);
     if (typeof large !== "number") return large;
     throw new Error("a query without a bound was too heavy");
+  }
+
+  /** The answer of a query that costs next to nothing beside its scans, or what it would cost. */
+  async #serveHere(
+    endpoint: QueryEndpoint,
+    request: HttpRequest,
+    { limits, actors }: { limits: QueryTenantLimits; actors: readonly string[] },
+  ): Promise<HttpResponse | number> {
+    const { querier, routes } = this.#options;
+    const frontend = new Frontend({
+      querier,
+      limitsOf: () => limits,
+      clock: systemClock,
+      actors,
+      alignToStep: routes.alignToStep,
+    });
+    try {
+      return await queryHandlers(frontend, routes)[endpoint](request);
+    } catch (error) {
+      if (error instanceof QueryTooHeavy) return error.cost;
+      throw error;
+    }
   }
 
   /** The answer, as soon as it begins, or what the query would cost. */

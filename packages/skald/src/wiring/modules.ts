@@ -5,10 +5,11 @@ import { queryRoutes } from "@skald/frontend";
 import { Ingester } from "@skald/ingester";
 import type { RawPush } from "@skald/kernels";
 import { steadyClock, systemClock } from "@skald/model";
+import { CorruptSegments, Querier } from "@skald/querier";
 import { type BuildInfo, type Logger, Service, WorkerPool } from "@skald/runtime";
 import { TenantLimits } from "@skald/runtime/config";
 import type { Metrics } from "@skald/runtime/metrics";
-import { ScanPool } from "@skald/scan";
+import { ScanPool, urgentBytes } from "@skald/scan";
 import { FairQueue } from "@skald/scheduler";
 import { FsStore, type SealedSegment, SegmentCatalog } from "@skald/storage";
 import type { RawHandler, Route } from "@skald/transport";
@@ -45,7 +46,7 @@ interface Parts {
   store: FsStore;
   catalog: SegmentCatalog;
   ingester: Ingester;
-  queries: Pick<QueryThreadsOptions, "pool" | "host" | "threads">;
+  queries: Pick<QueryThreadsOptions, "pool" | "querier" | "host" | "threads">;
 }
 
 type Builder = (parts: Parts, context: ModuleContext) => BuiltModule;
@@ -189,14 +190,23 @@ function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): Bu
   });
   const help = "Segments that queries found damaged and left out.";
   const corrupt = metrics.counter("querier_corrupt_segments_total", help);
+  const onCorrupt = (segment: string) => {
+    corrupt.inc();
+    log.error("a segment is damaged; queries leave it out", { segment });
+  };
   parts.queries = {
     pool: threads,
     threads: pool.size,
+    querier: new Querier({
+      ...{ ingester, catalog, scanner, threads: pool.size },
+      corrupt: new CorruptSegments({ clock: steadyClock, onFound: onCorrupt }),
+      maxCost: urgentBytes,
+      onlySimple: true,
+    }),
     host: {
       ...hostOf({ ingester, catalog, scanner }),
       corrupt: (segment: string) => {
-        corrupt.inc();
-        log.error("a segment is damaged; queries leave it out", { segment });
+        onCorrupt(segment);
         return { value: undefined };
       },
     },
