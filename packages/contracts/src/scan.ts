@@ -40,8 +40,8 @@ export interface ScanSource<Ref = SourceRef> {
   readonly ref: Ref;
   /** Order of arrival among the sources of the query; decides between rows of equal time. */
   readonly sequence: number;
-  /** One of `count` equal parts of the blocks; all blocks when absent. */
-  readonly part?: { readonly index: number; readonly count: number };
+  /** A part of the blocks, its ends as shares of them from 0 to 1; all blocks when absent. */
+  readonly part?: { readonly from: number; readonly to: number };
   /** Rows to leave out. */
   readonly mask?: RowMask;
   /** Adds `__tenant_id__` to every stream, for queries over several tenants. */

@@ -37,7 +37,7 @@ import { type Search, SourceFinder } from "./find/source-finder.js";
 import { selectTenants } from "./find/tenants.js";
 import { tooManyBytesRead } from "./run/byte-limits.js";
 import { runConcurrently } from "./run/concurrent.js";
-import { estimateBytes, type QueryTask } from "./run/cut-tasks.js";
+import { estimateBytes, TaskCutter } from "./run/cut-tasks.js";
 import { logTasks, runLogQuery } from "./run/log-query.js";
 import { leafTasks, runLeaf } from "./run/metric-query.js";
 import { QueryRun, QueryTooHeavy } from "./run/query-run.js";
@@ -173,14 +173,14 @@ export class Querier implements Contract {
     const tasks = logTasks(own, sources, run.threads);
     if (!keepsEveryRow(own)) run.book(estimateBytes(sources, range));
     // A query without a filter reads as far as its limit goes, which headers do not show.
-    if (!keepsEveryRow(own)) await refuseLarge([{ plan: own, tasks }], run, signal);
+    if (!keepsEveryRow(own)) await refuseLarge([{ plan: own, sources }], run, signal);
     return runLogQuery(own, tasks, run, signal);
   }
 
   async #queryMetric(query: Query<MetricPlan>): Promise<QueryResult> {
     const { tenants, plan, search, run, signal } = query;
     const listed = new Map<string, PlannedSource[]>();
-    const leaves: { plan: LeafPlan; tasks: QueryTask[] }[] = [];
+    const leaves: { plan: LeafPlan; sources: PlannedSource[] }[] = [];
     for (const leaf of plan.leaves) {
       const { matchers } = leaf;
       const range = rangeOf(leaf);
@@ -191,12 +191,13 @@ export class Querier implements Contract {
       listed.set(key, sources);
       run.see(sources);
       const own = { ...leaf, matchers: ownMatchers(tenants, matchers) };
-      leaves.push({ plan: own, tasks: leafTasks(sources, run.threads) });
+      leaves.push({ plan: own, sources });
       run.book(estimateBytes(sources, range) / (readsHeaders(leaf) ? indexShare : 1));
     }
     await refuseLarge(leaves, run, signal);
     const results = new Map<number, readonly SeriesMatrix[]>();
-    for (const { plan: leaf, tasks } of leaves) {
+    for (const { plan: leaf, sources } of leaves) {
+      const tasks = leafTasks(sources, run.threads);
       results.set(leaf.id, await runLeaf(leaf, tasks, run, signal));
       signal.throwIfAborted();
     }
@@ -253,15 +254,16 @@ function ownMatchers(tenants: readonly string[], matchers: readonly Matcher[]) {
 
 /** Refuses a query whose blocks hold more than it may read, before any is read. */
 async function refuseLarge(
-  scans: readonly { readonly plan: ScanPlan; readonly tasks: readonly QueryTask[] }[],
+  scans: readonly { readonly plan: ScanPlan; readonly sources: readonly PlannedSource[] }[],
   run: QueryRun,
   signal: AbortSignal,
 ): Promise<void> {
   const { maxBytesRead } = run.limits;
   if (maxBytesRead === 0) return;
   let bytes = 0;
-  for (const { plan, tasks } of scans) {
-    await runConcurrently(tasks, run.lanes, signal, async (task, stop) => {
+  for (const { plan, sources } of scans) {
+    const tasks = new TaskCutter(sources, { split: true, threads: run.threads });
+    await runConcurrently(tasks.take(), run.lanes, signal, async (task, stop) => {
       const measured = await run.measure(task, plan, stop);
       bytes += measured;
     });

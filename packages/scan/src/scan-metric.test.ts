@@ -75,7 +75,7 @@ describe.each(refs)("scanMetric over %s", (_name, ref) => {
     expect(Object.keys(whole)).toHaveLength(6);
     for (const count of [2, 4, 9]) {
       const parts = Array.from({ length: count }, (_, index) =>
-        scan(leaf, { part: { index, count } }),
+        scan(leaf, { part: { from: index / count, to: (index + 1) / count } }),
       );
       expect(
         valuesOf(

@@ -53,7 +53,7 @@ export function rangeOf(plan: ScanPlan): TimeRange {
 }
 
 export function viewOf(source: Source, scanned: ScanSource<LocalRef>, plan: ScanPlan): SourceView {
-  const { part = { index: 0, count: 1 }, mask, sequence, tenantLabel } = scanned;
+  const { part = { from: 0, to: 1 }, mask, sequence, tenantLabel } = scanned;
   const flags = source.select("log" in plan ? plan.log.matchers : plan.matchers);
   if (plan.shard !== undefined) {
     for (let s = 0; s < flags.length; s++) {
@@ -61,11 +61,11 @@ export function viewOf(source: Source, scanned: ScanSource<LocalRef>, plan: Scan
     }
   }
   const excludedOf = rowsByBlock(mask);
-  const edge = (index: number) => Math.floor((source.blockCount * index) / part.count);
+  const edge = (share: number) => Math.floor(source.blockCount * share);
   return {
     source,
     sequence,
-    blocks: { from: edge(part.index), to: edge(part.index + 1) },
+    blocks: { from: edge(part.from), to: edge(part.to) },
     streams: streamLabels(source, tenantLabel),
     streamCount: flags.reduce((sum, flag) => sum + flag, 0),
     flags,

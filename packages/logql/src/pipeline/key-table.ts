@@ -7,7 +7,7 @@ import { readText } from "./row/bytes.js";
 export class KeyTable {
   #scratch = new Uint8Array(1024);
   #length = 0;
-  #keys = new Uint8Array(64 * 1024);
+  #keys = new Uint8Array(4 * 1024);
   #keysUsed = 0;
   readonly #start: number[] = [];
   readonly #lengths: number[] = [];

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import type { HeadRef } from "@skald/contracts";
 import type { SegmentRef } from "@skald/model";
+import { emptyReadStats } from "@skald/model";
 import type { PlannedSource } from "../find/order-sources.js";
-import { cutTasks } from "./cut-tasks.js";
+import { type QueryTask, TaskCutter } from "./cut-tasks.js";
 
 const mib = 1024 * 1024;
 
@@ -32,33 +33,38 @@ function head(id: string, blocks: number): PlannedSource {
   return { ref, side: "ingester", sequence: 0, older: [] };
 }
 
-const told = (sources: readonly PlannedSource[], split = true) =>
-  cutTasks(sources, { split, threads: 2 }).map(({ side, sources: parts }) =>
-    [
-      side,
-      ...parts.map(
-        ({ source, part }) => `${source.ref.id}${part ? `:${part.index}/${part.count}` : ""}`,
-      ),
-    ].join(" "),
-  );
+const cut = (sources: readonly PlannedSource[], split = true) =>
+  new TaskCutter(sources, { split, threads: 2 });
 
-describe("cutTasks", () => {
+const nameOf = ({ side, sources }: QueryTask) =>
+  [
+    side,
+    ...sources.map(({ source: { ref }, part }) =>
+      part === undefined
+        ? ref.id
+        : `${ref.id}:${Math.round(100 * part.from)}-${Math.round(100 * part.to)}`,
+    ),
+  ].join(" ");
+
+const told = (sources: readonly PlannedSource[], split = true) =>
+  [...cut(sources, split).take()].map(nameOf);
+
+describe("TaskCutter", () => {
   it("puts small sources together and cuts large ones, in their order", () => {
     const sources = [
       segment("a", 0.5),
       segment("b", 0.5),
       segment("c", 7),
       segment("d", 0.1),
-      head("e", 20),
+      head("e", 30),
     ];
     expect(told(sources)).toEqual([
       "store a b",
-      "store c:0/3",
-      "store c:1/3",
-      "store c:2/3",
+      "store c:0-50",
+      "store c:50-100",
       "store d",
-      "ingester e:0/2",
-      "ingester e:1/2",
+      "ingester e:0-50",
+      "ingester e:50-100",
     ]);
   });
 
@@ -79,14 +85,39 @@ describe("cutTasks", () => {
 
   it("keeps the sides apart and bounds the sources of a task", () => {
     const many = Array.from({ length: 130 }, (_, i) => segment(`${i}`, 0));
-    expect(
-      cutTasks(many, { split: true, threads: 2 }).map(({ sources }) => sources.length),
-    ).toEqual([64, 64, 2]);
+    expect([...cut(many).take()].map(({ sources }) => sources.length)).toEqual([64, 64, 2]);
     expect(told([segment("a", 0), segment("b", 0, "ingester"), segment("c", 0)])).toEqual([
       "store a",
       "ingester b",
       "store c",
     ]);
     expect(told([])).toEqual([]);
+  });
+
+  it("makes larger tasks of what is hardly read, and smaller ones of the last", () => {
+    const sources = Array.from({ length: 40 }, (_, i) => segment(`${i}`, 7));
+    const cutter = cut(sources);
+    const sizes = () => [...cutter.take()].map(({ bytes }) => Math.round(bytes / mib));
+    const first = cutter.next() as QueryTask;
+    expect(nameOf(first)).toBe("store 0:0-50");
+    cutter.learn(first, { ...emptyReadStats(), decompressedBytes: first.bytes / 10 });
+    expect(nameOf(cutter.next() as QueryTask)).toBe("store 0:50-100");
+    expect(sizes()).toEqual([
+      ...[140, 140, 140, 140, 140, 140, 105, 105, 70],
+      ...[35, 35, 35, 35, 35, 18, 18, 18, 18],
+    ]);
+  });
+
+  it("does not learn from tasks that read everything, nor from those that may stop early", () => {
+    const sources = Array.from({ length: 4 }, (_, i) => segment(`${i}`, 7));
+    for (const [split, read] of [
+      [true, 1],
+      [false, 0],
+    ] as const) {
+      const cutter = cut(sources, split);
+      const first = cutter.next() as QueryTask;
+      cutter.learn(first, { ...emptyReadStats(), headBytes: first.bytes * read });
+      expect(cutter.next()?.bytes).toBeCloseTo(first.bytes);
+    }
   });
 });

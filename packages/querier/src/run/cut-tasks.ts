@@ -1,26 +1,35 @@
-import type { SourceRef } from "@skald/contracts";
-import type { TimeRange } from "@skald/model";
+import type { ScanSource, SourceRef } from "@skald/contracts";
+import type { ReadStats, TimeRange } from "@skald/model";
 import type { PlannedSource } from "../find/order-sources.js";
 
 /** A piece of work for one thread: some small sources, or a part of a large one. All are of one side. */
 export interface QueryTask {
   readonly side: PlannedSource["side"];
   readonly sources: readonly TaskSource[];
+  /** Raw bytes of these, roughly. */
+  readonly bytes: number;
 }
 
 export interface TaskSource {
   readonly source: PlannedSource;
-  readonly part?: { readonly index: number; readonly count: number };
+  readonly part?: NonNullable<ScanSource["part"]>;
 }
 
-/** Raw bytes of a task: enough that sending it costs nothing, little enough that threads share the work evenly. */
-const maxBytes = 16 * 1024 * 1024;
+/** Raw bytes that a task shall read: enough that sending it costs nothing, little enough that threads share evenly. */
+const readPerTask = 16 * 1024 * 1024;
 /** Sources below this are put together whatever the threads have to do. */
 const minBytes = 64 * 1024;
+/** Tasks for each thread that a small query is cut into. */
 const tasksPerThread = 4;
+/** Tasks for each thread that large ones leave enough for. */
+const leftPerThread = 2;
 const maxSources = 64;
+/** A task is at most this many times as large as one that reads everything. */
+const maxGrowth = 16;
 /** Raw bytes per stored byte of a segment, roughly: repetitive lines take much less. */
 const compression = 5;
+/** What a row costs besides its line, in bytes of lines. */
+const rowCost = 64;
 
 export interface CutOptions {
   /** Off: a source is in one task only. */
@@ -29,37 +38,103 @@ export interface CutOptions {
   readonly threads: number;
 }
 
-/** Cuts sources, in their order, into tasks. */
-export function cutTasks(
-  sources: readonly PlannedSource[],
-  { split, threads }: CutOptions,
-): QueryTask[] {
-  const total = sources.reduce((sum, { ref }) => sum + rawBytes(ref), 0);
-  const share = Math.min(maxBytes, Math.max(minBytes, total / (threads * tasksPerThread)));
-  const tasks: QueryTask[] = [];
-  let batch: TaskSource[] = [];
-  let bytes = 0;
-  const end = () => {
-    const [first] = batch;
-    if (first !== undefined) tasks.push({ side: first.source.side, sources: batch });
-    batch = [];
-    bytes = 0;
-  };
-  for (const source of sources) {
-    const size = rawBytes(source.ref);
-    const isFull = batch.length === maxSources || bytes + size > share;
-    if (isFull || batch[0]?.source.side !== source.side) end();
-    const count = split ? Math.ceil(size / maxBytes) : 1;
-    if (count > 1) {
-      for (let index = 0; index < count; index++)
-        tasks.push({ side: source.side, sources: [{ source, part: { index, count } }] });
-      continue;
-    }
-    batch.push({ source });
-    bytes += size;
+/**
+ * Cuts sources, in their order, into tasks, each when it is asked for: where tasks turned out to read little of their
+ * sources, because few streams are wanted or headers say enough, the next are larger.
+ */
+export class TaskCutter {
+  readonly #sources: readonly PlannedSource[];
+  readonly #options: CutOptions;
+  #at = 0;
+  /** Share of the source at hand that tasks have already. */
+  #from = 0;
+  /** Bytes of the smallest task, but for what a source or the last leaves. */
+  readonly #least: number;
+  #left: number;
+  #given = 0;
+  #read = 0;
+
+  constructor(sources: readonly PlannedSource[], options: CutOptions) {
+    this.#sources = sources;
+    this.#options = options;
+    this.#left = sources.reduce((sum, { ref }) => sum + rawBytes(ref), 0);
+    const fair = this.#left / (options.threads * tasksPerThread);
+    this.#least = Math.max(minBytes, Math.min(readPerTask, fair));
   }
-  end();
-  return tasks;
+
+  /** The source that the next task begins with. */
+  peek(): PlannedSource | undefined {
+    return this.#sources[this.#at];
+  }
+
+  next(): QueryTask | undefined {
+    const first = this.peek();
+    if (first === undefined) return undefined;
+    const share = this.#share();
+    const size = rawBytes(first.ref) * (1 - this.#from);
+    // What one thread reads in no time is not worth cutting.
+    const whole = this.#options.split ? Math.max(share, readPerTask) : size;
+    const parts = Math.max(1, Math.round(size / whole));
+    const task =
+      parts > 1 || this.#from > 0 ? this.#part(first, parts) : this.#some(first.side, share);
+    this.#left -= task.bytes;
+    return task;
+  }
+
+  /** Tells what a task read. */
+  learn({ bytes }: QueryTask, stats: ReadStats): void {
+    this.#given += bytes;
+    this.#read += stats.headBytes + stats.decompressedBytes;
+    this.#read += (stats.headLines + stats.decompressedLines) * rowCost;
+  }
+
+  /** The next tasks, each cut when it is asked for. */
+  *take(count = Number.POSITIVE_INFINITY): Generator<QueryTask> {
+    for (let i = 0; i < count; i++) {
+      const task = this.next();
+      if (task === undefined) return;
+      yield task;
+    }
+  }
+
+  /** Bytes of the next task. */
+  #share(): number {
+    // A source that is read as far as to a limit says nothing of the next.
+    if (!this.#options.split || this.#given === 0) return this.#least;
+    const growth = Math.min(maxGrowth, this.#given / (this.#read + 1));
+    const fair = this.#left / (this.#options.threads * leftPerThread);
+    return Math.max(this.#least, Math.min(readPerTask * growth, fair));
+  }
+
+  /** The next of equal parts of what is left of a source. */
+  #part(source: PlannedSource, parts: number): QueryTask {
+    const from = this.#from;
+    const to = parts === 1 ? 1 : from + (1 - from) / parts;
+    this.#from = to;
+    if (to === 1) this.#leave();
+    const bytes = rawBytes(source.ref) * (to - from);
+    return { side: source.side, sources: [{ source, part: { from, to } }], bytes };
+  }
+
+  /** Sources of one side that are a share together; one at least. */
+  #some(side: PlannedSource["side"], share: number): QueryTask {
+    const sources: TaskSource[] = [];
+    let bytes = 0;
+    for (let source = this.peek(); source?.side === side; source = this.peek()) {
+      const size = rawBytes(source.ref);
+      const isFull = sources.length === maxSources || bytes + size > share;
+      if (sources.length > 0 && isFull) break;
+      sources.push({ source });
+      bytes += size;
+      this.#leave();
+    }
+    return { side, sources, bytes };
+  }
+
+  #leave(): void {
+    this.#at++;
+    this.#from = 0;
+  }
 }
 
 function rawBytes({ kind, sizeBytes }: SourceRef): number {

@@ -2,7 +2,7 @@ import type { LogPlan, LogResult } from "@skald/logql";
 import { keepsEveryRow, rangeOf } from "@skald/scan";
 import type { PlannedSource } from "../find/order-sources.js";
 import { runConcurrently } from "./concurrent.js";
-import { cutTasks, type QueryTask } from "./cut-tasks.js";
+import { type QueryTask, TaskCutter, type TaskSource } from "./cut-tasks.js";
 import { LogMerge } from "./log-merge.js";
 import type { QueryRun } from "./query-run.js";
 
@@ -11,14 +11,14 @@ export function logTasks(
   plan: LogPlan,
   sources: readonly PlannedSource[],
   threads: number,
-): QueryTask[] {
+): TaskCutter {
   const best = bestTime(plan);
   const backward = plan.direction === "backward";
   const sorted = [...sources].sort((a, b) =>
     best(a) === best(b) ? 0 : best(a) < best(b) === backward ? 1 : -1,
   );
   // A source that is read only as far as to the limit is little work, and its parts would each find all the rows.
-  return cutTasks(sorted, { split: !keepsEveryRow(plan), threads });
+  return new TaskCutter(sorted, { split: !keepsEveryRow(plan), threads });
 }
 
 /**
@@ -27,33 +27,33 @@ export function logTasks(
  */
 export async function runLogQuery(
   plan: LogPlan,
-  tasks: readonly QueryTask[],
+  tasks: TaskCutter,
   run: QueryRun,
   signal: AbortSignal,
 ): Promise<LogResult> {
   const { threads, limits, lanes } = run;
   const merge = new LogMerge(plan, { maxBytes: limits.maxResultBytes });
   const best = bestTime(plan);
-  const isBeyond = ({ sources }: QueryTask) => {
+  const isBeyond = (source: PlannedSource) => {
     const bound = merge.boundNs();
-    const first = best((sources[0] as QueryTask["sources"][number]).source);
+    const first = best(source);
     return bound !== undefined && (plan.direction === "backward" ? first < bound : first > bound);
   };
   const scan = async (task: QueryTask, stop: AbortSignal) => {
-    if (isBeyond(task)) return;
+    if (isBeyond((task.sources[0] as TaskSource).source)) return;
     const bound = () => {
       const boundNs = merge.boundNs();
       return boundNs === undefined ? {} : { boundNs };
     };
     const bounded = { ...plan, maxLineBytes: limits.maxResultBytes };
-    merge.add(await run.scan(task, bounded, rangeOf(plan), stop, bound));
+    const { partial, stats } = await run.scan(task, bounded, rangeOf(plan), stop, bound);
+    tasks.learn(task, stats);
+    merge.add(partial);
   };
   let width = keepsEveryRow(plan) ? 1 : threads;
-  let at = 0;
-  while (at < tasks.length && !isBeyond(tasks[at] as QueryTask)) {
-    const end = width < lanes ? at + width : tasks.length;
-    await runConcurrently(tasks.slice(at, end), lanes, signal, scan);
-    at = end;
+  for (let next = tasks.peek(); next !== undefined && !isBeyond(next); next = tasks.peek()) {
+    const wave = tasks.take(width < lanes ? width : undefined);
+    await runConcurrently(wave, lanes, signal, scan);
     width *= 2;
   }
   signal.throwIfAborted();

@@ -101,7 +101,7 @@ export class QueryRun {
     signal: AbortSignal,
     /** Asked when the scan starts; see `ScanTask.boundNs`. */
     bound: () => Pick<ScanTask, "boundNs"> = () => ({}),
-  ): Promise<ScanOutcome<Plan>["partial"]> {
+  ): Promise<ScanOutcome<Plan>> {
     const sources = await Promise.all(
       task.sources.map(async ({ source, part }) => ({
         ...scanSource(source, part),
@@ -113,7 +113,7 @@ export class QueryRun {
     const bytes = await scanner.scan({ plan, sources, ...bound() }, options);
     const outcome = decodeOutcome<Plan>(bytes);
     this.#add(task.side, outcome);
-    return outcome.partial;
+    return outcome;
   }
 
   /** Bytes of lines that a scan may have to read, from headers. */

@@ -6,6 +6,8 @@ import type { LeafMode } from "../../plan/plan.js";
 const initialCells = 256;
 /** Ids below this are remembered while rows of one bucket are added. */
 const maxRememberedIds = 8192;
+const noStamps = new Float64Array(0);
+const noCells = new Uint32Array(0);
 
 /**
  * Accumulators by series and bucket, only for the pairs that have rows: a hash table whose columns grow
@@ -23,8 +25,8 @@ export class CellTable {
   readonly #index = new HashIndex();
   readonly #maxCells: number;
   /** `#cellOfId[id]` is meant while `#stamps[id]` is the present stamp, which changes with the bucket. */
-  readonly #stamps = new Float64Array(maxRememberedIds);
-  readonly #cellOfId = new Uint32Array(maxRememberedIds);
+  #stamps = noStamps;
+  #cellOfId = noCells;
   #rememberedBucket = -1;
   #stamp = 0;
 
@@ -53,9 +55,11 @@ export class CellTable {
       this.#rememberedBucket = bucket;
       this.#stamp++;
     }
-    if (this.#stamps[id] === this.#stamp) return this.#cellOfId[id]!;
+    const isRemembered = id < this.#stamps.length && this.#stamps[id] === this.#stamp;
+    if (isRemembered) return this.#cellOfId[id]!;
     const cell = this.find(seriesOf(id), bucket);
     if (id < maxRememberedIds) {
+      if (id >= this.#stamps.length) this.#remember(id);
       this.#stamps[id] = this.#stamp;
       this.#cellOfId[id] = cell;
     }
@@ -92,6 +96,12 @@ export class CellTable {
     this.bucket[cell] = bucket;
     this.count = cell + 1;
     return cell;
+  }
+
+  #remember(id: number): void {
+    const length = Math.min(maxRememberedIds, Math.max(64, 2 ** Math.ceil(Math.log2(id + 1))));
+    this.#stamps = grown(this.#stamps, length);
+    this.#cellOfId = grown(this.#cellOfId, length);
   }
 
   #grow(): void {
