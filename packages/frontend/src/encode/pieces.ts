@@ -1,6 +1,8 @@
 /** Longest piece of an answer. */
 export const pieceBytes = 64 * 1024;
-/** Shorter texts and runs of bytes are copied one by one: a call that copies them would take longer. */
+/** Room that a piece begins with when it is the first: most answers are short. */
+const firstPieceBytes = 4 * 1024;
+/** Shorter texts are copied one by one: a call that copies them would take longer. */
 const shortText = 48;
 
 const encoder = new TextEncoder();
@@ -11,7 +13,7 @@ export type Pieces = Generator<Uint8Array, void>;
 
 /** Puts JSON together, text by text, into pieces that are taken away as soon as they are full. */
 export class PieceWriter {
-  #piece = new Uint8Array(pieceBytes);
+  #piece: Uint8Array = Buffer.allocUnsafeSlow(firstPieceBytes);
   #used = 0;
   #full: Uint8Array[] = [];
 
@@ -51,41 +53,40 @@ export class PieceWriter {
   /** Adds the bytes from .. to - 1 of a column as a JSON string; what is not UTF-8 becomes U+FFFD. */
   line(bytes: Uint8Array, from: number, to: number): void {
     this.text('"');
-    for (let at = from; at < to; ) {
-      const byte = bytes[at] as number;
-      if (plainBytes[byte] === 1) {
-        at = this.#plain(bytes, at, to);
-      } else if (byte < 0x80) {
-        this.text(escapes[byte] as string);
-        at++;
-      } else {
-        const end = endOfWide(bytes, at, to);
-        this.text(jsonText(decoder.decode(bytes.subarray(at, end))).slice(1, -1));
-        at = end;
-      }
+    for (let at = this.#plain(bytes, from, to); at < to; at = this.#plain(bytes, at, to)) {
+      const end = endOfRare(bytes, at, to);
+      this.text(jsonText(decoder.decode(bytes.subarray(at, end))).slice(1, -1));
+      at = end;
     }
     this.text('"');
   }
 
-  /** Copies bytes that need no escape, as far as they go or fit; gives the place behind them. */
+  /** Copies bytes that stand for themselves, or for themselves behind a backslash; gives the place behind them. */
   #plain(bytes: Uint8Array, from: number, to: number): number {
-    if (this.#used === pieceBytes) this.#next();
-    const end = Math.min(to, from + pieceBytes - this.#used);
-    let at = from + 1;
-    while (at < end && plainBytes[bytes[at] as number] === 1) at++;
-    const used = this.#used;
-    if (at - from > shortText) this.#piece.set(bytes.subarray(from, at), used);
-    else {
+    let at = from;
+    while (at < to) {
+      if (this.#piece.length - this.#used < 2) this.#next();
       const piece = this.#piece;
-      for (let i = from; i < at; i++) piece[used + i - from] = bytes[i] as number;
+      let used = this.#used;
+      // Each takes two bytes at most.
+      const end = Math.min(to, at + ((piece.length - used) >> 1));
+      while (at < end) {
+        const byte = bytes[at] as number;
+        const kind = byteKinds[byte] as number;
+        if (kind === rare) break;
+        if (kind === quoted) piece[used++] = backslash;
+        piece[used++] = byte;
+        at++;
+      }
+      this.#used = used;
+      if (at < end) break;
     }
-    this.#used = used + at - from;
     return at;
   }
 
   /** Adds a short text of ASCII; false when it is something else. */
   #short(text: string): boolean {
-    if (this.#used + text.length > pieceBytes) return false;
+    if (this.#used + text.length > this.#piece.length) return false;
     for (let i = 0; i < text.length; i++) {
       const code = text.charCodeAt(i);
       if (code > 0x7f) return false;
@@ -95,31 +96,39 @@ export class PieceWriter {
     return true;
   }
 
+  /** Makes room: the rest of the present piece, or the next one. */
   #next(): void {
-    this.#full.push(this.#piece.subarray(0, this.#used));
-    this.#piece = new Uint8Array(pieceBytes);
+    const full = this.#piece.subarray(0, this.#used);
+    this.#piece = Buffer.allocUnsafeSlow(pieceBytes);
+    if (full.buffer.byteLength < pieceBytes) {
+      this.#piece.set(full);
+      return;
+    }
+    this.#full.push(full);
     this.#used = 0;
   }
 }
 
 const htmlUnsafe = /[<>&\u2028\u2029]/g;
 
-/** 1 for the bytes that stand in a JSON string as they are. */
-const plainBytes = Uint8Array.from({ length: 256 }, (_, byte) =>
-  byte >= 0x20 && byte < 0x80 && !'"\\<>&'.includes(String.fromCharCode(byte)) ? 1 : 0,
-);
+const rare = 0;
+const plain = 1;
+const quoted = 2;
+const backslash = 0x5c;
 
-/** The end of a run of bytes beyond ASCII: whole characters, or what is none. */
-function endOfWide(bytes: Uint8Array, from: number, to: number): number {
+/** How a byte stands in a JSON string: as it is, behind a backslash, or otherwise. */
+const byteKinds = Uint8Array.from({ length: 256 }, (_, byte) => {
+  const char = String.fromCharCode(byte);
+  if ('"\\'.includes(char)) return quoted;
+  return byte >= 0x20 && byte < 0x80 && !"<>&".includes(char) ? plain : rare;
+});
+
+/** The end of a run of rare bytes: whole characters, or what is none. */
+function endOfRare(bytes: Uint8Array, from: number, to: number): number {
   let at = from;
-  while (at < to && (bytes[at] as number) >= 0x80) at++;
+  while (at < to && byteKinds[bytes[at] as number] === rare) at++;
   return at;
 }
-
-/** What the other bytes of ASCII are written as. */
-const escapes = Array.from({ length: 0x80 }, (_, byte) =>
-  jsonText(String.fromCharCode(byte)).slice(1, -1),
-);
 
 /** JSON with the characters escaped that HTML would read, as the reference does. */
 export function jsonText(value: unknown): string {
