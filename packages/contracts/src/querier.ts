@@ -28,12 +28,12 @@ export interface QueryRequest {
   readonly actors?: readonly string[];
 }
 
-/** Bounds of one query in bytes of lines. */
+/** Bounds of one query in bytes. */
 export interface QueryByteLimits {
   /** Lines that it may read, decompressed; 0: no limit. */
   readonly maxBytesRead: number;
-  /** Lines that it may hold for its answer. */
-  readonly maxResultBytes: number;
+  /** Series, samples and lines that it may hold at a time. */
+  readonly maxMemoryBytes: number;
 }
 
 export interface QueryAnswer {

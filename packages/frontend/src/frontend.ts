@@ -37,8 +37,8 @@ export interface FrontendDeps {
 }
 
 const tenantLabel = "__tenant_id__";
-/** Lines of one answer: with a large limit parameter and long lines it would not fit into memory. */
-const maxResultBytes = 256 * 1024 * 1024;
+/** What a sample in the making takes. */
+const sampleBytes = 32;
 
 /** Takes queries from clients: parses, limits, plans, and passes them to a querier. */
 export class Frontend {
@@ -151,8 +151,10 @@ export class Frontend {
     checkStages(expr);
     const aligned = this.#alignToStep && expr.kind !== "log";
     const range = { ...(aligned ? alignToStep(clamped) : clamped), oldestNs, nowNs };
+    const maxMemoryBytes = limits.max_query_memory_bytes || Number.MAX_SAFE_INTEGER;
     const plan = planQuery(expr, range, {
       ...defaultQueryLimits,
+      maxCells: Math.min(defaultQueryLimits.maxCells, Math.floor(maxMemoryBytes / sampleBytes)),
       maxSeries: limits.max_query_series || Number.MAX_SAFE_INTEGER,
     });
     return this.#withTimeout(limits, signal, (bounded) =>
@@ -160,7 +162,7 @@ export class Frontend {
         {
           tenants,
           plan,
-          limits: { maxBytesRead: limits.max_query_bytes_read, maxResultBytes },
+          limits: { maxBytesRead: limits.max_query_bytes_read, maxMemoryBytes },
           actors: this.#actors,
         },
         { signal: bounded },

@@ -50,6 +50,11 @@ export const querierConfig = field.section(
       "querier.max-concurrent",
       { min: 1 },
     ),
+    max_query_memory: field.size(
+      "0B",
+      "memory that all queries may hold together; one that needs more is refused as too many requests, and large ones wait while half of it is held; 0: an eighth of what the process has",
+      "querier.max-query-memory",
+    ),
     query_store_only: field.toggle(false, "do not ask ingesters", "querier.query-store-only", {
       unused: askBoth,
     }),

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { makeDirectory, makeSegment } from "@skald/scan/testing";
+import { QueryTooHeavy } from "./run/query-run.js";
 import {
   LocalScanner,
   never,
@@ -74,13 +75,50 @@ describe("limits", () => {
   });
 
   it("bound the lines of an answer", async () => {
-    const limits = { ...noLimits, maxResultBytes: 1000 };
+    const limits = { ...noLimits, maxMemoryBytes: 4000 };
     const querier = querierOf(scans, { store: segments });
     await expect(querier.query(request("{app=`a`}", { limits }), never)).rejects.toThrow(
       "lower the parameter limit",
     );
     const { stats } = await querier.query(request("{app=`a`}", { limits }, { limit: 10 }), never);
     expect(stats.entriesReturned).toBe(10);
+  });
+});
+
+describe("a querier for small queries", () => {
+  const small = (maxCost: number) => querierOf(scans, { store: segments }, undefined, { maxCost });
+
+  it("gives up one whose rows turn out to be many", async () => {
+    const all = request("{app=`a`}");
+    await expect(small(2000).query(all, never)).rejects.toBeInstanceOf(QueryTooHeavy);
+    const { stats } = await small(1e6).query(all, never);
+    expect(stats.entriesReturned).toBe(60);
+  });
+});
+
+describe("the memory of all queries", () => {
+  it("is taken by lines and samples, and what it lacks ends the query", async () => {
+    let held = 0;
+    let room = Number.POSITIVE_INFINITY;
+    const memory = {
+      take: (bytes: number) => {
+        held += bytes;
+        if (held > room) throw new Error("no more for anybody");
+      },
+      give: (bytes: number) => {
+        held -= bytes;
+      },
+    };
+    const querier = querierOf(scans, { store: segments }, undefined, { memory });
+    for (const query of ["{app=`a`}", "sum by (app) (count_over_time({app=`a`}[2s]))"]) {
+      held = 0;
+      room = Number.POSITIVE_INFINITY;
+      await querier.query(request(query), never);
+      expect(held).toBeGreaterThan(100);
+      room = held / 2;
+      held = 0;
+      await expect(querier.query(request(query), never)).rejects.toThrow("no more for anybody");
+    }
   });
 });
 

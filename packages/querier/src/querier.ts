@@ -17,6 +17,7 @@ import {
   type LeafPlan,
   type LogPlan,
   type LogResult,
+  type Memory,
   type MetricPlan,
   type Plan,
   type PlanNode,
@@ -46,8 +47,6 @@ import { QueryRun, QueryTooHeavy } from "./run/query-run.js";
 const indexShare = 512;
 /** Sources whose streams one job collects. */
 const sourcesPerJob = 64;
-/** Series that a metric query may hold at a time while it is evaluated. */
-const maxSeriesBytes = 256 * 1024 * 1024;
 
 export interface QuerierDeps {
   readonly ingester: Ingester;
@@ -63,6 +62,8 @@ export interface QuerierDeps {
   readonly onlySimple?: boolean;
   /** Whether a query is to stop in the middle of its work, when no signal can fire. */
   readonly shouldStop?: () => boolean;
+  /** Counts what all queries hold together. */
+  readonly memory?: Memory;
 }
 
 interface Selector {
@@ -120,9 +121,21 @@ export class Querier implements Contract {
   }
 
   #run(limits: QueryByteLimits, share: QueryShare, signal: AbortSignal): QueryRun {
-    const { threads, maxCost, shouldStop = () => signal.aborted } = this.#deps;
-    const budget = new Budget({ maxBytes: maxSeriesBytes, shouldStop });
+    const { threads, maxCost } = this.#deps;
+    const budget = this.#budget(limits.maxMemoryBytes, signal);
     return new QueryRun({ limits, scanners: this.#scanners, threads, share, maxCost, budget });
+  }
+
+  #budget(maxMemoryBytes: number, signal: AbortSignal): Budget {
+    const { maxCost, memory, shouldStop = () => signal.aborted } = this.#deps;
+    return new Budget({
+      shouldStop,
+      ...(memory === undefined ? {} : { memory }),
+      // Where only small queries run, one with a large answer is none.
+      ...(maxCost === undefined || maxCost >= maxMemoryBytes
+        ? { maxBytes: maxMemoryBytes }
+        : { maxBytes: maxCost, refuse: () => new QueryTooHeavy(maxCost + 1) }),
+    });
   }
 
   /** Runs a query with a search of its own: again when segments moved, or turned out to be damaged, while it ran. */

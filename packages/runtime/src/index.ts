@@ -13,4 +13,5 @@ export type * from "./metrics.js";
 export * from "./service/group.js";
 export * from "./service/service.js";
 export * from "./workers/jobs.js";
+export * from "./workers/memory-budget.js";
 export * from "./workers/pool.js";

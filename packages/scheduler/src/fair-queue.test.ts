@@ -68,4 +68,13 @@ describe("FairQueue", () => {
     expect(drain(queue)).toEqual(["1", "3"]);
     expect(queue.delete(jobs[0]!)).toBe(false);
   });
+
+  it("gives out nothing while it is held", () => {
+    let isHeld = true;
+    const queue = new FairQueue({ maxLevels: 0, isHeld: () => isHeld });
+    queue.push(job("a", "a"));
+    expect([queue.take(), queue.size]).toEqual([undefined, 1]);
+    isHeld = false;
+    expect(drain(queue)).toEqual(["a"]);
+  });
 });

@@ -6,6 +6,8 @@ export interface FairQueueOptions {
   readonly maxOutstandingPerTenant?: number;
   /** Actors below a tenant that have queues of their own; those further in share one. 0: actors are not looked at. */
   readonly maxLevels: number;
+  /** True while no job is to be taken though some wait; asked again whenever a job ends or comes. */
+  readonly isHeld?: () => boolean;
 }
 
 /** Of so many jobs taken at one place, one is the oldest that waits there, whatever it costs. */
@@ -46,6 +48,7 @@ export class FairQueue implements JobQueue {
   }
 
   take(): WaitingJob | undefined {
+    if (this.#options.isHeld?.() === true) return undefined;
     const taken = this.#root.take();
     if (taken !== undefined) this.#places.delete(taken.job);
     return taken?.job;

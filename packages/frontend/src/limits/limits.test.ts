@@ -9,6 +9,7 @@ const none: QueryTenantLimits = {
   max_query_range: 0,
   max_streams_matchers_per_query: 0,
   max_query_bytes_read: 0,
+  max_query_memory_bytes: 0,
   query_timeout: 0,
   required_labels: [],
   minimum_labels_number: 0,

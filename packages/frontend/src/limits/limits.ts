@@ -11,6 +11,7 @@ export type QueryTenantLimits = Pick<
   | "max_query_range"
   | "max_streams_matchers_per_query"
   | "max_query_bytes_read"
+  | "max_query_memory_bytes"
   | "query_timeout"
   | "required_labels"
   | "minimum_labels_number"
@@ -30,6 +31,7 @@ export function combineLimits(all: readonly QueryTenantLimits[]): QueryTenantLim
     max_query_range: least((limits) => limits.max_query_range),
     max_streams_matchers_per_query: least((limits) => limits.max_streams_matchers_per_query),
     max_query_bytes_read: least((limits) => limits.max_query_bytes_read),
+    max_query_memory_bytes: least((limits) => limits.max_query_memory_bytes),
     query_timeout: least((limits) => limits.query_timeout),
     required_labels: [...new Set(all.flatMap((limits) => limits.required_labels))],
     minimum_labels_number: Math.max(0, ...all.map((limits) => limits.minimum_labels_number)),

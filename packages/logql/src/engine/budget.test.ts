@@ -128,7 +128,26 @@ describe("the memory of a query", () => {
     const budget = new Budget({ maxBytes: 100_000 });
     const given = [series(1000, 2, name)];
     expect(() => run(`${left} + 1`, given, budget)).toThrow(
-      "the query needs more than 100000 bytes in memory for its series; narrow the time range",
+      "the query needs more than 100000 bytes of memory (limit: max_query_memory_bytes); narrow the time range",
+    );
+  });
+
+  it("is counted for all queries together too", () => {
+    let held = 0;
+    const memory = {
+      take: (bytes: number) => {
+        held += bytes;
+        if (held > 50_000) throw new Error("no more for anybody");
+      },
+      give: (bytes: number) => {
+        held -= bytes;
+      },
+    };
+    const budget = new Budget({ memory });
+    run(`count(${left} + 1)`, [series(100, 2, name)], budget);
+    expect([held > 0, held]).toEqual([true, budget.bytes]);
+    expect(() => run(`${left} + 1`, [series(1000, 2, name)], new Budget({ memory }))).toThrow(
+      "no more for anybody",
     );
   });
 
@@ -153,7 +172,7 @@ describe("the memory of a query", () => {
     expect(() => run(query, [series(10, 1, name)], budget)).toThrow(
       expect.objectContaining({
         code: "invalid_argument",
-        message: expect.stringContaining("the query needs more than 1000000 bytes in memory"),
+        message: expect.stringContaining("the query needs more than 1000000 bytes of memory"),
       }),
     );
     expect(budget.steps).toBeLessThan(10_000_000);

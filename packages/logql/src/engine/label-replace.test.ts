@@ -62,7 +62,7 @@ describe("label_replace", () => {
     expect(series.labels[0]?.values[0]).toHaveLength(2560);
     expect(() => {
       for (let i = 0; i < 40; i++) double();
-    }).toThrow("the query needs more than 10000 bytes in memory for its series");
+    }).toThrow("the query needs more than 10000 bytes of memory");
     expect(series.labels[0]?.values[0]?.length).toBeLessThan(10_000);
   });
 

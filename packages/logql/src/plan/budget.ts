@@ -3,8 +3,18 @@ import { invalidArgument, type Labels, SkaldError } from "@skald/model";
 export interface BudgetOptions {
   /** Bytes that may be held at a time; no bound if not given. */
   readonly maxBytes?: number;
+  /** The refusal of a query that needs more; see `tooMuchMemory` if not given. */
+  readonly refuse?: (maxBytes: number) => Error;
+  /** Counts the same bytes, for all queries together. */
+  readonly memory?: Memory;
   /** Asked every few thousand steps: true stops the query. Never if not given. */
   readonly shouldStop?: () => boolean;
+}
+
+/** Memory that several queries share; `take` throws when there is no more of it. */
+export interface Memory {
+  take(bytes: number): void;
+  give(bytes: number): void;
 }
 
 /** Between two questions whether to stop: rare enough to cost nothing, some tens of microseconds apart. */
@@ -19,15 +29,19 @@ const sampleBytes = 9;
  */
 export class Budget {
   readonly #maxBytes: number;
+  readonly #refuse: (maxBytes: number) => Error;
+  readonly #memory: Memory | undefined;
   readonly #shouldStop: (() => boolean) | undefined;
   #steps = 0;
   #nextCheck = stepsPerCheck;
   #bytes = 0;
   #mostBytes = 0;
 
-  constructor({ maxBytes = Number.POSITIVE_INFINITY, shouldStop }: BudgetOptions = {}) {
-    this.#maxBytes = maxBytes;
-    this.#shouldStop = shouldStop;
+  constructor(options: BudgetOptions = {}) {
+    this.#maxBytes = options.maxBytes ?? Number.POSITIVE_INFINITY;
+    this.#refuse = options.refuse ?? tooMuchMemory;
+    this.#memory = options.memory;
+    this.#shouldStop = options.shouldStop;
   }
 
   /** Steps so far. */
@@ -53,16 +67,18 @@ export class Budget {
     if (this.#shouldStop?.() === true) throw new SkaldError("cancelled", "the query was stopped");
   }
 
-  /** Counts bytes that are about to be held; throws invalid_argument when they are too many. */
+  /** Counts bytes that are about to be held; throws invalid_argument, or as `memory` does, when they are too many. */
   hold(bytes: number): void {
     this.#bytes += bytes;
-    if (this.#bytes > this.#maxBytes) throw tooManyBytes(this.#maxBytes);
+    if (this.#bytes > this.#maxBytes) throw this.#refuse(this.#maxBytes);
+    this.#memory?.take(bytes);
     if (this.#bytes > this.#mostBytes) this.#mostBytes = this.#bytes;
   }
 
   /** Counts bytes as no longer held. */
   release(bytes: number): void {
     this.#bytes -= bytes;
+    this.#memory?.give(bytes);
   }
 
   /** Counts a series that is made: its labels and a sample per point. */
@@ -76,8 +92,9 @@ export class Budget {
   }
 }
 
-function tooManyBytes(limit: number): Error {
+/** The refusal of a query that would hold more than it may. */
+export function tooMuchMemory(maxBytes: number): Error {
   return invalidArgument(
-    `the query needs more than ${limit} bytes in memory for its series; narrow the time range or the selectors, raise the step, or aggregate by fewer labels`,
+    `the query needs more than ${maxBytes} bytes of memory (limit: max_query_memory_bytes); narrow the time range or the selectors, lower the parameter limit, raise the step, or aggregate by fewer labels`,
   );
 }

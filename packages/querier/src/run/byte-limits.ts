@@ -6,12 +6,6 @@ export function tooManyBytesRead(bytes: number, limit: number): Error {
   );
 }
 
-export function tooManyResultBytes(limit: number): Error {
-  return invalidArgument(
-    `the lines of the answer take more than ${formatBytes(limit)}; lower the parameter limit or narrow the query`,
-  );
-}
-
 const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
 /** `512 B`, `5.0 GiB`, `150 GiB`. */

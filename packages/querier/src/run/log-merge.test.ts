@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import {
+  Budget,
   groupLogRows,
   type LogPartial,
   type LogPlan,
@@ -77,7 +78,7 @@ const row = (time: number, sequence = 0, line = `line ${time}`): Row => ({
 describe("LogMerge", () => {
   it("has a bound once there are enough rows", () => {
     const plan = planFor(3, "backward");
-    const merge = new LogMerge(plan, { maxBytes: 1e6 });
+    const merge = new LogMerge(plan, new Budget());
     expect(merge.boundNs()).toBeUndefined();
     merge.add(partialOf(plan, [row(10), row(20)]));
     expect(merge.boundNs()).toBeUndefined();
@@ -96,7 +97,7 @@ describe("LogMerge", () => {
 
   it("thins the rows that the limit leaves", () => {
     const plan = planFor(2, "forward", 5n);
-    const merge = new LogMerge(plan, { maxBytes: 1e6 });
+    const merge = new LogMerge(plan, new Budget());
     merge.add(partialOf(plan, [row(1), row(2), row(9)]));
     expect(merge.boundNs()).toBe(2n);
     expect(told(merge.result())).toEqual(['1 {app="a"} line 1']);
@@ -104,23 +105,24 @@ describe("LogMerge", () => {
 
   it("frees the rows that others push out", () => {
     const plan = planFor(4, "forward");
-    const merge = new LogMerge(plan, { maxBytes: 1e6 });
+    const budget = new Budget();
+    const merge = new LogMerge(plan, budget);
     const line = "x".repeat(1000);
     for (let sequence = 50; sequence > 0; sequence--) {
       const rows = [0, 1, 2, 3].map((i) => row(sequence * 10 + i, sequence, line));
       merge.add(partialOf(plan, rows));
-      expect(merge.bytes).toBeLessThan(2 * 4 * 1100);
+      expect(budget.bytes).toBeLessThan(2 * 4 * 1100);
     }
     expect(merge.boundNs()).toBe(13n);
   });
 
   it("refuses lines that take too much memory together", () => {
     const plan = planFor(100, "forward");
-    const merge = new LogMerge(plan, { maxBytes: 3600 });
+    const merge = new LogMerge(plan, new Budget({ maxBytes: 3600 }));
     const line = "x".repeat(1000);
     for (const time of [1, 2, 3]) merge.add(partialOf(plan, [row(time, time, line)]));
     expect(() => merge.add(partialOf(plan, [row(4, 4, line)]))).toThrow(
-      "the lines of the answer take more than 3.5 KiB; lower the parameter limit or narrow the query",
+      "the query needs more than 3600 bytes of memory (limit: max_query_memory_bytes)",
     );
   });
 
@@ -153,7 +155,7 @@ describe("LogMerge", () => {
           const order = all
             .map((partial, i) => ({ partial, key: shuffle[i] ?? i }))
             .sort((a, b) => a.key - b.key);
-          const merge = new LogMerge(plan, { maxBytes: 1e9 });
+          const merge = new LogMerge(plan, new Budget());
           for (const { partial } of order) merge.add(partial);
           expect(told(merge.result())).toEqual(told(mergeLogPartials(plan, all)));
         },

@@ -1,6 +1,11 @@
-import { type LogPartial, type LogPlan, type LogResult, mergeLogPartials } from "@skald/logql";
+import {
+  type Budget,
+  type LogPartial,
+  type LogPlan,
+  type LogResult,
+  mergeLogPartials,
+} from "@skald/logql";
 import { paddingBytes } from "@skald/model";
-import { tooManyResultBytes } from "./byte-limits.js";
 
 /** Memory of a row besides its line. */
 const rowBytes = 64;
@@ -11,29 +16,24 @@ const rowBytes = 64;
  */
 export class LogMerge {
   readonly #plan: LogPlan;
-  readonly #maxBytes: number;
+  readonly #budget: Budget;
   #held: LogPartial[] = [];
   /** The best rows so far, best first: places in `#held`, and rows there. */
   #owner = new Uint32Array(0);
   #row = new Uint32Array(0);
 
-  constructor(plan: LogPlan, options: { readonly maxBytes: number }) {
+  constructor(plan: LogPlan, budget: Budget) {
     this.#plan = plan;
-    this.#maxBytes = options.maxBytes;
+    this.#budget = budget;
   }
 
-  /** Bytes that the rows take. */
-  get bytes(): number {
-    return this.#held.reduce((sum, partial) => sum + bytesOf(partial), 0);
-  }
-
-  /** Throws invalid_argument when the rows that are left take too much memory. */
+  /** Throws as the budget does when the rows take too much memory. */
   add(partial: LogPartial): void {
     if (partial.rowCount === 0 && !partial.truncated) return;
+    this.#budget.hold(bytesOf(partial));
     this.#held.push(partial);
     this.#insert(this.#held.length - 1);
     this.#drop();
-    if (this.bytes > this.#maxBytes) throw tooManyResultBytes(this.#maxBytes);
   }
 
   /** Rows worse than this (ns since the epoch) cannot be part of the answer; undefined while any may be. */
@@ -88,7 +88,9 @@ export class LogMerge {
       const { from, to } = place(i);
       offsets[i + 1] = (offsets[i] as number) + to - from;
     }
-    const bytes = new Uint8Array((offsets[count] as number) + paddingBytes);
+    const length = (offsets[count] as number) + paddingBytes;
+    this.#budget.hold(length);
+    const bytes = new Uint8Array(length);
     for (let i = 0; i < count; i++) {
       const line = place(i);
       bytes.set(line.bytes.subarray(line.from, line.to), offsets[i]);
@@ -137,7 +139,16 @@ export class LogMerge {
     this.#held.forEach((partial, at) => {
       const count = kept[at] as number;
       places[at] = left.length;
-      if (count > 0) left.push(count > partial.rowCount / 2 ? partial : firstRows(partial, count));
+      if (count > partial.rowCount / 2) {
+        left.push(partial);
+        return;
+      }
+      if (count > 0) {
+        const first = firstRows(partial, count);
+        this.#budget.hold(bytesOf(first));
+        left.push(first);
+      }
+      this.#budget.release(bytesOf(partial));
     });
     this.#owner = this.#owner.map((at) => places[at] as number);
     this.#held = left;

@@ -6,6 +6,9 @@ import { type QueryTask, TaskCutter, type TaskSource } from "./cut-tasks.js";
 import { LogMerge } from "./log-merge.js";
 import type { QueryRun } from "./query-run.js";
 
+/** Lines that one scan holds at most, whatever the query may. */
+const maxScannedBytes = 1024 * 1024 * 1024;
+
 /** The tasks of a log query, those with the best times first. */
 export function logTasks(
   plan: LogPlan,
@@ -32,7 +35,7 @@ export async function runLogQuery(
   signal: AbortSignal,
 ): Promise<LogResult> {
   const { threads, limits, lanes } = run;
-  const merge = new LogMerge(plan, { maxBytes: limits.maxResultBytes });
+  const merge = new LogMerge(plan, run.budget);
   const best = bestTime(plan);
   const isBeyond = (source: PlannedSource) => {
     const bound = merge.boundNs();
@@ -45,7 +48,7 @@ export async function runLogQuery(
       const boundNs = merge.boundNs();
       return boundNs === undefined ? {} : { boundNs };
     };
-    const bounded = { ...plan, maxLineBytes: limits.maxResultBytes };
+    const bounded = { ...plan, maxLineBytes: Math.min(limits.maxMemoryBytes, maxScannedBytes) };
     const { partial, stats } = await run.scan(task, bounded, rangeOf(plan), stop, bound);
     tasks.learn(task, stats);
     merge.add(partial);

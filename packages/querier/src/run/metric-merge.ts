@@ -7,6 +7,8 @@ import {
   type SeriesMatrix,
 } from "@skald/logql";
 
+/** Memory of a series besides its entries: its labels, most of all. */
+const seriesBytes = 256;
 /** Partials are combined whenever they hold as many entries as what was combined before, and at least this many. */
 const minEntries = 1 << 18;
 
@@ -42,6 +44,7 @@ export class MetricMerge {
 
   /** Adds the partial of a place; each place from 0 on comes once. Throws when a limit of the plan is broken. */
   add(place: number, partial: MetricPartial): void {
+    this.#budget.hold(bytesOf(partial));
     this.#waiting.set(place, partial);
     for (let next = this.#waiting.get(this.#next); next !== undefined; ) {
       this.#waiting.delete(this.#next++);
@@ -52,6 +55,8 @@ export class MetricMerge {
     const combined = this.#ready[0]?.bucket.length ?? 0;
     if (this.#readyEntries - combined < Math.max(this.#minEntries, combined)) return;
     const all = combineMetricPartials(this.#leaf, this.#ready, this.#budget);
+    this.#budget.hold(bytesOf(all));
+    for (const partial of this.#ready) this.#budget.release(bytesOf(partial));
     this.#ready = [all];
     this.#readyEntries = all.bucket.length;
   }
@@ -60,4 +65,9 @@ export class MetricMerge {
     const late = [...this.#waiting].sort(([a], [b]) => a - b).map(([, partial]) => partial);
     return mergeMetricPartials(this.#leaf, [...this.#ready, ...late], this.#budget);
   }
+}
+
+function bytesOf({ labels, bucket, count, value, extra }: MetricPartial): number {
+  const columns = bucket.byteLength + count.byteLength + value.byteLength + extra.byteLength;
+  return columns + labels.length * seriesBytes;
 }

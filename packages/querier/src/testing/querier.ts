@@ -41,9 +41,9 @@ import {
 import { makeSegment, row, type SourceRow, testDayNs } from "@skald/scan/testing";
 import { type HeadView, type LocalRef, openSegmentFile } from "@skald/storage";
 import { CorruptSegments } from "../find/corrupt-segments.js";
-import { Querier } from "../querier.js";
+import { Querier, type QuerierDeps } from "../querier.js";
 
-export const noLimits = { maxBytesRead: 0, maxResultBytes: 256 * 1024 * 1024 };
+export const noLimits = { maxBytesRead: 0, maxMemoryBytes: 256 * 1024 * 1024 };
 export const never: CallOptions = { signal: new AbortController().signal };
 
 /** Runs scans in this thread, each in a turn of its own, and writes down what it was asked. */
@@ -128,6 +128,7 @@ export function querierOf(
   scanner: LocalScanner,
   sources: { readonly ingester?: readonly LocalRef[]; readonly store?: readonly SegmentRef[] },
   onList: (fresh: boolean) => void = () => {},
+  deps: Pick<QuerierDeps, "maxCost" | "memory"> = {},
 ): Querier {
   const within =
     <Ref extends LocalRef>(refs: readonly Ref[] = []) =>
@@ -149,6 +150,7 @@ export function querierOf(
     scanner,
     threads: scanner.threads,
     corrupt: new CorruptSegments({ clock: steadyClock, onFound: () => undefined }),
+    ...deps,
   });
 }
 

@@ -54,6 +54,11 @@ const sizes = {
     "bytes that a query may read; 0: no limit",
     "frontend.max-query-bytes-read",
   ),
+  max_query_memory_bytes: field.size(
+    "256MB",
+    "series, samples and lines that a query may hold at a time; 0: no limit",
+    "frontend.max-query-memory-bytes",
+  ),
   max_querier_bytes_read: field.size(
     "150GB",
     "bytes that a part of a query may read; 0: no limit",

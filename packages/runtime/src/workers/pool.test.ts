@@ -1,6 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { errorCodeOf, SkaldError } from "@skald/model";
-import { type JobOptions, WorkerPool, type WorkerPoolOptions } from "./pool.js";
+import {
+  type JobOptions,
+  type JobQueue,
+  type WaitingJob,
+  WorkerPool,
+  type WorkerPoolOptions,
+} from "./pool.js";
 
 const pools: WorkerPool[] = [];
 afterEach(async () => {
@@ -53,6 +59,26 @@ describe("WorkerPool", () => {
     expect(await Promise.all(doubles)).toEqual(Array.from({ length: 20 }, (_, n) => n * 2));
     expect(await pool.run("later", { n: 7 }, background)).toBe(7);
     expect(pool.size).toBe(2);
+  });
+
+  it("starts what a queue held back when it is told to go on", async () => {
+    const jobs: WaitingJob[] = [];
+    let isHeld = true;
+    const query: JobQueue = {
+      get size() {
+        return jobs.length;
+      },
+      push: (job) => jobs.push(job),
+      take: () => (isHeld ? undefined : jobs.shift()),
+      delete: () => false,
+    };
+    const pool = makePool({ queues: { query } });
+    const double = pool.run<number>("double", { n: 4 }, now);
+    await pool.run("double", { n: 1 }, background);
+    expect(jobs).toHaveLength(1);
+    isHeld = false;
+    pool.resume();
+    expect(await double).toBe(8);
   });
 
   it("runs as many jobs at a time as it has threads", async () => {

@@ -160,6 +160,11 @@ export class WorkerPool {
     for (const { worker } of this.#seats) worker?.postMessage(message);
   }
 
+  /** Starts jobs that a queue held back before. */
+  resume(): void {
+    if (!this.#closed) this.#dispatch();
+  }
+
   /** Stops all threads; waiting and running jobs are rejected. */
   async close(): Promise<void> {
     this.#closed = true;

@@ -1,4 +1,5 @@
 import type { QueryEndpoint, QueryRouteOptions, QueryTenantLimits } from "@skald/frontend";
+import type { MemoryShareRef } from "@skald/runtime";
 
 /** A request to the query API as it goes to a query thread; plain data. */
 export interface QueryJob {
@@ -13,6 +14,8 @@ export interface QueryJob {
   /** Of all tenants that it asks about, together. */
   readonly limits: QueryTenantLimits;
   readonly options: QueryRouteOptions;
+  /** What the query takes of the memory of all queries. */
+  readonly memory: MemoryShareRef;
   /** Scans that run at the same time. */
   readonly threads: number;
   /** Bytes that the query may cost, by estimate; when it costs more nothing is scanned and the reply says so. */

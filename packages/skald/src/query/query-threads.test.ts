@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { QueryTooHeavy } from "@skald/querier";
-import type { JobOptions } from "@skald/runtime";
+import { type JobOptions, MemoryBudget, MemoryShare } from "@skald/runtime";
 import { defaultLimits } from "@skald/runtime/config";
 import type { HttpRequest } from "@skald/transport";
 import type { QueryJob, QueryReply } from "./query-job.js";
@@ -24,8 +24,14 @@ beforeEach(() => {
 
 function threadsOf(...replies: (QueryReply | ((options: JobOptions) => Promise<QueryReply>))[]) {
   const asked: { job: QueryJob; options: JobOptions }[] = [];
+  const memory = new MemoryBudget(1e9);
+  let resumed = 0;
   const threads = new QueryThreads({
+    memory,
     pool: {
+      resume: () => {
+        resumed++;
+      },
       run: async <T>(_name: string, job: unknown, options: JobOptions) => {
         asked.push({ job: job as QueryJob, options });
         const reply = replies[asked.length - 1];
@@ -44,7 +50,7 @@ function threadsOf(...replies: (QueryReply | ((options: JobOptions) => Promise<Q
     },
     threads: 2,
   });
-  return { threads, asked };
+  return { threads, asked, memory, resumed: () => resumed };
 }
 
 const { signal } = new AbortController();
@@ -110,5 +116,19 @@ describe("QueryThreads", () => {
     const nobody = { "x-scope-orgid": "" };
     await expect(threads.serve("labels", request(nobody))).rejects.toThrow("no org id");
     expect(await threads.serve("format_query", request(nobody))).toMatchObject({ status: 200 });
+  });
+
+  it("takes back what a query held of the memory of all, however it ends, and lets others begin", async () => {
+    const held: number[] = [];
+    const reply = async (): Promise<QueryReply> => {
+      new MemoryShare((asked[asked.length - 1] as { job: QueryJob }).job.memory).take(1e6);
+      held.push(memory.bytes);
+      if (held.length === 2) throw new Error("the thread died");
+      return answer;
+    };
+    const { threads, asked, memory, resumed } = threadsOf(reply, reply);
+    await threads.serve("query", request());
+    await expect(threads.serve("query", request())).rejects.toThrow("the thread died");
+    expect([held, memory.bytes, resumed()]).toEqual([[16 * 65536, 16 * 65536], 0, 2]);
   });
 });

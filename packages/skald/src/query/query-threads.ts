@@ -11,7 +11,7 @@ import {
 } from "@skald/frontend";
 import { systemClock } from "@skald/model";
 import { QueryTooHeavy } from "@skald/querier";
-import type { HostFunction, JobShare, WorkerPool } from "@skald/runtime";
+import type { HostFunction, JobShare, MemoryBudget, WorkerPool } from "@skald/runtime";
 import { urgentBytes } from "@skald/scan";
 import type { HttpRequest, HttpResponse } from "@skald/transport";
 import { PieceChannel } from "./piece-channel.js";
@@ -28,9 +28,11 @@ const wantedHeaders = [
 ];
 
 export interface QueryThreadsOptions {
-  readonly pool: Pick<WorkerPool, "run">;
+  readonly pool: Pick<WorkerPool, "run" | "resume">;
   /** Answers what costs next to nothing; throws QueryTooHeavy for the rest. */
   readonly querier: Querier;
+  /** What all queries may hold together. */
+  readonly memory: MemoryBudget;
   readonly host: Readonly<Record<string, HostFunction>>;
   readonly limitsOf: (tenant: string) => QueryTenantLimits;
   readonly routes: QueryRouteOptions;
@@ -58,7 +60,7 @@ export class QueryThreads {
     const actors = queryActors(request);
     const here = await this.#serveHere(endpoint, request, { limits, actors });
     if (typeof here !== "number") return here;
-    const job: QueryJob = {
+    const job: Omit<QueryJob, "memory"> = {
       endpoint,
       method: request.method,
       path: request.path,
@@ -105,8 +107,13 @@ export class QueryThreads {
   }
 
   /** The answer, as soon as it begins, or what the query would cost. */
-  #run(job: QueryJob, share: JobShare, { signal }: HttpRequest): Promise<HttpResponse | number> {
-    const { pool, host } = this.#options;
+  #run(
+    request: Omit<QueryJob, "memory">,
+    share: JobShare,
+    { signal }: HttpRequest,
+  ): Promise<HttpResponse | number> {
+    const { pool, host, memory } = this.#options;
+    const job: QueryJob = { ...request, memory: memory.open() };
     const lane = job.maxCost === undefined ? "query" : "urgent";
     return new Promise((resolve, reject) => {
       const pieces = new PieceChannel();
@@ -121,7 +128,13 @@ export class QueryThreads {
         },
       };
       const options = { lane, share, host: { ...host, ...writing }, signal } as const;
-      pool.run<QueryReply>("query", job, options).then(
+      const reply = pool.run<QueryReply>("query", job, options);
+      const ended = reply.finally(() => {
+        memory.close(job.memory);
+        // Others may have waited for it.
+        pool.resume();
+      });
+      ended.then(
         (reply) => {
           if (reply.kind === "written") pieces.end();
           else resolve(reply.kind === "too_heavy" ? reply.cost : reply);

@@ -1,7 +1,7 @@
 import { Frontend, queryActors, queryHandlers } from "@skald/frontend";
 import { steadyClock, systemClock } from "@skald/model";
 import { CorruptSegments, Querier, QueryTooHeavy } from "@skald/querier";
-import { type JobContext, type JobResult, serveJobs } from "@skald/runtime";
+import { type JobContext, type JobResult, MemoryShare, serveJobs } from "@skald/runtime";
 import type { AnswerHead, QueryJob, QueryReply } from "./query-job.js";
 import { remoteServices } from "./remote.js";
 
@@ -33,6 +33,7 @@ async function answer(job: QueryJob, context: JobContext): Promise<QueryReply> {
     threads,
     corrupt,
     shouldStop: context.isCancelled,
+    memory: new MemoryShare(job.memory),
     ...(maxCost === undefined ? {} : { maxCost }),
   });
   const frontend = new Frontend({

@@ -6,7 +6,7 @@ import { Ingester } from "@skald/ingester";
 import type { RawPush } from "@skald/kernels";
 import { steadyClock, systemClock } from "@skald/model";
 import { CorruptSegments, Querier } from "@skald/querier";
-import { type BuildInfo, type Logger, Service, WorkerPool } from "@skald/runtime";
+import { type BuildInfo, type Logger, MemoryBudget, Service, WorkerPool } from "@skald/runtime";
 import { TenantLimits } from "@skald/runtime/config";
 import type { Metrics } from "@skald/runtime/metrics";
 import { ScanPool, urgentBytes } from "@skald/scan";
@@ -16,6 +16,7 @@ import type { RawHandler, Route } from "@skald/transport";
 import type { Config } from "../config/root.js";
 import { operatorRoutes } from "../http/operator-routes.js";
 import { pushRoutes } from "../http/push-routes.js";
+import { memoryBytes } from "../memory.js";
 import { QueryThreads, type QueryThreadsOptions } from "../query/query-threads.js";
 import { hostOf } from "../query/remote.js";
 import { ingesterOptionsOf } from "./ingester-options.js";
@@ -46,7 +47,7 @@ interface Parts {
   store: FsStore;
   catalog: SegmentCatalog;
   ingester: Ingester;
-  queries: Pick<QueryThreadsOptions, "pool" | "querier" | "host" | "threads">;
+  queries: Pick<QueryThreadsOptions, "pool" | "querier" | "host" | "memory" | "threads">;
 }
 
 type Builder = (parts: Parts, context: ModuleContext) => BuiltModule;
@@ -75,6 +76,10 @@ const builders: Readonly<Record<ModuleName, Builder>> = {
 const maxQueuedJobs = 100_000;
 /** Small jobs that one thread has in hand at the same time. */
 const maxSmallQueries = 64;
+/** Heap of a query thread; a query that needs more ends with its thread. */
+const maxQueryHeapMib = 512;
+/** A part of the memory that queries may hold together when nobody says. */
+const shareOfQueries = 8;
 /** Scans of small queries, and decoding of pushes, take turns on one thread. */
 const urgentScans = 1;
 
@@ -174,15 +179,19 @@ function buildDistributor(
 
 function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
   const { ingester, catalog, scanner, pool } = parts;
-  const { max_concurrent } = config.querier;
+  const { max_concurrent, max_query_memory } = config.querier;
   const lost = metrics.counter("query_threads_lost_total", "Query threads that died.");
+  const memory = new MemoryBudget(max_query_memory || memoryBytes() / shareOfQueries);
+  const held = "Memory that queries hold, by their own count.";
+  metrics.gaugeOf("query_memory_bytes", held, () => memory.bytes);
   const threads = new WorkerPool({
     url: new URL("../query/query-worker.js", import.meta.url),
     size: max_concurrent,
     urgentJobs: maxSmallQueries,
     lazy: true,
     maxQueued: maxQueuedJobs,
-    queues: fairQueues(config),
+    maxHeapMib: maxQueryHeapMib,
+    queues: fairQueues(config, memory),
     onThreadLost: (error) => {
       lost.inc();
       log.error("a query thread died; another takes its place", { error });
@@ -196,6 +205,7 @@ function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): Bu
   };
   parts.queries = {
     pool: threads,
+    memory,
     threads: pool.size,
     querier: new Querier({
       ...{ ingester, catalog, scanner, threads: pool.size },
@@ -229,12 +239,13 @@ function buildFrontend({ queries, limits }: Parts, { config }: ModuleContext): B
 }
 
 /** Queries wait in their tenant's turn, and so do the scans of them. */
-function fairQueues({ query_scheduler }: Config) {
+function fairQueues({ query_scheduler }: Config, memory: MemoryBudget) {
   const maxLevels = query_scheduler.max_queue_hierarchy_levels;
   const maxOutstandingPerTenant = query_scheduler.max_outstanding_requests_per_tenant;
   return {
     urgent: new FairQueue({ maxLevels, maxOutstandingPerTenant }),
-    query: new FairQueue({ maxLevels, maxOutstandingPerTenant }),
+    // Where memory is scarce a query has it already: the next begins when that ends.
+    query: new FairQueue({ maxLevels, maxOutstandingPerTenant, isHeld: () => memory.isScarce }),
   };
 }
 

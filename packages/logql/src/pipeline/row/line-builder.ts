@@ -1,5 +1,6 @@
 import { grown } from "@skald/kernels";
-import { type BytesColumn, invalidArgument, paddingBytes } from "@skald/model";
+import { type BytesColumn, paddingBytes } from "@skald/model";
+import { tooMuchMemory } from "../../plan/budget.js";
 import type { LineSource } from "./line.js";
 
 /** Bytes that made lines, or the rows of one scan, may take when nobody says. */
@@ -24,7 +25,7 @@ export class LineBuilder {
   append({ bytes, start, end }: LineSource): void {
     const at = this.#offsets[this.#count]!;
     const stop = at + end - start;
-    if (stop > this.#maxBytes) throw tooManyLineBytes(this.#maxBytes);
+    if (stop > this.#maxBytes) throw tooMuchMemory(this.#maxBytes);
     if (stop + paddingBytes > this.#bytes.length) {
       this.#bytes = grown(this.#bytes, Math.max(this.#bytes.length * 2, stop + paddingBytes));
     }
@@ -39,11 +40,4 @@ export class LineBuilder {
   finish(): BytesColumn {
     return { bytes: this.#bytes, offsets: this.#offsets.subarray(0, this.#count + 1) };
   }
-}
-
-/** What is thrown when lines take more than `limit` bytes. */
-export function tooManyLineBytes(limit: number): Error {
-  return invalidArgument(
-    `the lines of the answer take more than ${limit} bytes; lower the parameter limit or narrow the query`,
-  );
 }

@@ -1,5 +1,6 @@
 import { dayNs } from "@skald/model";
-import { defaultMaxLineBytes, tooManyLineBytes } from "../../pipeline/row/line-builder.js";
+import { defaultMaxLineBytes } from "../../pipeline/row/line-builder.js";
+import { tooMuchMemory } from "../../plan/budget.js";
 import type { Direction } from "../../plan/plan.js";
 import type { RowLabels } from "../../plan/result.js";
 import { type RowPlace, RowStore } from "./row-store.js";
@@ -49,7 +50,7 @@ export class BestRows {
   push(place: RowPlace, line: Uint8Array): void {
     this.#store.push(place, line);
     const held = this.#store.bytes.length + this.#store.count * rowBytes;
-    if (held > this.#maxLineBytes) throw tooManyLineBytes(this.#maxLineBytes);
+    if (held > this.#maxLineBytes) throw tooMuchMemory(this.#maxLineBytes);
   }
 
   /** True when rows should be dropped: call `prune` between two blocks. */

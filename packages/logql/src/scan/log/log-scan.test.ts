@@ -94,7 +94,7 @@ describe("a log scan", () => {
     const { block: one, streamLabels } = block(new Array<number>(100).fill(5));
     const scan = startLogScan({ ...logPlan(made, { limit: 100 }), maxLineBytes: 1_000_000 });
     expect(() => scan.addBlock(one, streamLabels, everyRun, 0)).toThrow(
-      "the lines of the answer take more than 1000000 bytes",
+      "the query needs more than 1000000 bytes of memory",
     );
   });
 
