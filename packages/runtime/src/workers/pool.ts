@@ -99,6 +99,8 @@ interface Seat {
 const maxId = 2 ** 31 - 1;
 /** The id of what nobody waits for. */
 const noJob = 0;
+/** Young generation of a thread: with Node's default five threads hold 180 MB more and are no faster. */
+const youngMib = 12;
 /** Pause before a thread that died before its first job is started again. */
 const restartPauseMs = 1000;
 
@@ -248,9 +250,10 @@ export class WorkerPool {
     const { url, maxHeapMib } = this.#options;
     const worker = new Worker(url, {
       workerData: { cancel: seat.cancel },
-      ...(maxHeapMib === undefined
-        ? {}
-        : { resourceLimits: { maxOldGenerationSizeMb: maxHeapMib } }),
+      resourceLimits: {
+        maxYoungGenerationSizeMb: youngMib,
+        ...(maxHeapMib === undefined ? {} : { maxOldGenerationSizeMb: maxHeapMib }),
+      },
     });
     // An idle pool does not keep the process alive; a running job does.
     worker.unref();
