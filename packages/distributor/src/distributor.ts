@@ -4,7 +4,7 @@ import type {
   PushRefusal,
   PushRequest,
 } from "@skald/contracts";
-import type { RawPush } from "@skald/kernels";
+import type { RawPush, TakeBytes } from "@skald/kernels";
 import { formatRfc3339, invalidArgument, SkaldError } from "@skald/model";
 import {
   assembleBatchSteps,
@@ -67,7 +67,7 @@ export class Distributor implements Contract {
     try {
       const body = { ...parsePushHeaders(request), body: request.body };
       checkBackfillShard(request.backfillShard);
-      const push = await this.#decode(tenant, body);
+      const push = await this.#decode(tenant, body, request.take);
       const { backfillShard } = request;
       const stored = await this.#store({ tenant, body, push, backfillShard });
       return pushResponse(stored);
@@ -86,12 +86,12 @@ export class Distributor implements Contract {
     return { refusals: [...refusalsOf(validated), ...refusals] };
   }
 
-  async #decode(tenant: string, body: PushBody): Promise<RawPush> {
+  async #decode(tenant: string, body: PushBody, take?: TakeBytes): Promise<RawPush> {
     const { decodeInWorker, maxDecompressedBytes, metrics } = this.#options;
     try {
-      if (decodeInWorker === undefined) return decodePush(body, maxDecompressedBytes);
+      if (decodeInWorker === undefined) return decodePush(body, maxDecompressedBytes, take);
       const isSmall = body.body.length <= inlineBytes[body.encoding];
-      const push = isSmall ? decodeInline(body, maxDecompressedBytes) : undefined;
+      const push = isSmall ? decodeInline(body, maxDecompressedBytes, take) : undefined;
       return push ?? (await decodeInWorker(body, maxDecompressedBytes));
     } catch (error) {
       if (error instanceof SkaldError && error.code === "too_large") {
@@ -236,9 +236,9 @@ interface AppendInput extends StoreInput {
 }
 
 /** Decodes on this thread; undefined when that becomes more than it has time for. */
-function decodeInline(body: PushBody, maxBytes: number): RawPush | undefined {
+function decodeInline(body: PushBody, maxBytes: number, take?: TakeBytes): RawPush | undefined {
   try {
-    return decodePush(body, Math.min(maxBytes, maxInlineDecodedBytes));
+    return decodePush(body, Math.min(maxBytes, maxInlineDecodedBytes), take);
   } catch (error) {
     const isLarge = error instanceof SkaldError && error.code === "too_large";
     if (isLarge && maxBytes > maxInlineDecodedBytes) return undefined;

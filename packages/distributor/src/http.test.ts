@@ -1,6 +1,7 @@
 import { createServer, request as httpRequest, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "@jest/globals";
+import type { TakeBytes } from "@skald/kernels";
 import { createPushHandler } from "./http.js";
 import { InflightBytes } from "./inflight.js";
 import { type Harness, jsonPush, makeHarness } from "./testing/harness.js";
@@ -20,7 +21,7 @@ interface Answer {
 }
 
 async function serve(options: {
-  harness: Harness;
+  harness: { readonly distributor: Pick<Harness["distributor"], "push"> };
   maxReceivedBytes?: number;
   inflight?: InflightBytes;
   onFault?: (error: unknown) => void;
@@ -70,6 +71,39 @@ function streamOf(chunks: number, size: number): ReadableStream<Uint8Array> {
 const one = JSON.stringify(jsonPush({ app: "a" }, [[0, "x"]]));
 
 describe("createPushHandler", () => {
+  it("gives the memory of an answered push to the next, of one that failed to nobody", async () => {
+    const seen: ArrayBuffer[] = [];
+    const statuses = [204, 503, 204, 400, 204];
+    const distributor: Pick<Harness["distributor"], "push"> = {
+      push: async (_tenant, { take }) => {
+        seen.push((take as TakeBytes)(100).buffer);
+        return { status: statuses[seen.length - 1] as number };
+      },
+    };
+    const url = await serve({ harness: { distributor } });
+    for (const status of statuses) expect((await post(url, one)).status).toBe(status);
+    const [a, b, c, d, e] = seen;
+    expect([b === a, c === b, d === c, e === d]).toEqual([true, false, true, true]);
+  });
+
+  it("gives pushes that are served at the same time memory of their own", async () => {
+    const seen: ArrayBuffer[] = [];
+    let release = () => {};
+    const both = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const distributor: Pick<Harness["distributor"], "push"> = {
+      push: async (_tenant, { take }) => {
+        if (seen.push((take as TakeBytes)(100).buffer) === 2) release();
+        await both;
+        return { status: 204 };
+      },
+    };
+    const url = await serve({ harness: { distributor } });
+    await Promise.all([post(url, one), post(url, one)]);
+    expect(seen[0]).not.toBe(seen[1]);
+  });
+
   it("answers 204 without a body, and hands the shard on", async () => {
     const harness = makeHarness();
     const url = await serve({ harness });

@@ -3,6 +3,7 @@ import type { PushStyle } from "@skald/push";
 import { endResponse, readBody } from "@skald/transport";
 import type { Distributor } from "./distributor.js";
 import type { InflightBytes } from "./inflight.js";
+import { type PushMemory, PushMemoryPool } from "./push-memory.js";
 import { failedResponse, type PushResponse } from "./push-response.js";
 
 export interface PushHandlerOptions {
@@ -25,22 +26,30 @@ const backfillHeader = "x-loki-backfill-shard";
 
 /** Pushes over plain node:http: reads the bounded body, calls the distributor, writes 204 or a text. */
 export function createPushHandler(options: PushHandlerOptions): PushHandler {
+  const pool = new PushMemoryPool();
   return async (request, response, tenant, style) => {
     const reservation = new Reservation(options.inflight);
+    let memory: PushMemory | undefined;
+    const take = (length: number) => {
+      memory ??= pool.take();
+      return memory.take(length);
+    };
     try {
       // Booked when they come: a length that is only declared costs nobody anything.
-      const body = await readBody(request, options.maxReceivedBytes, (bytes) =>
-        reservation.take(bytes),
-      );
+      const book = (bytes: number) => reservation.take(bytes);
+      const body = await readBody(request, options.maxReceivedBytes, book, take);
       const shard = request.headers[backfillHeader];
       const answer = await options.distributor.push(tenant, {
         contentType: request.headers["content-type"],
         contentEncoding: request.headers["content-encoding"],
         style,
         body,
+        take,
         ...(typeof shard === "string" ? { backfillShard: shard } : {}),
       });
       send(response, answer);
+      // After a fault somebody may still be at it.
+      if (memory !== undefined && answer.status < 500) pool.give(memory);
     } catch (error) {
       send(response, failedResponse(error));
     } finally {

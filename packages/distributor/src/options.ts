@@ -1,5 +1,5 @@
 import type { Ingester } from "@skald/contracts";
-import type { RawPush } from "@skald/kernels";
+import type { RawPush, TakeBytes } from "@skald/kernels";
 import type { Clock, SkaldError } from "@skald/model";
 import type { PushBody, PushStyle } from "@skald/push";
 import type { PushLimits } from "./limits.js";
@@ -29,6 +29,8 @@ export interface IncomingPush {
   readonly contentEncoding: string | undefined;
   readonly style: PushStyle;
   readonly body: Uint8Array;
+  /** Where it may be decoded; nobody looks at that memory any more once the push is answered with success. */
+  readonly take?: TakeBytes;
   /** Header `X-Loki-Backfill-Shard`: the rows may be old and get a stream of their own. */
   readonly backfillShard?: string;
 }

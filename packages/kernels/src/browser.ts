@@ -18,7 +18,12 @@ export { KernelError, type KernelErrorCode } from "./kernel-error.js";
 export type { Kernels } from "./kernels.js";
 export { type LevelOptions, levelCode, normaliseLevel } from "./levels/names.js";
 export { scanLegacyJsonPush } from "./push/legacy-json.js";
-export { noTimestampSeconds, type RawPush, type RawPushLimits } from "./push/raw-push.js";
+export {
+  noTimestampSeconds,
+  type RawPush,
+  type RawPushLimits,
+  type TakeBytes,
+} from "./push/raw-push.js";
 export { type ContainsOptions, type RowSelection, selectAll } from "./search/selection.js";
 
 /** Which form of the kernels this thread runs. */

@@ -1,6 +1,6 @@
 import type { FieldColumns, JsonFieldOptions, LogfmtFieldOptions } from "./fields/columns.js";
 import type { LevelOptions } from "./levels/names.js";
-import type { RawPush, RawPushLimits } from "./push/raw-push.js";
+import type { RawPush, RawPushLimits, TakeBytes } from "./push/raw-push.js";
 import type { ContainsOptions, RowSelection } from "./search/selection.js";
 
 /** Every kernel that exists in two forms, the twin in TypeScript and the compiled one; both behave the same. */
@@ -9,9 +9,10 @@ export interface Kernels {
 
   decodeSnappy(body: Uint8Array, maxBytes: number): Uint8Array;
 
-  decodeSnappyProtobufPush(body: Uint8Array, limits: RawPushLimits): RawPush;
+  /** The compiled form puts what it decodes into memory from `take`, when that is given. */
+  decodeSnappyProtobufPush(body: Uint8Array, limits: RawPushLimits, take?: TakeBytes): RawPush;
 
-  scanJsonPush(body: Uint8Array, limits: RawPushLimits): RawPush;
+  scanJsonPush(body: Uint8Array, limits: RawPushLimits, take?: TakeBytes): RawPush;
 
   detectLevels(
     bytes: Uint8Array,

@@ -5,6 +5,7 @@ import {
   type RawPushLimits,
   scanJsonPush,
   scanLegacyJsonPush,
+  type TakeBytes,
 } from "@skald/kernels";
 import { invalidArgument, type PushEncoding, type PushFormat, tooLarge } from "@skald/model";
 import { inflatePush } from "./inflate.js";
@@ -27,8 +28,13 @@ const maxPairs = 8 * 1024 * 1024;
 /**
  * Decodes a push body into columns: content encoding, then snappy and protobuf, or JSON. `limitBytes`, at most
  * `maxDecodedBytes`, bounds what it may become in memory. Throws invalid_argument (400) for malformed input and too_large (413) beyond a limit.
+ * What is decoded may lie in memory from `take`.
  */
-export function decodePush(input: PushBody, limitBytes: number = maxDecodedBytes): RawPush {
+export function decodePush(
+  input: PushBody,
+  limitBytes: number = maxDecodedBytes,
+  take?: TakeBytes,
+): RawPush {
   const limits: RawPushLimits = {
     maxDecodedBytes: Math.min(limitBytes, maxDecodedBytes),
     maxStreams,
@@ -37,7 +43,7 @@ export function decodePush(input: PushBody, limitBytes: number = maxDecodedBytes
   };
   const body = inflatePush(input.encoding, input.body, limits.maxDecodedBytes);
   try {
-    return scannerOf(input.format)(body, limits);
+    return scannerOf(input.format)(body, limits, take);
   } catch (error) {
     if (!(error instanceof KernelError)) throw error;
     if (error.code === "too_large") throw tooLarge(error.message);
@@ -45,7 +51,9 @@ export function decodePush(input: PushBody, limitBytes: number = maxDecodedBytes
   }
 }
 
-function scannerOf(format: PushFormat): (body: Uint8Array, limits: RawPushLimits) => RawPush {
+type Scanner = (body: Uint8Array, limits: RawPushLimits, take?: TakeBytes) => RawPush;
+
+function scannerOf(format: PushFormat): Scanner {
   if (format === "protobuf") return decodeSnappyProtobufPush;
   return format === "json" ? scanJsonPush : scanLegacyJsonPush;
 }

@@ -1,6 +1,6 @@
 /**
  * A push body as the scan kernels find it: columns of ranges into `bytes`, nothing validated beyond the syntax.
- * The arrays are the caller's: they are copies, not views of a kernel's memory.
+ * The arrays are the caller's: they are copies, not views of a kernel's memory, made where `TakeBytes` says.
  */
 export interface RawPush {
   /** The decoded body, or for JSON the unescaped texts; with padding behind the last byte. */
@@ -25,6 +25,9 @@ export interface RawPush {
   readonly metaValueStart: Uint32Array;
   readonly metaValueLength: Uint32Array;
 }
+
+/** Gives memory for what is decoded: exactly so many bytes of arbitrary content, at the start of their buffer, with padding behind. */
+export type TakeBytes = (length: number) => Uint8Array<ArrayBuffer>;
 
 /** Bounds of one decode; a body beyond them is refused before memory is taken for it. */
 export interface RawPushLimits {

@@ -1,6 +1,5 @@
-import { paddedBytes } from "../padding.js";
 import { pushFault, pushFaultError } from "../push/fault.js";
-import type { RawPush, RawPushLimits } from "../push/raw-push.js";
+import type { RawPush, RawPushLimits, TakeBytes } from "../push/raw-push.js";
 import type { KernelMemory } from "./memory.js";
 
 /** Rows that a column has room for. */
@@ -84,15 +83,15 @@ function lengthen(capacities: Capacities, short: number, limits: RawPushLimits):
 export function copyOutPush(
   memory: KernelMemory,
   control: number,
-  body: number,
-  bodyBytes: number,
+  body: { readonly address: number; readonly length: number },
+  take: TakeBytes,
 ): RawPush {
   const words = memory.words(control, controlWords);
   const streams = words[counts]!;
   const rows = words[counts + 1]!;
   const pairs = words[counts + 2]!;
   const starts = words.subarray(firstPointer, firstPointer + columnCount);
-  const buffer = new ArrayBuffer(rows * 24 + streams * 12 + pairs * 16 + 8);
+  const { buffer } = take(rows * 24 + streams * 12 + pairs * 16 + 8);
   const seconds = new Float64Array(buffer, 0, rows);
   seconds.set(memory.doubles(starts[column.seconds]!, rows));
   let at = rows * 8;
@@ -102,8 +101,8 @@ export function copyOutPush(
     at += count * 4;
     return copied;
   };
-  const bytes = paddedBytes(bodyBytes);
-  bytes.set(memory.bytes(body, bodyBytes));
+  const bytes = take(body.length);
+  bytes.set(memory.bytes(body.address, body.length));
   return {
     bytes,
     streamCount: streams,

@@ -1,6 +1,6 @@
 import { corrupt } from "../kernel-error.js";
 import { paddedBytes } from "../padding.js";
-import type { RawPush, RawPushLimits } from "../push/raw-push.js";
+import type { RawPush, RawPushLimits, TakeBytes } from "../push/raw-push.js";
 import { readSnappyHeader, snappyCorruptText } from "../push/snappy-header.js";
 import { refuseJsonSize } from "../twin/push/json.js";
 import type { KernelMemory } from "./memory.js";
@@ -24,6 +24,7 @@ export function decodeSnappyProtobufPush(
   memory: KernelMemory,
   body: Uint8Array,
   limits: RawPushLimits,
+  take: TakeBytes = paddedBytes,
 ): RawPush {
   const { decodedBytes, start } = readSnappyHeader(body, limits.maxDecodedBytes);
   const { scanProtobufPush } = memory.open();
@@ -32,7 +33,7 @@ export function decodeSnappyProtobufPush(
     const control = scanIntoColumns(memory, decodedBytes, limits, (control) =>
       scanProtobufPush(decoded, decodedBytes, control),
     );
-    return copyOutPush(memory, control, decoded, decodedBytes);
+    return copyOutPush(memory, control, { address: decoded, length: decodedBytes }, take);
   } finally {
     memory.close();
   }
@@ -43,6 +44,7 @@ export function scanJsonPush(
   memory: KernelMemory,
   body: Uint8Array,
   limits: RawPushLimits,
+  take: TakeBytes = paddedBytes,
 ): RawPush {
   refuseJsonSize(body, limits);
   const kernels = memory.open();
@@ -53,7 +55,7 @@ export function scanJsonPush(
       text = memory.copyIn(body);
       return kernels.scanJsonPush(text, body.length, control);
     });
-    return copyOutPush(memory, control, text, body.length);
+    return copyOutPush(memory, control, { address: text, length: body.length }, take);
   } finally {
     memory.close();
   }

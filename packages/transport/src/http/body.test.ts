@@ -23,7 +23,7 @@ async function serve(): Promise<{ port: number; next: () => Promise<Outcome> }> 
   const waiting: ((outcome: Outcome) => void)[] = [];
   const server = createServer(async (request, response) => {
     const outcome = await readBody(request, maxBytes).then(
-      (body): Outcome => ({ body }),
+      (body): Outcome => ({ body: Buffer.from(body) }),
       (error: Error): Outcome => ({ code: errorCodeOf(error), message: error.message }),
     );
     const waiter = waiting.shift();
@@ -203,7 +203,7 @@ async function serveAfterLeave(): Promise<{ port: number; next: Promise<Outcome>
     request.on("error", () => undefined);
     request.once("close", () => {
       readBody(request, maxBytes).then(
-        (body) => tell({ body }),
+        (body) => tell({ body: Buffer.from(body) }),
         (error: Error) => tell({ code: errorCodeOf(error), message: error.message }),
       );
     });

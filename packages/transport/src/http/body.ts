@@ -4,14 +4,16 @@ import { SkaldError, tooLarge } from "@skald/model";
 /**
  * Reads a request body of at most `maxBytes`. A declared length beyond that is refused before a byte is read,
  * an undeclared one as soon as it passes the limit; the text names the limit. Rejects with `cancelled` when the
- * client leaves midway. `book` is told of each chunk before it is kept; what it throws refuses the body. A refused body is
+ * client leaves midway. `book` is told of each chunk before it is kept; what it throws refuses the body. A
+ * body of several chunks is put together in memory from `take`. A refused body is
  * left where it is: answer through `endResponse`, which drops it.
  */
 export function readBody(
   request: IncomingMessage,
   maxBytes: number,
   book: (chunkBytes: number) => void = () => undefined,
-): Promise<Buffer> {
+  take: (length: number) => Uint8Array = Buffer.allocUnsafe,
+): Promise<Uint8Array> {
   const declared = Number(request.headers["content-length"] ?? 0);
   if (declared > maxBytes) return Promise.reject(bodyTooLarge(maxBytes));
   if (request.destroyed && !request.complete) return Promise.reject(clientLeft());
@@ -36,7 +38,7 @@ export function readBody(
       chunks.add(chunk);
     };
     request.on("data", onData);
-    request.once("end", () => resolve(chunks.concat()));
+    request.once("end", () => resolve(chunks.concat(take)));
     // What is wrong with a half-read request is always that the rest of it does not come.
     request.once("error", () => reject(clientLeft()));
     request.once("close", () => {
@@ -72,11 +74,17 @@ class Chunks {
     this.#to += chunk.copy(this.#slab, this.#to);
   }
 
-  concat(): Buffer {
+  concat(take: (length: number) => Uint8Array): Uint8Array {
     this.#flush();
     const [only] = this.#parts;
     if (only !== undefined && this.#parts.length === 1) return only;
-    return Buffer.concat(this.#parts, this.sizeBytes);
+    const all = take(this.sizeBytes);
+    let at = 0;
+    for (const part of this.#parts) {
+      all.set(part, at);
+      at += part.length;
+    }
+    return all;
   }
 
   #flush(): void {
