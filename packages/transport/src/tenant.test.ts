@@ -15,6 +15,8 @@ describe("parseTenants", () => {
     ["metadata behind each of several", "b:k=v|a:x", ["a", "b"]],
     ["ids that differ in metadata only", "a:k=v|a:k=w", ["a"]],
     ["metadata with any character", "a:k=v w/~", ["a"]],
+    ["an empty id among others", "A||B", ["A", "B"]],
+    ["an empty id at the end", "A|", ["A"]],
     ["dots within an id", "a..b", ["a..b"]],
     ["three dots", "...", ["..."]],
     ["more than 150 bytes", "t".repeat(200), ["t".repeat(200)]],
@@ -28,8 +30,7 @@ describe("parseTenants", () => {
     ["no header", undefined, "unauthenticated", "no org id"],
     ["an empty header", "", "unauthenticated", "no org id"],
     ["an empty list", [], "unauthenticated", "no org id"],
-    ["an empty id among others", "A||B", "unauthenticated", "no org id"],
-    ["an empty id at the end", "A|", "unauthenticated", "no org id"],
+    ["empty ids only", "||", "unauthenticated", "no org id"],
     ["metadata without an id", ":k=v", "unauthenticated", "no org id"],
     ["a slash", "a/b", "invalid_argument", "tenant ID 'a/b' contains unsupported character '/'"],
     ["a space", "a b", "invalid_argument", "tenant ID 'a b' contains unsupported character ' '"],
@@ -42,6 +43,12 @@ describe("parseTenants", () => {
     [
       "a letter outside of ASCII",
       "zürich",
+      "invalid_argument",
+      "tenant ID 'zürich' contains unsupported character 'ü'",
+    ],
+    [
+      "such a letter as it comes in a header",
+      Buffer.from("zürich").toString("latin1"),
       "invalid_argument",
       "tenant ID 'zürich' contains unsupported character 'ü'",
     ],
@@ -88,8 +95,8 @@ describe("parseTenant", () => {
     expect(parseTenant(undefined, { authEnabled: false, noAuthTenant: "fake" })).toBe("fake");
   });
 
-  it("refuses several", () => {
-    const error = catchError(() => parseTenant("a|b", auth));
+  it.each(["a|b", "a|", "|a"])("refuses several: %s", (header) => {
+    const error = catchError(() => parseTenant(header, auth));
     expect(errorCodeOf(error)).toBe("invalid_argument");
     expect((error as Error).message).toBe("multiple org IDs present");
   });

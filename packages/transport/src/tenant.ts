@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { invalidArgument, SkaldError } from "@skald/model";
 
 export interface TenantOptions {
@@ -14,7 +15,7 @@ export const maxTenants = 1000;
 const legal = /^[a-zA-Z0-9!\-_.*'()]*$/;
 
 /**
- * The tenants of a request, sorted and each once: `A|B` names two, `A:k=v` carries metadata that is dropped.
+ * The tenants of a request, sorted and each once: `A|B` names two, `A|` one, `A:k=v` carries metadata that is dropped.
  * Throws unauthenticated (401) where an id is missing, invalid_argument (400) for a bad one.
  */
 export function parseTenants(
@@ -26,18 +27,21 @@ export function parseTenants(
   if (text === undefined || text === "") throw noTenant();
   const ids = new Set<string>();
   for (const part of text.split("|")) {
+    if (part === "") continue;
     const id = part.split(":", 1)[0] as string;
     checkTenant(id);
     ids.add(id);
     if (ids.size > maxTenants) throw invalidArgument(`more than ${maxTenants} org IDs present`);
   }
+  if (ids.size === 0) throw noTenant();
   return [...ids].sort();
 }
 
 /** The one tenant of a request to an endpoint that serves one; several give 400 `multiple org IDs present`. */
 export function parseTenant(header: string | string[] | undefined, options: TenantOptions): string {
   const tenants = parseTenants(header, options);
-  if (tenants.length > 1) throw invalidArgument("multiple org IDs present");
+  const hasEmpty = options.authEnabled && /^\||\|\||\|$/.test(String(header));
+  if (tenants.length > 1 || hasEmpty) throw invalidArgument("multiple org IDs present");
   return tenants[0] as string;
 }
 
@@ -50,10 +54,17 @@ function checkTenant(id: string): void {
     );
   }
   if (legal.test(id)) return;
-  const bad = [...id].find((char) => !legal.test(char)) ?? "";
-  throw invalidArgument(`tenant ID '${id}' contains unsupported character '${bad}'`);
+  const shown = textOfHeader(id);
+  const bad = [...shown].find((char) => !legal.test(char)) ?? "";
+  throw invalidArgument(`tenant ID '${shown}' contains unsupported character '${bad}'`);
 }
 
 function noTenant(): SkaldError {
   return new SkaldError("unauthenticated", "no org id");
+}
+
+/** Headers come as one character per byte; most clients mean UTF-8. */
+function textOfHeader(value: string): string {
+  const bytes = Buffer.from(value, "latin1");
+  return isUtf8(bytes) ? bytes.toString() : value;
 }

@@ -28,7 +28,7 @@ export function pushRoutes(
   ] as const;
   return new Map(
     styles.map(([path, style]) => [
-      config.server.http_path_prefix + path,
+      path,
       (request, response) =>
         push(request, response, parseTenant(request.headers["x-scope-orgid"], tenancy), style),
     ]),

@@ -1,4 +1,4 @@
-import { invalidArgument } from "@skald/model";
+import { invalidArgument, quote } from "@skald/model";
 
 /** Fields of a request: more than anyone means, few enough to be read in some milliseconds. */
 const maxFields = 131_072;
@@ -8,10 +8,11 @@ const ampersand = 0x26;
 const plus = 0x2b;
 const equals = 0x3d;
 const blank = 0x20;
+const percent = 0x25;
 
 /**
  * Reads the fields of a form body or a query string. Throws invalid_argument, before any is read, when there are more
- * than 131072, or one is longer than 512 KiB.
+ * than 131072, one is longer than 512 KiB, or one has a percent sign that begins no escape.
  */
 export function parseForm(form: Buffer): URLSearchParams {
   let fields = 0;
@@ -40,7 +41,8 @@ function simplify(form: Buffer, fields: number): Buffer {
     let hasEquals = to === from;
     for (let at = from; at < to; at++) {
       const byte = form[at] as number;
-      if (byte === equals) hasEquals = true;
+      if (byte === percent) checkEscape(form, at, to, hasEquals);
+      else if (byte === equals) hasEquals = true;
       simple[used++] = byte === plus ? blank : byte;
     }
     if (!hasEquals) simple[used++] = equals;
@@ -48,4 +50,16 @@ function simplify(form: Buffer, fields: number): Buffer {
     from = to + 1;
   }
   return simple.subarray(0, used);
+}
+
+function checkEscape(form: Buffer, at: number, to: number, isValue: boolean): void {
+  if (at + 2 < to && isHexDigit(form[at + 1] as number) && isHexDigit(form[at + 2] as number))
+    return;
+  const text = form.toString("utf8", at, Math.min(at + 3, to));
+  throw invalidArgument(`invalid URL escape ${quote(isValue ? text : text.replace(/=.*/s, ""))}`);
+}
+
+function isHexDigit(byte: number): boolean {
+  const lower = byte | 0x20;
+  return (byte >= 0x30 && byte <= 0x39) || (lower >= 0x61 && lower <= 0x66);
 }

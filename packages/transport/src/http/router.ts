@@ -4,6 +4,7 @@ import express from "express";
 import { errorAnswer, sendAnswer } from "./answer.js";
 import { readBody } from "./body.js";
 import { parseForm } from "./form.js";
+import { routeName } from "./path.js";
 import { type HttpRequest, type HttpResponse, type Route, textResponse } from "./types.js";
 
 export interface RouterOptions {
@@ -26,7 +27,8 @@ export interface RequestFacts {
   readonly durationMs: number;
 }
 
-const unknownRoute = "other";
+/** Name of whatever nobody serves. */
+export const unknownRoute = "other";
 
 /** Serves routes by method and path; answers 405 on a known path, 404 on any other. */
 export function buildRouter(options: RouterOptions): express.Express {
@@ -87,17 +89,6 @@ export function observe(
 }
 
 const clientLeftStatus = 499;
-
-export function pathOf(request: IncomingMessage): string {
-  const url = request.url ?? "/";
-  const at = url.indexOf("?");
-  return at < 0 ? url : url.slice(0, at);
-}
-
-/** `/loki/api/v1/label/:name/values` -> `loki_api_v1_label_name_values`, as public dashboards expect it. */
-export function routeName(path: string): string {
-  return path.slice(1).replaceAll(":", "").replaceAll("/", "_");
-}
 
 function answerAlways(
   options: RouterOptions,

@@ -71,11 +71,48 @@ describe("routes", () => {
   });
 
   it("are known by their prefix only when there is one", async () => {
-    const rawRoutes = new Map([["/logs/push", push]]);
-    const { url } = await startTestServer({ routes: [echo], rawRoutes, pathPrefix: "/logs" });
-    expect((await ask(`${url}/logs/api/echo`)).status).toBe(200);
-    expect((await ask(`${url}/logs/push`, { method: "POST", body: "x" })).text).toBe("pushed 1");
-    expect((await ask(`${url}/api/echo`)).status).toBe(404);
+    const rawRoutes = new Map([["/push", push]]);
+    for (const pathPrefix of ["/logs", "/logs/", "logs", "//logs//"]) {
+      const { url } = await startTestServer({ routes: [echo], rawRoutes, pathPrefix });
+      expect((await ask(`${url}/logs/api/echo`)).status).toBe(200);
+      expect((await ask(`${url}/logs/push`, { method: "POST", body: "x" })).text).toBe("pushed 1");
+      expect((await ask(`${url}/api/echo`)).status).toBe(404);
+    }
+  });
+
+  it("are there without a prefix when it is a slash", async () => {
+    const { url } = await startTestServer({ routes: [echo], pathPrefix: "/" });
+    expect((await ask(`${url}/api/echo`)).status).toBe(200);
+  });
+
+  it.each([
+    ["two slashes", "GET", "//api//echo?a=//1", "/api/echo?a=//1"],
+    ["two slashes before a raw route", "POST", "//push", "/push"],
+    ["dots", "GET", "/x/../api/./echo", "/api/echo"],
+    ["a slash at the end", "GET", "/api//echo/", "/api/echo/"],
+    ["more dots than directories", "GET", "/../../api/echo", "/api/echo"],
+    ["what a browser would take for a host", "GET", "//\\\\host/..//x", "/x"],
+    ["a backslash", "GET", "//\\host", "/%5Chost"],
+  ])("send a client with %s to the clean path", async (_name, method, path, clean) => {
+    const { port } = await startTestServer({
+      routes: [echo],
+      rawRoutes: new Map([["/push", push]]),
+    });
+    const wire = await openWire(port);
+    wire.write(`${method} ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+    const answer = await wire.closed();
+    expect(answer).toContain("HTTP/1.1 301 Moved Permanently\r\n");
+    expect(answer.toLowerCase()).toContain(`\r\nlocation: ${clean.toLowerCase()}\r\n`);
+  });
+
+  it("keep dots that begin the name of a variable", async () => {
+    const route: Route = {
+      methods: ["GET"],
+      path: "/label/:name",
+      handler: ({ variables }) => textResponse(200, variables.name as string),
+    };
+    const { url } = await startTestServer({ routes: [route] });
+    expect((await ask(`${url}/label/.x`)).text).toBe(".x");
   });
 
   it("answer HEAD without a body", async () => {
@@ -465,7 +502,7 @@ describe("what observers are told", () => {
     const named: Route = { ...echo, path: "/x", name: "its_name" };
     const { url } = await startTestServer({
       routes: [values, named],
-      rawRoutes: new Map([["/p/loki/api/v1/push", push]]),
+      rawRoutes: new Map([["/loki/api/v1/push", push]]),
       pathPrefix: "/p",
       onRequest: (fact) => facts.push(fact),
     });

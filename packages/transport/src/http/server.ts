@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { errorAnswer, sendAnswer } from "./answer.js";
-import { buildRouter, observe, pathOf, type RequestFacts, routeName } from "./router.js";
+import { cleanUrl, normalPrefix, pathOf, routeName } from "./path.js";
+import { buildRouter, observe, type RequestFacts, unknownRoute } from "./router.js";
 import type { Route } from "./types.js";
 
 /** A handler on plain node:http objects for requests that must not pay for a router. */
@@ -23,9 +24,10 @@ export interface HttpServerOptions {
   /** Form bodies and JSON bodies of endpoints other than push. */
   readonly maxBodyBytes: number;
   readonly compressResponses: boolean;
+  /** Before the paths of all routes, with or without slashes around it. */
   readonly pathPrefix: string;
   readonly routes: readonly Route[];
-  /** Exact paths, prefix included, whose POSTs go straight to a handler, before the router. */
+  /** Exact paths whose POSTs go straight to a handler, before the router. */
   readonly rawRoutes: ReadonlyMap<string, RawHandler>;
   readonly upgrade?: (request: IncomingMessage, socket: Socket, head: Buffer) => void;
   readonly onRequest?: (facts: RequestFacts) => void;
@@ -37,24 +39,24 @@ export const maxHeaderBytes = 1024 * 1024;
 /** How often connections are held against the read timeouts, at most. */
 const maxCheckPeriodMs = 5_000;
 const minCheckPeriodMs = 100;
+const movedPermanently = 301;
 
 /** The HTTP side of a process: express for the endpoints, plain node:http for pushes. */
 export class HttpServer {
   readonly #options: HttpServerOptions;
+  readonly #router: ReturnType<typeof buildRouter>;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #running = new Set<ServerResponse>();
   #stopping = false;
 
-  constructor(options: HttpServerOptions) {
+  constructor(given: HttpServerOptions) {
+    const options = withPrefix(given);
     this.#options = options;
-    const router = buildRouter(options);
-    this.#server = createServer(timeoutsOf(options), (request, response) => {
-      this.#track(response);
-      const raw = request.method === "POST" ? options.rawRoutes.get(pathOf(request)) : undefined;
-      if (raw === undefined) router(request, response);
-      else void this.#serveRaw(raw, request, response);
-    });
+    this.#router = buildRouter(options);
+    this.#server = createServer(timeoutsOf(options), (request, response) =>
+      this.#serve(request, response),
+    );
     if (options.maxConnections > 0) this.#server.maxConnections = options.maxConnections;
     this.#server.on("connection", (socket: Socket) => {
       this.#sockets.add(socket);
@@ -99,6 +101,22 @@ export class HttpServer {
     });
   }
 
+  #serve(request: IncomingMessage, response: ServerResponse): void {
+    this.#track(response);
+    const raw =
+      request.method === "POST" ? this.#options.rawRoutes.get(pathOf(request)) : undefined;
+    const clean = raw === undefined ? cleanUrl(request.url ?? "/") : undefined;
+    if (raw !== undefined) void this.#serveRaw(raw, request, response);
+    else if (clean === undefined) this.#router(request, response);
+    else this.#redirect(clean, request, response);
+  }
+
+  #redirect(location: string, request: IncomingMessage, response: ServerResponse): void {
+    observe(this.#options, request, response, unknownRoute);
+    const answer = { status: movedPermanently, headers: { location } };
+    void sendAnswer(this.#options, response, answer);
+  }
+
   #track(response: ServerResponse): void {
     const { socket } = response;
     this.#running.add(response);
@@ -132,6 +150,13 @@ export class HttpServer {
       await answerFailure(this.#options, request, response, error);
     }
   }
+}
+
+/** The same with the prefix before each raw route, and that in its one form. */
+function withPrefix(options: HttpServerOptions): HttpServerOptions {
+  const pathPrefix = normalPrefix(options.pathPrefix);
+  const rawRoutes = [...options.rawRoutes].map(([path, raw]) => [pathPrefix + path, raw] as const);
+  return { ...options, pathPrefix, rawRoutes: new Map(rawRoutes) };
 }
 
 /** Errors of raw handlers end with a line feed, as agents know them. */
