@@ -107,7 +107,7 @@ export class Frontend {
     range: TimeRange,
     signal: AbortSignal,
   ): Promise<string[]> {
-    if (tenants.length > 1 && name === tenantLabel) return [...tenants];
+    if (name === tenantLabel) return [...tenants];
     const values = new Set<string>();
     for (const { labels } of await this.#streams(tenants, selectorsOf(query), range, signal)) {
       values.add(labelValue(labels, name));

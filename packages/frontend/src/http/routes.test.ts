@@ -386,6 +386,13 @@ describe("labels, values and series", () => {
     });
   });
 
+  it("name the one tenant that there is", async () => {
+    const { call } = makeApi(logs);
+    const headers = { "x-scope-orgid": "t1" };
+    const { data } = bodyOf(await call("/loki/api/v1/label/__tenant_id__/values", {}, headers));
+    expect(data).toEqual(["t1"]);
+  });
+
   it("needs a selector for series, and takes `{}` only alone", async () => {
     const { call, asked } = makeApi(logs);
     await expect(call("/loki/api/v1/series", {})).rejects.toEqual(
