@@ -36,6 +36,7 @@ describe("tokenize", () => {
       ],
     ],
     ['"# no comment"', [["STRING", "# no comment"]]],
+    ['\ufeff"a byte order mark before it"', [["STRING", "a byte order mark before it"]]],
     [
       "a // b # /*\nc",
       [

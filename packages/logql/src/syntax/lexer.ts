@@ -17,6 +17,9 @@ export function tokenize(text: string, options: TokenizeOptions = {}): Token[] {
   return tokens;
 }
 
+/** Some editors begin a text with it; elsewhere it is no blank. */
+const byteOrderMark = 0xfeff;
+
 class Lexer {
   readonly #text: string;
   readonly #keepComments: boolean;
@@ -33,6 +36,7 @@ class Lexer {
 
   run(): Token[] {
     const text = this.#text;
+    if (text.charCodeAt(0) === byteOrderMark) this.#at++;
     while (this.#at < text.length) {
       const code = text.charCodeAt(this.#at);
       if (code === 10) {
