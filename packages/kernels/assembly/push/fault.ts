@@ -13,7 +13,6 @@ export const JSON_SYNTAX = 31;
 export const JSON_STRING = 32;
 export const JSON_ESCAPE = 33;
 export const JSON_DEPTH = 34;
-export const JSON_TRAILING = 35;
 export const JSON_BODY = 36;
 export const JSON_STREAMS = 37;
 export const JSON_STREAM = 38;
@@ -25,7 +24,6 @@ export const JSON_TIMESTAMP = 43;
 export const JSON_LINE = 44;
 export const JSON_METADATA = 45;
 export const JSON_METADATA_VALUE = 46;
-export const JSON_ENTRY_ITEMS = 47;
 
 /** The fault that ended the scan, 0 while there is none. */
 export let fault: i32 = 0;

@@ -16,7 +16,6 @@ import {
   fail,
   JSON_BODY,
   JSON_ENTRY,
-  JSON_ENTRY_ITEMS,
   JSON_LABELS,
   JSON_LINE,
   JSON_METADATA,
@@ -25,7 +24,6 @@ import {
   JSON_STREAMS,
   JSON_TIMESTAMP,
   JSON_TIMESTAMP_TYPE,
-  JSON_TRAILING,
   JSON_VALUES,
 } from "./fault";
 import {
@@ -92,7 +90,7 @@ function readBody(): bool {
     }
     if (next == FAILED) return false;
   }
-  return peek() == -1 || failHere(JSON_TRAILING);
+  return true;
 }
 
 function readStreams(): bool {
@@ -168,8 +166,8 @@ function readEntry(): bool {
       lineLength = length;
     } else if (item == 2) {
       if (!readMetadata()) return false;
-    } else {
-      return failHere(JSON_ENTRY_ITEMS);
+    } else if (!skipValue()) {
+      return false;
     }
     next = advance(false, 0x5d);
   }

@@ -23,7 +23,6 @@ export const pushFault = {
   jsonString: 32,
   jsonEscape: 33,
   jsonDepth: 34,
-  jsonTrailing: 35,
   jsonBody: 36,
   jsonStreams: 37,
   jsonStream: 38,
@@ -35,7 +34,6 @@ export const pushFault = {
   jsonLine: 44,
   jsonMetadata: 45,
   jsonMetadataValue: 46,
-  jsonEntryItems: 47,
 } as const;
 
 /** The error of a fault at a byte position of the decoded body. */
@@ -71,7 +69,6 @@ const corruptTexts: ReadonlyMap<number, string> = new Map([
   [pushFault.jsonString, "json: string is not closed"],
   [pushFault.jsonEscape, "json: illegal escape in a string"],
   [pushFault.jsonDepth, "json: values are nested too deeply"],
-  [pushFault.jsonTrailing, "json: unexpected text after the body"],
   [pushFault.jsonBody, "json: the body must be an object"],
   [pushFault.jsonStreams, "json: streams must be an array"],
   [pushFault.jsonStream, "json: each item of streams must be an object"],
@@ -86,10 +83,6 @@ const corruptTexts: ReadonlyMap<number, string> = new Map([
   [pushFault.jsonLine, "json: line must be a string"],
   [pushFault.jsonMetadata, "json: structured metadata must be an object of strings"],
   [pushFault.jsonMetadataValue, "json: structured metadata values must be strings"],
-  [
-    pushFault.jsonEntryItems,
-    "json: an entry has at most a timestamp, a line and structured metadata",
-  ],
 ]);
 
 /** Thrown inside the twins to leave a scan; never seen by callers. */

@@ -46,6 +46,16 @@ describe("legacy json push", () => {
     ["2023-01-01T24:00:00Z"],
   ])("refuses the time %p", (ts) => expect(() => scan(entry(ts))).toThrow("json: ts"));
 
+  it("does not look behind the body", () => {
+    const body = JSON.stringify(entry("1970-01-01T00:00:00Z"));
+    for (const more of [body, " }", "x"])
+      expect(toPlain(scanLegacyJsonPush(utf8(`${body}\n${more}`), wideLimits))).toEqual([
+        { labels: "{}", rows: [row(0n, "x")] },
+      ]);
+    expect(() => scanLegacyJsonPush(utf8("x"), wideLimits)).toThrow("json: ");
+    expect(() => scanLegacyJsonPush(utf8("[".repeat(1000)), wideLimits)).toThrow("json: ");
+  });
+
   it.each<[unknown, string]>([
     [[], "body must be an object"],
     [{ streams: {} }, "streams must be an array"],

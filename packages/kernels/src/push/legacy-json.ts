@@ -1,6 +1,7 @@
 import { grown } from "../grown.js";
 import { corrupt } from "../kernel-error.js";
 import { paddedCopy } from "../padding.js";
+import { JsonText } from "../twin/json-text.js";
 import { PushColumns } from "../twin/push/columns.js";
 import { refuseJsonSize } from "../twin/push/json.js";
 import { PushFaultSignal, pushFaultError } from "./fault.js";
@@ -9,7 +10,7 @@ import { noTimestampSeconds, type RawPush, type RawPushLimits } from "./raw-push
 /**
  * Scans a push body of the first API: `{"streams":[{"labels":"{a=\"b\"}","entries":[{"ts":"RFC 3339","line":"x",
  * "structuredMetadata":{..}}]}]}`. It is rare, so there is one form only, over JSON.parse; invalid UTF-8 becomes
- * U+FFFD.
+ * U+FFFD, and what follows the body is not looked at.
  */
 export function scanLegacyJsonPush(body: Uint8Array, limits: RawPushLimits): RawPush {
   refuseJsonSize(body, limits);
@@ -27,10 +28,17 @@ export function scanLegacyJsonPush(body: Uint8Array, limits: RawPushLimits): Raw
 type JsonObject = Readonly<Record<string, unknown>>;
 
 function parse(body: Uint8Array): unknown {
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
   try {
-    return JSON.parse(new TextDecoder().decode(body)) ?? {};
-  } catch (error) {
-    throw corrupt(`json: ${error instanceof Error ? error.message : "malformed body"}`);
+    return JSON.parse(text(body)) ?? {};
+  } catch {
+    const document = new JsonText(paddedCopy(body));
+    document.skipValue();
+    try {
+      return JSON.parse(text(body.subarray(0, document.at))) ?? {};
+    } catch (error) {
+      throw corrupt(`json: ${error instanceof Error ? error.message : "malformed body"}`);
+    }
   }
 }
 

@@ -4,16 +4,27 @@ import { latin1, type PlainPush } from "./push-oracle.js";
 
 /**
  * What JSON.parse makes of a push body: the push, `reject`, or undefined where it has no say (invalid UTF-8, equal
- * keys, control characters within strings, and `stream` objects, of which only their presence is compared).
+ * keys, control characters within strings, and `stream` objects, of which only their presence is compared). What
+ * follows the first document is not looked at.
  */
 export function jsonOracle(body: Uint8Array): readonly PlainPush[] | "reject" | undefined {
   if (!isUtf8(body) || body.some((byte) => byte < 0x20)) return undefined;
-  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(body);
+  const text = firstDocument(new TextDecoder("utf-8", { ignoreBOM: true }).decode(body));
   try {
     const value: unknown = JSON.parse(text);
     return hasEqualKeys(text) ? undefined : readBody(value);
   } catch {
     return "reject";
+  }
+}
+
+function firstDocument(text: string): string {
+  try {
+    JSON.parse(text);
+    return text;
+  } catch (error) {
+    const end = /after JSON at position (\d+)/.exec(String(error))?.[1];
+    return end === undefined ? text : text.slice(0, Number(end));
   }
 }
 
@@ -30,8 +41,7 @@ function readBody(body: unknown): readonly PlainPush[] {
       labels: labels === null ? "" : object(labels) && someLabels,
       rows: list(object(stream).values).map((entry) => {
         if (entry === null) throw new Error("null entry");
-        const [time, line, metadata, ...more] = list(entry);
-        if (more.length > 0) throw new Error("too many items");
+        const [time, line, metadata] = list(entry);
         const { length } = list(entry);
         return {
           ...readTime(time, length > 0),

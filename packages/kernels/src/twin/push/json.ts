@@ -7,8 +7,8 @@ import { PushColumns } from "./columns.js";
 
 /**
  * Scans a JSON push body: `{"streams":[{"stream":{..},"values":[["ns","line",{"k":"v"}]]}]}`. Keys come in any
- * order, unknown ones are skipped, of equal keys the last wins (but each pair of the metadata is kept). A missing
- * `stream` has an empty label range, a missing timestamp is `noTimestampSeconds`, a missing line is empty.
+ * order, unknown ones and further items of an entry are skipped, of equal keys the last wins (but each pair of the
+ * metadata is kept), and what follows the body is not looked at. A missing `stream` has an empty label range, a missing timestamp is `noTimestampSeconds`, a missing line is empty.
  */
 export function scanJsonPush(body: Uint8Array, limits: RawPushLimits): RawPush {
   refuseJsonSize(body, limits);
@@ -63,7 +63,6 @@ class JsonPushScan {
         else text.skipValue();
       }
     }
-    if (text.peek() !== -1) text.fail(pushFault.jsonTrailing);
   }
 
   #readStreams(): void {
@@ -129,7 +128,7 @@ class JsonPushScan {
       } else if (item === 2) {
         this.#readMetadata();
       } else {
-        text.fail(pushFault.jsonEntryItems);
+        text.skipValue();
       }
     }
     this.#columns.setRow(this.#seconds, this.#nanos, lineStart, lineLength);
