@@ -33,7 +33,6 @@ import { TenantStates } from "./tenant/tenant-state.js";
 import { incrementDuplicateTimestamps, truncateLines } from "./validate/alter-rows.js";
 import { withoutDropped } from "./validate/dropped-rows.js";
 import type { DiscardReason } from "./validate/reasons.js";
-import type { Refusals } from "./validate/refusals.js";
 import { resolveStreams } from "./validate/resolve-streams.js";
 import { rowRulesOf } from "./validate/row-rules.js";
 import type { PushStream } from "./validate/stream-rules.js";
@@ -96,7 +95,7 @@ export class Distributor implements Contract {
     } catch (error) {
       if (error instanceof SkaldError && error.code === "too_large") {
         const reason: DiscardReason = "request_body_too_large";
-        metrics.discardedBytes.inc({ reason, tenant }, body.body.length);
+        metrics.discarded(tenant, reason, { bytes: body.body.length });
       }
       throw error;
     }
@@ -126,7 +125,7 @@ export class Distributor implements Contract {
         ...(blockedText === undefined ? {} : { blockedText }),
       }),
     );
-    this.#count(tenant, push, validated);
+    this.#count(tenant, validated);
     this.#limitRate(tenant, state, push, validated);
     const { limits } = state;
     if (validated.streams.length === 0) return { validated, refusals: [], limits };
@@ -159,7 +158,7 @@ export class Distributor implements Contract {
     const bytes = validated.acceptedBytes;
     const lines = push.rowCount - validated.dropped.length;
     if (lines === 0 || bucket.take(bytes, this.#options.clock.nowMs())) return;
-    this.#countDiscarded(tenant, "rate_limited", lines, bytes);
+    this.#options.metrics.discarded(tenant, "rate_limited", { entries: lines, bytes });
     const secondsUntil = bucket.secondsUntil(bytes);
     throw rateLimited({ tenant, ratePerSecond: bucket.ratePerSecond, lines, bytes, secondsUntil });
   }
@@ -185,9 +184,7 @@ export class Distributor implements Contract {
     metrics.ingesterAppends.inc(labels);
     try {
       const { refusals } = await ingester.push({ tenant, batch }, { signal: neverStopped });
-      for (const { reason, entries, bytes } of refusals) {
-        this.#countDiscarded(tenant, reason, entries, bytes);
-      }
+      for (const refusal of refusals) metrics.discarded(tenant, refusal.reason, refusal);
       return refusals;
     } catch (error) {
       metrics.ingesterAppendFailures.inc(labels);
@@ -195,27 +192,12 @@ export class Distributor implements Contract {
     }
   }
 
-  #count(tenant: string, push: RawPush, validated: Validated): void {
+  #count(tenant: string, { received, receivedInternal, refusals, blocked }: Validated): void {
     const { metrics } = this.#options;
-    metrics.linesReceived.inc({ tenant }, push.rowCount);
-    metrics.bytesReceived.inc({ tenant }, validated.lineBytes);
-    if (validated.metadataBytes > 0) {
-      metrics.structuredMetadataBytesReceived.inc({ tenant }, validated.metadataBytes);
-    }
-    this.#countRefusals(tenant, validated.refusals);
-    this.#countRefusals(tenant, validated.blocked);
-  }
-
-  #countRefusals(tenant: string, refusals: Refusals): void {
-    for (const { reason, entries, bytes } of refusals.kinds) {
-      this.#countDiscarded(tenant, reason, entries, bytes);
-    }
-  }
-
-  #countDiscarded(tenant: string, reason: string, entries: number, bytes: number): void {
-    const { metrics } = this.#options;
-    metrics.discardedSamples.inc({ reason, tenant }, entries);
-    metrics.discardedBytes.inc({ reason, tenant }, bytes);
+    if (received.rows > 0) metrics.received(tenant, received, false);
+    if (receivedInternal.rows > 0) metrics.received(tenant, receivedInternal, true);
+    for (const kind of [...refusals.kinds, ...blocked.kinds])
+      metrics.discarded(tenant, kind.reason, kind);
   }
 }
 

@@ -2,50 +2,79 @@ import type { Metrics } from "@skald/runtime";
 
 type Counter = ReturnType<Metrics["counter"]>;
 
+/** What came with a push: entries, and the bytes of their lines and of their metadata. */
+export interface ReceivedAmount {
+  rows: number;
+  lineBytes: number;
+  metadataBytes: number;
+}
+
 /** The counters of the write path, by the names that public dashboards and alerts use. */
 export interface DistributorMetrics {
-  readonly bytesReceived: Counter;
-  readonly linesReceived: Counter;
-  readonly structuredMetadataBytesReceived: Counter;
-  readonly discardedSamples: Counter;
-  readonly discardedBytes: Counter;
+  /** Counts what came in, refused or not; internal are streams that services write for themselves. */
+  received(tenant: string, amount: ReceivedAmount, isInternal: boolean): void;
+  /** Counts what was refused; entries are unknown where a body was not read. */
+  discarded(tenant: string, reason: string, amount: { entries?: number; bytes: number }): void;
   readonly mutatedSamples: Counter;
   readonly mutatedBytes: Counter;
   readonly ingesterAppends: Counter;
   readonly ingesterAppendFailures: Counter;
 }
 
+/** Nothing is deleted by its age, streams have no policies, and pushes come in one family of formats. */
+const everyPush = { retention_hours: "0", policy: "", format: "loki" } as const;
+const receivedLabels = ["tenant", "retention_hours", "is_internal_stream", "policy", "format"];
+const discardedLabels = ["reason", "tenant", "retention_hours", "policy", "format"];
+const mutatedLabels = ["reason", "tenant"];
+
 /** Registers the counters of the write path. */
 export function createDistributorMetrics(metrics: Pick<Metrics, "counter">): DistributorMetrics {
-  const refused = ["reason", "tenant"];
-  const received = (what: string, help: string) =>
-    metrics.counter(`distributor_${what}_received_total`, help, ["tenant"]);
+  const mutated = (what: string, help: string) =>
+    metrics.counter(`mutated_${what}_total`, help, mutatedLabels);
   const appends = (what: string, help: string) =>
     metrics.counter(`distributor_ingester_${what}_total`, help, ["ingester"]);
   return {
-    bytesReceived: received("bytes", "Bytes of lines received."),
-    linesReceived: received("lines", "Lines received."),
-    structuredMetadataBytesReceived: received(
-      "structured_metadata_bytes",
-      "Bytes of structured metadata received.",
-    ),
-    discardedSamples: metrics.counter(
-      "discarded_samples_total",
-      "Entries that were refused.",
-      refused,
-    ),
-    discardedBytes: metrics.counter("discarded_bytes_total", "Bytes of refused entries.", refused),
-    mutatedSamples: metrics.counter(
-      "mutated_samples_total",
-      "Entries changed on the way in.",
-      refused,
-    ),
-    mutatedBytes: metrics.counter(
-      "mutated_bytes_total",
-      "Bytes cut from changed entries.",
-      refused,
-    ),
+    received: receivedCounter(metrics),
+    discarded: discardedCounter(metrics),
+    mutatedSamples: mutated("samples", "Entries changed on the way in."),
+    mutatedBytes: mutated("bytes", "Bytes cut from changed entries."),
     ingesterAppends: appends("appends", "Batches sent to ingesters."),
     ingesterAppendFailures: appends("append_failures", "Batches that an ingester failed to take."),
+  };
+}
+
+function receivedCounter(metrics: Pick<Metrics, "counter">): DistributorMetrics["received"] {
+  const counter = (what: string, help: string, labels: readonly string[]) =>
+    metrics.counter(`distributor_${what}_received_total`, help, labels);
+  const bytes = counter("bytes", "Bytes of lines and metadata received.", receivedLabels);
+  const metadata = counter(
+    "structured_metadata_bytes",
+    "Bytes of structured metadata received.",
+    receivedLabels,
+  );
+  const lines = counter(
+    "lines",
+    "Lines received.",
+    receivedLabels.filter((name) => name !== "retention_hours"),
+  );
+  return (tenant, { rows, lineBytes, metadataBytes }, isInternal) => {
+    const { retention_hours, ...others } = everyPush;
+    const kind = { is_internal_stream: String(isInternal), ...others };
+    const labels = { tenant, retention_hours, ...kind };
+    lines.inc({ tenant, ...kind }, rows);
+    bytes.inc(labels, lineBytes + metadataBytes);
+    if (metadataBytes > 0) metadata.inc(labels, metadataBytes);
+  };
+}
+
+function discardedCounter(metrics: Pick<Metrics, "counter">): DistributorMetrics["discarded"] {
+  const counter = (what: string, help: string) =>
+    metrics.counter(`discarded_${what}_total`, help, discardedLabels);
+  const samples = counter("samples", "Entries that were refused.");
+  const sizes = counter("bytes", "Bytes of refused entries.");
+  return (tenant, reason, { entries, bytes }) => {
+    const labels = { reason, tenant, ...everyPush };
+    if (entries !== undefined) samples.inc(labels, entries);
+    sizes.inc(labels, bytes);
   };
 }

@@ -1,6 +1,7 @@
 import type { PushRefusal } from "@skald/contracts";
 import { SkaldError } from "@skald/model";
 import type { PushLimits } from "./limits.js";
+import { contactHint } from "./validate/texts.js";
 import type { Validated } from "./validate/validate.js";
 
 /** The answer to a push; without a text it has no body. */
@@ -62,7 +63,7 @@ export function rateLimited(facts: {
   secondsUntil: number;
 }): SkaldError {
   const { tenant, ratePerSecond, lines, bytes, secondsUntil } = facts;
-  const text = `ingestion rate limit exceeded for user ${tenant} (limit: ${Math.floor(ratePerSecond)} bytes/sec) while attempting to ingest '${lines}' lines totaling '${bytes}' bytes, reduce log volume or contact your administrator to see if the limit can be increased`;
+  const text = `ingestion rate limit exceeded for user ${tenant} (limit: ${Math.floor(ratePerSecond)} bytes/sec) while attempting to ingest '${lines}' lines totaling '${bytes}' bytes, reduce log volume ${contactHint}`;
   const retryAfterSeconds = Math.min(maxRetryAfterSeconds, Math.max(1, Math.ceil(secondsUntil)));
   return new SkaldError("rate_limited", text, { retryAfterSeconds });
 }

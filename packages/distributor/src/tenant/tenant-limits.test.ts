@@ -59,7 +59,7 @@ describe("labels", () => {
 describe("the rate limit", () => {
   const limits = { ingestion_rate_mb: 10 / 1048576, ingestion_burst_size_mb: 20 / 1048576 };
   const text = (bytes: number) =>
-    `ingestion rate limit exceeded for user t1 (limit: 10 bytes/sec) while attempting to ingest '1' lines totaling '${bytes}' bytes, reduce log volume or contact your administrator to see if the limit can be increased`;
+    `ingestion rate limit exceeded for user t1 (limit: 10 bytes/sec) while attempting to ingest '1' lines totaling '${bytes}' bytes, reduce log volume or contact your Loki administrator to see if the limit can be increased`;
 
   it("takes all of a push or nothing, and says when to come back", async () => {
     const { push, stored, clock, counter } = makeHarness(limits);

@@ -29,6 +29,8 @@ export interface Harness {
   push(body: unknown, request?: Partial<IncomingPush>): Promise<PushResponse>;
   /** All rows stored so far. */
   stored(): StoredRow[];
+  /** All metrics as they are scraped. */
+  text(): Promise<string>;
   /** Value of a counter, summed over what the labels leave open. */
   counter(name: string, labels?: Record<string, string>): Promise<number>;
 }
@@ -69,6 +71,7 @@ export function makeHarness(
         ...request,
       }),
     stored: () => ingester.pushes.flatMap((push) => rowsOf(push.batch)),
+    text: async () => (await metrics.read()).text,
     counter: (name: string, labels: Record<string, string> = {}) => sumOf(metrics, name, labels),
   });
 }

@@ -16,7 +16,7 @@ describe("what is refused of a push", () => {
   const many = Object.fromEntries(Array.from({ length: 15 }, (_, i) => [`l${i}`, "v"]));
   const big = "m".repeat(66_000);
   const hint = (key: string) =>
-    `Please see \`limits_config.${key}\` or contact your administrator to increase it`;
+    `Please see \`limits_config.${key}\` or contact your Loki administrator to increase it.`;
 
   it.each<[string, object, [number | string, ...unknown[]], Partial<PushLimits>, string, string]>([
     [
@@ -56,7 +56,7 @@ describe("what is refused of a push", () => {
       { app: "a" },
       [0, "x", { k: "v" }],
       { allow_structured_metadata: false },
-      `stream ${stream} includes structured metadata, but this feature is disallowed. Please see \`limits_config.allow_structured_metadata\` or contact your administrator to enable it`,
+      `stream ${stream} includes structured metadata, but this feature is disallowed. Please see \`limits_config.allow_structured_metadata\` or contact your Loki administrator to enable it.`,
       "",
     ],
     [
@@ -189,6 +189,32 @@ describe("what is refused of a push", () => {
     expect(await counter("loki_discarded_bytes_total")).toBe("oldnewolder".length);
     expect(await counter("loki_distributor_lines_received_total", { tenant: "t1" })).toBe(4);
     expect(await counter("loki_distributor_bytes_received_total")).toBe("oldnewolderok".length);
+  });
+
+  it("counts what came, lines and metadata, and what was refused, by the labels of dashboards", async () => {
+    const { push, text } = makeHarness();
+    const [app] = jsonPush({ app: "a" }, [
+      [0, "line", { k: "value" }],
+      [dayMs, "new", { k: "v" }],
+    ]).streams;
+    const [own] = jsonPush({ __pattern__: "x" }, [
+      [0, "own"],
+      [dayMs, "own new"],
+    ]).streams;
+    await push({ streams: [app, own] });
+    const lines = (await text()).split("\n").filter((line) => /_(received|discarded)_/.test(line));
+    const sums = lines.filter((line) => !line.startsWith("#"));
+    const external = 'is_internal_stream="false",policy="",format="loki"} ';
+    const internal = 'is_internal_stream="true",policy="",format="loki"} ';
+    expect(sums.sort()).toEqual([
+      `loki_discarded_bytes_total{reason="too_far_in_future",tenant="t1",retention_hours="0",policy="",format="loki"} 12`,
+      `loki_discarded_samples_total{reason="too_far_in_future",tenant="t1",retention_hours="0",policy="",format="loki"} 2`,
+      `loki_distributor_bytes_received_total{tenant="t1",retention_hours="0",${external}15`,
+      `loki_distributor_bytes_received_total{tenant="t1",retention_hours="0",${internal}10`,
+      `loki_distributor_lines_received_total{tenant="t1",${external}2`,
+      `loki_distributor_lines_received_total{tenant="t1",${internal}2`,
+      `loki_distributor_structured_metadata_bytes_received_total{tenant="t1",retention_hours="0",${external}8`,
+    ]);
   });
 
   it("answers 200000 bad entries with one short text", async () => {

@@ -95,7 +95,7 @@ export function rowRefusalText(
     case "line_too_long":
       return `max entry size '${rules.maxLineBytes}' bytes exceeded for stream ${stream} while adding an entry with length '${push.lineLength[row]}' bytes`;
     case "disallowed_structured_metadata":
-      return `stream ${stream} includes structured metadata, but this feature is disallowed. Please see \`limits_config.allow_structured_metadata\` or contact your administrator to enable it`;
+      return `stream ${stream} includes structured metadata, but this feature is disallowed. Please see \`limits_config.allow_structured_metadata\` or contact your Loki administrator to enable it.`;
     case "structured_metadata_too_large":
       return `stream ${stream} has structured metadata too large: '${metadataBytesOf(push, row)}' bytes, limit: '${rules.maxMetadataBytes}' bytes. ${raiseHint("max_structured_metadata_size")}`;
     case "structured_metadata_too_many":

@@ -12,6 +12,8 @@ export interface PushStream {
   readonly text: string;
   /** Level code that the labels give to every row; 0 when they say nothing. */
   readonly level: number;
+  /** Whether a service of the cluster writes it for itself. */
+  readonly isInternal: boolean;
   /** The level as a label spells it. */
   readonly levelText: string;
   readonly refusal?: { readonly reason: DiscardReason; readonly message: string };
@@ -48,7 +50,15 @@ export class StreamRules {
       this.#refuseUnenforced(labels, text);
     const levelText = this.#levelText(labels);
     const level = levelText === "" ? 0 : levelCodeOf(levelText);
-    return { labels, text, level, levelText, ...(refusal === undefined ? {} : { refusal }) };
+    const isInternal = internalNames.some((name) => labelValue(labels, name) !== "");
+    return {
+      labels,
+      text,
+      level,
+      levelText,
+      isInternal,
+      ...(refusal === undefined ? {} : { refusal }),
+    };
   }
 
   #added(pairs: LabelPairs): LabelPairs {

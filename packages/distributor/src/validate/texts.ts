@@ -11,7 +11,11 @@ export function formatSeconds(seconds: number): string {
   return new Date(seconds * 1000).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
+/** The end of texts about limits, in the words that agents and dashboards know. */
+export const contactHint =
+  "or contact your Loki administrator to see if the limit can be increased";
+
 /** Tells who can lift a limit. */
 export function raiseHint(key: string): string {
-  return `Please see \`limits_config.${key}\` or contact your administrator to increase it`;
+  return `Please see \`limits_config.${key}\` or contact your Loki administrator to increase it.`;
 }

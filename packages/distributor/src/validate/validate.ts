@@ -1,5 +1,6 @@
 import type { RawPush } from "@skald/kernels";
 import type { AcceptedStream } from "@skald/push";
+import type { ReceivedAmount } from "../metrics.js";
 import { DroppedRows } from "./dropped-rows.js";
 import { PushDays } from "./push-days.js";
 import { Refusals } from "./refusals.js";
@@ -15,9 +16,9 @@ export interface Validated {
   readonly refusals: Refusals;
   /** Rows that fell to a block of ingestion, which counts only when nothing else was wrong. */
   readonly blocked: Refusals;
-  /** Lines and metadata of all rows, refused ones included. */
-  readonly lineBytes: number;
-  readonly metadataBytes: number;
+  /** All rows, refused ones included, but those of internal streams, which are counted by themselves. */
+  readonly received: ReceivedAmount;
+  readonly receivedInternal: ReceivedAmount;
   /** Lines and metadata of the rows that are left. */
   readonly acceptedBytes: number;
 }
@@ -59,8 +60,8 @@ class Validation {
   readonly #refusals = new Refusals();
   readonly #blocked = new Refusals();
   readonly #accepted: AcceptedStream[] = [];
-  #lineBytes = 0;
-  #metadataBytes = 0;
+  readonly #received: ReceivedAmount = { rows: 0, lineBytes: 0, metadataBytes: 0 };
+  readonly #receivedInternal: ReceivedAmount = { rows: 0, lineBytes: 0, metadataBytes: 0 };
   #acceptedBytes = 0;
   /** Of the stream being read. */
   #keptRows = 0;
@@ -79,7 +80,7 @@ class Validation {
     const stream = this.#streams[ordinal]!;
     const checked = stream.refusal === undefined && this.#blockedText === undefined;
     if (checked) this.#checkRows(stream, from, to);
-    else this.#refuseRows(from, to);
+    else this.#refuseRows(stream, from, to);
   }
 
   /** Books a stream when its last row was read; one without rows leaves no trace. */
@@ -104,8 +105,8 @@ class Validation {
       dropped: this.#dropped.finish(),
       refusals: this.#refusals,
       blocked: this.#blocked,
-      lineBytes: this.#lineBytes,
-      metadataBytes: this.#metadataBytes,
+      received: this.#received,
+      receivedInternal: this.#receivedInternal,
       acceptedBytes: this.#acceptedBytes,
     };
   }
@@ -132,12 +133,11 @@ class Validation {
       );
     }
     this.#keptRows += to - from;
-    this.#lineBytes += lineBytes;
-    this.#metadataBytes += metadataBytes;
+    this.#count(stream, to - from, lineBytes, metadataBytes);
     this.#acceptedBytes += lineBytes + metadataBytes - refusedBytes;
   }
 
-  #refuseRows(from: number, to: number): void {
+  #refuseRows(stream: PushStream, from: number, to: number): void {
     let lineBytes = 0;
     let metadataBytes = 0;
     for (let row = from; row < to; row++) {
@@ -145,9 +145,15 @@ class Validation {
       metadataBytes += metadataBytesOf(this.#push, row);
     }
     this.#dropped.addRange(from, to);
-    this.#lineBytes += lineBytes;
-    this.#metadataBytes += metadataBytes;
+    this.#count(stream, to - from, lineBytes, metadataBytes);
     this.#refusedEntries += to - from;
     this.#refusedBytes += lineBytes + metadataBytes;
+  }
+
+  #count(stream: PushStream, rows: number, lineBytes: number, metadataBytes: number): void {
+    const received = stream.isInternal ? this.#receivedInternal : this.#received;
+    received.rows += rows;
+    received.lineBytes += lineBytes;
+    received.metadataBytes += metadataBytes;
   }
 }

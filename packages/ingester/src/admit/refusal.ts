@@ -33,7 +33,7 @@ export function streamRateLimited(
   stream: BatchStream,
   { bytes, limitBytes }: { bytes: number; limitBytes: number },
 ): PushRefusal {
-  const reason = `Per stream rate limit exceeded (limit: ${formatSize(limitBytes)}/sec) while attempting to ingest for stream '${stream.text}' totaling ${formatSize(bytes)}, spread it over more streams with another label or raise per_stream_rate_limit`;
+  const reason = `Per stream rate limit exceeded (limit: ${formatSize(limitBytes)}/sec) while attempting to ingest for stream '${stream.text}' totaling ${formatSize(bytes)}, consider splitting a stream via additional labels or contact your Loki administrator to see if the limit can be increased`;
   const entries = stream.rowEnd - stream.rowStart;
   const rows = Array.from(
     { length: Math.min(entries, maxEntriesNamed) },
@@ -49,15 +49,11 @@ export function streamRateLimited(
 }
 
 /** All rows of a stream that would be one too many for the tenant. */
-export function streamLimited(
-  tenant: string,
-  stream: BatchStream,
-  { bytes, maxStreams }: { bytes: number; maxStreams: number },
-): PushRefusal {
+export function streamLimited(tenant: string, stream: BatchStream, bytes: number): PushRefusal {
   return {
     status: 429,
     reason: "stream_limit",
-    message: `maximum active stream limit exceeded when trying to create stream ${stream.text}, the limit is ${maxStreams}; reduce the number of active streams or raise max_global_streams_per_user, user: '${tenant}'`,
+    message: `maximum active stream limit exceeded when trying to create stream ${stream.text}, reduce the number of active streams (reduce labels or reduce label values), or contact your Loki administrator to see if the limit can be increased, user: '${tenant}'`,
     entries: stream.rowEnd - stream.rowStart,
     bytes,
   };

@@ -129,8 +129,7 @@ export class Tenant {
     const bytes = bytesOfStream(batch, stream);
     const number = this.#numberOf(stream, limits, nowMs);
     if (number === undefined) {
-      const maxStreams = maxStreamsOf(limits);
-      refuse(push, stream, streamLimited(this.name, stream, { bytes, maxStreams }));
+      refuse(push, stream, streamLimited(this.name, stream, bytes));
       return;
     }
     this.streams.seenMs[number] = nowMs;
