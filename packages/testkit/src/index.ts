@@ -1,4 +1,5 @@
 export * from "./batch.js";
+export * from "./certificates.js";
 export * from "./push-body.js";
 export * from "./random.js";
 export * from "./script.js";

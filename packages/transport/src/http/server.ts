@@ -1,8 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { errorAnswer, sendAnswer } from "./answer.js";
+import { Certificates } from "./certificates.js";
+import { keepHalfClosed } from "./half-closed.js";
+import { type ConnectionListener, Http2Front, sniff } from "./http2.js";
 import { cleanUrl, normalPrefix, pathOf, routeName } from "./path.js";
 import { buildRouter, observe, type RequestFacts, unknownRoute } from "./router.js";
+import { mayConnect, type TlsOptions } from "./tls.js";
 import type { Route } from "./types.js";
 
 /** A handler on plain node:http objects for requests that must not pay for a router. */
@@ -32,6 +38,10 @@ export interface HttpServerOptions {
   readonly upgrade?: (request: IncomingMessage, socket: Socket, head: Buffer) => void;
   readonly onRequest?: (facts: RequestFacts) => void;
   readonly onError?: (error: unknown, request: IncomingMessage) => void;
+  /** TLS, and nothing but that, when it is given. */
+  readonly tls?: TlsOptions | undefined;
+  /** Told when certificates were read again because they changed, or why they cannot be used. */
+  readonly onCertificates?: (error: unknown) => void;
 }
 
 /** Longest request head; `X-Scope-OrgID` is what may be long. One more byte is 431. */
@@ -45,7 +55,12 @@ const movedPermanently = 301;
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #router: ReturnType<typeof buildRouter>;
-  readonly #server: Server;
+  readonly #server: Server | TlsServer;
+  readonly #http2: Http2Front;
+  readonly #certificates: Certificates | undefined;
+  /** All that were accepted, whether they spoke yet or not. */
+  readonly #connections = new Set<Socket>();
+  /** Those that speak HTTP/1, or nothing yet. */
   readonly #sockets = new Set<Socket>();
   readonly #running = new Set<ServerResponse>();
   #stopping = false;
@@ -54,14 +69,17 @@ export class HttpServer {
     const options = withPrefix(given);
     this.#options = options;
     this.#router = buildRouter(options);
-    this.#server = createServer(timeoutsOf(options), (request, response) =>
-      this.#serve(request, response),
-    );
+    const serve = (request: IncomingMessage, response: ServerResponse) =>
+      this.#serve(request, response);
+    const { tls, onCertificates } = options;
+    this.#certificates = tls === undefined ? undefined : new Certificates(tls, onCertificates);
+    this.#server =
+      this.#certificates === undefined
+        ? createServer(timeoutsOf(options), serve)
+        : createTlsServer({ ...timeoutsOf(options), ...this.#certificates.options }, serve);
+    Object.assign(this.#server, { httpAllowHalfOpen: true });
+    this.#http2 = this.#splitProtocols();
     if (options.maxConnections > 0) this.#server.maxConnections = options.maxConnections;
-    this.#server.on("connection", (socket: Socket) => {
-      this.#sockets.add(socket);
-      socket.once("close", () => this.#sockets.delete(socket));
-    });
     this.#server.setTimeout(options.writeTimeoutMs, (socket) => this.#onSilence(socket));
     const { upgrade } = options;
     if (upgrade === undefined) return;
@@ -77,6 +95,7 @@ export class HttpServer {
         this.#options.address === "" ? undefined : this.#options.address,
         () => {
           this.#server.off("error", reject);
+          this.#certificates?.watch(this.#server as TlsServer);
           resolve((this.#server.address() as AddressInfo).port);
         },
       );
@@ -86,11 +105,14 @@ export class HttpServer {
   /** Stops accepting, lets running requests end within the grace, then cuts the rest. */
   stop(): Promise<void> {
     this.#stopping = true;
+    this.#certificates?.stop();
     return new Promise((resolve) => {
-      const cut = setTimeout(
-        () => this.#server.closeAllConnections(),
-        this.#options.gracefulShutdownMs,
-      );
+      const cut = setTimeout(() => {
+        this.#http2.destroy();
+        this.#server.closeAllConnections();
+        for (const socket of this.#connections) socket.destroy();
+      }, this.#options.gracefulShutdownMs);
+      this.#http2.close();
       this.#server.close(() => {
         clearTimeout(cut);
         resolve();
@@ -99,6 +121,48 @@ export class HttpServer {
         if (!response.headersSent) response.setHeader("connection", "close");
       for (const socket of this.#sockets) if (!this.#isBusy(socket)) socket.destroy();
     });
+  }
+
+  /** Reads the certificates again now. */
+  reloadCertificates(): void {
+    this.#certificates?.reload(this.#server as TlsServer);
+  }
+
+  /** Puts the choice between HTTP/1 and HTTP/2 before what Node does with a connection. */
+  #splitProtocols(): Http2Front {
+    const { tls, idleTimeoutMs, writeTimeoutMs } = this.#options;
+    const event = connectionEvent(this.#options);
+    const server: Server | TlsServer = this.#server;
+    const [listener] = server.listeners(event) as ConnectionListener[];
+    const serveHttp1 = (listener as ConnectionListener).bind(server);
+    const http2 = new Http2Front({ serveHttp1, maxHeaderBytes, idleTimeoutMs, writeTimeoutMs });
+    const serveHttp2: ConnectionListener = (socket) => {
+      // It ends by rules of its own.
+      this.#sockets.delete(socket as Socket);
+      http2.serve(socket);
+    };
+    server.removeListener(event, listener as ConnectionListener);
+    server.on("connection", (socket: Socket) => keepUntilClosed(this.#connections, socket));
+    server.on(event, (socket: Socket) => {
+      keepUntilClosed(this.#sockets, socket);
+      socket.once("end", () => this.#onEnd(socket));
+    });
+    if (tls === undefined) {
+      const timeoutMs = shortestTimeout(this.#options);
+      server.on(event, (socket: Socket) =>
+        sniff(socket, { http1: serveHttp1, http2: serveHttp2, timeoutMs }),
+      );
+    } else {
+      server.on(event, (socket: TLSSocket) => {
+        if (!mayConnect(socket, tls)) socket.destroy();
+        else (socket.alpnProtocol === "h2" ? serveHttp2 : serveHttp1)(socket);
+      });
+    }
+    return http2;
+  }
+
+  #onEnd(socket: Socket): void {
+    for (const response of this.#running) if (response.socket === socket) keepHalfClosed(response);
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
@@ -152,6 +216,23 @@ export class HttpServer {
   }
 }
 
+/** The event of a connection that requests may come on. */
+function connectionEvent({ tls }: HttpServerOptions): "connection" | "secureConnection" {
+  return tls === undefined ? "connection" : "secureConnection";
+}
+
+function keepUntilClosed(sockets: Set<Socket>, socket: Socket): void {
+  sockets.add(socket);
+  socket.once("close", () => sockets.delete(socket));
+}
+
+/** Time in which a connection must say something; 0: no limit. */
+function shortestTimeout(options: HttpServerOptions): number {
+  const { readTimeoutMs, readHeaderTimeoutMs, writeTimeoutMs } = options;
+  const limits = [readTimeoutMs, readHeaderTimeoutMs, writeTimeoutMs].filter((limit) => limit > 0);
+  return limits.length === 0 ? 0 : Math.min(...limits);
+}
+
 /** The same with the prefix before each raw route, and that in its one form. */
 function withPrefix(options: HttpServerOptions): HttpServerOptions {
   const pathPrefix = normalPrefix(options.pathPrefix);
@@ -184,6 +265,7 @@ function timeoutsOf(options: HttpServerOptions) {
     requestTimeout: readTimeoutMs,
     headersTimeout: shortest === Number.POSITIVE_INFINITY ? 0 : shortest,
     keepAliveTimeout: idleTimeoutMs,
+    ...(shortest === Number.POSITIVE_INFINITY ? {} : { handshakeTimeout: shortest }),
     connectionsCheckingInterval: Math.max(
       minCheckPeriodMs,
       Math.min(shortest / 4, maxCheckPeriodMs),

@@ -1,0 +1,264 @@
+import {
+  type ClientHttp2Session,
+  connect,
+  constants,
+  type IncomingHttpHeaders,
+  type SecureClientSessionOptions,
+} from "node:http2";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { TestAuthority } from "@skald/testkit";
+import { readBody } from "./body.js";
+import { endResponse } from "./end-response.js";
+import type { RequestFacts } from "./router.js";
+import type { RawHandler } from "./server.js";
+import { makeGate, openWire, startTestServer, stopTestServers } from "./testing/server.js";
+import { type HttpRequest, jsonResponse, type Route, textResponse } from "./types.js";
+
+const clients: ClientHttp2Session[] = [];
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.destroy();
+  await stopTestServers();
+});
+
+const push: RawHandler = async (request, response) => {
+  const body = await readBody(request, 1000);
+  endResponse(
+    response,
+    Buffer.from(`pushed ${body.length} for ${request.headers["x-scope-orgid"]}`),
+  );
+};
+const big = "0123456789".repeat(100_000);
+const routes: Route[] = [
+  {
+    methods: ["GET", "POST"],
+    path: "/echo",
+    handler: ({ method, headers, params, body }) =>
+      jsonResponse(200, {
+        method,
+        host: headers.host,
+        params: [...params],
+        body: Buffer.from(body).toString(),
+      }),
+  },
+  { methods: ["GET"], path: "/big", handler: () => textResponse(200, big) },
+];
+const rawRoutes = new Map([["/push", push]]);
+
+async function open(
+  url: string,
+  options?: SecureClientSessionOptions,
+): Promise<ClientHttp2Session> {
+  const client = connect(url, options);
+  clients.push(client);
+  client.on("error", () => undefined);
+  await new Promise((resolve, reject) => {
+    client.once("connect", resolve);
+    client.once("error", reject);
+  });
+  return client;
+}
+
+/** Resolves with the answer; rejects when the stream is cut. */
+function ask(
+  client: ClientHttp2Session,
+  path: string,
+  { body, ...headers }: Readonly<Record<string, string>> = {},
+): Promise<{ status: number; headers: IncomingHttpHeaders; text: string }> {
+  return new Promise((resolve, reject) => {
+    const stream = client.request({ ":path": path, ...headers }, { endStream: body === undefined });
+    let answered: IncomingHttpHeaders = {};
+    let text = "";
+    stream.on("response", (found) => {
+      answered = found;
+    });
+    stream.on("data", (chunk) => {
+      text += chunk;
+    });
+    stream.on("error", reject);
+    stream.on("end", () => {
+      if (answered[":status"] === undefined) reject(new Error("cut"));
+      else resolve({ status: Number(answered[":status"]), headers: answered, text });
+    });
+    if (body !== undefined) stream.end(body);
+  });
+}
+
+describe("HTTP/2", () => {
+  it("is spoken with who begins with it, beside HTTP/1", async () => {
+    const { url } = await startTestServer({ routes, rawRoutes });
+    const client = await open(url);
+    const answers = await Promise.all([
+      ask(client, "/echo?a=%20b"),
+      ask(client, "/echo", { ":method": "POST", body: "hello" }),
+      ask(client, "/push", { ":method": "POST", "x-scope-orgid": "t", body: "abc" }),
+      ask(client, "/none"),
+      ask(client, "/echo", { ":method": "DELETE" }),
+      ask(client, "/push", { ":method": "POST", body: "x".repeat(1001) }),
+      ask(client, "/echo", { ":method": "HEAD" }),
+      ask(client, "//echo"),
+    ]);
+    const host = new URL(url).host;
+    expect(answers.map(({ status, text }) => [status, text])).toEqual([
+      [200, `${JSON.stringify({ method: "GET", host, params: [["a", " b"]], body: "" })}\n`],
+      [200, `${JSON.stringify({ method: "POST", host, params: [], body: "hello" })}\n`],
+      [200, "pushed 3 for t"],
+      [404, "404 page not found\n"],
+      [405, ""],
+      [413, "request body too large: limit is 1000 bytes\n"],
+      [200, ""],
+      [301, ""],
+    ]);
+    expect(answers[7]?.headers.location).toBe("/echo");
+    expect((await fetch(`${url}/echo`)).status).toBe(200);
+  });
+
+  it("is spoken over TLS with who asks for it", async () => {
+    const authority = new TestAuthority("authority");
+    const { cert, key } = authority.issue("server");
+    const tls = {
+      cert: { text: cert },
+      key: { text: key },
+      clientAuth: "",
+      minVersion: "",
+      cipherSuites: [],
+    };
+    const { port } = await startTestServer({ routes, rawRoutes, tls });
+    const client = await open(`https://127.0.0.1:${port}`, { ca: authority.cert });
+    expect(client.alpnProtocol).toBe("h2");
+    expect((await ask(client, "/push", { ":method": "POST", body: "abc" })).status).toBe(200);
+  });
+
+  it("carries answers larger than a window, many at a time", async () => {
+    const { url } = await startTestServer({ routes });
+    const client = await open(url);
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => ask(client, "/big", { "accept-encoding": "identity" })),
+    );
+    expect(answers.every(({ text }) => text === big)).toBe(true);
+  });
+
+  it("is known by its whole preface only, in how many pieces that may come", async () => {
+    const { port } = await startTestServer({ routes });
+    const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    const settings = "\0\0\0\x04\0\0\0\0\0";
+    const wire = await openWire(port);
+    wire.socket.setNoDelay();
+    for (const char of preface) {
+      wire.write(char);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    wire.write(settings);
+    await wire.until("\x04\0\0\0\0");
+    const other = await openWire(port);
+    other.write("PRX * HTTP/1.1\r\n\r\n");
+    expect(await other.closed()).toMatch(/^HTTP\/1\.1 400 /);
+    const post = await openWire(port);
+    post.write("P");
+    await new Promise((resolve) => setImmediate(resolve));
+    post.write("OST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi");
+    expect(await post.closed()).toContain('"body":"hi"');
+  });
+
+  it("tells a handler when its client leaves", async () => {
+    const facts: RequestFacts[] = [];
+    const gate = makeGate();
+    let aborted: Promise<void> = Promise.resolve();
+    const wait: Route = {
+      methods: ["GET"],
+      path: "/wait",
+      handler: ({ signal }: HttpRequest) => {
+        aborted = new Promise((resolve) => {
+          signal.addEventListener("abort", () => resolve(), { once: true });
+        });
+        return gate.wait();
+      },
+    };
+    const { url } = await startTestServer({
+      routes: [wait, ...routes],
+      onRequest: (f) => facts.push(f),
+    });
+    const client = await open(url);
+    const stream = client.request({ ":path": "/wait" });
+    await gate.entered;
+    stream.close(constants.NGHTTP2_CANCEL);
+    await aborted;
+    gate.open();
+    expect((await ask(client, "/echo")).status).toBe(200);
+    expect(facts[0]).toMatchObject({ route: "wait", status: 499 });
+  });
+
+  it("ends with its last answer when the server stops", async () => {
+    const gate = makeGate();
+    const wait: Route = { methods: ["GET"], path: "/wait", handler: gate.wait };
+    const { server, url } = await startTestServer({ routes: [wait], gracefulShutdownMs: 60_000 });
+    const client = await open(url);
+    const idle = await open(url);
+    const answer = ask(client, "/wait");
+    await gate.entered;
+    const gone = new Promise((resolve) => idle.once("close", resolve));
+    const stopped = server.stop();
+    await gone;
+    gate.open();
+    expect(await answer).toMatchObject({ status: 200, text: "done" });
+    await stopped;
+  });
+
+  it("is cut when it does not end within the grace", async () => {
+    const gate = makeGate();
+    const wait: Route = { methods: ["GET"], path: "/wait", handler: gate.wait };
+    const { server, url } = await startTestServer({ routes: [wait], gracefulShutdownMs: 50 });
+    const client = await open(url);
+    const failed = expect(ask(client, "/wait")).rejects.toThrow();
+    await gate.entered;
+    await server.stop();
+    await failed;
+    gate.open();
+  });
+});
+
+describe("a client that sends no more, and reads", () => {
+  it.each([
+    ["a push", "POST /push", "Content-Length: 3\r\n\r\nabc", "pushed 3"],
+    ["a query", "GET /echo", "\r\n", '"method":"GET"'],
+  ])("gets the answer to %s", async (_name, line, rest, want) => {
+    const { port } = await startTestServer({ routes, rawRoutes });
+    const wire = await openWire(port);
+    wire.socket.end(`${line} HTTP/1.1\r\nHost: a\r\n${rest}`);
+    expect(await wire.closed()).toContain(want);
+  });
+
+  it.each(["1.0", "1.1"])("gets an answer that takes its time, by HTTP/%s", async (version) => {
+    const gate = makeGate();
+    const wait: Route = { methods: ["GET"], path: "/wait", handler: gate.wait };
+    const { port } = await startTestServer({ routes: [wait] });
+    const wire = await openWire(port);
+    wire.socket.end(`GET /wait HTTP/${version}\r\nHost: a\r\n\r\n`);
+    await gate.entered;
+    if (version === "1.1") await wire.until("102 Processing");
+    gate.open();
+    expect(await wire.closed()).toMatch(/HTTP\/1\.1 200 OK[\s\S]*done$/);
+  });
+
+  it.each(["1.0", "1.1"])("is told from one that is gone, by HTTP/%s", async (version) => {
+    const gate = makeGate();
+    let aborted: Promise<void> = Promise.resolve();
+    const wait: Route = {
+      methods: ["GET"],
+      path: "/wait",
+      handler: ({ signal }: HttpRequest) => {
+        aborted = new Promise((resolve) => {
+          signal.addEventListener("abort", () => resolve(), { once: true });
+        });
+        return gate.wait();
+      },
+    };
+    const { port } = await startTestServer({ routes: [wait] });
+    const wire = await openWire(port);
+    wire.write(`GET /wait HTTP/${version}\r\nHost: a\r\n\r\n`);
+    await gate.entered;
+    wire.socket.destroy();
+    await aborted;
+    gate.open();
+  });
+});

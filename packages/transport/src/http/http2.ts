@@ -1,0 +1,194 @@
+import {
+  type ClientRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+} from "node:http";
+import {
+  constants,
+  createServer,
+  type IncomingHttpHeaders as Http2Headers,
+  type Http2Server,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { Socket } from "node:net";
+import { type Duplex, duplexPair, pipeline } from "node:stream";
+
+/** Takes a connection that speaks HTTP/1. */
+export type ConnectionListener = (socket: Duplex) => void;
+
+export interface Http2Options {
+  readonly serveHttp1: ConnectionListener;
+  readonly maxHeaderBytes: number;
+  /** After which a connection without requests ends; 0: never. */
+  readonly idleTimeoutMs: number;
+  /** After which a request ends whose client does not take its answer; 0: never. */
+  readonly writeTimeoutMs: number;
+}
+
+/** Requests of a connection at a time. */
+const maxConcurrentStreams = 250;
+/** What a client may send ahead: for one request, and for all of a connection, which is what they take in memory. */
+const streamWindowBytes = 256 * 1024;
+const sessionWindowBytes = 1024 * 1024;
+
+/**
+ * Serves connections that speak HTTP/2. Each request is handed on as one of HTTP/1 over a pair of streams in memory, so
+ * that there is one server behind both, with one set of limits.
+ */
+export class Http2Front {
+  readonly #options: Http2Options;
+  readonly #server: Http2Server;
+  readonly #sessions = new Set<ServerHttp2Session>();
+
+  constructor(options: Http2Options) {
+    this.#options = options;
+    this.#server = createServer({
+      settings: {
+        maxConcurrentStreams,
+        maxHeaderListSize: options.maxHeaderBytes,
+        initialWindowSize: streamWindowBytes,
+      },
+      maxSendHeaderBlockLength: options.maxHeaderBytes,
+    });
+    this.#server.on("session", (session) => this.#onSession(session));
+    this.#server.on("stream", (stream, headers) => this.#onStream(stream, headers));
+    this.#server.on("sessionError", () => undefined);
+  }
+
+  /** Takes a connection; what came of it already must be unshifted. */
+  readonly serve = (socket: Duplex): void => {
+    this.#server.emit("connection", socket);
+  };
+
+  /** Lets running requests end, and takes no more. */
+  close(): void {
+    for (const session of this.#sessions) session.close();
+  }
+
+  /** Cuts all connections. */
+  destroy(): void {
+    for (const session of this.#sessions) session.destroy(undefined, constants.NGHTTP2_CANCEL);
+  }
+
+  #onSession(session: ServerHttp2Session): void {
+    this.#sessions.add(session);
+    session.setLocalWindowSize(sessionWindowBytes);
+    session.once("close", () => this.#sessions.delete(session));
+    const { idleTimeoutMs } = this.#options;
+    if (idleTimeoutMs > 0) session.setTimeout(idleTimeoutMs, () => endIfIdle(session));
+  }
+
+  #onStream(stream: ServerHttp2Stream, headers: Http2Headers): void {
+    const { writeTimeoutMs } = this.#options;
+    openStreams.set(stream.session as ServerHttp2Session, openOf(stream) + 1);
+    stream.once("close", () => {
+      const { session } = stream;
+      if (session !== undefined) openStreams.set(session as ServerHttp2Session, openOf(stream) - 1);
+    });
+    stream.on("error", () => undefined);
+    if (writeTimeoutMs > 0)
+      stream.setTimeout(writeTimeoutMs, () => {
+        if (stream.writableLength > 0) stream.close(constants.NGHTTP2_CANCEL);
+      });
+    bridge(stream, headers, this.#options.serveHttp1);
+  }
+}
+
+/** Requests that run on a connection. */
+const openStreams = new WeakMap<ServerHttp2Session, number>();
+
+function openOf({ session }: ServerHttp2Stream): number {
+  return session === undefined ? 0 : (openStreams.get(session as ServerHttp2Session) ?? 0);
+}
+
+function endIfIdle(session: ServerHttp2Session): void {
+  if ((openStreams.get(session) ?? 0) === 0) session.close();
+}
+
+/** Headers that are about a connection, which is another one on each side. */
+const hopHeaders = new Set([
+  "connection",
+  "expect",
+  "host",
+  "http2-settings",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+function bridge(stream: ServerHttp2Stream, headers: Http2Headers, serve: ConnectionListener): void {
+  const [near, far] = duplexPair();
+  let asked: ClientRequest;
+  try {
+    asked = request({
+      createConnection: () => near as Socket,
+      method: headers[":method"] ?? "GET",
+      path: headers[":path"] ?? "/",
+      headers: { host: String(headers[":authority"] ?? headers.host ?? ""), ...endToEnd(headers) },
+    });
+  } catch {
+    // A method or a path that HTTP/1 has no words for.
+    stream.respond({ ":status": 400 }, { endStream: true });
+    return;
+  }
+  const cut = (): void => {
+    near.destroy();
+    far.destroy();
+  };
+  stream.once("close", cut);
+  asked.once("error", () => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
+  asked.once("response", (response) => answer(stream, response));
+  far.on("error", () => undefined);
+  if (headers.expect !== undefined) stream.additionalHeaders({ ":status": 100 });
+  serve(far);
+  pipeline(stream, asked, () => undefined);
+}
+
+function answer(stream: ServerHttp2Stream, response: IncomingMessage): void {
+  if (stream.destroyed || stream.closed) return;
+  stream.respond({ ":status": response.statusCode ?? 500, ...endToEnd(response.headers) });
+  pipeline(response, stream, () => undefined);
+}
+
+function endToEnd(headers: IncomingHttpHeaders | Http2Headers): Record<string, string | string[]> {
+  const kept: Record<string, string | string[]> = {};
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined && !name.startsWith(":") && !hopHeaders.has(name)) kept[name] = value;
+  return kept;
+}
+
+const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+
+/** Hands a connection to whom its first bytes call for; one that says nothing for so long is cut, 0: never. */
+export function sniff(
+  socket: Socket,
+  {
+    http1,
+    http2,
+    timeoutMs,
+  }: { http1: ConnectionListener; http2: ConnectionListener; timeoutMs: number },
+): void {
+  let head: Buffer = Buffer.alloc(0);
+  const cut = (): void => void socket.destroy();
+  const onData = (chunk: Buffer): void => {
+    head = head.length === 0 ? chunk : Buffer.concat([head, chunk]);
+    const isPreface = preface.subarray(0, head.length).equals(head.subarray(0, preface.length));
+    if (isPreface && head.length < preface.length) return;
+    socket.off("data", onData).off("end", cut).off("error", cut).off("timeout", cut);
+    socket.setTimeout(0);
+    socket.pause();
+    socket.unshift(head);
+    if (isPreface) {
+      http2(socket);
+      return;
+    }
+    http1(socket);
+    socket.resume();
+  };
+  socket.on("data", onData).on("end", cut).on("error", cut).on("timeout", cut);
+  socket.setTimeout(timeoutMs);
+}

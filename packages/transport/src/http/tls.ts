@@ -1,0 +1,179 @@
+import { constants } from "node:crypto";
+import { readFileSync } from "node:fs";
+import {
+  createSecureContext,
+  getCiphers,
+  type SecureContextOptions,
+  type SecureVersion,
+  type TLSSocket,
+} from "node:tls";
+
+/** PEM text, or a file that holds it; neither: there is none. */
+export interface PemSource {
+  readonly text?: string;
+  readonly file?: string;
+}
+
+/** TLS of a listener, in the words of the configuration. */
+export interface TlsOptions {
+  readonly cert: PemSource;
+  readonly key: PemSource;
+  /** Authorities that the certificates of clients are held against. */
+  readonly clientCa?: PemSource;
+  /** What is asked of clients: a key of `clientAuthKinds`. */
+  readonly clientAuth: string;
+  /** `VersionTLS12` or another key of `versions`; empty: that. */
+  readonly minVersion: string;
+  /** By the names of the IANA; empty: those that Node takes. Those of TLS 1.3 are all allowed unless some are named. */
+  readonly cipherSuites: readonly string[];
+}
+
+interface ClientAuth {
+  /** Whether clients are asked for a certificate. */
+  readonly asks: boolean;
+  /** Whether they must have one. */
+  readonly requires: boolean;
+  /** Whether one that they give must be signed by an authority. */
+  readonly verifies: boolean;
+}
+
+const none: ClientAuth = { asks: false, requires: false, verifies: false };
+const requireAny: ClientAuth = { asks: true, requires: true, verifies: false };
+
+/** What `client_auth_type` may say. */
+const clientAuthKinds: ReadonlyMap<string, ClientAuth> = new Map([
+  ["", none],
+  ["NoClientCert", none],
+  ["RequestClientCert", { asks: true, requires: false, verifies: false }],
+  ["RequireClientCert", requireAny],
+  ["RequireAnyClientCert", requireAny],
+  ["VerifyClientCertIfGiven", { asks: true, requires: false, verifies: true }],
+  ["RequireAndVerifyClientCert", { asks: true, requires: true, verifies: true }],
+]);
+
+const versions: ReadonlyMap<string, SecureVersion> = new Map([
+  ["", "TLSv1.2"],
+  ["VersionTLS10", "TLSv1"],
+  ["VersionTLS11", "TLSv1.1"],
+  ["VersionTLS12", "TLSv1.2"],
+  ["VersionTLS13", "TLSv1.3"],
+]);
+
+const suitesOfTls13 = [
+  "TLS_AES_128_GCM_SHA256",
+  "TLS_AES_256_GCM_SHA384",
+  "TLS_CHACHA20_POLY1305_SHA256",
+];
+
+/** Whether a listener with these options speaks TLS. */
+export function servesTls({ cert, key }: TlsOptions): boolean {
+  return isGiven(cert) || isGiven(key);
+}
+
+/** What of the options cannot be honoured, each with the name of its key; files are not read. */
+export function checkTls(options: TlsOptions): string[] {
+  const { cert, key, clientCa = {}, clientAuth, minVersion, cipherSuites } = options;
+  const problems: string[] = [];
+  for (const [name, source] of Object.entries({ cert, key, client_ca: clientCa }))
+    if (source.text && source.file) problems.push(`${name} and ${name}_file exclude each other`);
+  const auth = clientAuthKinds.get(clientAuth);
+  if (auth === undefined) problems.push(`client_auth_type: unknown kind ${clientAuth}`);
+  else if (auth.verifies && !isGiven(clientCa))
+    problems.push(`client_auth_type: ${clientAuth} needs client_ca or client_ca_file`);
+  else if (!auth.asks && isGiven(clientCa))
+    problems.push("client_ca: needs a client_auth_type that asks clients for certificates");
+  if (!versions.has(minVersion)) problems.push(`tls_min_version: unknown version ${minVersion}`);
+  for (const suite of cipherSuites)
+    if (cipherOf(suite) === undefined)
+      problems.push(`tls_cipher_suites: ${suite} is unknown or not supported`);
+  if (isGiven(cert) !== isGiven(key)) problems.push("certificate and key belong together");
+  const asksForMore =
+    clientAuth !== "" || isGiven(clientCa) || minVersion !== "" || cipherSuites.length > 0;
+  if (!servesTls(options) && asksForMore) problems.push(withoutCertificate);
+  return problems;
+}
+
+const withoutCertificate =
+  "http_tls_config: TLS is not served without a certificate; set cert_file and key_file, or remove client_auth_type, client_ca_file, tls_min_version and tls_cipher_suites";
+
+/** What the listener is made with, files read. Throws an error that names what cannot be used. */
+export function listenerOptions(options: TlsOptions) {
+  const { asks, requires, verifies } = authOf(options);
+  return {
+    ...readContext(options),
+    ALPNProtocols: ["h2", "http/1.1"],
+    requestCert: asks,
+    rejectUnauthorized: requires && verifies,
+  };
+}
+
+/** The part of the options that may change while the listener runs. Throws an error that names what cannot be used. */
+export function readContext(options: TlsOptions): SecureContextOptions {
+  const { cert, key, clientCa = {}, minVersion, cipherSuites } = options;
+  const context: SecureContextOptions = {
+    cert: read(cert),
+    key: read(key),
+    ...(isGiven(clientCa) ? { ca: read(clientCa) } : {}),
+    ...(versions.has(minVersion) ? { minVersion: versions.get(minVersion) as SecureVersion } : {}),
+    ...(cipherSuites.length > 0 ? { ciphers: ciphersOf(cipherSuites) } : {}),
+    // A client that comes back is asked again: what it showed before may not hold any more.
+    ...(authOf(options).asks ? { secureOptions: constants.SSL_OP_NO_TICKET } : {}),
+  };
+  try {
+    createSecureContext(context);
+  } catch (cause) {
+    const names = [cert, key, clientCa].flatMap(({ file }) => file ?? []);
+    const from = names.length === 0 ? "" : ` of ${names.join(", ")}`;
+    throw new Error(`certificate and key${from} cannot be used`, { cause });
+  }
+  return context;
+}
+
+/** Whether a client that ended its handshake may speak. */
+export function mayConnect(socket: TLSSocket, options: TlsOptions): boolean {
+  const { asks, requires, verifies } = authOf(options);
+  if (!asks) return true;
+  if (socket.getPeerX509Certificate() === undefined) return !requires;
+  return !verifies || socket.authorized;
+}
+
+function authOf({ clientAuth }: TlsOptions): ClientAuth {
+  const auth = clientAuthKinds.get(clientAuth);
+  if (auth === undefined) throw new Error(`client_auth_type: unknown kind ${clientAuth}`);
+  return auth;
+}
+
+function isGiven({ text = "", file = "" }: PemSource): boolean {
+  return text !== "" || file !== "";
+}
+
+function read({ text = "", file = "" }: PemSource): string {
+  return text === "" ? readFileSync(file, "utf8") : text;
+}
+
+function ciphersOf(suites: readonly string[]): string {
+  const ciphers = suites.map((suite) => cipherOf(suite) ?? suite);
+  const newest = ciphers.filter((name) => name.startsWith("TLS_"));
+  return [...ciphers, ...(newest.length === 0 ? suitesOfTls13 : [])].join(":");
+}
+
+/** The name of a suite as OpenSSL knows it; undefined for one that it does not have. */
+function cipherOf(suite: string): string | undefined {
+  if (suitesOfTls13.includes(suite)) return suite;
+  const parts = /^TLS_(RSA|ECDHE_RSA|ECDHE_ECDSA)_WITH_(\w+)$/.exec(suite);
+  if (parts === null) return undefined;
+  const [, exchange = "", cipher = ""] = parts;
+  const prefix = exchange === "RSA" ? "" : `${exchange.replace("_", "-")}-`;
+  const name = prefix + cipherName(cipher);
+  return getCiphers().includes(name.toLowerCase()) ? name : undefined;
+}
+
+/** `AES_128_CBC_SHA256` -> `AES128-SHA256`, `AES_128_GCM_SHA256` -> `AES128-GCM-SHA256`. */
+function cipherName(cipher: string): string {
+  if (cipher.startsWith("CHACHA20_POLY1305")) return "CHACHA20-POLY1305";
+  return cipher
+    .replace(/^AES_/, "AES")
+    .replace("3DES_EDE_CBC_SHA", "DES-CBC3-SHA")
+    .replace("_CBC_", "_")
+    .replaceAll("_", "-");
+}
