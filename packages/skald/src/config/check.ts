@@ -5,9 +5,12 @@ import {
   nearest,
   type Settings,
 } from "@skald/runtime/config";
+import { checkTls } from "@skald/transport";
 import { targets } from "../wiring/targets.js";
 import { lastDirectory } from "./derive.js";
+import type { Config } from "./root.js";
 import type { SchemaPeriod } from "./sections/schema-config.js";
+import { tlsOptionsOf } from "./tls-options.js";
 
 interface Findings {
   readonly problems: string[];
@@ -27,6 +30,7 @@ export function checkSettings(
   checkRetention(settings, findings);
   checkCommonStorage(settings, findings);
   checkDirectory(settings, findings);
+  checkListener(settings, findings);
   if (!isBroken("schema_config.configs")) checkSchema(settings, findings);
   return findings;
 }
@@ -51,6 +55,14 @@ function checkPushSize(settings: Settings, { warnings }: Findings): void {
     warnings.push(
       `${path}: ${formatSize(size)} is more than a push may take; ${formatSize(most)} holds`,
     );
+}
+
+/** What was asked for to keep others out must hold: nothing of it is left out. */
+function checkListener(settings: Settings, { problems }: Findings): void {
+  for (const problem of checkTls(tlsOptionsOf(settings.build() as Config))) {
+    const section = problem.startsWith("tls_") ? "server." : "server.http_tls_config: ";
+    problems.push(section + problem);
+  }
 }
 
 function checkQueriers(settings: Settings, { problems }: Findings): void {

@@ -266,14 +266,34 @@ describe("checks", () => {
       "common.storage.s3: this object store is not built into this version",
     ],
     [
-      "a certificate",
-      `${minimal}\nserver: {http_tls_config: {cert_file: c, client_auth_type: RequireAndVerifyClientCert}}`,
-      "server.http_tls_config: this version does not serve TLS; let a proxy in front of it do so, and remove: cert_file, client_auth_type",
+      "a certificate without its key",
+      `${minimal}\nserver: {http_tls_config: {cert_file: c}}`,
+      "server.http_tls_config: certificate and key belong together",
+    ],
+    [
+      "certificates of clients that nothing verifies",
+      `${minimal}\nserver: {http_tls_config: {cert_file: c, key_file: k, client_auth_type: RequireAndVerifyClientCert}}`,
+      "server.http_tls_config: client_auth_type: RequireAndVerifyClientCert needs client_ca or client_ca_file",
+    ],
+    [
+      "certificates of clients without TLS",
+      `${minimal}\nserver: {http_tls_config: {client_auth_type: RequireAnyClientCert}}`,
+      "server.http_tls_config: TLS is not served without a certificate",
+    ],
+    [
+      "a version of TLS without TLS",
+      `${minimal}\nserver: {tls_min_version: VersionTLS13}`,
+      "server.http_tls_config: TLS is not served without a certificate",
+    ],
+    [
+      "an unknown cipher suite",
+      `${minimal}\nserver: {http_tls_config: {cert_file: c, key_file: k}, tls_cipher_suites: "TLS_AES_128_GCM_SHA256, none"}`,
+      "server.tls_cipher_suites: none is unknown or not supported",
     ],
     [
       "a certificate for calls",
       `${minimal}\nserver: {grpc_tls_config: {key: k}}`,
-      "server.grpc_tls_config: this version does not serve TLS",
+      "server.grpc_tls_config: calls between services are not served, with TLS or without; remove: key",
     ],
     [
       "access by labels",

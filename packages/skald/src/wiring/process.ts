@@ -1,8 +1,9 @@
 import { type NamedState, Service, ServiceGroup } from "@skald/runtime";
 import { Metrics } from "@skald/runtime/metrics";
-import { HttpServer } from "@skald/transport";
+import { HttpServer, servesTls } from "@skald/transport";
 import { configToYaml } from "../config/load-config.js";
 import type { Config } from "../config/root.js";
+import { tlsOptionsOf } from "../config/tls-options.js";
 import { requestObserver } from "../http/request-metrics.js";
 import { statusRoutes } from "../http/status-routes.js";
 import { buildModules, type ModuleContext } from "./modules.js";
@@ -38,6 +39,10 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
     ],
     rawRoutes: new Map(built.flatMap(({ rawRoutes = [] }) => [...rawRoutes])),
     onRequest: requestObserver(metrics),
+    onCertificates: (error) => {
+      if (error === undefined) log.info("certificates were read again");
+      else log.error("changed certificates cannot be used; the last ones stay", { error });
+    },
     onError: (error, request) =>
       log.error("request failed", { error, method: request.method, url: request.url }),
   });
@@ -87,7 +92,9 @@ function runningProcess(listening: Service, group: ServiceGroup): RunningProcess
 
 function listenOptions(config: Config) {
   const { server, frontend } = config;
+  const tls = tlsOptionsOf(config);
   return {
+    tls: servesTls(tls) ? tls : undefined,
     address: server.http_listen_address,
     port: server.http_listen_port,
     readTimeoutMs: server.http_server_read_timeout,

@@ -94,7 +94,7 @@ export function checkTls(options: TlsOptions): string[] {
 }
 
 const withoutCertificate =
-  "http_tls_config: TLS is not served without a certificate; set cert_file and key_file, or remove client_auth_type, client_ca_file, tls_min_version and tls_cipher_suites";
+  "TLS is not served without a certificate; set cert_file and key_file, or remove client_auth_type, client_ca_file, tls_min_version and tls_cipher_suites";
 
 /** What the listener is made with, files read. Throws an error that names what cannot be used. */
 export function listenerOptions(options: TlsOptions) {
@@ -122,7 +122,7 @@ export function readContext(options: TlsOptions): SecureContextOptions {
   try {
     createSecureContext(context);
   } catch (cause) {
-    const names = [cert, key, clientCa].flatMap(({ file }) => file ?? []);
+    const names = [cert, key, clientCa].flatMap(({ file }) => file || []);
     const from = names.length === 0 ? "" : ` of ${names.join(", ")}`;
     throw new Error(`certificate and key${from} cannot be used`, { cause });
   }

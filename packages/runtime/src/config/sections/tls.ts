@@ -1,4 +1,5 @@
 import * as field from "../field.js";
+import type { SectionOptions } from "../note.js";
 import { oneProcess } from "../reasons.js";
 
 /** TLS of a client, as keys among those of the client itself. */
@@ -29,8 +30,8 @@ export function tlsClientBlock(prefix: string) {
   return field.section("TLS.", fields, { unused: oneProcess });
 }
 
-/** TLS of a listener, which is not served: whoever asks for it must not be answered without. */
-export function tlsServerBlock(prefix: string) {
+/** TLS of a listener. One that is `refused` is not there: whoever asks for TLS must not believe that there is some. */
+export function tlsServerBlock(prefix: string, options: Pick<SectionOptions, "refused"> = {}) {
   return field.section(
     "TLS.",
     {
@@ -46,6 +47,6 @@ export function tlsServerBlock(prefix: string) {
       ),
       client_ca_file: field.text("", "file with authorities of clients", `${prefix}-tls-ca-path`),
     },
-    { refused: "this version does not serve TLS; let a proxy in front of it do so, and remove" },
+    options,
   );
 }

@@ -44,15 +44,25 @@ const listeners = {
     "server.proxy-protocol-enabled",
     { unused: "the PROXY protocol is not understood yet" },
   ),
-  tls_cipher_suites: field.text("", "ciphers of TLS", "server.tls-cipher-suites", {
-    unused: "TLS is not served yet",
-  }),
-  tls_min_version: field.text("", "oldest version of TLS", "server.tls-min-version", {
-    unused: "TLS is not served yet",
-  }),
+  tls_cipher_suites: field.text(
+    "",
+    "ciphers of TLS by the names of the IANA, with commas; empty: those that Node takes",
+    "server.tls-cipher-suites",
+  ),
+  tls_min_version: field.text(
+    "",
+    "oldest version of TLS: VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13; empty: VersionTLS12",
+    "server.tls-min-version",
+  ),
   http_tls_config: tlsServerBlock("server.http"),
-  grpc_tls_config: tlsServerBlock("server.grpc"),
-  http_path_prefix: field.text("", "path before all routes", "server.path-prefix"),
+  grpc_tls_config: tlsServerBlock("server.grpc", {
+    refused: "calls between services are not served, with TLS or without; remove",
+  }),
+  http_path_prefix: field.text(
+    "",
+    "path before all routes, with or without slashes around it",
+    "server.path-prefix",
+  ),
   register_instrumentation: field.toggle(
     true,
     "serve /metrics",
