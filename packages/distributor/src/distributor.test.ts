@@ -233,7 +233,7 @@ describe("the ingester", () => {
       "internal",
       "at least 2 live replicas required, could only find 1",
     );
-    expect(await push(one)).toEqual({ status: 500, text: ingester.failure.message });
+    expect(await push(one)).toEqual({ status: 500, text: "internal server error" });
     expect(await counter("loki_distributor_ingester_append_failures_total")).toBe(1);
     expect(failures).toEqual([[ingester.failure, "t1"]]);
     ingester.failure = new TypeError("bug");

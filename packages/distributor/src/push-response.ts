@@ -1,5 +1,5 @@
 import type { PushRefusal } from "@skald/contracts";
-import { SkaldError } from "@skald/model";
+import { SkaldError, textForClients } from "@skald/model";
 import type { PushLimits } from "./limits.js";
 import { contactHint } from "./validate/texts.js";
 import type { Validated } from "./validate/validate.js";
@@ -71,7 +71,7 @@ export function rateLimited(facts: {
 /** The answer to a push that failed as a whole; throws on what is no SkaldError, because that is a fault of ours. */
 export function failedResponse(error: unknown): PushResponse {
   if (!(error instanceof SkaldError)) throw error;
-  const { status, message, retryAfterSeconds } = error;
-  const text = message.slice(0, maxTextChars);
+  const { status, retryAfterSeconds } = error;
+  const text = textForClients(error).slice(0, maxTextChars);
   return retryAfterSeconds === undefined ? { status, text } : { status, text, retryAfterSeconds };
 }

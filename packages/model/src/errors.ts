@@ -72,6 +72,13 @@ export function errorCodeOf(error: unknown): ErrorCode {
   return "internal";
 }
 
+/** What a client is told of an error: of a fault of ours nothing, because it may name files; the log has the rest. */
+export function textForClients(error: unknown): string {
+  if (error instanceof SkaldError && error.status !== errorStatus.internal) return error.message;
+  const isCancelled = errorCodeOf(error) === "cancelled";
+  return isCancelled ? "the request was cancelled by the client" : "internal server error";
+}
+
 /** Closes an exhaustive switch: the compiler refuses it when a case is missing. */
 export function unreachable(value: never): never {
   throw new Error(`unreachable: ${JSON.stringify(value)}`);

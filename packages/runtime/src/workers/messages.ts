@@ -1,5 +1,6 @@
 import type { ErrorCode } from "@skald/model";
 import { errorStatus, SkaldError } from "@skald/model";
+import { messageWithCauses } from "../log/message.js";
 
 /** What a pool sends to a thread: a job, the end of one that nobody waits for any more, or the answer to a call of a job. */
 export type ToThread =
@@ -36,7 +37,7 @@ export interface SentError {
   readonly status: number;
   readonly detail?: unknown;
   readonly retryAfterSeconds?: number;
-  /** Of errors that nobody foresaw. */
+  /** Of errors that nobody foresaw; of others what their causes say. */
   readonly stack?: string;
 }
 
@@ -47,6 +48,7 @@ export function describeError(error: unknown): SentError {
       ...{ code, message, status },
       ...(detail === undefined ? {} : { detail }),
       ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+      ...(error.cause === undefined ? {} : { stack: messageWithCauses(error.cause) }),
     };
   }
   const message = error instanceof Error ? error.message : String(error);
@@ -59,7 +61,7 @@ export function withoutDetail({ detail: _, ...error }: SentError): SentError {
   return error;
 }
 
-/** The stack of a fault is its cause, so that it reaches the log and not the client. */
+/** The stack of a fault, or what the causes of an error say, is its cause, so that it reaches the log and not the client. */
 export function reviveError({ code, message, stack, ...facts }: SentError): SkaldError {
   const cause = stack === undefined ? {} : { cause: new Error(stack) };
   return new SkaldError(code, message, { ...facts, ...cause });

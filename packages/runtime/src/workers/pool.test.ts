@@ -137,6 +137,12 @@ describe("errors of jobs", () => {
     });
   });
 
+  it("keep what their causes say", async () => {
+    const error = await failureOf(pool.run("caused", {}, now));
+    expect(error).toMatchObject({ code: "unavailable", status: 503, message: "not now" });
+    expect(error.cause).toMatchObject({ message: "disk: EIO" });
+  });
+
   it("say when there is no such job", async () => {
     const error = await failureOf(pool.run("nothing", {}, now));
     expect(error).toMatchObject({ code: "internal", message: "no handler for job nothing" });

@@ -116,14 +116,21 @@ function buildPool(parts: Parts, { config, log, metrics }: ModuleContext): Built
   return { service: new Service({ name: "worker-pool", stop: () => pool.close() }) };
 }
 
-function buildStore(parts: Parts, { config }: ModuleContext): BuiltModule {
+function buildStore(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
   const directory =
     config.storage_config.filesystem.directory || join(config.common.path_prefix || ".", "chunks");
   const rememberIn = join(config.common.path_prefix || ".", "store.json");
   const store = new FsStore(directory, { rememberIn });
   const locate = (key: string) => ({ kind: "file" as const, path: join(directory, key) });
   parts.store = store;
-  parts.catalog = new SegmentCatalog({ store, locate, clock: steadyClock });
+  const failures = metrics.counter("store_listing_failures_total", "Listings that failed.");
+  parts.catalog = new SegmentCatalog({
+    ...{ store, locate, clock: steadyClock },
+    onListFailure: (error, prefix) => {
+      failures.inc();
+      log.warn("the store cannot be listed; an older listing still serves", { prefix, error });
+    },
+  });
   return {
     service: new Service({
       name: "store",

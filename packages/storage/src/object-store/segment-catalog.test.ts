@@ -19,8 +19,10 @@ describe("SegmentCatalog", () => {
     }
     const clock = { elapsedMs: () => nowMs };
     const locate = (key: string) => ({ kind: "object" as const, key });
-    const catalog = new SegmentCatalog({ store, locate, clock });
-    return { store, catalog, pass: (ms: number) => (nowMs += ms) };
+    const failures: unknown[] = [];
+    const onListFailure = (error: unknown) => failures.push(error);
+    const catalog = new SegmentCatalog({ store, locate, clock, onListFailure });
+    return { store, catalog, failures, pass: (ms: number) => (nowMs += ms) };
   }
 
   const request = { tenant: "t", fromNs: start, toNs: start + hourNs };
@@ -71,13 +73,15 @@ describe("SegmentCatalog", () => {
   });
 
   it("keeps a listing while the store is down, but not for long", async () => {
-    const { store, catalog, pass } = await catalogOf([[start, start + 1n]]);
+    const { store, catalog, failures, pass } = await catalogOf([[start, start + 1n]]);
     await catalog.list(request, { signal });
     store.list = () => {
       throw new Error("the store is down");
     };
     pass(6_000);
     expect(await catalog.list(request, { signal })).toHaveLength(1);
+    expect(await catalog.list(request, { signal })).toHaveLength(1);
+    expect(failures).toEqual([expect.objectContaining({ message: "the store is down" })]);
     pass(60_000);
     await expect(catalog.list(request, { signal })).rejects.toThrow("the store is down");
     await expect(catalog.list({ ...request, fresh: true }, { signal })).rejects.toThrow(

@@ -15,6 +15,8 @@ export interface SegmentCatalogOptions {
   /** Where the bytes of a key are. */
   readonly locate: (key: string) => SegmentLocation;
   readonly clock: SteadyClock;
+  /** Told of a listing that could not be read again while an older one still serves; others reject. */
+  readonly onListFailure?: (error: unknown, prefix: string) => void;
 }
 
 interface ListRequest extends TimeRange {
@@ -62,7 +64,8 @@ export class SegmentCatalog {
     const ageMs = known === undefined ? 0 : this.#options.clock.elapsedMs() - known.readMs;
     if (known === undefined || ageMs > maxListingAgeMs) return this.#refresh(prefix);
     // When it fails the next query tries again, until the listing is too old.
-    if (ageMs > listingLifeMs) this.#refresh(prefix).catch(() => {});
+    if (ageMs > listingLifeMs && !this.#reading.has(prefix))
+      this.#refresh(prefix).catch((error) => this.#options.onListFailure?.(error, prefix));
     return known.refs;
   }
 

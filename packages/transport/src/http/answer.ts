@@ -4,7 +4,7 @@ import { pipeline } from "node:stream/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createGzip, gzip } from "node:zlib";
-import { SkaldError } from "@skald/model";
+import { errorCodeOf, errorStatus, SkaldError, textForClients } from "@skald/model";
 import { endAfterRequest, endResponse, startResponse } from "./end-response.js";
 import { type HttpBody, type HttpResponse, textResponse } from "./types.js";
 
@@ -111,12 +111,14 @@ function isClientLeft(error: unknown): boolean {
   return (error as { code?: unknown } | undefined)?.code === "ERR_STREAM_PREMATURE_CLOSE";
 }
 
-/** Query errors are plain text without a line feed, those of authentication have one; 5xx say what failed. */
+/** Query errors are plain text without a line feed, those of authentication have one. */
 export function errorAnswer(error: unknown): HttpResponse {
-  if (!(error instanceof SkaldError))
-    return textResponse(500, error instanceof Error ? error.message : String(error));
-  const end = error.code === "unauthenticated" ? "\n" : "";
-  return textResponse(error.status, error.message + end);
+  const text = textForClients(error);
+  if (!(error instanceof SkaldError)) {
+    const isCancelled = errorCodeOf(error) === "cancelled";
+    return textResponse(isCancelled ? errorStatus.cancelled : errorStatus.internal, text);
+  }
+  return textResponse(error.status, text + (error.code === "unauthenticated" ? "\n" : ""));
 }
 
 /** Whether an Accept-Encoding header takes gzip: by name or by `*`, and not with a weight of zero. */

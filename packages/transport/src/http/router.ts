@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { errorCodeOf, invalidArgument } from "@skald/model";
+import { invalidArgument } from "@skald/model";
 import express from "express";
 import { errorAnswer, sendAnswer } from "./answer.js";
 import { readBody } from "./body.js";
@@ -126,8 +126,8 @@ async function serve(
   try {
     answer = await route.handler(await readRequest(options, request, left.signal));
   } catch (error) {
-    if (errorCodeOf(error) === "internal") options.onError?.(error, request);
     answer = errorAnswer(error);
+    if (answer.status === 500) options.onError?.(error, request);
   }
   try {
     await sendAnswer(options, response, answer);

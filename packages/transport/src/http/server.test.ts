@@ -1,6 +1,6 @@
 import { gunzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { invalidArgument, SkaldError } from "@skald/model";
+import { internal, invalidArgument, SkaldError } from "@skald/model";
 import { wantsGzip } from "./answer.js";
 import { readBody } from "./body.js";
 import { endResponse } from "./end-response.js";
@@ -165,7 +165,7 @@ describe("refused requests", () => {
     expect([answer.status, answer.text]).toEqual([400, "the path cannot be decoded"]);
   });
 
-  it("get the status and text of an error, 500 for one that nobody foresaw", async () => {
+  it("get the status and text of an error, and of one that nobody foresaw nothing but 500", async () => {
     const failures: unknown[] = [];
     const fail = (path: string, error: unknown): Route => ({
       methods: ["GET"],
@@ -179,16 +179,26 @@ describe("refused requests", () => {
       fail("/who", new SkaldError("unauthenticated", "no org id")),
       fail("/bug", new TypeError("x is undefined")),
       fail("/odd", "just text"),
+      fail("/own", internal("/data/x.parquet is corrupt")),
+      fail("/left", Object.assign(new Error("aborted"), { name: "AbortError" })),
     ];
     const { url } = await startTestServer({ routes, onError: (error) => failures.push(error) });
-    const answers = await Promise.all(["/bad", "/who", "/bug", "/odd"].map((p) => ask(url + p)));
+    const answers = await Promise.all(
+      ["/bad", "/who", "/bug", "/odd", "/own", "/left"].map((p) => ask(url + p)),
+    );
     expect(answers.map(({ status, text }) => [status, text])).toEqual([
       [400, "bad step"],
       [401, "no org id\n"],
-      [500, "x is undefined"],
-      [500, "just text"],
+      [500, "internal server error"],
+      [500, "internal server error"],
+      [500, "internal server error"],
+      [499, "the request was cancelled by the client"],
     ]);
-    expect(failures.map(String).sort()).toEqual(["TypeError: x is undefined", "just text"]);
+    expect(failures.map(String).sort()).toEqual([
+      "SkaldError: /data/x.parquet is corrupt",
+      "TypeError: x is undefined",
+      "just text",
+    ]);
   });
 
   it("lose their connection when the answer cannot be written", async () => {
@@ -218,19 +228,21 @@ describe("raw routes", () => {
       ["/bad", () => Promise.reject(invalidArgument("multiple org IDs present"))],
       ["/who", () => Promise.reject(new SkaldError("unauthenticated", "no org id"))],
       ["/bug", () => Promise.reject(new Error("broken"))],
+      ["/own", () => Promise.reject(internal("/data/x.wal is corrupt"))],
     ]);
     const { url } = await startTestServer({
       rawRoutes: failing,
       onError: (error) => failures.push(error),
     });
     const post = (path: string) => ask(url + path, { method: "POST", body: "x" });
-    const answers = await Promise.all(["/bad", "/who", "/bug"].map(post));
+    const answers = await Promise.all(["/bad", "/who", "/bug", "/own"].map(post));
     expect(answers.map(({ status, text }) => [status, text])).toEqual([
       [400, "multiple org IDs present\n"],
       [401, "no org id\n"],
-      [500, "broken\n"],
+      [500, "internal server error\n"],
+      [500, "internal server error\n"],
     ]);
-    expect(failures.map(String)).toEqual(["Error: broken"]);
+    expect(failures.map(String)).toEqual(["Error: broken", "SkaldError: /data/x.wal is corrupt"]);
   });
 
   it("that fail midway end the connection", async () => {

@@ -22,6 +22,9 @@ serveJobs({
   fault: () => {
     throw new TypeError("x is undefined");
   },
+  caused: () => {
+    throw new SkaldError("unavailable", "not now", { cause: new Error("disk", { cause: "EIO" }) });
+  },
   text: () => {
     throw "just text";
   },
