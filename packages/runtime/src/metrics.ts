@@ -33,14 +33,20 @@ export class Metrics {
     return this.#once("gauge", name, labels, () => new Gauge(this.#settings(name, help, labels)));
   }
 
-  /** A gauge that is asked for its value when the metrics are read. */
-  gaugeOf(name: string, help: string, read: () => number): void {
-    const settings = this.#settings(name, help, []);
-    this.#once("read gauge", name, [], () => {
+  /** A gauge that is asked for its value when the metrics are read, with labels that never change. */
+  gaugeOf(
+    name: string,
+    help: string,
+    read: () => number,
+    labels: Readonly<Record<string, string>> = {},
+  ): void {
+    const names = Object.keys(labels);
+    const settings = this.#settings(name, help, names);
+    this.#once("read gauge", name, names, () => {
       return new Gauge({
         ...settings,
         collect() {
-          this.set(read());
+          this.set(labels, read());
         },
       });
     });
@@ -60,6 +66,9 @@ export class Metrics {
   /** Adds the metrics of the process and `<namespace>_build_info`. Call once, for the process that is served. */
   collectProcess(build: BuildInfo): void {
     collectDefaultMetrics({ register: this.#registry });
+    // Gauges with the names of counters; those without `_total` tell the same by kind.
+    for (const kind of ["handles", "requests", "resources"])
+      this.#registry.removeSingleMetric(`nodejs_active_${kind}_total`);
     const labels = { version: build.version, revision: build.revision, branch: build.branch };
     const named = { ...labels, goversion: build.goVersion };
     this.gauge("build_info", "What runs: always 1, told by its labels.", Object.keys(named)).set(

@@ -2,17 +2,35 @@ import { describe, expect, it } from "@jest/globals";
 import { Metrics } from "@skald/runtime/metrics";
 import { requestObserver } from "./request-metrics.js";
 
+const sizes = { requestBytes: undefined, responseBytes: undefined };
+
 describe("requestObserver", () => {
-  it("counts seconds by method, route and status", async () => {
+  it("counts seconds and bytes by method, route and status", async () => {
     const metrics = new Metrics();
     const observe = requestObserver(metrics);
-    observe({ method: "POST", route: "loki_api_v1_push", status: 204, durationMs: 300 });
-    observe({ method: "POST", route: "loki_api_v1_push", status: 204, durationMs: 100 });
+    const start = { method: "POST", route: "loki_api_v1_push" };
+    const facts = { ...start, status: 204, requestBytes: 100, responseBytes: 0 };
+    observe(start)({ ...facts, durationMs: 300 });
+    observe(start)({ ...facts, durationMs: 100, requestBytes: undefined });
     const { text } = await metrics.read();
-    const labels = 'method="POST",route="loki_api_v1_push",status_code="204",ws="false"';
+    const endpoint = 'method="POST",route="loki_api_v1_push"';
+    const labels = `${endpoint},status_code="204",ws="false"`;
     expect(text).toContain(`loki_request_duration_seconds_count{${labels}} 2`);
     expect(text).toContain(`loki_request_duration_seconds_sum{${labels}} 0.4`);
     expect(text).toContain(`loki_request_duration_seconds_bucket{le="0.25",${labels}} 1`);
+    expect(text).toContain(`loki_request_message_bytes_count{${endpoint}} 1`);
+    expect(text).toContain(`loki_request_message_bytes_sum{${endpoint}} 100`);
+    expect(text).toContain(`loki_response_message_bytes_count{${endpoint}} 2`);
+  });
+
+  it("tells what is being served", async () => {
+    const metrics = new Metrics();
+    const start = { method: "GET", route: "ready" };
+    const end = requestObserver(metrics)(start);
+    const line = 'loki_inflight_requests{method="GET",route="ready"}';
+    expect((await metrics.read()).text).toContain(`${line} 1`);
+    end({ ...start, ...sizes, status: 200, durationMs: 1 });
+    expect((await metrics.read()).text).toContain(`${line} 0`);
   });
 
   it.each([
@@ -24,7 +42,8 @@ describe("requestObserver", () => {
     ["other", "other"],
   ])("counts %s as %s", async (route, want) => {
     const metrics = new Metrics();
-    requestObserver(metrics)({ method: "GET", route, status: 200, durationMs: 1 });
+    const start = { method: "GET", route };
+    requestObserver(metrics)(start)({ ...start, ...sizes, status: 200, durationMs: 1 });
     expect((await metrics.read()).text).toContain(`_count{method="GET",route="${want}",`);
   });
 });

@@ -1,17 +1,46 @@
 import type { Metrics } from "@skald/runtime";
-import type { RequestFacts } from "@skald/transport";
+import type { RequestFacts, RequestObserver } from "@skald/transport";
 
-/** Counts requests by the histogram that public dashboards read. */
-export function requestObserver(metrics: Metrics): (facts: RequestFacts) => void {
+const MiB = 1024 * 1024;
+const messageBuckets = [1, 2.5, 5, 10, 25, 50, 100, 250].map((n) => n * MiB);
+
+/** Counts requests by the metrics that public dashboards read. */
+export function requestObserver(metrics: Metrics): RequestObserver {
   const durations = metrics.histogram("request_duration_seconds", "Time from request to answer.", [
     "method",
     "route",
     "status_code",
     "ws",
   ]);
-  return ({ method, route, status, durationMs }) => {
-    const labels = { method, route: knownRoute(route), status_code: String(status), ws: "false" };
-    durations.observe(labels, durationMs / 1000);
+  const names = ["method", "route"];
+  const inflight = metrics.gauge("inflight_requests", "Requests that are being served.", names);
+  const message = (what: string, help: string) =>
+    metrics.histogram(`${what}_message_bytes`, help, names, messageBuckets);
+  const received = message("request", "Bodies of requests whose length was declared.");
+  const sent = message("response", "Bodies of answers that were taken as a whole.");
+  // Of each endpoint once: looking them up by their labels costs more than counting.
+  const endpoints = new Map<string, ReturnType<typeof endpointOf>>();
+  const endpointOf = (method: string, route: string) => {
+    const labels = { method, route: knownRoute(route) };
+    return {
+      labels,
+      inflight: inflight.labels(labels),
+      received: received.labels(labels),
+      sent: sent.labels(labels),
+    };
+  };
+  return ({ method, route }) => {
+    const key = `${method} ${route}`;
+    const endpoint = endpoints.get(key) ?? endpointOf(method, route);
+    endpoints.set(key, endpoint);
+    endpoint.inflight.inc();
+    return ({ status, durationMs, requestBytes, responseBytes }: RequestFacts) => {
+      endpoint.inflight.dec();
+      const labels = { ...endpoint.labels, status_code: String(status), ws: "false" };
+      durations.observe(labels, durationMs / 1000);
+      if (requestBytes !== undefined) endpoint.received.observe(requestBytes);
+      if (responseBytes !== undefined) endpoint.sent.observe(responseBytes);
+    };
   };
 }
 

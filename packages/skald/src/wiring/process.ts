@@ -22,6 +22,7 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
   const { config, log, build } = context;
   const metrics = new Metrics({ namespace: config.metrics_namespace });
   metrics.collectProcess(build);
+  const panics = metrics.counter("panic_total", "Requests that failed for a fault of the program.");
   const names = modulesOf(targets.all as Target);
   const built = buildModules(names, { ...context, metrics });
   const states = (): readonly NamedState[] => [listening, ...group.services];
@@ -43,9 +44,13 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
       if (error === undefined) log.info("certificates were read again");
       else log.error("changed certificates cannot be used; the last ones stay", { error });
     },
-    onError: (error, request) =>
-      log.error("request failed", { error, method: request.method, url: request.url }),
+    onError: (error, request) => {
+      panics.inc();
+      log.error("request failed", { error, method: request.method, url: request.url });
+    },
   });
+  const help = "Connections that are open.";
+  metrics.gaugeOf("tcp_connections", help, () => server.connections, { protocol: "http" });
   const listening = new Service({
     name: "server",
     start: async () => {

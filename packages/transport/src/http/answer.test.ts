@@ -102,7 +102,7 @@ describe("a body in pieces", () => {
     };
     const { port } = await startTestServer({
       routes: [route(pieces)],
-      onRequest: (fact) => void facts.push(fact),
+      onRequest: () => (fact) => void facts.push(fact),
       onError: (error) => void errors.push(error),
     });
     const wire = await openWire(port);

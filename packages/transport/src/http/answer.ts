@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { Readable, type Transform } from "node:stream";
+import { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -96,7 +96,8 @@ async function writePieces(
   if (response.req.method === "HEAD") {
     await pieces.return();
   } else {
-    const steps = [Readable.from(pieces, { objectMode: false }), ...transforms, response];
+    const count = countingStep(response);
+    const steps = [Readable.from(pieces, { objectMode: false }), ...transforms, count, response];
     try {
       await pipeline(steps as [Readable, ...Transform[], ServerResponse], { end: false });
     } catch (error) {
@@ -105,6 +106,23 @@ async function writePieces(
     }
   }
   endAfterRequest(response);
+}
+
+const written = new WeakMap<ServerResponse, number>();
+
+/** Bytes of an answer in pieces so far; undefined for one that is sent as a whole. */
+export function writtenBytes(response: ServerResponse): number | undefined {
+  return written.get(response);
+}
+
+function countingStep(response: ServerResponse): Transform {
+  written.set(response, 0);
+  return new Transform({
+    transform(chunk: Uint8Array, _encoding, done) {
+      written.set(response, (written.get(response) ?? 0) + chunk.length);
+      done(null, chunk);
+    },
+  });
 }
 
 function isClientLeft(error: unknown): boolean {

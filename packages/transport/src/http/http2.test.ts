@@ -176,7 +176,7 @@ describe("HTTP/2", () => {
     };
     const { url } = await startTestServer({
       routes: [wait, ...routes],
-      onRequest: (f) => facts.push(f),
+      onRequest: () => (fact) => facts.push(fact),
     });
     const client = await open(url);
     const stream = client.request({ ":path": "/wait" });

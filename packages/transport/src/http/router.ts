@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { invalidArgument } from "@skald/model";
 import express from "express";
-import { errorAnswer, sendAnswer } from "./answer.js";
+import { errorAnswer, sendAnswer, writtenBytes } from "./answer.js";
 import { readBody } from "./body.js";
 import { parseForm } from "./form.js";
 import { routeName } from "./path.js";
@@ -14,18 +14,29 @@ export interface RouterOptions {
   readonly routes: readonly Route[];
   /** Paths that take POST and are served before the router. */
   readonly rawRoutes: ReadonlyMap<string, unknown>;
-  readonly onRequest?: (facts: RequestFacts) => void;
+  /** Told of each request that begins; what it returns is told how that ended. */
+  readonly onRequest?: RequestObserver;
   readonly onError?: (error: unknown, request: IncomingMessage) => void;
 }
 
-/** What the request metrics and the access log need. */
-export interface RequestFacts {
+/** A request that begins. */
+export interface RequestStart {
   readonly method: string;
   /** `other` for paths that nobody serves. */
   readonly route: string;
+}
+
+/** What the request metrics and the access log need. */
+export interface RequestFacts extends RequestStart {
   readonly status: number;
   readonly durationMs: number;
+  /** Of the body as it came, when the client said how long it is. */
+  readonly requestBytes: number | undefined;
+  /** Of the body that was sent, compressed as it was; those of a client that left are not known. */
+  readonly responseBytes: number | undefined;
 }
+
+export type RequestObserver = (start: RequestStart) => (facts: RequestFacts) => void;
 
 /** Name of whatever nobody serves. */
 export const unknownRoute = "other";
@@ -70,25 +81,44 @@ export function observe(
   response: ServerResponse,
   route: string,
 ): void {
+  if (options.onRequest === undefined) return;
   const start = performance.now();
+  const begun = { method: request.method ?? "", route };
+  const onEnd = options.onRequest(begun);
   let isFinished = false;
-  const { socket } = response;
+  // The answer to a request that came behind another has no connection yet.
+  const { socket } = request;
   // Node 20 says that an answer is finished when its connection was cut, too.
   response.once("finish", () => {
-    isFinished = socket?.destroyed === false;
+    isFinished = !socket.destroyed;
   });
   response.once("close", () => {
-    options.onRequest?.({
-      method: request.method ?? "",
-      route,
+    onEnd({
+      ...begun,
       // An answer that could not be finished is the client's doing.
       status: isFinished ? response.statusCode : clientLeftStatus,
       durationMs: performance.now() - start,
+      requestBytes: lengthOf(request.headers["content-length"]),
+      responseBytes: isFinished ? bytesOf(response) : undefined,
     });
   });
 }
 
 const clientLeftStatus = 499;
+
+function lengthOf(header: string | number | string[] | undefined): number | undefined {
+  const length = Number(header);
+  return header === undefined || Number.isNaN(length) ? undefined : length;
+}
+
+function bytesOf(response: ServerResponse): number | undefined {
+  if (response.req.method === "HEAD" || !hasBody(response.statusCode)) return 0;
+  return writtenBytes(response) ?? lengthOf(response.getHeader("content-length") as string);
+}
+
+function hasBody(status: number): boolean {
+  return status !== 204 && status !== 304;
+}
 
 function answerAlways(
   options: RouterOptions,

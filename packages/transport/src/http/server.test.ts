@@ -326,7 +326,7 @@ describe("a client that leaves", () => {
     };
     const { port, url } = await startTestServer({
       routes: [wait, echo],
-      onRequest: (fact) => facts.push(fact),
+      onRequest: () => (fact) => facts.push(fact),
     });
     const wire = await openWire(port);
     wire.write("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -349,7 +349,7 @@ describe("a client that leaves", () => {
       routes: [echo],
       rawRoutes: new Map([["/push", push]]),
       onError: (error) => failures.push(error),
-      onRequest: (fact) => {
+      onRequest: () => (fact) => {
         facts.push(fact);
         if (facts.length === 2) seen();
       },
@@ -469,7 +469,7 @@ describe("limits of a connection", () => {
     const { port } = await startTestServer({
       routes,
       writeTimeoutMs: 100,
-      onRequest: (fact) => {
+      onRequest: () => (fact) => {
         facts.push(fact);
         seen();
       },
@@ -508,6 +508,34 @@ describe("limits of a connection", () => {
 });
 
 describe("what observers are told", () => {
+  it("how large request and answer were, as they were sent", async () => {
+    const facts: RequestFacts[] = [];
+    const pieces = [Buffer.from("one"), Buffer.from("three")];
+    const routes: Route[] = [
+      { methods: ["GET", "POST"], path: "/short", handler: () => textResponse(200, "short") },
+      { methods: ["GET"], path: "/pieces", handler: () => ({ status: 200, body: pieces }) },
+      { methods: ["GET"], path: "/none", handler: () => ({ status: 204 }) },
+    ];
+    const { port } = await startTestServer({ routes, onRequest: () => (fact) => facts.push(fact) });
+    const wire = await openWire(port);
+    for (const [line, rest] of [
+      ["POST /short", "Content-Length: 5\r\n\r\nhello"],
+      ["GET /short", "\r\n"],
+      ["HEAD /short", "\r\n"],
+      ["GET /none", "\r\n"],
+      ["GET /pieces", "Connection: close\r\n\r\n"],
+    ])
+      wire.write(`${line} HTTP/1.1\r\nHost: a\r\n${rest}`);
+    await wire.closed();
+    expect(facts.map(({ requestBytes, responseBytes }) => [requestBytes, responseBytes])).toEqual([
+      [5, 5],
+      [undefined, 5],
+      [undefined, 0],
+      [undefined, 0],
+      [undefined, 8],
+    ]);
+  });
+
   it("names the route, whatever the answer", async () => {
     const facts: RequestFacts[] = [];
     const values: Route = { ...echo, path: "/loki/api/v1/label/:name/values" };
@@ -516,7 +544,7 @@ describe("what observers are told", () => {
       routes: [values, named],
       rawRoutes: new Map([["/loki/api/v1/push", push]]),
       pathPrefix: "/p",
-      onRequest: (fact) => facts.push(fact),
+      onRequest: () => (fact) => facts.push(fact),
     });
     const paths = [
       ["GET", "/p/loki/api/v1/label/a/values"],

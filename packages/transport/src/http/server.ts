@@ -7,7 +7,7 @@ import { Certificates } from "./certificates.js";
 import { keepHalfClosed } from "./half-closed.js";
 import { type ConnectionListener, Http2Front, sniff } from "./http2.js";
 import { cleanUrl, normalPrefix, pathOf, routeName } from "./path.js";
-import { buildRouter, observe, type RequestFacts, unknownRoute } from "./router.js";
+import { buildRouter, observe, type RequestObserver, unknownRoute } from "./router.js";
 import { mayConnect, type TlsOptions } from "./tls.js";
 import type { Route } from "./types.js";
 
@@ -36,7 +36,7 @@ export interface HttpServerOptions {
   /** Exact paths whose POSTs go straight to a handler, before the router. */
   readonly rawRoutes: ReadonlyMap<string, RawHandler>;
   readonly upgrade?: (request: IncomingMessage, socket: Socket, head: Buffer) => void;
-  readonly onRequest?: (facts: RequestFacts) => void;
+  readonly onRequest?: RequestObserver;
   readonly onError?: (error: unknown, request: IncomingMessage) => void;
   /** TLS, and nothing but that, when it is given. */
   readonly tls?: TlsOptions | undefined;
@@ -121,6 +121,11 @@ export class HttpServer {
         if (!response.headersSent) response.setHeader("connection", "close");
       for (const socket of this.#sockets) if (!this.#isBusy(socket)) socket.destroy();
     });
+  }
+
+  /** Connections that are open. */
+  get connections(): number {
+    return this.#connections.size;
   }
 
   /** Reads the certificates again now. */
