@@ -24,7 +24,7 @@ import {
   systemClock,
   unavailable,
 } from "@skald/model";
-import { type Logger, type Metrics, repeat, type Sleep } from "@skald/runtime";
+import { type Logger, type Metrics, repeat, type Sleep, sleep } from "@skald/runtime";
 import { DirectoryLock, type LocalRef, Wal, type WalDisk } from "@skald/storage";
 import { LocalSegments } from "./flush/local-segments.js";
 import { PushQueue } from "./flush/push-queue.js";
@@ -182,7 +182,7 @@ export class Ingester implements IngesterContract {
     await this.#loops;
     if (wasRunning && (options.flush ?? this.#options.config.wal.flush_on_shutdown)) {
       try {
-        await this.flush();
+        await this.#inTime(this.flush());
       } catch (error) {
         this.#log.error("flushing at the end failed; the rest stays on the local disk", { error });
       }
@@ -193,6 +193,22 @@ export class Ingester implements IngesterContract {
     await this.#wal.close();
     for (const lock of this.#locks) lock.release();
     this.#state = "stopped";
+  }
+
+  /** Waits for the last flush no longer than whoever asked for the end can be expected to. */
+  async #inTime(flush: Promise<void>): Promise<void> {
+    const done = new AbortController();
+    const { maxStopFlushMs } = this.#options.bounds;
+    const late = (this.#deps.sleep ?? sleep)(maxStopFlushMs, done.signal).then(() => {
+      throw unavailable(`it has taken longer than ${maxStopFlushMs / 1000}s`);
+    });
+    // Both go on behind the race, and nobody hears of them any more.
+    for (const one of [flush, late]) one.catch(() => undefined);
+    try {
+      await Promise.race([flush, late]);
+    } finally {
+      done.abort();
+    }
   }
 
   async push({ tenant, batch }: PushRequest): Promise<PushOutcome> {

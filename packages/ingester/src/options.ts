@@ -20,6 +20,8 @@ export interface IngesterBounds {
   readonly maxPushWaitMs: number;
   /** Seals at a time, those included that wait for a thread or a directory. */
   readonly sealConcurrency: number;
+  /** Time that `stop` takes to seal and upload everything. */
+  readonly maxStopFlushMs: number;
   readonly maxWalFileBytes: number;
   readonly maxWalQueuedBytes: number;
   /** Log kept because of one head; beyond it the head is sealed, so that the log of a quiet tenant does not grow for ever. */
@@ -40,6 +42,7 @@ export const defaultBounds: IngesterBounds = {
   maxWaitingBytes: 128 * MiB,
   maxPushWaitMs: 20_000,
   sealConcurrency: 8,
+  maxStopFlushMs: 5 * 60_000,
   maxWalFileBytes: 64 * MiB,
   maxWalQueuedBytes: 64 * MiB,
   maxPinnedWalBytes: 1024 * MiB,

@@ -1,4 +1,4 @@
-import { type Logger, retry, type Sleep } from "@skald/runtime";
+import { type Logger, type Sleep, sleep } from "@skald/runtime";
 import type { HeadBlockRef, SealedSegment, SealInput } from "@skald/storage";
 import type { IngesterConfig } from "../config.js";
 import type { Head } from "../head/head.js";
@@ -41,18 +41,22 @@ export interface SealerOptions {
 }
 
 /**
- * Turns frozen heads into segments, a few at a time, oldest first. A seal that fails is tried again for ever: the head
- * stays in memory and its rows in the log. While too much is frozen, pushes wait in `room`.
+ * Turns frozen heads into segments, a few at a time, oldest first. A seal that fails is tried again for ever, later and
+ * later, and lets others go first meanwhile: the head stays in memory and its rows in the log. While too much is frozen,
+ * pushes wait in `room`.
  */
 export class Sealer {
   readonly #options: SealerOptions;
   /** Oldest first. */
   readonly #waiting = new Set<Frozen>();
-  readonly #tasks = new Map<Head, Promise<void>>();
+  readonly #tasks = new Map<Head, Frozen>();
   readonly #abort = new AbortController();
+  readonly #roomWaiters = new Set<() => void>();
+  readonly #watchers = new Set<(head: Head, error: unknown) => void>();
+  /** Ends the pauses of heads that failed. */
+  #hurry = new AbortController();
   #running = 0;
   #frozenBytes = 0;
-  readonly #roomWaiters = new Set<() => void>();
 
   constructor(options: SealerOptions) {
     this.#options = options;
@@ -74,20 +78,29 @@ export class Sealer {
 
   /** Takes a head that gets no more rows; the promise resolves when it is a segment. */
   freeze(head: Head, reason: FlushReason): Promise<void> {
-    this.#frozenBytes += head.memoryBytes;
-    const task = new Promise<void>((resolve, reject) => {
-      this.#waiting.add({ head, reason, bytes: head.memoryBytes, resolve, reject });
-    });
-    // Whoever asked may not wait; a failure here is only ever the end of the process.
-    task.catch(() => undefined);
-    this.#tasks.set(head, task);
+    const frozen = frozenOf(head, reason);
+    this.#frozenBytes += frozen.bytes;
+    this.#waiting.add(frozen);
+    this.#tasks.set(head, frozen);
     this.kick();
-    return task;
+    return frozen.sealed;
   }
 
   /** The promise that `freeze` gave for a head; undefined when it is a segment by now. */
   taskOf(head: Head): Promise<void> | undefined {
-    return this.#tasks.get(head);
+    return this.#tasks.get(head)?.sealed;
+  }
+
+  /** Tells of each seal that fails from now on, until what it returns is called. */
+  onFailure(watcher: (head: Head, error: unknown) => void): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  }
+
+  /** Tries again at once whatever has failed. */
+  hurry(): void {
+    this.#hurry.abort();
+    this.#hurry = new AbortController();
   }
 
   /** True once `close` was called: nobody is held back any more. */
@@ -97,8 +110,8 @@ export class Sealer {
 
   /** Resolves when pushes may go on. Check again: others may have been faster. Rejects with the signal's reason. */
   room(signal?: AbortSignal): Promise<void> {
-    if (this.hasRoom || this.isClosed) return Promise.resolve();
     if (signal?.aborted) return Promise.reject(signal.reason);
+    if (this.hasRoom || this.isClosed) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const letIn = () => {
         signal?.removeEventListener("abort", giveUp);
@@ -127,40 +140,54 @@ export class Sealer {
   /** Ends retries and lets waiting pushes go. Heads that are not sealed stay in the log. */
   async close(): Promise<void> {
     this.#abort.abort();
-    for (const { reject } of this.#waiting) reject(new Error("the ingester was stopped"));
+    for (const frozen of this.#waiting) this.#giveUp(frozen);
     this.#waiting.clear();
     this.#letIn();
-    await Promise.allSettled(this.#tasks.values());
+    await Promise.allSettled(Array.from(this.#tasks.values(), ({ sealed }) => sealed));
   }
 
-  async #run({ head, reason, bytes, resolve, reject }: Frozen): Promise<void> {
-    const { backoff, log, sleep, onFailed } = this.#options;
+  async #run(frozen: Frozen): Promise<void> {
+    const { head, reason } = frozen;
     try {
       if (head.rowCount === 0) this.#options.onEmpty(head);
-      else {
-        await retry(() => this.#seal(head, reason), {
-          maxRetries: Number.POSITIVE_INFINITY,
-          minBackoffMs: backoff.min_period,
-          maxBackoffMs: backoff.max_period,
-          signal: this.#abort.signal,
-          ...(sleep === undefined ? {} : { sleep }),
-          onRetry: (error, attempt) => {
-            onFailed();
-            const { tenant, id } = head;
-            log.error("sealing a head failed; trying again", { tenant, head: id, attempt, error });
-          },
-        });
-      }
-      resolve();
+      else await this.#seal(head, reason);
+      this.#forget(frozen);
+      frozen.resolve();
     } catch (error) {
-      reject(error);
+      void this.#retryLater(frozen, error);
     } finally {
       this.#running--;
-      this.#frozenBytes -= bytes;
-      this.#tasks.delete(head);
-      this.#letIn();
       this.kick();
     }
+  }
+
+  async #retryLater(frozen: Frozen, error: unknown): Promise<void> {
+    if (this.isClosed) return this.#giveUp(frozen);
+    const { backoff, log, onFailed } = this.#options;
+    const { head } = frozen;
+    const { tenant, id } = head;
+    const attempt = frozen.failures++;
+    onFailed();
+    log.error("sealing a head failed; trying again", { tenant, head: id, attempt, error });
+    // Taken before the watchers hear of it: a flush that one of them ends may hurry this very pause.
+    const signal = AbortSignal.any([this.#abort.signal, this.#hurry.signal]);
+    for (const watcher of [...this.#watchers]) watcher(head, error);
+    const pauseMs = Math.min(backoff.max_period, backoff.min_period * 2 ** attempt);
+    await (this.#options.sleep ?? sleep)(pauseMs, signal).catch(() => undefined);
+    if (this.isClosed) return this.#giveUp(frozen);
+    this.#waiting.add(frozen);
+    this.kick();
+  }
+
+  #giveUp(frozen: Frozen): void {
+    this.#forget(frozen);
+    frozen.reject(new Error("the ingester was stopped"));
+  }
+
+  #forget({ head, bytes }: Frozen): void {
+    this.#frozenBytes -= bytes;
+    this.#tasks.delete(head);
+    this.#letIn();
   }
 
   async #seal(head: Head, reason: FlushReason): Promise<void> {
@@ -183,6 +210,20 @@ interface Frozen {
   readonly head: Head;
   readonly reason: FlushReason;
   readonly bytes: number;
+  readonly sealed: Promise<void>;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
+  failures: number;
+}
+
+function frozenOf(head: Head, reason: FlushReason): Frozen {
+  let resolve = (): void => undefined;
+  let reject = (_: unknown): void => undefined;
+  const sealed = new Promise<void>((resolveSealed, rejectSealed) => {
+    resolve = resolveSealed;
+    reject = rejectSealed;
+  });
+  // Whoever asked may not wait; it is rejected at the end of the process only.
+  sealed.catch(() => undefined);
+  return { head, reason, bytes: head.memoryBytes, sealed, resolve, reject, failures: 0 };
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { SteadyClock } from "@skald/model";
+import { type SkaldError, type SteadyClock, unavailable } from "@skald/model";
 import type { WalPosition } from "@skald/storage";
 import type { FlushReason, Sealer } from "../flush/sealer.js";
 import { maxBlockLineBytes } from "../head/capacity.js";
@@ -169,20 +169,37 @@ export class Heads {
     await Promise.all(tasks);
   }
 
-  /** Freezes every head with rows, of a tenant or of all; resolves when they are segments. */
+  /**
+   * Freezes every head with rows, of a tenant or of all; resolves when they are segments. Rejects with `unavailable` at the
+   * first failure: it is tried again in the background, and nobody knows for how long.
+   */
   async seal(tenant?: string): Promise<void> {
     const sealer = this.#context.sealer();
-    const tasks: Promise<void>[] = [];
-    for (const owner of [...this.#tenants.values()]) {
-      if (tenant !== undefined && owner.name !== tenant) continue;
-      for (const head of owner.frozen) tasks.push(sealer.taskOf(head) ?? Promise.resolve());
-      for (const head of [...owner.heads.values()]) {
-        await sealer.room();
-        if (owner.heads.get(head.day) === head) tasks.push(this.freeze(owner, head, "forced"));
-        else tasks.push(sealer.taskOf(head) ?? Promise.resolve());
+    const failed = new AbortController();
+    let needsRoom = false;
+    const unwatch = sealer.onFailure((head, error) => {
+      if (tenant === undefined || head.tenant === tenant || needsRoom) {
+        failed.abort(notSealed(error));
       }
+    });
+    sealer.hurry();
+    try {
+      const tasks: (Promise<void> | undefined)[] = [];
+      for (const owner of [...this.#tenants.values()]) {
+        if (tenant !== undefined && owner.name !== tenant) continue;
+        for (const head of owner.frozen) tasks.push(sealer.taskOf(head));
+        for (const head of [...owner.heads.values()]) {
+          needsRoom = true;
+          await sealer.room(failed.signal);
+          needsRoom = false;
+          const isNew = owner.heads.get(head.day) === head;
+          tasks.push(isNew ? this.freeze(owner, head, "forced") : sealer.taskOf(head));
+        }
+      }
+      await Promise.race([Promise.all(tasks), aborted(failed.signal)]);
+    } finally {
+      unwatch();
     }
-    await Promise.all(tasks);
   }
 
   /** The oldest log file with rows that are in no segment. */
@@ -232,4 +249,19 @@ export class Heads {
   #drawId(): string {
     return `${this.#idPrefix}-${(this.#nextId++).toString(36)}`;
   }
+}
+
+function notSealed(cause: unknown): SkaldError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return unavailable(`sealing fails, and is tried again; the rows stay in the log: ${why}`, {
+    cause,
+  });
+}
+
+/** Rejects with the reason of a signal when it is aborted. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
 }
