@@ -37,7 +37,7 @@ const wal = field.section("The write-ahead log.", {
   ),
   disk_full_threshold: field.float(
     0.9,
-    "part of the disk above which pushes are refused; 0: never",
+    "part of the disk above which pushes are refused; always when less than 128 MiB or a twentieth is left",
     "ingester.wal-disk-full-threshold",
     { max: 1 },
   ),

@@ -86,7 +86,7 @@ describe("a failing log", () => {
           },
         };
       },
-      usedFraction: () => Promise.resolve(state.used),
+      space: async () => ({ totalBytes: 1e12, freeBytes: 1e12 * (1 - state.used) }),
     };
     return { disk, state };
   }

@@ -25,7 +25,8 @@ import {
   unavailable,
 } from "@skald/model";
 import { type Logger, type Metrics, repeat, type Sleep, sleep } from "@skald/runtime";
-import { DirectoryLock, type LocalRef, Wal, type WalDisk } from "@skald/storage";
+import { DirectoryLock, type LocalRef, nodeWalDisk, Wal, type WalDisk } from "@skald/storage";
+import { DiskWatch } from "./flush/disk-watch.js";
 import { LocalSegments } from "./flush/local-segments.js";
 import { PushQueue } from "./flush/push-queue.js";
 import { type Seal, Sealer } from "./flush/sealer.js";
@@ -64,7 +65,7 @@ export type IngesterState = "new" | "starting" | "running" | "stopping" | "stopp
 
 /** Memory of a row of a batch beside its line. */
 const bytesPerRow = 40;
-/** How often a full disk is looked at. */
+/** How often the disk is looked at. */
 const diskCheckPeriodMs = 5000;
 
 /**
@@ -83,6 +84,7 @@ export class Ingester implements IngesterContract {
   readonly #sealer: Sealer;
   readonly #uploader: Uploader;
   readonly #queue: PushQueue;
+  readonly #disk: DiskWatch;
   readonly #views: Views;
   readonly #abort = new AbortController();
   readonly #pending = new PendingPushes();
@@ -126,6 +128,13 @@ export class Ingester implements IngesterContract {
       maxWaitMs: options.bounds.maxPushWaitMs,
       ...(deps.sleep === undefined ? {} : { sleep: deps.sleep }),
     });
+    this.#disk = new DiskWatch({
+      dataDir: options.dataDir,
+      dirs: this.#directories(),
+      disk: deps.disk ?? nodeWalDisk,
+      minFreeBytes: options.bounds.minFreeBytes,
+      queuedBytes: () => this.#wal.stats().queuedBytes,
+    });
     this.#metrics = createIngesterMetrics(deps.metrics, {
       chunks: () => this.#heads.count,
       flushQueue: () => this.#sealer.length,
@@ -138,6 +147,11 @@ export class Ingester implements IngesterContract {
 
   get state(): IngesterState {
     return this.#state;
+  }
+
+  /** Why it takes no pushes although it runs: a directory cannot be written. Goes away by itself when it can be. */
+  get unready(): string | undefined {
+    return this.#state === "running" ? this.#disk.unwritable : undefined;
   }
 
   /**
@@ -156,6 +170,7 @@ export class Ingester implements IngesterContract {
     const { corrupt } = await this.#segments.open();
     this.#metrics.corruptSegments.inc(corrupt);
     if (this.#options.config.wal.enabled) await this.#startLog();
+    await this.checkDisk();
     this.#state = "running";
     this.#planCut();
     const { sleep } = this.#deps;
@@ -168,7 +183,7 @@ export class Ingester implements IngesterContract {
       });
     this.#loops = Promise.all([
       loop(this.#options.config.flush_check_period, () => this.sweep()),
-      loop(diskCheckPeriodMs, () => this.#wal.checkDisk()),
+      loop(diskCheckPeriodMs, () => this.checkDisk()),
     ]);
   }
 
@@ -277,6 +292,11 @@ export class Ingester implements IngesterContract {
     await this.#uploader.dropOld(this.#wal.firstFile);
   }
 
+  /** Looks whether the disk has room and takes writes: until the next look pushes are taken or refused accordingly. */
+  async checkDisk(): Promise<void> {
+    await Promise.all([this.#disk.check(), this.#wal.checkDisk()]);
+  }
+
   #local(task: ScanTask): ScanTask<ScanPlan, LocalRef> {
     const sources = task.sources.map((source) => ({ ...source, ref: this.#localRef(source.ref) }));
     return { ...task, sources };
@@ -290,10 +310,11 @@ export class Ingester implements IngesterContract {
     if (this.#state !== "running") {
       throw unavailable(`the ingester is ${this.#state} and takes no pushes; try again`);
     }
-    const { refusal } = this.#wal;
+    const refusal = this.#wal.refusal ?? this.#disk.refusal;
     if (refusal === undefined) return;
     this.#metrics.walDiskFull.inc();
-    throw new SkaldError(refusal.code, refusal.message, { cause: refusal });
+    const { code, message, retryAfterSeconds = diskCheckPeriodMs / 1000 } = refusal;
+    throw new SkaldError(code, message, { cause: refusal, retryAfterSeconds });
   }
 
   #enter(batch: Batch): Promise<() => void> {
@@ -319,12 +340,14 @@ export class Ingester implements IngesterContract {
   /** Logs what was appended; publishes it when the log has it. */
   #write(push: TenantAppend, batch: Batch): Promise<void> {
     const file = this.#wal.nextFile();
+    const logged = batch.source?.body.byteLength ?? batch.lineBytes;
+    this.#disk.wrote(logged);
     const written = this.#pending.add(push, file, this.#clock.elapsedMs(), () => {
       const records = recordsOf(push, batch, { file, offset: this.#wal.offset });
       return this.#wal.append(records, () => this.#publish()).written;
     });
     this.#metrics.walRecords.inc();
-    this.#metrics.walBytes.inc(batch.source?.body.byteLength ?? batch.lineBytes);
+    this.#metrics.walBytes.inc(logged);
     this.#heads.freezeFull(push.tenant, push.heads.keys());
     if (file !== this.#walFile) this.#heads.freezePinning(this.#wal);
     this.#walFile = file;
@@ -343,14 +366,17 @@ export class Ingester implements IngesterContract {
 
   /** Two processes that write to one log, or seal what it holds, would lose rows of each other. */
   #lockDirectories(): void {
-    const { dataDir, config } = this.#options;
-    const { wal } = config;
-    for (const dir of new Set(wal.enabled ? [dataDir, wal.dir] : [dataDir])) {
+    for (const dir of this.#directories()) {
       const lock = DirectoryLock.take(dir);
       this.#locks.push(lock);
       if (lock.isExclusive) continue;
       this.#log.warn("a directory is not locked: that needs Node 22.13 or later", { dir });
     }
+  }
+
+  #directories(): string[] {
+    const { dataDir, config } = this.#options;
+    return [...new Set(config.wal.enabled ? [dataDir, config.wal.dir] : [dataDir])];
   }
 
   async #startLog(): Promise<void> {
@@ -408,6 +434,7 @@ export class Ingester implements IngesterContract {
         const nowMs = this.#clock.elapsedMs();
         const measures = { reason, targetBytes: config.head_target_size, nowMs };
         observeSealed(this.#metrics, head, sealed, measures);
+        this.#disk.wrote(sealed.sizeBytes);
         this.#segments.add(head, sealed, path);
         this.#heads.replace(head);
         this.#planCut();

@@ -28,6 +28,8 @@ export interface IngesterBounds {
   readonly maxPinnedWalBytes: number;
   /** What of `wal.replay_memory_ceiling` holds at most. */
   readonly maxReplayBytes: number;
+  /** Free space of the disk with `dataDir` below which pushes are refused; of a small disk a twentieth. */
+  readonly minFreeBytes: number;
   /** Size of all local segments that are not uploaded; the oldest go beyond it. */
   readonly maxLocalBytes: number;
   /** How long a local copy stays once the store lists it: longer than any query runs. */
@@ -47,6 +49,7 @@ export const defaultBounds: IngesterBounds = {
   maxWalQueuedBytes: 64 * MiB,
   maxPinnedWalBytes: 1024 * MiB,
   maxReplayBytes: Number.POSITIVE_INFINITY,
+  minFreeBytes: 128 * MiB,
   maxLocalBytes: 4096 * MiB,
   localRetainMs: 15 * 60_000,
 };

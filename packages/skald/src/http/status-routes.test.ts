@@ -28,7 +28,10 @@ interface Asked {
 }
 
 /** Calls a route of a process in these states. */
-function makeStatus(states: readonly NamedState[] = [{ name: "ingester", state: "Running" }]) {
+function makeStatus(
+  states: readonly NamedState[] = [{ name: "ingester", state: "Running" }],
+  unready?: () => string | undefined,
+) {
   const loaded = loadConfig(["-config.file=c.yaml"], {}, { readFile: () => yaml });
   if ("exit" in loaded) throw new Error(loaded.exit.text);
   const build: BuildInfo = buildInfo({ SKALD_REVISION: "abc", SKALD_BRANCH: "main" });
@@ -40,6 +43,7 @@ function makeStatus(states: readonly NamedState[] = [{ name: "ingester", state: 
     log,
     metrics,
     services: () => states,
+    ...(unready === undefined ? {} : { unready }),
     configYaml: (mode) => configToYaml(loaded.config, { mode }),
   });
   const ask = async (method: string, path: string, params = "", accept = ""): Promise<Asked> => {
@@ -70,6 +74,15 @@ describe("/ready", () => {
   it("is 200 when everything runs", async () => {
     const { ask } = makeStatus();
     expect(await ask("GET", "/ready")).toEqual({ status: 200, type: plain, text: "ready\n" });
+  });
+
+  it("is 503 with the reason while what runs can do no work", async () => {
+    let reason: string | undefined = "a directory cannot be written";
+    const { ask } = makeStatus(undefined, () => reason);
+    const text = "a directory cannot be written\n";
+    expect(await ask("GET", "/ready")).toEqual({ status: 503, type: plain, text });
+    reason = undefined;
+    expect(await ask("GET", "/ready")).toMatchObject({ status: 200 });
   });
 
   it("is 503 and counts the states until then", async () => {

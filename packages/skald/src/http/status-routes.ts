@@ -22,6 +22,8 @@ export interface StatusDeps {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly services: () => readonly NamedState[];
+  /** Why a process whose services all run can do no work now. */
+  readonly unready?: () => string | undefined;
   /** Configuration as YAML. */
   readonly configYaml: (mode: ConfigMode) => string;
 }
@@ -35,8 +37,10 @@ export function statusRoutes(deps: StatusDeps): Route[] {
     handler,
   });
   const ready = () => {
-    const reason = describeNotRunning(deps.services());
-    return reason === undefined ? textResponse(200, "ready\n") : textResponse(503, reason);
+    const reason = describeNotRunning(deps.services()) ?? deps.unready?.();
+    return reason === undefined
+      ? textResponse(200, "ready\n")
+      : textResponse(503, ensureLine(reason));
   };
   const logLevel = () => jsonResponse(200, { message: `Current log level is ${log.level()}` });
   const readMetrics = async (request: HttpRequest): Promise<HttpResponse> => {
@@ -56,6 +60,10 @@ export function statusRoutes(deps: StatusDeps): Route[] {
       get(`${prefix}/status/buildinfo`, () => jsonResponse(200, buildInfoBody(deps.build))),
     ),
   ];
+}
+
+function ensureLine(text: string): string {
+  return text.endsWith("\n") ? text : `${text}\n`;
 }
 
 function configMode(mode: string | null): ConfigMode {

@@ -35,6 +35,8 @@ export interface ModuleContext {
 export interface BuiltModule {
   /** Its life; one that only lives from call to call needs none. */
   readonly service?: Service;
+  /** Why it can do no work now although its service runs. */
+  readonly unready?: () => string | undefined;
   readonly routes?: readonly Route[];
   readonly rawRoutes?: ReadonlyMap<string, RawHandler>;
 }
@@ -164,7 +166,7 @@ function buildIngester(parts: Parts, { config, log, metrics }: ModuleContext): B
     start: (signal) => ingester.start(signal),
     stop: () => ingester.stop(),
   });
-  return { service, routes: operatorRoutes(ingester) };
+  return { service, unready: () => ingester.unready, routes: operatorRoutes(ingester) };
 }
 
 function buildDistributor(

@@ -34,6 +34,7 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
         log,
         metrics,
         services: states,
+        unready: () => firstOf(built.map(({ unready }) => unready?.())),
         configYaml: (mode) => configToYaml(config, { mode }),
       }),
       ...built.flatMap(({ routes = [] }) => routes),
@@ -66,6 +67,10 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
     })),
   );
   return runningProcess(listening, group);
+}
+
+function firstOf(reasons: readonly (string | undefined)[]): string | undefined {
+  return reasons.find((reason) => reason !== undefined);
 }
 
 /**

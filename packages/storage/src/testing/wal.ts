@@ -147,7 +147,7 @@ export function failingDisk() {
   const disk: WalDisk = {
     ...nodeWalDisk,
     create: async (path) => wrap(await nodeWalDisk.create(path)),
-    usedFraction: async () => used,
+    space: async () => ({ totalBytes: 100, freeBytes: 100 * (1 - used) }),
   };
   const setUsed = (fraction: number) => {
     used = fraction;

@@ -18,8 +18,14 @@ export interface WalDisk {
   remove(path: string): Promise<void>;
   /** Makes creations and deletions in the directory survive a power cut. */
   syncDir(dir: string): Promise<void>;
-  /** Part of the disk that is in use, 0 .. 1, as `df` counts it. */
-  usedFraction(dir: string): Promise<number>;
+  /** How large the disk of a directory is, and what is left of it. */
+  space(dir: string): Promise<DiskSpace>;
+}
+
+/** Bytes that a program without privileges may have, as `df` counts them. */
+export interface DiskSpace {
+  readonly totalBytes: number;
+  readonly freeBytes: number;
 }
 
 /** A file open for appending. */
@@ -69,10 +75,9 @@ export const nodeWalDisk: WalDisk = {
   rename,
   remove: (path) => rm(path, { force: true }),
   syncDir: (dir) => withFile(dir, "r", (handle) => handle.sync()),
-  async usedFraction(dir) {
-    const { blocks, bfree, bavail } = await statfs(dir);
-    const used = blocks - bfree;
-    return used + bavail === 0 ? 0 : used / (used + bavail);
+  async space(dir) {
+    const { blocks, bfree, bavail, bsize } = await statfs(dir);
+    return { totalBytes: (blocks - bfree + bavail) * bsize, freeBytes: bavail * bsize };
   },
 };
 

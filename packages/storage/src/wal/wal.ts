@@ -176,7 +176,8 @@ export class Wal {
       this.#refusal = undefined;
       return;
     }
-    const used = await this.#disk.usedFraction(dir);
+    const { totalBytes, freeBytes } = await this.#disk.space(dir);
+    const used = totalBytes === 0 ? 0 : 1 - freeBytes / totalBytes;
     this.#refusal = used < diskFullThreshold ? undefined : diskFull(used, diskFullThreshold);
   }
 
