@@ -200,13 +200,20 @@ describe("the ingester", () => {
   };
 
   it.each([
-    ["429", [refusal], 429, "Per stream rate limit exceeded"],
-    ["400", [behind], 400, "entry too far behind"],
-    ["both", [behind, refusal], 429, "entry too far behind; Per stream rate limit exceeded"],
-  ])("refuses with %s", async (_, refusals, status, text) => {
+    [{ status: 429, text: "Per stream rate limit exceeded", retryAfterSeconds: 1 }, [refusal]],
+    [{ status: 400, text: "entry too far behind" }, [behind]],
+    [
+      {
+        status: 429,
+        text: "entry too far behind; Per stream rate limit exceeded",
+        retryAfterSeconds: 1,
+      },
+      [behind, refusal],
+    ],
+  ])("refuses with %j", async (answer, refusals) => {
     const { push, ingester, counter } = makeHarness();
     ingester.refusals = refusals;
-    expect(await push(one)).toEqual({ status, text });
+    expect(await push(one)).toEqual(answer);
     expect(await counter("loki_discarded_samples_total")).toBe(2 * refusals.length);
     expect(await counter("loki_distributor_ingester_appends_total")).toBe(1);
     expect(await counter("loki_distributor_ingester_append_failures_total")).toBe(0);

@@ -163,9 +163,8 @@ describe("createPushHandler", () => {
       const inflight = new InflightBytes(50);
       const url = await serve({ harness: makeHarness(), inflight });
       const answer = await post(url, body());
-      expect([answer.status, answer.text]).toEqual([
-        503,
-        "The server cannot accept more requests at this time.\n",
+      expect([answer.status, answer.text, answer.headers.get("retry-after")]).toEqual([
+        ...[503, "The server cannot accept more requests at this time.\n", "1"],
       ]);
       expect(inflight.bytes).toBe(0);
     },

@@ -1,5 +1,5 @@
 import type { PushRefusal } from "@skald/contracts";
-import { SkaldError, textForClients } from "@skald/model";
+import { errorStatus, SkaldError, textForClients } from "@skald/model";
 import type { PushLimits } from "./limits.js";
 import { contactHint } from "./validate/texts.js";
 import type { Validated } from "./validate/validate.js";
@@ -25,6 +25,8 @@ const tooManyRequests = 429;
 /** Longest text of an answer; the refusals of many streams are cut here. */
 const maxTextChars = 64 * 1024;
 const maxRetryAfterSeconds = 60;
+/** For a 429 or 503 whose end nobody knows. */
+const usualRetryAfterSeconds = 1;
 
 /**
  * The answer when the rows that could be stored are stored: what ingesters refused, then what validation refused. 429 wins over
@@ -37,7 +39,7 @@ export function pushResponse({ validated, refusals, limits }: StoredPush): PushR
     const status = refusals.some((refusal) => refusal.status === tooManyRequests)
       ? tooManyRequests
       : (refusals[0]?.status ?? 400);
-    return { status, text: texts.join("; ").slice(0, maxTextChars) };
+    return withRetry({ status, text: texts.join("; ").slice(0, maxTextChars) });
   }
   if (validated.blocked.isEmpty || limits.block_ingestion_status_code === 200) return accepted;
   return { status: limits.block_ingestion_status_code, text: validated.blocked.text() };
@@ -73,5 +75,13 @@ export function failedResponse(error: unknown): PushResponse {
   if (!(error instanceof SkaldError)) throw error;
   const { status, retryAfterSeconds } = error;
   const text = textForClients(error).slice(0, maxTextChars);
-  return retryAfterSeconds === undefined ? { status, text } : { status, text, retryAfterSeconds };
+  return withRetry({ status, text }, retryAfterSeconds);
+}
+
+/** An answer that says when to come again, where that helps. */
+function withRetry(answer: PushResponse, seconds?: number): PushResponse {
+  if (seconds !== undefined) return { ...answer, retryAfterSeconds: seconds };
+  const { status } = answer;
+  if (status !== tooManyRequests && status !== errorStatus.unavailable) return answer;
+  return { ...answer, retryAfterSeconds: usualRetryAfterSeconds };
 }

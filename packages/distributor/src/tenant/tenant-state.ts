@@ -35,6 +35,12 @@ export class TenantState {
     return this.#bucket;
   }
 
+  /** About what it takes in memory. */
+  get bytes(): number {
+    const textBytes = 2 * this.#tenant.length;
+    return stateBytes + textBytes + this.#backfillRules.size * backfillRulesBytes;
+  }
+
   /** Takes over other limits, or another share of a global rate. */
   update(limits: PushLimits, distributors: number, nowMs: number): void {
     if (limits !== this.#limits) {
@@ -67,18 +73,38 @@ function rateOf(limits: PushLimits, distributors: number): number {
   return limits.ingestion_rate_strategy === "global" ? rate / Math.max(1, distributors) : rate;
 }
 
-/** Tenants that are remembered; the one that pushed longest ago goes first. */
-const maxTenants = 4096;
+/** Memory of a tenant's state beside its name, and of the rules of one shard; both measured and rounded up. */
+const stateBytes = 1024;
+const backfillRulesBytes = 512;
+/** Memory of all states: tens of thousands of tenants. */
+const maxStatesBytes = 64 * 1024 * 1024;
+/** Tenants that are looked at for one whose rate has nothing to forget. */
+const maxLooks = 16;
 
-/** The tenants that push through this process. */
+/**
+ * The tenants that push through this process. Bounded by memory: of those that pushed longest ago one goes that loses
+ * nothing, because its rate limit has recovered.
+ */
 export class TenantStates {
   readonly #limitsOf: (tenant: string) => PushLimits;
   readonly #distributorCount: () => number;
-  readonly #states = new Map<string, TenantState>();
+  readonly #maxBytes: number;
+  /** Those that pushed longest ago first. */
+  readonly #states = new Map<string, { readonly state: TenantState; bytes: number }>();
+  #bytes = 0;
 
-  constructor(limitsOf: (tenant: string) => PushLimits, distributorCount: () => number) {
+  constructor(
+    limitsOf: (tenant: string) => PushLimits,
+    distributorCount: () => number,
+    maxBytes = maxStatesBytes,
+  ) {
     this.#limitsOf = limitsOf;
     this.#distributorCount = distributorCount;
+    this.#maxBytes = maxBytes;
+  }
+
+  get size(): number {
+    return this.#states.size;
   }
 
   /** The state of a tenant with its limits of now. */
@@ -87,15 +113,27 @@ export class TenantStates {
     const distributors = this.#distributorCount();
     const known = this.#states.get(tenant);
     this.#states.delete(tenant);
-    const state = known ?? new TenantState(tenant, limits, distributors, nowMs);
+    const state = known?.state ?? new TenantState(tenant, limits, distributors, nowMs);
     state.update(limits, distributors, nowMs);
-    this.#states.set(tenant, state);
-    if (this.#states.size > maxTenants) {
-      for (const oldest of this.#states.keys()) {
-        this.#states.delete(oldest);
+    const { bytes } = state;
+    this.#bytes += bytes - (known?.bytes ?? 0);
+    while (this.#bytes > this.#maxBytes && this.#states.size > 0) this.#forgetOne(nowMs);
+    this.#states.set(tenant, { state, bytes });
+    return state;
+  }
+
+  #forgetOne(nowMs: number): void {
+    let oldest: string | undefined;
+    let looks = 0;
+    for (const [tenant, { state }] of this.#states) {
+      oldest ??= tenant;
+      if (state.bucket.isFull(nowMs)) {
+        oldest = tenant;
         break;
       }
+      if (++looks === maxLooks) break;
     }
-    return state;
+    this.#bytes -= this.#states.get(oldest ?? "")?.bytes ?? 0;
+    this.#states.delete(oldest ?? "");
   }
 }

@@ -25,6 +25,12 @@ export class TokenBucket {
     this.#tokens = Math.min(this.#tokens, burst);
   }
 
+  /** Whether it is as it would be if nobody had ever taken anything. */
+  isFull(nowMs: number): boolean {
+    this.#refill(nowMs);
+    return this.#tokens >= this.#burst;
+  }
+
   /** Takes `amount` when that much is there. */
   take(amount: number, nowMs: number): boolean {
     this.#refill(nowMs);
