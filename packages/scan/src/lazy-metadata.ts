@@ -6,6 +6,7 @@ import type { Block, BytesColumn, MetadataColumn } from "@skald/model";
  */
 export function withLazyMetadata(block: Block): Block {
   const columns = new Map<string, MetadataColumn>();
+  let names: ReadonlySet<string> | undefined;
   return {
     baseNs: block.baseNs,
     rowCount: block.rowCount,
@@ -16,7 +17,8 @@ export function withLazyMetadata(block: Block): Block {
     metadata(name) {
       const known = columns.get(name);
       if (known !== undefined) return known;
-      if (!block.metadataNames().includes(name)) return undefined;
+      names ??= new Set(block.metadataNames());
+      if (!names.has(name)) return undefined;
       const column = new LazyColumn(() => block.metadata(name) as MetadataColumn & BytesColumn);
       columns.set(name, column);
       return column;

@@ -2,7 +2,7 @@ export { DirectoryLock } from "./directory-lock.js";
 export { DirectorySyncs } from "./directory-syncs.js";
 export * from "./head/head-block.js";
 export type * from "./head/head-view.js";
-export { type HeadBlockCapacity, headBlockBytes } from "./head/layout.js";
+export { type HeadBlockCapacity, headBlockBytes, maxMetadataCells } from "./head/layout.js";
 export { FsStore } from "./object-store/fs-store.js";
 export * from "./object-store/keys.js";
 export { MemoryStore } from "./object-store/memory-store.js";

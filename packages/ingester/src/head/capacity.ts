@@ -1,5 +1,5 @@
 import type { Batch } from "@skald/model";
-import type { HeadBlockCapacity } from "@skald/storage";
+import { type HeadBlockCapacity, maxMetadataCells } from "@skald/storage";
 
 /** Line bytes of the first block of a head, and of a block of a busy one. */
 export const minBlockLineBytes = 4 * 1024;
@@ -14,11 +14,17 @@ const slack = 1.25;
  * Capacity of a block for `lineBytes` of lines in the proportions of a batch: rows, runs and metadata per byte of
  * line. Always has room for the row at `rowFrom`.
  */
-export function capacityFor(batch: Batch, rowFrom: number, lineBytes: number): HeadBlockCapacity {
+export function capacityFor(
+  batch: Batch,
+  rowFrom: number,
+  wantedLineBytes: number,
+): HeadBlockCapacity {
   const perRow = (total: number) => total / batch.rowCount;
   const meanLine = Math.max(minMeanLine, perRow(batch.lineBytes));
   const { valueBytes: batchValueBytes } = shapeOf(batch);
-  const rows = Math.min(maxBlockRows, Math.ceil((slack * lineBytes) / meanLine) + 16);
+  const maxRows = rowsOfNames(batch.metaNames.length, perRow(batch.metaName.length));
+  const lineBytes = Math.min(wantedLineBytes, Math.ceil(slack * maxRows * meanLine));
+  const rows = Math.min(maxRows, Math.ceil((slack * lineBytes) / meanLine) + 16);
   const runs = Math.min(rows, Math.ceil(slack * rows * perRow(batch.streams.length)) + 16);
   const first = sizeOfRow(batch, rowFrom);
   const pairs = Math.ceil(slack * rows * perRow(batch.metaName.length));
@@ -30,6 +36,13 @@ export function capacityFor(batch: Batch, rowFrom: number, lineBytes: number): H
     lineBytes: Math.max(lineBytes, first.lineBytes),
     valueBytes: Math.max(valueBytes, first.valueBytes),
   };
+}
+
+/** Rows that a block can have with so many names of metadata, if each row brings new ones until all are there. */
+function rowsOfNames(names: number, pairsPerRow: number): number {
+  if (names === 0) return maxBlockRows;
+  const rows = Math.max(maxMetadataCells / names, Math.sqrt(maxMetadataCells / pairsPerRow));
+  return Math.min(maxBlockRows, Math.ceil(rows));
 }
 
 /** Bytes of the lines of a batch in one UTC day. */

@@ -41,6 +41,8 @@ export class Head {
   #fullRows = 0;
   #fullLineBytes = 0;
   #memoryBytes = 0;
+  #fullNames = 0;
+  #nameBytes = 0;
   #nextLineBytes = minBlockLineBytes;
 
   constructor(init: HeadInit) {
@@ -76,9 +78,14 @@ export class Head {
     return this.#fullRows + (this.#last()?.rowCount ?? 0);
   }
 
-  /** Shared memory held. */
+  /** Distinct names of metadata; one that several blocks have counts in each. */
+  get nameCount(): number {
+    return this.#fullNames + (this.#last()?.nameCount ?? 0);
+  }
+
+  /** Memory held: shared memory, and the names of metadata. */
   get memoryBytes(): number {
-    return this.#memoryBytes;
+    return this.#memoryBytes + this.#nameBytes;
   }
 
   get blocks(): readonly HeadBlock[] {
@@ -90,7 +97,9 @@ export class Head {
     let row = rowFrom;
     while (row < rowTo) {
       const block = this.#last();
+      const namesBefore = block?.nameBytes ?? 0;
       const taken = block?.append(batch, row, rowTo, stream) ?? 0;
+      if (block !== undefined) this.#countNames(block.nameBytes - namesBefore);
       if (block === undefined || taken === 0) {
         this.#addBlock(batch, row);
         continue;
@@ -121,11 +130,15 @@ export class Head {
     this.#memoryBytes = 0;
     this.#fullRows = 0;
     this.#fullLineBytes = 0;
+    this.#fullNames = 0;
+    this.#countNames(-this.#nameBytes);
+    for (const block of this.#blocks) this.#countNames(block.nameBytes);
     for (const [i, block] of this.#blocks.entries()) {
       this.#memoryBytes += block.memory.byteLength;
       if (i === mark.blocks - 1) break;
       this.#fullRows += block.rowCount;
       this.#fullLineBytes += block.lineBytes;
+      this.#fullNames += block.nameCount;
     }
     this.chains.rebuild();
     this.hashed.clear();
@@ -149,6 +162,8 @@ export class Head {
     this.#fullRows = 0;
     this.#fullLineBytes = 0;
     this.#memoryBytes = 0;
+    this.#fullNames = 0;
+    this.#countNames(-this.#nameBytes);
   }
 
   /** Earliest and latest time, ns since the start of the day. */
@@ -169,10 +184,16 @@ export class Head {
     return this.#blocks[this.#blocks.length - 1];
   }
 
+  #countNames(bytes: number): void {
+    this.#nameBytes += bytes;
+    this.#memory.count(bytes);
+  }
+
   #addBlock(batch: Batch, row: number): void {
     const last = this.#last();
     this.#fullRows += last?.rowCount ?? 0;
     this.#fullLineBytes += last?.lineBytes ?? 0;
+    this.#fullNames += last?.nameCount ?? 0;
     const wanted = Math.max(
       this.#nextLineBytes,
       Math.min(lineBytesOfDay(batch, this.day), maxBlockLineBytes),

@@ -24,6 +24,11 @@ export class HeadMemory {
     return this.#freeBytes;
   }
 
+  /** Counts memory that heads hold elsewhere, or a negative number when they hold it no more. */
+  count(bytes: number): void {
+    this.#usedBytes += bytes;
+  }
+
   /** Memory of at least this size, not cleared. */
   take(sizeBytes: number): SharedArrayBuffer {
     const wanted = roundUp(sizeBytes);

@@ -102,3 +102,30 @@ describe("many tenants", () => {
     await stopped;
   });
 });
+
+describe("rows that each have a name of metadata of their own", () => {
+  const pushNames = ({ ingester }: Setup, from: number, count: number) => {
+    const rows = Array.from({ length: count }, (_, i) => {
+      return { ns: BigInt(from + i), line: "x", metadata: { [`name${from + i}`]: "v" } };
+    });
+    return ingester.push({ tenant: "t", batch: makeBatch([{ labels: { app: "a" }, rows }]) });
+  };
+
+  it("take memory as they hold, in blocks of few rows", async () => {
+    const setup = await started();
+    await pushNames(setup, 0, 5000);
+    expect(await metric(setup, "head_memory_bytes")).toBeLessThan(5000 * 512);
+    expect(await readRows(setup.ingester, "t")).toHaveLength(5000);
+    await setup.ingester.flush();
+    expect(await metric(setup, "head_memory_bytes")).toBe(0);
+    await setup.ingester.stop();
+  });
+
+  it("make a head full before its names cost much", async () => {
+    const setup = await started();
+    for (let from = 0; from < 40_000; from += 8000) await pushNames(setup, from, 8000);
+    await until(async () => (await metric(setup, "chunks_flushed_total")) === 1);
+    expect(await readRows(setup.ingester, "t")).toHaveLength(40_000);
+    await setup.ingester.stop();
+  });
+});

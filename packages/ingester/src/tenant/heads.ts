@@ -27,6 +27,8 @@ const maxFreeBytes = 64 * 1024 * 1024;
 const bulkPart = 0.75;
 /** A head whose memory is this many times its target of line bytes is full too: its lines are tiny. */
 const memoryPerTarget = 4;
+/** Distinct names of metadata in the blocks of a head from which it is full: each costs whoever opens the segment. */
+const maxNames = 32_768;
 
 /** The tenants and their heads: makes heads, and decides when they are frozen. */
 export class Heads {
@@ -118,7 +120,10 @@ export class Heads {
     const targetBytes = config.head_target_size;
     const memoryTarget = memoryPerTarget * Math.max(targetBytes, maxBlockLineBytes);
     for (const head of grown) {
-      const isFull = head.lineBytes >= targetBytes || head.memoryBytes >= memoryTarget;
+      const isFull =
+        head.lineBytes >= targetBytes ||
+        head.memoryBytes >= memoryTarget ||
+        head.nameCount >= maxNames;
       if (isFull && tenant.heads.get(head.day) === head) void this.freeze(tenant, head, "full");
     }
     const maxBytes = config.max_head_memory;

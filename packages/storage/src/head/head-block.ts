@@ -1,16 +1,11 @@
-import {
-  type Batch,
-  type Block,
-  type BytesColumn,
-  paddingBytes,
-  type RunTable,
-} from "@skald/model";
-import type { HeadBlockRef } from "./head-view.js";
+import { type Batch, type BytesColumn, paddingBytes, type RunTable } from "@skald/model";
+import type { HeadBlockRef, OpenHeadBlock } from "./head-view.js";
 import {
   createHeadColumns,
   type HeadBlockCapacity,
   type HeadBlockColumns,
   headBlockBytes,
+  maxMetadataCells,
   openHeadColumns,
 } from "./layout.js";
 import { HeadMetadata } from "./metadata.js";
@@ -29,6 +24,7 @@ export class HeadBlock {
   readonly #baseSeconds: number;
   readonly #metaNames: string[] = [];
   readonly #metaNameIndex = new Map<string, number>();
+  #nameBytes = 0;
   #namesOfBatch: readonly string[] | undefined;
   #nameMap = new Int32Array(0);
   #rows = 0;
@@ -69,6 +65,16 @@ export class HeadBlock {
     return this.#columns;
   }
 
+  /** Memory of the names of its metadata, which is not in `memory`; never less than before. */
+  get nameBytes(): number {
+    return this.#nameBytes;
+  }
+
+  /** Distinct names of metadata. */
+  get nameCount(): number {
+    return this.#metaNames.length;
+  }
+
   /** Name of a metadata pair, by the index that `columns.pairName` has. */
   metaName(index: number): string {
     return this.#metaNames[index]!;
@@ -91,7 +97,9 @@ export class HeadBlock {
     for (let row = rowFrom; row < rowLimit; row++, at++) {
       const length = batch.lineLength[row]!;
       if (lineEnd + length > c.capacity.lineBytes) break;
-      const pairs = this.#appendPairs(batch, row, c.metaStart[at]!, source);
+      const pairs = this.#hasCellsFor(batch, row, at)
+        ? this.#appendPairs(batch, row, c.metaStart[at]!, source)
+        : -1;
       if (pairs < 0) break;
       const start = batch.lineStart[row]!;
       source.copy(this.#lineTarget, lineEnd, start, start + length);
@@ -163,6 +171,12 @@ export class HeadBlock {
     runMax[run] = max;
   }
 
+  /** Whether the columns of all names stay small with one more row, whose names may all be new; the first row always fits. */
+  #hasCellsFor(batch: Batch, row: number, at: number): boolean {
+    const pairs = batch.metaStart[row + 1]! - batch.metaStart[row]!;
+    return at === 0 || (at + 1) * (this.#metaNames.length + pairs) <= maxMetadataCells;
+  }
+
   /** Copies the metadata of a row behind pair `at`; returns the end of its pairs, or -1 when they do not fit. */
   #appendPairs(batch: Batch, row: number, at: number, source: Buffer): number {
     const from = batch.metaStart[row]!;
@@ -196,14 +210,18 @@ export class HeadBlock {
     if (mapped === undefined) {
       mapped = this.#metaNames.push(name) - 1;
       this.#metaNameIndex.set(name, mapped);
+      this.#nameBytes += bytesPerName + 2 * name.length;
     }
     this.#nameMap[index] = mapped;
     return mapped;
   }
 }
 
+/** What a name takes beside its characters: its place in a list and in a map. */
+const bytesPerName = 96;
+
 /** Opens a view of a head block in any thread; nothing is copied but the run table, metadata is sorted out when asked for. */
-export function openHeadBlock(ref: HeadBlockRef): Block {
+export function openHeadBlock(ref: HeadBlockRef): OpenHeadBlock {
   const columns = openHeadColumns(ref.memory);
   const { rowCount } = ref;
   const lines: BytesColumn = {
@@ -224,6 +242,13 @@ export function openHeadBlock(ref: HeadBlockRef): Block {
     lines: () => lines,
     metadataNames: () => readMetadata().names(),
     metadata: (name) => readMetadata().column(name),
+    metadataPairs: () => ({
+      names: ref.metaNames,
+      start: columns.metaStart.subarray(0, rowCount + 1),
+      name: columns.pairName.subarray(0, ref.pairCount),
+      offsets: columns.valueOffset.subarray(0, ref.pairCount + 1),
+      bytes: columns.values,
+    }),
   };
 }
 

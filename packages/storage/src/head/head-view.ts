@@ -1,4 +1,4 @@
-import type { SegmentRef } from "@skald/model";
+import type { Block, SegmentRef } from "@skald/model";
 
 /** What a thread of this process can read: a file or object, or blocks in shared memory. */
 export type LocalRef = SegmentRef | HeadView;
@@ -29,4 +29,23 @@ export interface HeadBlockRef {
   readonly pairCount: number;
   readonly baseNs: bigint;
   readonly metaNames: readonly string[];
+}
+
+/** A head block as it is opened for reading: its metadata comes in columns, or row by row as it lies in memory. */
+export interface OpenHeadBlock extends Block {
+  metadataPairs(): MetadataPairs;
+}
+
+/**
+ * Metadata row by row: row r has the pairs `start[r] .. start[r+1])`. A name may come twice in a row, and the last value
+ * holds; an empty value is none. Levels that the table names are in none of the pairs.
+ */
+export interface MetadataPairs {
+  readonly names: readonly string[];
+  readonly start: Uint32Array;
+  /** Index into `names` of each pair. */
+  readonly name: Uint32Array;
+  /** Value of pair p: `bytes[offsets[p] .. offsets[p+1])`. */
+  readonly offsets: Uint32Array;
+  readonly bytes: Uint8Array;
 }

@@ -9,6 +9,12 @@ export interface HeadBlockCapacity {
   readonly valueBytes: number;
 }
 
+/**
+ * Rows of a block times its distinct metadata names at most: columns of all names of a block take that many offsets, so
+ * a block of many names has few rows.
+ */
+export const maxMetadataCells = 1024 * 1024;
+
 /** The columns of a head block as views of its shared memory, see docs/formats/head.md. */
 export interface HeadBlockColumns {
   readonly capacity: HeadBlockCapacity;

@@ -1,6 +1,7 @@
 import { type BytesColumn, paddingBytes } from "@skald/model";
 import { lengthsHeadroom } from "../segment/write/columns.js";
 import type { SortedBlock } from "../segment/write/layout.js";
+import { MoreGatherer } from "./gather-more.js";
 import type { OpenedHeads, SealBlock } from "./open-heads.js";
 import { RowRanges, type RowSink } from "./row-ranges.js";
 
@@ -16,6 +17,7 @@ export class BlockCutter implements RowSink {
   readonly #names: readonly string[];
   readonly #emit: (block: SortedBlock) => void;
   readonly #ranges = new RowRanges();
+  readonly #more: MoreGatherer;
   #streams: number[] = [];
   #rows = 0;
   #lineBytes = 0;
@@ -25,14 +27,15 @@ export class BlockCutter implements RowSink {
   /** The blocks that `emit` gets are valid during the call. */
   constructor(heads: OpenedHeads, emit: (block: SortedBlock) => void) {
     this.#blocks = heads.blocks;
-    this.#names = heads.metadataNames;
+    this.#names = heads.metadataNames.columns;
+    this.#more = new MoreGatherer(heads.metadataNames.more.length);
     this.#emit = emit;
   }
 
   take(stream: number, block: number, from: number, to: number): void {
     let row = from;
     while (row < to) {
-      const end = this.#fit(block, row, to);
+      const end = this.#fitNames(block, row, this.#fit(block, row, to));
       if (end === row) {
         this.#flush();
         continue;
@@ -70,6 +73,11 @@ export class BlockCutter implements RowSink {
     return low === from && this.#rows === 0 ? from + 1 : low;
   }
 
+  /** Where the rows end whose names still fit beside those of the block so far; notes them. */
+  #fitNames(block: number, from: number, to: number): number {
+    return from + this.#more.note(this.#blocks[block]!.more, from, to, this.#rows);
+  }
+
   #flush(): void {
     const rowCount = this.#rows;
     const timestamps = this.#gatherTimes();
@@ -83,6 +91,7 @@ export class BlockCutter implements RowSink {
       lines,
       lineHeadroom: headroom,
       metadata: this.#gatherMetadata(),
+      more: this.#more.gather(this.#blocks, this.#ranges, rowCount),
     });
     this.#ranges.clear();
     this.#streams = [];
@@ -200,8 +209,8 @@ function bytesOf({ offsets }: BytesColumn, from: number, to: number): number {
   return offsets[to]! - offsets[from]!;
 }
 
-function metadataBytesOf({ metadata }: SealBlock, from: number, to: number): number {
-  let bytes = 0;
+function metadataBytesOf({ metadata, more }: SealBlock, from: number, to: number): number {
+  let bytes = more.offsets[more.start[to]!]! - more.offsets[more.start[from]!]!;
   for (const column of metadata.values()) bytes += bytesOf(column, from, to);
   return bytes;
 }

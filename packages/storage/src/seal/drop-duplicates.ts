@@ -1,4 +1,5 @@
 import type { BytesColumn } from "@skald/model";
+import type { MoreRows } from "./more-rows.js";
 import type { OpenedHeads, SealBlock } from "./open-heads.js";
 import { RowRanges, type RowSink } from "./row-ranges.js";
 
@@ -11,12 +12,14 @@ const maxTieRows = 2 ** 21;
 /** Drops rows that are equal in time, line and metadata to an earlier row of their stream. */
 export class DuplicateFilter {
   readonly #blocks: readonly SealBlock[];
+  readonly #names: readonly string[];
   readonly #kept = new RowRanges();
   /** The rows of the tie being looked at, in order. */
   readonly #tie = new RowRanges();
 
   constructor(heads: OpenedHeads) {
     this.#blocks = heads.blocks;
+    this.#names = heads.metadataNames.columns;
   }
 
   /** Hands the rows of a stream, sorted by time, to the sink without the duplicates. */
@@ -128,7 +131,7 @@ export class DuplicateFilter {
     const rowB = tie.from[j]!;
     const byLine = compareLines(a, rowA, b, rowB);
     if (byLine !== 0) return byLine;
-    return compareMetadata(a, rowA, b, rowB);
+    return compareMetadata(this.#names, a, rowA, b, rowB);
   }
 }
 
@@ -141,21 +144,41 @@ function compareLines(a: SealBlock, rowA: number, b: SealBlock, rowB: number): n
   return a.lineBuffer.compare(b.lineBuffer, fromB, toB, fromA, toA);
 }
 
-function compareMetadata(a: SealBlock, rowA: number, b: SealBlock, rowB: number): number {
-  for (const name of sortedNames(a, b)) {
+function compareMetadata(
+  names: readonly string[],
+  a: SealBlock,
+  rowA: number,
+  b: SealBlock,
+  rowB: number,
+): number {
+  for (const name of names) {
     const order = Buffer.compare(
       valueAt(a.metadata.get(name), rowA),
       valueAt(b.metadata.get(name), rowB),
     );
     if (order !== 0) return order;
   }
+  return compareMore(a.more, rowA, b.more, rowB);
+}
+
+/** Pair by pair: both have them in the order of their names. */
+function compareMore(a: MoreRows, rowA: number, b: MoreRows, rowB: number): number {
+  const from = a.start[rowA]!;
+  const other = b.start[rowB]!;
+  const count = a.start[rowA + 1]! - from;
+  const byCount = count - (b.start[rowB + 1]! - other);
+  if (byCount !== 0) return byCount;
+  for (let i = 0; i < count; i++) {
+    const byName = a.names[from + i]! - b.names[other + i]!;
+    if (byName !== 0) return byName;
+    const order = Buffer.compare(moreAt(a, from + i), moreAt(b, other + i));
+    if (order !== 0) return order;
+  }
   return 0;
 }
 
-/** Names of either block, always in one order, so that comparing is transitive. */
-function sortedNames(a: SealBlock, b: SealBlock): string[] {
-  if (a.metadata.size === 0 && b.metadata.size === 0) return [];
-  return [...new Set([...a.metadata.keys(), ...b.metadata.keys()])].sort();
+function moreAt({ bytes, offsets }: MoreRows, pair: number): Uint8Array {
+  return bytes.subarray(offsets[pair], offsets[pair + 1]);
 }
 
 const noValue = new Uint8Array(0);

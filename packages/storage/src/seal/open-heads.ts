@@ -1,25 +1,27 @@
 import {
-  type Block,
   type BytesColumn,
   detectedLevelName,
   type MetadataColumn,
   paddingBytes,
 } from "@skald/model";
-import { maxMetadataColumns } from "../segment/write/layout.js";
+import { type NameSplit, splitMetadata } from "../segment/write/layout.js";
+import { countValues, MoreNumbers, type MoreRows, type PairedBlock } from "./more-rows.js";
 
 /** Blocks of one UTC day in order of arrival, with the texts of the streams that their runs number. */
 export interface SealHead {
-  readonly blocks: readonly Block[];
+  readonly blocks: readonly PairedBlock[];
   readonly streamTexts: readonly string[];
 }
 
-/** The columns of one block to seal, all materialised. */
+/** The columns of one block to seal; metadata of rare names stays row by row. */
 export interface SealBlock {
   readonly timestamps: Float64Array;
   readonly lines: BytesColumn;
   /** `lines.bytes` for comparisons. */
   readonly lineBuffer: Buffer;
+  /** By name, the metadata that gets columns. */
   readonly metadata: ReadonlyMap<string, BytesColumn>;
+  readonly more: MoreRows;
 }
 
 /** The runs of all blocks, sorted by stream and within a stream by arrival. */
@@ -40,8 +42,8 @@ export interface OpenedHeads {
   readonly streamTexts: readonly string[];
   readonly blocks: readonly SealBlock[];
   readonly runs: SealRuns;
-  /** Every metadata name, those in most rows first. */
-  readonly metadataNames: readonly string[];
+  /** Every metadata name. */
+  readonly metadataNames: NameSplit;
 }
 
 /** Reads the columns of the blocks and numbers the streams of all heads together. */
@@ -51,13 +53,15 @@ export function openHeads(heads: readonly SealHead[]): OpenedHeads {
   if (baseNs === undefined) throw new Error("no rows to seal");
   if (all.some((block) => block.baseNs !== baseNs)) throw new Error("blocks of several days");
   const streams = numberStreams(heads);
-  const blocks = all.map(sealBlock);
+  const names = splitMetadata(metadataNames(all));
+  const more = new MoreNumbers(names.more);
+  const blocks = all.map((block) => sealBlock(block, names, more));
   return {
     baseNs,
     streamTexts: streams.texts,
     blocks,
     runs: sortRuns(heads, streams),
-    metadataNames: metadataNames(blocks),
+    metadataNames: names,
   };
 }
 
@@ -126,10 +130,10 @@ function sortRuns(heads: readonly SealHead[], streams: StreamNumbers): SealRuns 
   return sorted;
 }
 
-function sealBlock(block: Block): SealBlock {
+function sealBlock(block: PairedBlock, names: NameSplit, more: MoreNumbers): SealBlock {
   const lines = block.lines();
   const metadata = new Map<string, BytesColumn>();
-  for (const name of block.metadataNames()) {
+  for (const name of names.columns) {
     const column = block.metadata(name);
     if (column !== undefined) metadata.set(name, asBytes(column));
   }
@@ -139,6 +143,7 @@ function sealBlock(block: Block): SealBlock {
     lines,
     lineBuffer: Buffer.from(buffer, byteOffset, byteLength),
     metadata,
+    more: more.rowsOf(block),
   };
 }
 
@@ -169,25 +174,12 @@ function asBytes(column: MetadataColumn): BytesColumn {
   return { bytes, offsets };
 }
 
-/** Counting values is only worth it where not all names can have a column. */
-function metadataNames(blocks: readonly SealBlock[]): string[] {
-  const names = [...new Set(blocks.flatMap(({ metadata }) => [...metadata.keys()]))].sort();
-  if (names.length <= maxMetadataColumns) return names;
-  const rows = new Map(names.map((name) => [name, 0]));
-  for (const { metadata } of blocks) {
-    for (const [name, column] of metadata) {
-      rows.set(name, rows.get(name)! + countValues(column));
-    }
+/** Those in most rows first, but the level before all others: it is in most rows, and does not lie among the pairs. */
+function metadataNames(blocks: readonly PairedBlock[]): string[] {
+  const rows = countValues(blocks);
+  if (blocks.some((block) => block.metadata(detectedLevelName) !== undefined)) {
+    rows.set(detectedLevelName, Number.POSITIVE_INFINITY);
   }
-  rows.set(detectedLevelName, Number.POSITIVE_INFINITY);
   const rowsOf = (name: string) => rows.get(name)!;
-  return names.filter((name) => rowsOf(name) > 0).sort((a, b) => rowsOf(b) - rowsOf(a));
-}
-
-function countValues({ offsets }: BytesColumn): number {
-  let count = 0;
-  for (let row = 1; row < offsets.length; row++) {
-    if (offsets[row] !== offsets[row - 1]) count++;
-  }
-  return count;
+  return [...rows.keys()].sort().sort((a, b) => rowsOf(b) - rowsOf(a));
 }

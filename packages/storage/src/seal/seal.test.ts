@@ -172,3 +172,39 @@ it("takes several heads with stream numbers of their own", () => {
   expect(rowsOf(segment)).toEqual(sealedRows([...one, ...two]));
   close();
 });
+
+describe("metadata of many names", () => {
+  const names = (count: number, of: (i: number) => Record<string, string>) =>
+    Array.from({ length: count }, (_, i) => row(i, "x", of(i)));
+
+  it("makes blocks of few rows, so that no block takes much memory", () => {
+    const rows = names(4000, (i) => ({ [`n${i % 3000}`]: "v", common: `${i}` }));
+    const path = join(directory, "segment.parquet");
+    const { rows: sealed, headers } = seal([rows.slice(0, 2500), rows.slice(2500)]);
+    expect(sealed).toEqual(sealedRows(rows));
+    const { segment, close } = openSegmentFile({
+      id: "s",
+      tenant: "t",
+      location: { kind: "file", path },
+    });
+    const cells = headers.map(
+      ({ rowCount }, block) => rowCount * segment.block(block).metadataNames().length,
+    );
+    close();
+    expect(headers.length).toBe(4);
+    expect(Math.max(...cells)).toBeLessThan(1.1 * 1024 * 1024);
+  });
+
+  it("keeps a row of many names whole, and its duplicates out", () => {
+    const wide = (order: number) =>
+      Object.fromEntries(
+        Array.from({ length: 2000 }, (_, i) => [
+          `n${(i * order) % 2003}`,
+          `v${(i * order) % 2003}`,
+        ]),
+      );
+    const other = { ...wide(1), n7: "another" };
+    const rows = [row(1, "x", wide(1)), row(1, "x", wide(1)), row(1, "x", other), row(2, "x")];
+    expect(seal([rows]).rows).toEqual(sealedRows(rows));
+  });
+});

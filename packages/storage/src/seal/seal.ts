@@ -38,7 +38,7 @@ export function sealSegment(input: SealInput): SealedSegment {
     tenant: input.tenant,
     baseNs: heads.baseNs,
     streamTexts: heads.streamTexts,
-    metadataNames: heads.metadataNames,
+    metadata: heads.metadataNames,
     ...(input.level === undefined ? {} : { level: input.level }),
   });
   try {

@@ -42,17 +42,18 @@ export function segmentBlock(stored: StoredBlock): Block {
   let pairs: MorePairs | undefined;
 
   function metadataColumn(name: string): MetadataColumn | undefined {
-    const place = index.metadataNames.indexOf(name);
-    if (place >= 0) {
-      const column = firstMetadataColumn + place;
+    const ownColumn = index.metadataNames.indexOf(name);
+    if (ownColumn >= 0) {
+      const column = firstMetadataColumn + ownColumn;
       if (index.pages(column).values[block] === 0) return undefined;
       return { kind: "bytes", ...nullableColumn(page(column), rowCount) };
     }
     const more = index.more();
-    const id = more.ofBlock(block).find((number) => more.names[number] === name);
-    if (id === undefined) return undefined;
+    const number = more.numberOf(name);
+    const place = number === undefined ? -1 : placeIn(more.ofBlock(block), number);
+    if (place < 0) return undefined;
     pairs ??= readPairs(page, index, block, rowCount);
-    return { kind: "bytes", ...pairColumn(pairs, id, rowCount) };
+    return { kind: "bytes", ...pairColumn(pairs, place, rowCount) };
   }
 
   return {
@@ -109,11 +110,11 @@ function nullableColumn(page: DecodedPage, rowCount: number): BytesColumn {
   return { offsets: spread, bytes };
 }
 
-/** The pairs of the map of a block. */
+/** The pairs of the map of a block, name by name: those of its name n are `order[starts[n] .. starts[n+1])`, in row order. */
 interface MorePairs {
+  readonly starts: Uint32Array;
+  readonly order: Uint32Array;
   readonly rows: Uint32Array;
-  /** Number of the name of each pair. */
-  readonly names: Uint32Array;
   readonly offsets: Uint32Array;
   readonly bytes: Uint8Array;
 }
@@ -131,12 +132,37 @@ function readPairs(
   const dictionary = more.dictionary(block);
   const codes = new Uint32Array(key.values);
   decodeHybrid(key.body.subarray(1), key.body[0]!, codes, key.values);
+  const ids = more.ofBlock(block);
+  const places = new Map(Array.from(ids, (id, place) => [id, place]));
   const names = codes.map((code) => {
-    const name = dictionary[code];
-    if (name === undefined) throw internal(`page has the code ${code} of ${dictionary.length}`);
-    return name;
+    const place = places.get(dictionary[code] ?? -1);
+    if (place === undefined) throw internal(`page has the code ${code} of ${dictionary.length}`);
+    return place;
   });
-  return { rows, names, ...decodeByteArrays(value.body, value.values) };
+  return { ...sortByName(names, ids.length), rows, ...decodeByteArrays(value.body, value.values) };
+}
+
+/** Counting sort: stable, so the pairs of a name stay in the order of rows. */
+function sortByName(names: Uint32Array, nameCount: number): Pick<MorePairs, "starts" | "order"> {
+  const starts = new Uint32Array(nameCount + 1);
+  for (let pair = 0; pair < names.length; pair++) starts[names[pair]! + 1]!++;
+  for (let name = 0; name < nameCount; name++) starts[name + 1]! += starts[name]!;
+  const next = starts.slice();
+  const order = new Uint32Array(names.length);
+  for (let pair = 0; pair < names.length; pair++) order[next[names[pair]!]!++] = pair;
+  return { starts, order };
+}
+
+/** Where a number stands among ascending ones; -1 when it does not. */
+function placeIn(numbers: Float64Array, number: number): number {
+  let low = 0;
+  let high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (numbers[middle]! < number) low = middle + 1;
+    else high = middle;
+  }
+  return numbers[low] === number ? low : -1;
 }
 
 /** The row of each pair, from the levels. */
@@ -158,23 +184,24 @@ function pairRows(page: DecodedPage, count: number, rowCount: number): Uint32Arr
   return rows;
 }
 
-function pairColumn(pairs: MorePairs, id: number, rowCount: number): BytesColumn {
+function pairColumn(pairs: MorePairs, place: number, rowCount: number): BytesColumn {
+  const { starts, order, offsets: ends } = pairs;
+  const from = starts[place]!;
+  const to = starts[place + 1]!;
   const offsets = new Uint32Array(rowCount + 1);
-  let total = 0;
-  for (let pair = 0; pair < pairs.names.length; pair++) {
-    if (pairs.names[pair] !== id) continue;
-    const length = pairs.offsets[pair + 1]! - pairs.offsets[pair]!;
-    offsets[pairs.rows[pair]! + 1] = length;
-    total += length;
+  for (let i = from; i < to; i++) {
+    const pair = order[i]!;
+    offsets[pairs.rows[pair]! + 1] = ends[pair + 1]! - ends[pair]!;
   }
   for (let row = 0; row < rowCount; row++) {
     offsets[row + 1]! += offsets[row]!;
   }
+  const total = offsets[rowCount]!;
   const bytes = new Uint8Array(total + paddingBytes).subarray(0, total);
   let at = 0;
-  for (let pair = 0; pair < pairs.names.length; pair++) {
-    if (pairs.names[pair] !== id) continue;
-    const value = pairs.bytes.subarray(pairs.offsets[pair], pairs.offsets[pair + 1]);
+  for (let i = from; i < to; i++) {
+    const pair = order[i]!;
+    const value = pairs.bytes.subarray(ends[pair], ends[pair + 1]);
     bytes.set(value, at);
     at += value.byteLength;
   }

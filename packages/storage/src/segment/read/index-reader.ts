@@ -187,6 +187,8 @@ function readRuns(sections: SectionReader, index: SegmentIndex): BlockRuns {
 /** The names without a column of their own. */
 export interface MoreNames {
   readonly names: readonly string[];
+  /** The number of a name; undefined when it is none of them. */
+  numberOf(name: string): number | undefined;
   /** Numbers of the names that a block has, ascending. */
   ofBlock(block: number): Float64Array;
   /** The dictionary of the row group of a block: the number of the name that each code stands for. */
@@ -205,19 +207,29 @@ function readMore(sections: SectionReader, groupBlocks: Float64Array): MoreNames
     starts[b + 1] = starts[b]! + counts[b]!;
   }
   const ofBlock = (block: number) => ids.subarray(starts[block], starts[block + 1]);
+  let numbers: ReadonlyMap<string, number> | undefined;
+  const dictionaries = new Map<number, readonly number[]>();
   return {
     names,
+    numberOf(name) {
+      numbers ??= new Map(names.map((each, number) => [each, number]));
+      return numbers.get(name);
+    },
     ofBlock,
     dictionary(block) {
       let from = 0;
       let group = 0;
       while (block >= from + groupBlocks[group]!) from += groupBlocks[group++]!;
+      const known = dictionaries.get(group);
+      if (known !== undefined) return known;
       // Codes were given in order of first use, and each block uses its names in ascending order.
       const seen = new Set<number>();
       for (let b = from; b < from + groupBlocks[group]!; b++) {
         for (const id of ofBlock(b)) seen.add(id);
       }
-      return [...seen];
+      const dictionary = [...seen];
+      dictionaries.set(group, dictionary);
+      return dictionary;
     },
     levels: (block) => levels[block]!,
   };

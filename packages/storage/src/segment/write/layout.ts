@@ -1,10 +1,11 @@
 import { type BytesColumn, parseStreamText, type RunTable } from "@skald/model";
 import type { LabelColumn } from "../match-labels.js";
 import { labelColumns } from "../streams.js";
+import type { MapRows } from "./map-column.js";
 
 /** Most columns of labels and of structured metadata in one file; the other names go to a map column. */
-export const maxLabelColumns = 64;
-export const maxMetadataColumns = 32;
+const maxLabelColumns = 64;
+const maxMetadataColumns = 32;
 
 /** What the whole of a file shares: the labels of its streams, and which names are columns. */
 export interface SegmentLayout {
@@ -32,15 +33,23 @@ export interface SortedBlock {
   readonly lines: BytesColumn;
   /** Bytes before `lines.bytes` in its buffer that may be overwritten; saves a copy when enough. */
   readonly lineHeadroom: number;
+  /** Metadata that has columns. */
   readonly metadata: ReadonlyMap<string, BytesColumn>;
+  /** The other metadata: names by their numbers in `metadataMore`, ascending in each row, and so in `used`. */
+  readonly more: MapRows;
 }
 
-/** Decides the layout. Labels get columns by the number of streams that have them, metadata in the order given. */
+/** Which names of structured metadata get columns: the first ones in the order given. */
+export function splitMetadata(names: readonly string[]): NameSplit {
+  return splitNames(names, maxMetadataColumns);
+}
+
+/** Decides the layout. Labels get columns by the number of streams that have them. */
 export function segmentLayout(options: {
   readonly baseNs: bigint;
   readonly level: number;
   readonly streamTexts: readonly string[];
-  readonly metadataNames: readonly string[];
+  readonly metadata: NameSplit;
 }): SegmentLayout {
   const labels = labelColumns(options.streamTexts.map(parseStreamText));
   const byName = new Map(labels.map((column) => [column.name, column]));
@@ -49,7 +58,6 @@ export function segmentLayout(options: {
     preferred.map((column) => column.name),
     maxLabelColumns,
   );
-  const metadataSplit = splitNames(options.metadataNames, maxMetadataColumns);
   const columnOf = (name: string) => byName.get(name)!;
   return {
     baseNs: options.baseNs,
@@ -58,12 +66,13 @@ export function segmentLayout(options: {
     labels,
     labelColumns: labelSplit.columns.map(columnOf),
     labelsMore: labelSplit.more.map(columnOf),
-    metadataColumns: metadataSplit.columns,
-    metadataMore: metadataSplit.more,
+    metadataColumns: options.metadata.columns,
+    metadataMore: options.metadata.more,
   };
 }
 
-interface NameSplit {
+/** Names of a kind: those that are columns, and the others. */
+export interface NameSplit {
   /** Names with a column of their own, sorted. */
   readonly columns: readonly string[];
   /** The other names, in the order given. */

@@ -5,7 +5,7 @@ import { BytesColumnWriter, TimestampColumnWriter } from "./columns.js";
 import { LabelColumnWriter, type StreamRun } from "./label-columns.js";
 import type { SegmentLayout, SortedBlock } from "./layout.js";
 import { MapColumnWriter } from "./map-column.js";
-import { MoreLabels, metadataPairs } from "./map-pairs.js";
+import { MoreLabels } from "./more-labels.js";
 
 /**
  * The row group being collected: a chunk of pages per column, a page per block; only the labels have a single page,
@@ -53,8 +53,7 @@ export class RowGroup {
     this.#layout.metadataColumns.forEach((name, i) => {
       this.#metadata[i]!.addBlock(metadata.get(name), rowCount);
     });
-    const more = metadataPairs(this.#layout.metadataMore, metadata, rowCount);
-    this.#metadataMore.addBlock(more);
+    this.#metadataMore.addBlock(block.more);
     if (this.#hasLabelsMore()) this.#labelsMore.addBlock(this.#moreLabels.rows(runs, rowCount));
     let min = Number.POSITIVE_INFINITY;
     let max = Number.NEGATIVE_INFINITY;
@@ -67,7 +66,7 @@ export class RowGroup {
     this.#times.push({ min, max });
     this.#rowCount += rowCount;
     this.blockCount++;
-    return more.used;
+    return block.more.used;
   }
 
   /** Ends the group, whose first byte is at `offset` of the file. The parts are valid until `clear`. */

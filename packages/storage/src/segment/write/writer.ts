@@ -11,7 +11,7 @@ import { sealLevel, zstd } from "../../zstd/zstd.js";
 import { trailerBytes, trailerMagic } from "../trailer.js";
 import { AtomicFile } from "./atomic-file.js";
 import { SegmentIndexWriter } from "./index-writer.js";
-import { type SegmentLayout, type SortedBlock, segmentLayout } from "./layout.js";
+import { type NameSplit, type SegmentLayout, type SortedBlock, segmentLayout } from "./layout.js";
 import { RowGroup } from "./row-group.js";
 
 /** Blocks of a row group: 16 MiB of raw lines, what other readers skip and share out by. */
@@ -25,8 +25,8 @@ export interface SegmentWriterOptions {
   readonly baseNs: bigint;
   /** Canonical label texts, ascending by code unit, none twice. */
   readonly streamTexts: readonly string[];
-  /** Every metadata name that blocks may bring; the first ones get a column of their own. */
-  readonly metadataNames: readonly string[];
+  /** Every metadata name that blocks may bring. */
+  readonly metadata: NameSplit;
   /** Level of zstd; 1 where absent. */
   readonly level?: number;
 }
