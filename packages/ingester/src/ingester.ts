@@ -67,6 +67,8 @@ export type IngesterState = "new" | "starting" | "running" | "stopping" | "stopp
 const bytesPerRow = 40;
 /** How often the disk is looked at. */
 const diskCheckPeriodMs = 5000;
+/** How long a flush gathers segments before it uploads them. */
+const uploadPauseMs = 50;
 
 /**
  * Holds new rows until they are in the object store. A push is checked, appended to heads in memory and to the
@@ -277,8 +279,19 @@ export class Ingester implements IngesterContract {
 
   /** Seals every head and uploads every local segment, of one tenant or of all. */
   async flush({ tenant }: FlushRequest = {}): Promise<void> {
-    await this.#heads.seal(tenant);
-    await this.#uploader.flush(tenant);
+    let isSealed = false;
+    const sealing = this.#heads.seal(tenant).finally(() => {
+      isSealed = true;
+    });
+    sealing.catch(() => undefined);
+    // What is sealed is uploaded while the rest is.
+    while (!isSealed) {
+      const done = new AbortController();
+      const pause = (this.#deps.sleep ?? sleep)(uploadPauseMs, done.signal).catch(() => undefined);
+      await Promise.race([sealing, pause]).finally(() => done.abort());
+      await this.#uploader.flush(tenant);
+    }
+    await sealing;
   }
 
   /** Does what is due by time: seals old heads, uploads old segments, drops what nobody needs. */
@@ -421,8 +434,9 @@ export class Ingester implements IngesterContract {
     const { config, bounds } = this.#options;
     return new Sealer({
       seal: async (job) => {
-        const sealed = await seal(job);
-        await this.#segments.sync(job.path);
+        const path = this.#segments.temporaryOf(job.path);
+        const sealed = await seal({ ...job, path, sync: false });
+        await this.#segments.place(job.path);
         return sealed;
       },
       concurrency: bounds.sealConcurrency,

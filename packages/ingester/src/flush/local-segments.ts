@@ -1,4 +1,4 @@
-import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { type Clock, type SegmentRef, SkaldError, type SteadyClock } from "@skald/model";
 import type { Logger } from "@skald/runtime";
@@ -9,6 +9,8 @@ import type { Head } from "../head/head.js";
 export interface LocalSegment {
   readonly ref: SegmentRef;
   readonly path: string;
+  /** Sealed by this process: no earlier one can have uploaded it. */
+  readonly isNew: boolean;
   /** Both by the steady clock. */
   readonly sealedMs: number;
   /** Last log file with rows of it; the local copy outlives that, so that replay knows what is sealed. */
@@ -58,7 +60,7 @@ export class LocalSegments {
     const paths = new Set(files.map((entry) => join(entry.parentPath, entry.name)));
     let corrupt = 0;
     for (const path of [...paths].sort()) {
-      if (path.endsWith(temporarySuffix)) await rm(path, { force: true });
+      if (unfinished.test(path)) await rm(path, { force: true });
       else if (path.endsWith(segmentSuffix) && !(await this.#adopt(path, paths))) corrupt++;
     }
     return { corrupt };
@@ -71,15 +73,29 @@ export class LocalSegments {
     return path;
   }
 
-  /** Makes the name of a segment's file survive a power cut. */
-  sync(path: string): Promise<void> {
-    return this.#syncs.syncUpTo(dirname(path), this.#dir);
+  /** Where the file of a segment is written until it is `place`d. */
+  temporaryOf(path: string): string {
+    return path + temporarySuffix;
+  }
+
+  /** Puts a written file in its place, so that it survives a power cut under its name. */
+  async place(path: string): Promise<void> {
+    const temporary = this.temporaryOf(path);
+    const file = await open(temporary, "r");
+    try {
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+    await this.#syncs.syncUpTo(dirname(path), this.#dir);
   }
 
   add(head: Head, sealed: SealedSegment, path: string): LocalSegment {
     return this.#add({
       ref: refOf(head.tenant, head.id, path, sealed),
       path,
+      isNew: true,
       sealedMs: this.#clock.elapsedMs(),
       lastWalFile: head.lastFile,
       uploadedMs: undefined,
@@ -135,6 +151,7 @@ export class LocalSegments {
       this.#add({
         ref: refOf(tenant, id, path, segment),
         path,
+        isNew: false,
         sealedMs: nowMs - ageMs,
         lastWalFile: 0,
         uploadedMs: uploaded ? nowMs : undefined,
@@ -174,8 +191,9 @@ export class LocalSegments {
 
 const segmentSuffix = ".parquet";
 const uploadedSuffix = ".uploaded";
+const temporarySuffix = ".tmp";
 /** What a seal that did not end leaves behind. */
-const temporarySuffix = `${segmentSuffix}.tmp`;
+const unfinished = /\.parquet(\.tmp)+$/;
 
 function markerOf(path: string): string {
   return path.slice(0, -segmentSuffix.length) + uploadedSuffix;

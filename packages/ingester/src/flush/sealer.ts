@@ -12,7 +12,7 @@ export interface SealJob extends Omit<SealInput, "heads"> {
   }[];
 }
 
-/** Writes a segment; the file is complete and its bytes synced when it resolves. */
+/** Writes a segment; the file is complete when it resolves, and whoever called syncs it. */
 export type Seal = (job: SealJob) => Promise<SealedSegment>;
 
 /** Why a head was frozen, as the `reason` of the flush metrics. */

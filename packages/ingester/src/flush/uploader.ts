@@ -139,7 +139,9 @@ export class Uploader {
     const { store, config, segments, onStored } = this.#options;
     const timeout = AbortSignal.timeout(config.flush_op_timeout);
     const signal = AbortSignal.any([this.#abort.signal, timeout]);
-    if (!(await store.has(segment.ref, { signal }))) {
+    // Only what was tried before, by this process or an earlier one, may be there.
+    const isNew = segment.isNew && !this.#failures.has(segment);
+    if (isNew || !(await store.has(segment.ref, { signal }))) {
       await store.put(segment.ref, segment.path, { signal });
       if (!(await store.has(segment.ref, { signal }))) {
         throw unavailable(`segment ${segment.ref.id} was stored but is not there`);

@@ -6,7 +6,7 @@ import { type ObjectStore, segmentKey } from "@skald/storage";
 export function segmentStore(store: ObjectStore): SegmentStore {
   return {
     put: async (ref, path, options) => {
-      await store.putFile(segmentKey(ref), path, { ...options, ifAbsent: true });
+      await store.putFile(segmentKey(ref), path, { ...options, ifAbsent: true, isSynced: true });
     },
     has: async (ref, { signal }) => {
       try {

@@ -23,6 +23,7 @@ import type {
   ObjectInfo,
   ObjectRange,
   ObjectStore,
+  PutFileOptions,
   PutOptions,
   PutOutcome,
 } from "./object-store.js";
@@ -74,7 +75,11 @@ export class FsStore implements ObjectStore {
     });
   }
 
-  putFile(key: string, path: string, options: PutOptions): Promise<PutOutcome> {
+  async putFile(key: string, path: string, options: PutFileOptions): Promise<PutOutcome> {
+    if (options.isSynced && options.ifAbsent) {
+      const outcome = await this.#linkInPlace(key, path, options);
+      if (outcome !== undefined) return outcome;
+    }
     return this.#store(key, options, async (temporary) => {
       // A second name for the same bytes costs nothing; another file system needs a copy.
       try {
@@ -210,6 +215,20 @@ export class FsStore implements ObjectStore {
         return await this.#place(temporary, path, options.ifAbsent === true);
       } finally {
         await rm(temporary, { force: true });
+      }
+    });
+  }
+
+  /** Gives a file that is whole a second name, the shortest way into the store; undefined where that cannot be done. */
+  #linkInPlace(key: string, path: string, { signal }: PutOptions): Promise<PutOutcome | undefined> {
+    const target = this.#pathOf(key);
+    return this.#run(key, { signal, call: "put" }, async () => {
+      await this.#marked.check();
+      try {
+        return await this.#place(path, target, true);
+      } catch {
+        // Another file system, or one without links: what is wrong otherwise shows again.
+        return undefined;
       }
     });
   }

@@ -8,7 +8,7 @@ export interface ObjectStore {
   /** Stores bytes, replacing what was there, unless `ifAbsent` is given. */
   put(key: string, body: Uint8Array, options: PutOptions): Promise<PutOutcome>;
   /** The same for a file of this machine, without holding it in memory. The file must not change afterwards. */
-  putFile(key: string, path: string, options: PutOptions): Promise<PutOutcome>;
+  putFile(key: string, path: string, options: PutFileOptions): Promise<PutOutcome>;
   get(key: string, options: CallOptions): Promise<Uint8Array>;
   /** What `list` would tell of exactly this key, without a look at others. */
   stat(key: string, options: CallOptions): Promise<ObjectInfo>;
@@ -27,6 +27,11 @@ export interface CallOptions {
 export interface PutOptions extends CallOptions {
   /** Leaves an object that is there already as it is; of several writers at once only one stores. */
   readonly ifAbsent?: boolean;
+}
+
+export interface PutFileOptions extends PutOptions {
+  /** The bytes of the file were synced after they were written. */
+  readonly isSynced?: boolean;
 }
 
 export type PutOutcome = "stored" | "exists";

@@ -7,12 +7,14 @@ export interface SealInput {
   readonly tenant: string;
   /** Id of the segment, see keys.ts. */
   readonly id: string;
-  /** Where the file appears when it is complete and its bytes are synced; its directory is the caller's to sync. */
+  /** Where the file appears when it is complete and its bytes are synced (see `sync`); its directory is the caller's to sync. */
   readonly path: string;
   /** In order of arrival: of equal times the rows of an earlier head come first. */
   readonly heads: readonly SealHead[];
   /** Level of zstd; 1 where absent. */
   readonly level?: number;
+  /** False: the caller syncs the file, so that no thread waits for the disk. */
+  readonly sync?: boolean;
 }
 
 export interface SealedSegment {
@@ -40,6 +42,7 @@ export function sealSegment(input: SealInput): SealedSegment {
     streamTexts: heads.streamTexts,
     metadata: heads.metadataNames,
     ...(input.level === undefined ? {} : { level: input.level }),
+    ...(input.sync === undefined ? {} : { sync: input.sync }),
   });
   try {
     const cutter = new BlockCutter(heads, (block) => writer.append(block));

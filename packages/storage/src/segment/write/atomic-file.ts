@@ -2,16 +2,18 @@ import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "n
 
 /**
  * A file that appears under its name only when its bytes are complete and on disk: written beside it as `<path>.tmp`,
- * synced, and renamed. Whoever relies on the name syncs the directory. Blocks the thread; meant for workers.
+ * synced unless `sync` is false, and renamed. Whoever relies on the name syncs the directory. Blocks the thread; meant for workers.
  */
 export class AtomicFile {
   readonly path: string;
   readonly #temporaryPath: string;
+  readonly #sync: boolean;
   #fd: number | undefined;
   #sizeBytes = 0;
 
-  constructor(path: string) {
+  constructor(path: string, options: { readonly sync?: boolean } = {}) {
     this.path = path;
+    this.#sync = options.sync ?? true;
     this.#temporaryPath = `${path}.tmp`;
     this.#fd = openSync(this.#temporaryPath, "w");
   }
@@ -30,7 +32,7 @@ export class AtomicFile {
 
   finish(): void {
     const fd = this.#openFd();
-    fsyncSync(fd);
+    if (this.#sync) fsyncSync(fd);
     closeSync(fd);
     this.#fd = undefined;
     renameSync(this.#temporaryPath, this.path);

@@ -29,6 +29,8 @@ export interface SegmentWriterOptions {
   readonly metadata: NameSplit;
   /** Level of zstd; 1 where absent. */
   readonly level?: number;
+  /** False: whoever relies on the file syncs it. */
+  readonly sync?: boolean;
 }
 
 export interface WrittenSegment {
@@ -43,7 +45,7 @@ export interface WrittenSegment {
 
 /**
  * Writes a segment: blocks in, one Parquet file out, in the layout of docs/formats/segment.md. Holds one row group in
- * memory. The file appears under its path when `finish` returns, its bytes synced and its directory not; before that, or after `abort`,
+ * memory. The file appears under its path when `finish` returns, its bytes synced unless `sync` is false, and its directory not; before that, or after `abort`,
  * there is nothing there. Blocks the thread; meant for workers.
  */
 export class SegmentWriter {
@@ -63,7 +65,7 @@ export class SegmentWriter {
     this.#layout = segmentLayout({ ...options, level: options.level ?? sealLevel });
     this.#group = new RowGroup(this.#layout);
     this.#index = new SegmentIndexWriter(this.#layout);
-    this.#output = new AtomicFile(options.path);
+    this.#output = new AtomicFile(options.path, options);
     this.#output.write(Buffer.from(magic, "latin1"));
   }
 
