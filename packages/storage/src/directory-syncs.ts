@@ -1,5 +1,5 @@
-import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
+import { type FileHandle, open } from "./files.js";
 
 /**
  * Makes the entries of directories survive a power cut. Whoever asks while a sync of the same directory runs shares the

@@ -1,8 +1,8 @@
-import { mkdir, open, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { type Clock, type SegmentRef, SkaldError, type SteadyClock } from "@skald/model";
 import type { Logger } from "@skald/runtime";
 import { DirectorySyncs, openSegmentFile, type SealedSegment } from "@skald/storage";
+import { mkdir, open, readdir, rename, rm, stat, writeFile } from "@skald/storage/files";
 import type { Head } from "../head/head.js";
 
 /** A sealed file on this machine. */

@@ -1,4 +1,7 @@
 import { constants, type Dirent } from "node:fs";
+import { dirname, join } from "node:path";
+import { notFound, paddingBytes, SkaldError, unavailable } from "@skald/model";
+import { DirectorySyncs } from "../directory-syncs.js";
 import {
   copyFile,
   type FileHandle,
@@ -12,10 +15,7 @@ import {
   rmdir,
   stat,
   unlink,
-} from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { notFound, paddingBytes, SkaldError, unavailable } from "@skald/model";
-import { DirectorySyncs } from "../directory-syncs.js";
+} from "../files.js";
 import { checkKey, rangeError } from "./check-key.js";
 import type {
   CallOptions,

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { type FileHandle, link, mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { unavailable } from "@skald/model";
+import { type FileHandle, link, mkdir, open, readFile, rename, rm, stat } from "../files.js";
 
 /** Name of the marker in the root. */
 export const storeMarkerName = ".skald-store";

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { type Dirent, existsSync, mkdirSync } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+import type { Dirent } from "node:fs";
 import { join } from "node:path";
 import { SkaldError } from "@skald/model";
 import { DirectoryLock } from "../directory-lock.js";
+import { existsSync, mkdirSync, readdir, rm } from "../files.js";
 
 /** Another process may sweep a folder away in the moment between its making and its lock. */
 const maxFolderTries = 10;

@@ -1,5 +1,5 @@
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from "../files.js";
 
 /** The file system as the write-ahead log uses it; tests put a failing one in its place. */
 export interface WalDisk {

@@ -1,5 +1,5 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { internal, notFound, paddingBytes, SkaldError, unavailable } from "@skald/model";
+import { closeSync, fstatSync, openSync, readSync } from "../../files.js";
 import type { ObjectStore } from "../../object-store/object-store.js";
 import type { PageMemory } from "../segment.js";
 

@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "../../files.js";
 
 /**
  * A file that appears under its name only when its bytes are complete and on disk: written beside it as `<path>.tmp`,
