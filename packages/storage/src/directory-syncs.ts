@@ -1,5 +1,5 @@
-import { dirname } from "node:path";
-import { type FileHandle, open } from "./files.js";
+import { dirname, resolve } from "node:path";
+import { type FileHandle, mkdir, open } from "./files.js";
 
 /**
  * Makes the entries of directories survive a power cut. Whoever asks while a sync of the same directory runs shares the
@@ -37,6 +37,28 @@ export class DirectorySyncs {
     const task = syncDirectory(path).finally(() => this.#running.delete(path));
     this.#running.set(path, task);
     return task;
+  }
+}
+
+/**
+ * Makes a directory and those above it, and all of their names last: without that a power cut soon after the first start
+ * takes a log with it whose files were synced.
+ */
+export async function makeLastingDirectory(path: string): Promise<void> {
+  await mkdir(path, { recursive: true });
+  for (let at = dirname(resolve(path)); ; at = dirname(at)) {
+    try {
+      await syncDirectory(at);
+    } catch (error) {
+      // Directories above ours may be closed to us, or on a file system that has no such sync.
+      if (
+        !["EACCES", "EPERM", "EINVAL", "EROFS"].includes(
+          (error as NodeJS.ErrnoException).code ?? "",
+        )
+      )
+        throw error;
+    }
+    if (at === dirname(at)) return;
   }
 }
 

@@ -1,5 +1,5 @@
 export { DirectoryLock } from "./directory-lock.js";
-export { DirectorySyncs } from "./directory-syncs.js";
+export { DirectorySyncs, makeLastingDirectory } from "./directory-syncs.js";
 export * from "./head/head-block.js";
 export type * from "./head/head-view.js";
 export { type HeadBlockCapacity, headBlockBytes, maxMetadataCells } from "./head/layout.js";

@@ -1,7 +1,12 @@
 import { basename, dirname, join, relative, sep } from "node:path";
 import { type Clock, type SegmentRef, SkaldError, type SteadyClock } from "@skald/model";
 import type { Logger } from "@skald/runtime";
-import { DirectorySyncs, openSegmentFile, type SealedSegment } from "@skald/storage";
+import {
+  DirectorySyncs,
+  makeLastingDirectory,
+  openSegmentFile,
+  type SealedSegment,
+} from "@skald/storage";
 import { mkdir, open, readdir, rename, rm, stat, writeFile } from "@skald/storage/files";
 import type { Head } from "../head/head.js";
 
@@ -54,7 +59,7 @@ export class LocalSegments {
 
   /** Finds the files of earlier processes; moves corrupt ones into quarantine and returns how many those were. */
   async open(): Promise<{ corrupt: number }> {
-    await mkdir(this.#dir, { recursive: true });
+    await makeLastingDirectory(this.#dir);
     const entries = await readdir(this.#dir, { recursive: true, withFileTypes: true });
     const files = entries.filter((entry) => entry.isFile());
     const paths = new Set(files.map((entry) => join(entry.parentPath, entry.name)));

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { dirname, join, resolve } from "node:path";
 import { unavailable } from "@skald/model";
+import { makeLastingDirectory } from "../directory-syncs.js";
 import { type FileHandle, link, mkdir, open, readFile, rename, rm, stat } from "../files.js";
 
 /** Name of the marker in the root. */
@@ -65,7 +66,7 @@ export class StoreRoot {
       this.#id = known;
       return;
     }
-    await mkdir(this.#root, { recursive: true });
+    await makeLastingDirectory(this.#root);
     if ((await this.#look()) === undefined) await this.#make();
     this.#id = (await this.#readMarker()).id;
     await this.#remember(this.#id);

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from "../files.js";
+import { makeLastingDirectory } from "../directory-syncs.js";
+import { type FileHandle, open, readdir, rename, rm, stat, statfs } from "../files.js";
 
 /** The file system as the write-ahead log uses it; tests put a failing one in its place. */
 export interface WalDisk {
@@ -40,7 +41,7 @@ export interface WalDiskFile {
 /** The disk of this machine. */
 export const nodeWalDisk: WalDisk = {
   async list(dir) {
-    await mkdir(dir, { recursive: true });
+    await makeLastingDirectory(dir);
     return readdir(dir);
   },
   async create(path) {
