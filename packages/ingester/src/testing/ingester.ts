@@ -83,6 +83,8 @@ export interface SetupOptions {
   readonly dir?: string;
   readonly clock?: TestClock;
   readonly store?: TestStore;
+  /** Another store than that of the setup. */
+  readonly segmentStore?: SegmentStore;
   readonly seal?: Seal;
   readonly disk?: WalDisk;
   readonly sleep?: Sleep;
@@ -127,7 +129,7 @@ export async function setUp(options: SetupOptions = {}): Promise<Setup> {
       ...options.limits,
     }),
     seal: options.seal ?? sealHere,
-    store,
+    store: options.segmentStore ?? store,
     scanner: askedScanner,
     log: silentLogger(),
     metrics,
