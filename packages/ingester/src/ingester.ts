@@ -285,13 +285,15 @@ export class Ingester implements IngesterContract {
     });
     sealing.catch(() => undefined);
     // What is sealed is uploaded while the rest is.
-    while (!isSealed) {
+    for (;;) {
       const done = new AbortController();
       const pause = (this.#deps.sleep ?? sleep)(uploadPauseMs, done.signal).catch(() => undefined);
       await Promise.race([sealing, pause]).finally(() => done.abort());
+      if (isSealed) break;
       await this.#uploader.flush(tenant);
     }
     await sealing;
+    await this.#uploader.flush(tenant);
   }
 
   /** Does what is due by time: seals old heads, uploads old segments, drops what nobody needs. */
@@ -432,6 +434,7 @@ export class Ingester implements IngesterContract {
   #createSealer(): Sealer {
     const { seal, sleep } = this.#deps;
     const { config, bounds } = this.#options;
+    const { min_period, max_period } = config.flush_op_backoff;
     return new Sealer({
       seal: async (job) => {
         const path = this.#segments.temporaryOf(job.path);
@@ -441,7 +444,7 @@ export class Ingester implements IngesterContract {
       },
       concurrency: bounds.sealConcurrency,
       maxFrozenBytes: bounds.maxFrozenBytes,
-      backoff: config.flush_op_backoff,
+      backoff: { min_period, max_period },
       pathOf: (head) => this.#segments.pathOf(head),
       streamTextsOf: (head) => this.#heads.streamTexts(head),
       onSealed: (head, sealed, path, reason) => {

@@ -148,7 +148,7 @@ describe("a running process", () => {
     ])
       expect(text).toContain(`loki_request_duration_seconds_count{${labels}} 1`);
     expect(text).toMatch(/^loki_build_info\{version="3\.[^\n]*\} 1$/m);
-    expect(text).toMatch(/^loki_distributor_lines_received_total\{tenant="fake"\} 1$/m);
+    expect(text).toMatch(/^loki_distributor_lines_received_total\{tenant="fake",[^}]*\} 1$/m);
     expect(text).toMatch(/^loki_ingester_memory_streams\{tenant="fake"\} 1$/m);
     const open = await get("/metrics", { headers: { accept: "application/openmetrics-text" } });
     expect(open.text).toMatch(/# EOF\n$/);

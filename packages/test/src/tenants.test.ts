@@ -194,13 +194,13 @@ describe("a bad tenant header", () => {
   it.each([
     ["none", {}, 401, /^no org id\n$/],
     ["an empty one", as(""), 401, /^no org id\n$/],
-    ["an empty one of several", as("a||aa"), 401, /^no org id\n$/],
+    ["only bars", as("||"), 401, /^no org id\n$/],
     ["a path", as("../a"), 400, /unsupported character '\/'/],
     ["the directory above", as(".."), 400, /^tenant ID is '\.' or '\.\.'/],
     ["a space", as("a b"), 400, /unsupported character ' '/],
     ["two names with a comma", as("a,A"), 400, /unsupported character ','/],
     ["too long a one", as("b".repeat(769)), 400, /^tenant ID is too long: max 768/],
-    ["a hundred thousand", as("b|".repeat(100_000)), 401, /^no org id/],
+    ["a hundred thousand", as("|".repeat(100_000)), 401, /^no org id/],
     ["too many", as(Array.from({ length: 2000 }, (_, i) => `t${i}`).join("|")), 400, /^more than/],
   ])("%s is refused everywhere", async (_name, headers, code, text) => {
     for (const path of paths) {

@@ -1,8 +1,8 @@
 export * from "./batch.js";
 export * from "./certificates.js";
 export * from "./memory-disk.js";
+export type { Leftover } from "./memory-disk-nodes.js";
 export * from "./memory-files.js";
 export * from "./push-body.js";
 export * from "./random.js";
 export * from "./script.js";
-export type { Leftover } from "./memory-disk-nodes.js";

@@ -106,3 +106,32 @@ it("the end waits only so long for a disk that hangs", async () => {
   await setup.ingester.stop();
   expect(setup.ingester.state).toBe("stopped");
 });
+
+describe("a flush", () => {
+  it("uploads what is sealed while it uploads something else", async () => {
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const seal: Seal = async (job) => {
+      if (job.tenant === "b") await held;
+      return sealHere(job);
+    };
+    const setup = await setUp({ seal, sleep: () => new Promise(setImmediate) });
+    const { ingester, store } = setup;
+    const put = store.put.bind(store);
+    let sealedB: Promise<void> | undefined;
+    store.put = async (ref, path) => {
+      // The seal of the second tenant ends while the first one's segment is on its way.
+      release();
+      sealedB ??= new Promise((resolve) => setTimeout(resolve, 50));
+      await sealedB;
+      await put(ref, path);
+    };
+    await ingester.start();
+    for (const tenant of ["a", "b"]) await push(setup, tenant);
+    await ingester.flush();
+    expect(store.objects.size).toBe(2);
+    await ingester.stop();
+  });
+});
