@@ -31,10 +31,11 @@ import { LocalSegments } from "./flush/local-segments.js";
 import { PushQueue } from "./flush/push-queue.js";
 import { type Seal, Sealer } from "./flush/sealer.js";
 import { type SegmentStore, Uploader } from "./flush/uploader.js";
+import type { Head } from "./head/head.js";
 import type { IngesterLimits } from "./limits.js";
 import { PendingPushes } from "./log/pending-pushes.js";
 import { noLog, type PushLog } from "./log/push-log.js";
-import { recordsOf } from "./log/push-record.js";
+import { forwardRecordsOf, recordsOf } from "./log/push-record.js";
 import { recoverHeads } from "./log/recovery.js";
 import { createIngesterMetrics, type IngesterMetrics, observeSealed } from "./metrics.js";
 import type { IngesterOptions } from "./options.js";
@@ -62,6 +63,13 @@ export interface IngesterDependencies {
 
 /** `starting` while the log is replayed: neither pushes nor queries are taken. */
 export type IngesterState = "new" | "starting" | "running" | "stopping" | "stopped";
+
+/** A head whose rows are on their way to a later file of the log. */
+interface ForwardedHead {
+  readonly head: Head;
+  readonly file: number;
+  readonly written: Promise<void>;
+}
 
 /** Memory of a row of a batch beside its line. */
 const bytesPerRow = 40;
@@ -299,7 +307,7 @@ export class Ingester implements IngesterContract {
   /** Does what is due by time: seals old heads, uploads old segments, drops what nobody needs. */
   async sweep(): Promise<void> {
     this.#heads.freezeOld();
-    this.#heads.freezePinning(this.#wal);
+    this.#relieveLog();
     this.#heads.removeIdle();
     this.#views.sweep();
     this.#uploader.sweep();
@@ -364,9 +372,36 @@ export class Ingester implements IngesterContract {
     this.#metrics.walRecords.inc();
     this.#metrics.walBytes.inc(logged);
     this.#heads.freezeFull(push.tenant, push.heads.keys());
-    if (file !== this.#walFile) this.#heads.freezePinning(this.#wal);
+    if (file !== this.#walFile) this.#relieveLog();
     this.#walFile = file;
     return written;
+  }
+
+  /** Writes small heads again that keep much of the log from being cut; the log is cut when they are synced. */
+  #relieveLog(): void {
+    const forwarded = this.#heads.relieve(this.#wal).map(({ tenant, head }) => {
+      const file = this.#wal.nextFile();
+      const records = forwardRecordsOf(tenant, head, { file, offset: this.#wal.offset });
+      head.forwarding = true;
+      head.noteFile(file);
+      this.#metrics.forwardedEntries.inc(head.rowCount);
+      return { head, file, written: this.#wal.append(records, () => undefined).written };
+    });
+    if (forwarded.length > 0) void this.#moveOn(forwarded);
+  }
+
+  async #moveOn(forwarded: readonly ForwardedHead[]): Promise<void> {
+    try {
+      await Promise.all(forwarded.map(({ written }) => written));
+      await this.#wal.sync();
+      for (const { head, file } of forwarded) head.forwardTo(file);
+    } catch (error) {
+      // The log has told, and the rows are where they were.
+      this.#log.warn("writing small heads again failed; trying again", { error });
+    } finally {
+      for (const { head } of forwarded) head.forwarding = false;
+    }
+    this.#planCut();
   }
 
   #publish(): void {

@@ -18,6 +18,7 @@ export interface IngesterMetrics {
   readonly duplicates: Count;
   readonly walRecords: Count;
   readonly walBytes: Count;
+  readonly forwardedEntries: Count;
   readonly walFailures: Count;
   readonly walDiskFull: Count;
   readonly walCorruptions: Count;
@@ -69,6 +70,11 @@ export function createIngesterMetrics(metrics: Metrics, gauges: IngesterGauges):
     duplicates: counter(metrics, "wal_duplicate_entries_total", "Duplicates not stored."),
     walRecords: counter(metrics, "wal_records_logged_total", "Pushes logged."),
     walBytes: counter(metrics, "wal_logged_bytes_total", "Bytes of pushes logged."),
+    forwardedEntries: counter(
+      metrics,
+      "wal_forwarded_entries_total",
+      "Entries of small heads written to the log again.",
+    ),
     walFailures: counter(metrics, "wal_write_failures_total", "Failed writes and syncs."),
     walDiskFull: counter(
       metrics,

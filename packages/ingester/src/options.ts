@@ -26,6 +26,8 @@ export interface IngesterBounds {
   readonly maxWalQueuedBytes: number;
   /** Log kept because of one head; beyond it the head is sealed, so that the log of a quiet tenant does not grow for ever. */
   readonly maxPinnedWalBytes: number;
+  /** Memory of a head up to which its rows are rather written to the log again than sealed. */
+  readonly maxForwardBytes: number;
   /** What of `wal.replay_memory_ceiling` holds at most. */
   readonly maxReplayBytes: number;
   /** Free space of the disk with `dataDir` below which pushes are refused; of a small disk a twentieth. */
@@ -48,6 +50,7 @@ export const defaultBounds: IngesterBounds = {
   maxWalFileBytes: 64 * MiB,
   maxWalQueuedBytes: 64 * MiB,
   maxPinnedWalBytes: 1024 * MiB,
+  maxForwardBytes: MiB,
   maxReplayBytes: Number.POSITIVE_INFINITY,
   minFreeBytes: 128 * MiB,
   maxLocalBytes: 4096 * MiB,

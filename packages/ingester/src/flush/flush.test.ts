@@ -111,8 +111,33 @@ describe("sealing", () => {
     await setup.ingester.stop();
   });
 
-  it("seals the head of a quiet tenant that keeps much log", async () => {
+  it("writes the head of a quiet tenant that keeps much log again rather than seal it", async () => {
     const bounds = { maxWalFileBytes: 1000, maxPinnedWalBytes: 5000 };
+    const changes = { head_target_size: 3000, bounds };
+    const setup = await started({ changes });
+    await pushLine(setup, 1, "quiet", "quiet");
+    await pushLine(setup, 2, "quiet too", "quiet");
+    for (let i = 0; i < 200; i++) {
+      await pushLine(setup, i, "x".repeat(200));
+      if (i === 100) await pushLine(setup, 3, "and later", "quiet");
+    }
+    await until(async () => (await metric(setup, "wal_disk_bytes")) < 12_000);
+    expect(await kinds(setup, "quiet")).toEqual(["head"]);
+    expect(await metric(setup, 'chunks_flushed_total{reason="wal"}')).toBe(0);
+    expect(await metric(setup, "wal_forwarded_entries_total")).toBeGreaterThan(3);
+    const rows = await readRows(setup.ingester, "quiet");
+    expect(rows).toHaveLength(3);
+    const dir = await newDir();
+    await copyFiles(setup, dir);
+    await setup.ingester.stop();
+    const again = await started({ dir, store: setup.store, changes });
+    expect(await readRows(again.ingester, "quiet")).toEqual(rows);
+    expect(await kinds(again, "quiet")).toEqual(["head"]);
+    await again.ingester.stop();
+  });
+
+  it("seals the head of a quiet tenant that keeps much log and is not small", async () => {
+    const bounds = { maxWalFileBytes: 1000, maxPinnedWalBytes: 5000, maxForwardBytes: 100 };
     const setup = await started({ changes: { bounds } });
     await pushLine(setup, 1, "quiet", "quiet");
     for (let i = 0; i < 60; i++) await pushLine(setup, i, "x".repeat(200));

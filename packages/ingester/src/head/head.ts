@@ -29,6 +29,8 @@ export class Head {
   lastFile = 0;
   /** Pushes whose rows are appended and not in the log yet. */
   pendingPushes = 0;
+  /** Its rows are on their way to a later log file. */
+  forwarding = false;
   /** Set once a query got a view: the memory may be read for long. */
   viewed = false;
   readonly #memory: HeadMemory;
@@ -65,6 +67,14 @@ export class Head {
   noteFile(file: number): void {
     this.lastFile = file;
     if (this.#firstFile <= file) return;
+    this.#firstFile = file;
+    this.#files.pin(file);
+  }
+
+  /** Its rows are in a later file as a whole: those before it may be cut as far as it goes. */
+  forwardTo(file: number): void {
+    if (this.#blocks.length === 0 || file <= this.#firstFile) return;
+    this.#files.unpin(this.#firstFile);
     this.#firstFile = file;
     this.#files.pin(file);
   }
@@ -142,6 +152,13 @@ export class Head {
     }
     this.chains.rebuild();
     this.hashed.clear();
+  }
+
+  /** Forgets all rows, which nobody has seen yet, and the log files that they are in. */
+  clear(): void {
+    this.truncate({ blocks: 0, rows: 0 });
+    this.#files.unpin(this.#firstFile);
+    this.#firstFile = Number.POSITIVE_INFINITY;
   }
 
   /** The published rows of blocks that have some in the range, `[fromTime, toTime)`, ns since the start of the day. */

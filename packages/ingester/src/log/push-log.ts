@@ -13,6 +13,7 @@ export type PushLog = Pick<
   | "offset"
   | "append"
   | "rotate"
+  | "sync"
   | "cut"
   | "firstFile"
   | "bytesSince"
@@ -36,6 +37,7 @@ export const noLog: PushLog = {
     return { position, written: Promise.resolve() };
   },
   rotate: () => undefined,
+  sync: () => Promise.resolve(),
   cut: () => Promise.resolve(0),
   firstFile: Number.POSITIVE_INFINITY,
   bytesSince: () => 0,

@@ -1,6 +1,8 @@
 import type { Batch, BatchSource } from "@skald/model";
 import type { WalHead, WalPosition, WalRecord } from "@skald/storage";
-import type { TenantAppend } from "../tenant/tenant.js";
+import type { Head } from "../head/head.js";
+import { batchOfBlocks } from "../head/head-batch.js";
+import type { Tenant, TenantAppend } from "../tenant/tenant.js";
 
 /**
  * The log records of a push that go to a place of the log: the names of streams that the file needs, then the body as received with what
@@ -26,7 +28,21 @@ export function recordsOf(push: TenantAppend, batch: Batch, place: WalPosition):
   return records;
 }
 
-function namesFor({ tenant, streams }: TenantAppend, place: WalPosition): WalRecord[] {
+/** The log records that stand for all of a head so far and go to a place of the log. */
+export function forwardRecordsOf(tenant: Tenant, head: Head, place: WalPosition): WalRecord[] {
+  const { batch, ranges } = batchOfBlocks(head.blocks, head.baseNs);
+  const streams = [...new Set(ranges.map(({ stream }) => stream))];
+  const heads = [{ day: head.day, id: head.id }];
+  return [
+    ...namesFor({ tenant, streams }, place),
+    { kind: "forward", tenant: tenant.name, heads, ranges, batch },
+  ];
+}
+
+function namesFor(
+  { tenant, streams }: Pick<TenantAppend, "tenant" | "streams">,
+  place: WalPosition,
+): WalRecord[] {
   const table = tenant.streams;
   const unnamed = streams.filter((stream) => table.needsName(stream, place));
   if (unnamed.length === 0) return [];

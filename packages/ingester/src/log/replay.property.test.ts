@@ -186,8 +186,8 @@ describe("Ingester, by random pushes", () => {
       fc.asyncProperty(fc.array(step, { maxLength: 24 }), async (steps) => {
         const model = new Model();
         const changes = {
-          head_target_size: 100,
-          bounds: { maxWalFileBytes: 500, localRetainMs: 1000 },
+          head_target_size: 300,
+          bounds: { maxWalFileBytes: 500, maxPinnedWalBytes: 1500, localRetainMs: 1000 },
         };
         const dir = await newDir();
         const store = new TestStore(await newDir());

@@ -2,6 +2,7 @@ import type { Batch, BatchStream } from "@skald/model";
 import { assembleBatch, decodePush } from "@skald/push";
 import {
   type BatchRange,
+  type ForwardRecord,
   type PushBodyRecord,
   type PushColumnsRecord,
   replayWal,
@@ -78,6 +79,7 @@ class Replay {
     const decoded = this.#decode(record, position);
     if (decoded === undefined) return;
     const tenant = this.#context.tenantOf(record.tenant);
+    if (record.kind === "forward") this.#replace(tenant, open);
     for (const range of decoded.ranges) {
       forEachDay(decoded.batch, range, (day, rowFrom, rowTo) => {
         const id = open.get(day);
@@ -137,6 +139,15 @@ class Replay {
     tenant.streams.noteNewest(range.stream, head.day, newestOf(batch, range, head.day));
   }
 
+  /** What the log has had of the heads so far comes again, as a whole. */
+  #replace(tenant: Tenant, open: ReadonlyMap<number, string>): void {
+    for (const [day, id] of open) {
+      const head = this.#headFor(tenant, day, id);
+      this.entries -= head.rowCount;
+      head.clear();
+    }
+  }
+
   /** The head of an id; another head of the day has got its last row by then. */
   #headFor(tenant: Tenant, day: number, id: string): Head {
     const known = tenant.heads.get(day);
@@ -148,7 +159,7 @@ class Replay {
   }
 
   #decode(
-    record: PushBodyRecord | PushColumnsRecord,
+    record: PushBodyRecord | PushColumnsRecord | ForwardRecord,
     position: WalPosition,
   ): { batch: Batch; ranges: BatchRange[] } | undefined {
     try {

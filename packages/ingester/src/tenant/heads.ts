@@ -27,6 +27,10 @@ const maxFreeBytes = 64 * 1024 * 1024;
 const bulkPart = 0.75;
 /** A head whose memory is this many times its target of line bytes is full too: its lines are tiny. */
 const memoryPerTarget = 4;
+/** Memory of the heads that are written again at a time: about 20 ms of the thread. */
+const maxForwardsBytes = 16 * 1024 * 1024;
+/** A head that still pins this many times what it may is sealed after all. */
+const maxLate = 1.5;
 /** Distinct names of metadata in the blocks of a head from which it is full: each costs whoever opens the segment. */
 const maxNames = 32_768;
 
@@ -146,12 +150,26 @@ export class Heads {
     }
   }
 
-  /** Freezes heads that keep too much of the log from being cut. */
-  freezePinning(log: PushLog): void {
-    const { maxPinnedWalBytes } = this.#context.options.bounds;
+  /**
+   * Frees the log of heads that keep too much of it from being cut: names those so small that their rows are better
+   * written once more, a few at a time, and freezes the others.
+   */
+  relieve(log: PushLog): { tenant: Tenant; head: Head }[] {
+    const { maxPinnedWalBytes, maxForwardBytes } = this.#context.options.bounds;
+    const small: { tenant: Tenant; head: Head }[] = [];
+    let forwardBytes = 0;
     for (const { tenant, head } of this.#active()) {
-      if (log.bytesSince(head.firstFile) > maxPinnedWalBytes) void this.freeze(tenant, head, "wal");
+      const pinned = log.bytesSince(head.firstFile);
+      if (pinned <= maxPinnedWalBytes || head.forwarding) continue;
+      const isSmall = head.memoryBytes <= maxForwardBytes;
+      const isLate = pinned > maxLate * maxPinnedWalBytes;
+      if (!isSmall || isLate) void this.freeze(tenant, head, "wal");
+      else if (head.pendingPushes === 0 && forwardBytes < maxForwardsBytes) {
+        small.push({ tenant, head });
+        forwardBytes += head.memoryBytes;
+      }
     }
+    return small;
   }
 
   /** Freezes heads with rows in a log file that cannot be relied on. */

@@ -146,9 +146,17 @@ export function goldenSegmentRows(): Row[] {
   ];
 }
 
+/** The records of testdata/wal-v1-forward.bin: those of a head that was written again. */
+export function goldenForward(): WalRecord[] {
+  const [streams, , , , columns] = goldenRecords();
+  if (streams === undefined || columns?.kind !== "push_columns") throw new Error("other records");
+  return [streams, { ...columns, kind: "forward", heads: columns.heads.slice(1) }];
+}
+
 /** Writes all golden files anew, for a new version of a format. */
 export async function writeGolden(directory: string): Promise<void> {
-  await writeWal(join(directory, "wal-v1.bin"));
+  await writeWal(goldenRecords(), join(directory, "wal-v1.bin"));
+  await writeWal(goldenForward(), join(directory, "wal-v1-forward.bin"));
   await writeRepairedWal(directory);
   const { memory, ...counts } = goldenHead().view();
   await writeFile(join(directory, "head-v1.bin"), new Uint8Array(memory));
@@ -178,7 +186,7 @@ async function writeRepairedWal(directory: string): Promise<void> {
   await rm(dir, { recursive: true });
 }
 
-async function writeWal(path: string): Promise<void> {
+async function writeWal(records: readonly WalRecord[], path: string): Promise<void> {
   const dir = await mkdtemp(join(tmpdir(), "skald-golden-"));
   const wal = await Wal.open({
     dir,
@@ -189,7 +197,7 @@ async function writeWal(path: string): Promise<void> {
     diskFullThreshold: 0,
     onError: () => undefined,
   });
-  await wal.append(goldenRecords(), () => undefined).written;
+  await wal.append(records, () => undefined).written;
   await wal.close();
   await copyFile(join(dir, "00000001.wal"), path);
   await rm(dir, { recursive: true });

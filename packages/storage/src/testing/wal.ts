@@ -93,7 +93,8 @@ export function plainRecord(record: WalRecord): object {
         source: { ...source, body, dropped: [...source.dropped] },
       };
     }
-    case "push_columns": {
+    case "push_columns":
+    case "forward": {
       const { kind, tenant, heads, ranges, batch } = record;
       const plain = ranges.map(({ stream, rowFrom, rowTo }) => ({
         stream,

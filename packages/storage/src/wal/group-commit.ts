@@ -39,6 +39,8 @@ export class GroupCommit {
   readonly #options: GroupCommitOptions;
   readonly #abort = new AbortController();
   readonly #background = new Set<Promise<void>>();
+  /** Files that are being synced and closed behind the open one. */
+  readonly #retiring = new Set<Promise<void>>();
   readonly #counts = { writes: 0, syncs: 0, failures: 0 };
   #queue: Entry[] = [];
   #queuedBytes = 0;
@@ -71,6 +73,16 @@ export class GroupCommit {
     });
     this.#pump ??= this.#writeQueue();
     return written;
+  }
+
+  /** Syncs all that is written so far, unless syncs are left to the system. */
+  async sync(): Promise<void> {
+    if (this.#options.fsync === "never") return;
+    const open = this.#open;
+    await Promise.all([
+      ...this.#retiring,
+      open === undefined ? undefined : this.#syncAnswered(open),
+    ]);
   }
 
   /** Closes the open file if nothing waits and it comes before `file`, so that it can be removed. */
@@ -133,7 +145,11 @@ export class GroupCommit {
     const last = this.#open;
     if (last?.number === number) return last;
     this.#open = undefined;
-    if (last !== undefined) this.#own(this.#retire(last));
+    if (last !== undefined) {
+      const retiring = this.#retire(last).finally(() => this.#retiring.delete(retiring));
+      this.#retiring.add(retiring);
+      this.#own(retiring);
+    }
     const handle = await disk.create(walPath(dir, number));
     const file = { number, handle, goodBytes: 0, pendingBytes: 0 };
     this.#open = file;

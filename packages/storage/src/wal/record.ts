@@ -9,7 +9,7 @@ import { ByteReader, ByteWriter } from "../bytes.js";
 import { type BatchRange, readBatchColumns, writeBatchColumns } from "./columns.js";
 
 /** What the write-ahead log holds, see docs/formats/wal.md. */
-export type WalRecord = StreamsRecord | PushBodyRecord | PushColumnsRecord;
+export type WalRecord = StreamsRecord | PushBodyRecord | PushColumnsRecord | ForwardRecord;
 
 /** Names stream numbers of a tenant; stands before the first use of a number in each file. */
 export interface StreamsRecord {
@@ -51,7 +51,15 @@ export interface PushColumnsRecord {
   readonly batch: Batch;
 }
 
-export const walRecordTypes = { streams: 1, push_body: 2, push_columns: 3 } as const;
+/**
+ * All rows of one head so far, in columns: stands for whatever the log has of that head before it, so that a log behind
+ * a head that grows slowly can be cut.
+ */
+export interface ForwardRecord extends Omit<PushColumnsRecord, "kind"> {
+  readonly kind: "forward";
+}
+
+export const walRecordTypes = { streams: 1, push_body: 2, push_columns: 3, forward: 4 } as const;
 
 /** Payload of a record, in parts: the body of a push is not copied. */
 export function encodeWalRecord(record: WalRecord): Uint8Array[] {
@@ -66,7 +74,7 @@ export function encodeWalRecord(record: WalRecord): Uint8Array[] {
     return [writer.view()];
   }
   writeHeads(writer, record.heads);
-  if (record.kind === "push_columns") {
+  if (record.kind !== "push_body") {
     writeBatchColumns(writer, record.batch, record.ranges);
     return [writer.view()];
   }
@@ -87,8 +95,9 @@ export function decodeWalRecord(type: number, payload: Uint8Array): WalRecord {
   const tenant = reader.text();
   if (type === walRecordTypes.streams) return { kind: "streams", tenant, ...readStreams(reader) };
   const heads = readHeads(reader);
-  if (type === walRecordTypes.push_columns) {
-    return { kind: "push_columns", tenant, heads, ...readBatchColumns(reader) };
+  if (type === walRecordTypes.push_columns || type === walRecordTypes.forward) {
+    const kind = type === walRecordTypes.forward ? "forward" : "push_columns";
+    return { kind, tenant, heads, ...readBatchColumns(reader) };
   }
   if (type !== walRecordTypes.push_body) throw internal(`record has the unknown type ${type}`);
   const format = reader.oneOf(formats);

@@ -1,7 +1,7 @@
 import { copyFile, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
-import { goldenDamaged, goldenPath, goldenRecords } from "../testing/golden.js";
+import { goldenDamaged, goldenForward, goldenPath, goldenRecords } from "../testing/golden.js";
 import { bodies, openWal, plainRecord, push, replay, walDirectory } from "../testing/wal.js";
 import { walRecordHeaderBytes } from "./frame.js";
 import { replayWal } from "./replay.js";
@@ -158,12 +158,15 @@ describe("replayWal", () => {
 });
 
 describe("the golden file", () => {
-  it("of version 1 is read", async () => {
+  it.each([
+    ["wal-v1.bin", goldenRecords()],
+    ["wal-v1-forward.bin", goldenForward()],
+  ])("%s is read", async (file, wanted) => {
     const dir = await walDirectory();
-    await copyFile(goldenPath("wal-v1.bin"), join(dir, "00000001.wal"));
+    await copyFile(goldenPath(file), join(dir, "00000001.wal"));
     const { records, damages } = await replay(dir);
     expect(damages).toEqual([]);
-    expect(records.map(plainRecord)).toEqual(goldenRecords().map(plainRecord));
+    expect(records.map(plainRecord)).toEqual(wanted.map(plainRecord));
   });
 
   it("that was repaired by version 1 is read without its damaged record", async () => {
@@ -175,12 +178,15 @@ describe("the golden file", () => {
     expect(records.map(plainRecord)).toEqual(whole.map(plainRecord));
   });
 
-  it("is what is written now, but for the marker", async () => {
+  it.each([
+    ["wal-v1.bin", goldenRecords()],
+    ["wal-v1-forward.bin", goldenForward()],
+  ])("%s is what is written now, but for the marker", async (file, records) => {
     const dir = await walDirectory();
     const { wal } = await openWal(dir);
-    await wal.append(goldenRecords(), () => undefined).written;
+    await wal.append(records, () => undefined).written;
     await wal.close();
-    const golden = await readFile(goldenPath("wal-v1.bin"));
+    const golden = await readFile(goldenPath(file));
     expect(withoutMarker(await readFile(join(dir, "00000001.wal")))).toBe(withoutMarker(golden));
   });
 });

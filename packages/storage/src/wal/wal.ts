@@ -146,6 +146,11 @@ export class Wal {
     return { position, written };
   }
 
+  /** Syncs all records whose writes have been told. Rejects when that fails; `onUnsynced` is told too. */
+  sync(): Promise<void> {
+    return this.#commit.sync();
+  }
+
   /** Deletes the files before a number, except the current one; what they hold must be safe elsewhere. */
   async cut(before: number): Promise<number> {
     await this.#commit.closeBefore(this.#file);
