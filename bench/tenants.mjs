@@ -1,5 +1,5 @@
 // Many tenants on one node: `node bench/tenants.mjs [flood|stop|quiet] [--tenants 10000] [--pushes 60000] [--lines 10]
-// [--connections 32] [--busy-mb 1500] [--dir DIR] [--args "-ingester.max-head-memory=64MB"]`. Starts the built program on a
+// [--connections 32] [--busy-mb 1500] [--dir DIR] [--args="-ingester.max-head-memory=64MB"]`. Starts the built program on a
 // directory of its own, sends pushes over sockets kept open, and prints one table.
 //   flood  small pushes of all tenants in turn: pushes per second, and how many segments were made of them
 //   stop   the same with one push per tenant, then SIGTERM with everything to be sealed and uploaded: seconds until it has ended
@@ -101,7 +101,10 @@ function pushInTurn(tenants, pushes, lines = Number(args.lines)) {
 /** Makes requests of a tenant; each has newer rows than the last. */
 function requestOf(tenant, lines) {
   return () => {
-    const values = Array.from({ length: lines }, () => `["${clockNs++}","${clockNs % 1000000n} ${row}"]`);
+    const values = Array.from(
+      { length: lines },
+      () => `["${clockNs++}","${clockNs % 1000000n} ${row}"]`,
+    );
     const body = `{"streams":[{"stream":{"app":"a"},"values":[${values.join(",")}]}]}`;
     return Buffer.from(
       `POST /loki/api/v1/push HTTP/1.1\r\nhost: s\r\nx-scope-orgid: ${tenant}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
@@ -170,7 +173,9 @@ async function endServer(meanwhile = () => undefined) {
 
 async function segments() {
   const { text } = await get("/metrics");
-  const counts = [...text.matchAll(/^loki_ingester_chunks_flushed_total\{reason="(\w+)"\} (\d+)/gm)];
+  const counts = [
+    ...text.matchAll(/^loki_ingester_chunks_flushed_total\{reason="(\w+)"\} (\d+)/gm),
+  ];
   const sealed = counts.reduce((sum, [, , count]) => sum + Number(count), 0);
   return { sealed, reasons: counts.map(([, reason, count]) => `${reason} ${count}`).join(", ") };
 }
@@ -204,5 +209,9 @@ function cpuSeconds() {
 }
 
 function print(row) {
-  console.log(`${mode}: ${Object.entries(row).map(([name, value]) => `${name} ${value}`).join(" | ")}`);
+  console.log(
+    `${mode}: ${Object.entries(row)
+      .map(([name, value]) => `${name} ${value}`)
+      .join(" | ")}`,
+  );
 }
