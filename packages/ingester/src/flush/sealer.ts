@@ -47,6 +47,8 @@ export interface SealerOptions {
  */
 export class Sealer {
   readonly #options: SealerOptions;
+  readonly #minPauseMs: number;
+  readonly #maxPauseMs: number;
   /** Oldest first. */
   readonly #waiting = new Set<Frozen>();
   readonly #tasks = new Map<Head, Frozen>();
@@ -60,6 +62,8 @@ export class Sealer {
 
   constructor(options: SealerOptions) {
     this.#options = options;
+    this.#minPauseMs = options.backoff.min_period;
+    this.#maxPauseMs = options.backoff.max_period;
   }
 
   /** Heads that are frozen and no segments yet. */
@@ -163,7 +167,7 @@ export class Sealer {
 
   async #retryLater(frozen: Frozen, error: unknown): Promise<void> {
     if (this.isClosed) return this.#giveUp(frozen);
-    const { backoff, log, onFailed } = this.#options;
+    const { log, onFailed } = this.#options;
     const { head } = frozen;
     const { tenant, id } = head;
     const attempt = frozen.failures++;
@@ -172,7 +176,7 @@ export class Sealer {
     // Taken before the watchers hear of it: a flush that one of them ends may hurry this very pause.
     const signal = AbortSignal.any([this.#abort.signal, this.#hurry.signal]);
     for (const watcher of [...this.#watchers]) watcher(head, error);
-    const pauseMs = Math.min(backoff.max_period, backoff.min_period * 2 ** attempt);
+    const pauseMs = Math.min(this.#maxPauseMs, this.#minPauseMs * 2 ** attempt);
     await (this.#options.sleep ?? sleep)(pauseMs, signal).catch(() => undefined);
     if (this.isClosed) return this.#giveUp(frozen);
     this.#waiting.add(frozen);

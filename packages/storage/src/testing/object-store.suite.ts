@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { errorCodeOf } from "@skald/model";
@@ -63,6 +63,17 @@ export function describeObjectStore(
       writeFileSync(path, "from a file");
       expect(await store.putFile("x/y", path, { signal })).toBe("stored");
       expect(await text("x/y")).toBe("from a file");
+    });
+
+    it("stores a synced file that is to be new, once", async () => {
+      const path = join(directory, "synced-file");
+      writeFileSync(path, "from a file");
+      const options = { signal, ifAbsent: true, isSynced: true };
+      expect(await store.putFile("x/z", path, options)).toBe("stored");
+      expect(await store.putFile("x/z", path, options)).toBe("exists");
+      rmSync(path);
+      expect(await text("x/z")).toBe("from a file");
+      await expect(store.putFile("x/new", path, options)).rejects.toThrow();
     });
 
     it("leaves what is there when asked to", async () => {
