@@ -32,6 +32,16 @@ describe("runConcurrently", () => {
     expect(ended).toEqual(["stops"]);
   });
 
+  it("rejects with the first failure when one that began before is stopped by it", async () => {
+    const work = runConcurrently(["stops", "fails"], 2, never.signal, async (item, signal) => {
+      await turn();
+      if (item === "fails") throw new Error("disk");
+      while (!signal.aborted) await turn();
+      throw signal.reason;
+    });
+    await expect(work).rejects.toThrow("disk");
+  });
+
   it("starts nothing more after a failure", async () => {
     const started: number[] = [];
     const work = runConcurrently([1, 2, 3, 4], 1, never.signal, async (item) => {

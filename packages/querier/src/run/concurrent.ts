@@ -17,24 +17,17 @@ export async function runConcurrently<Item>(
       await work(next.value, both);
     }
   };
+  // Those that were stopped because another failed say so in their own ways: the cause is the first.
+  const failures: unknown[] = [];
   const lanes = Array.from({ length: width }, async () => {
     try {
       await lane();
     } catch (error) {
+      failures.push(error);
       stop.abort();
-      throw error;
     }
   });
-  const results = await Promise.allSettled(lanes);
-  const failures = results
-    .filter((result) => result.status === "rejected")
-    .map((result) => result.reason as unknown);
+  await Promise.all(lanes);
   if (signal.aborted) throw signal.reason;
-  if (failures.length === 0) return;
-  // Those that were stopped because another failed say `cancelled`: the cause is the other one.
-  throw failures.find((error) => !isCancelled(error)) ?? failures[0];
-}
-
-function isCancelled(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "cancelled";
+  if (failures.length > 0) throw failures[0];
 }
