@@ -114,7 +114,7 @@ function tableOf(all) {
   ];
   const lines = all.map((row) => [
     row.name,
-    row.what,
+    row.what.replaceAll("|", "\\|"),
     row.times,
     Object.entries(row.own.counts)
       .map(([status, count]) => `${count} x ${status}`)

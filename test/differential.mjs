@@ -1,5 +1,5 @@
 // Random data and random queries against any two servers that speak the API:
-// `node test/differential.mjs --a URL --b URL [--queries 2000] [--rows 3000] [--seed 1] [--tenant T] [--no-push] [--examples 3]`.
+// `node test/differential.mjs --a URL --b URL [--queries 2000] [--rows 3000] [--seed 1] [--tenant T] [--ties] [--no-push] [--examples 3]`.
 // Prints how many answers differ by class, with the first examples of each. With `--no-push` they hold the data of an
 // earlier run, which `--end` (ms since the epoch, printed by each run) dates.
 import { parseArgs } from "node:util";
@@ -22,6 +22,7 @@ const { values: args } = parseArgs({
     tenant: { type: "string" },
     end: { type: "string" },
     examples: { type: "string", default: "3" },
+    ties: { type: "boolean", default: false },
     "no-push": { type: "boolean", default: false },
   },
 });
@@ -40,7 +41,7 @@ const endMs = Number(args.end ?? Date.now());
 const spanMs = 30 * 3_600_000;
 console.log(`seed ${seed}, end ${endMs}`);
 if (!args["no-push"]) {
-  const pushes = randomPushes(seed, endMs, Number(args.rows));
+  const pushes = randomPushes({ seed, endMs, rowCount: Number(args.rows), hasTies: args.ties });
   for (const server of [a, b]) await pushAll(server, pushes);
 }
 const calls = randomQueries(seed, Number(args.queries), { endMs, spanMs });

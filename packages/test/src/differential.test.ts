@@ -8,6 +8,11 @@ import { makeFolder, removeFolders, startServer } from "./testing/server.js";
 
 afterAll(removeFolders);
 
+/**
+ * What may differ: where several rows fail a query, the one that is named is that of the scan that ended first, and sums of
+ * floats are added up in another order.
+ */
+const allowed: readonly DifferenceClass[] = ["error text", "last digits of a value"];
 const spanMs = 30 * 3_600_000;
 const flags = [
   "-server.worker-threads=2",
@@ -23,9 +28,9 @@ beforeAll(async () => {
   const endMs = Date.now();
   calls = randomQueries(testSeed(), testRuns(2000), { endMs, spanMs });
   const first = await startServer(folder, flags);
-  await pushAll(first, randomPushes(testSeed(), endMs));
+  await pushAll(first, randomPushes({ seed: testSeed(), endMs, rowCount: 1500, hasTies: false }));
   before = await askAll(first, calls);
-  await fetch(`${first.url}/flush`, { method: "POST" });
+  expect((await fetch(`${first.url}/flush`, { method: "POST" })).status).toBe(204);
   await first.kill("SIGTERM");
   const second = await startServer(folder, flags);
   after = await askAll(second, calls);
@@ -38,8 +43,8 @@ it("most random queries have an answer that is not empty", () => {
 });
 
 it("a process answers after a flush and a restart what it answered before", () => {
-  const found = compareAll(calls, before, after);
-  const examples = [...found].map(([kind, all]): [DifferenceClass, number, unknown] => [
+  const found = [...compareAll(calls, before, after)].filter(([kind]) => !allowed.includes(kind));
+  const examples = found.map(([kind, all]): [DifferenceClass, number, unknown] => [
     kind,
     all.length,
     all[0],

@@ -12,16 +12,26 @@ export interface PushStream {
 /** How much the rows are apart from each other at most; many have the time of the one before. */
 const maxStepMs = 90_000;
 
+export interface DataOptions {
+  readonly seed: number;
+  /** Time of the last row, ms since the epoch. */
+  readonly endMs: number;
+  readonly rowCount: number;
+  /** Gives one row in six the time of the one before it: which of them a limit keeps, and their order, is up to the server. */
+  readonly hasTies: boolean;
+}
+
 /**
- * Pushes with rows up to `endMs`, ms since the epoch, in order of time: the same for the same seed and end. Labels, names and
- * texts are those that the random queries ask for.
+ * Pushes with rows in order of time: the same for the same options. Labels, names and texts are those that the random
+ * queries ask for.
  */
-export function randomPushes(seed: number, endMs: number, rowCount = 3000): PushStream[][] {
+export function randomPushes({ seed, endMs, rowCount, hasTies }: DataOptions): PushStream[][] {
   const random = seededRandom(seed);
   const streams = randomStreams(random);
   let ns = 0n;
   const rows = Array.from({ length: rowCount }, () => {
-    if (random(6) > 0) ns += BigInt(random(maxStepMs)) * 1_000_000n + BigInt(random(3));
+    if (random(6) > 0 || !hasTies)
+      ns += BigInt(random(maxStepMs)) * 1_000_000n + BigInt(1 + random(3));
     const stream = pick(random, streams);
     return { ns, stream, line: randomLine(random), metadata: randomMetadata(random) };
   });
