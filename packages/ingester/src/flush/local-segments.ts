@@ -173,8 +173,10 @@ export class LocalSegments {
   async #setAside(tenant: string, path: string, reason: SkaldError): Promise<void> {
     const aside = join(this.#quarantineDir, relative(this.#dir, path));
     try {
-      await mkdir(dirname(aside), { recursive: true });
+      await makeLastingDirectory(dirname(aside));
       await rename(path, aside);
+      // Before its old name is gone for good.
+      await this.#syncs.sync(dirname(aside));
       this.#log.error("a local segment is corrupt; set aside", {
         tenant,
         path: aside,
