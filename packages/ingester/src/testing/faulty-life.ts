@@ -23,7 +23,7 @@ export class FaultyLife {
   readonly #clock: TestClock;
   #setup: Setup | undefined;
   #store: FsStore | undefined;
-  #catalog: SegmentCatalog | undefined;
+  readonly #catalog: SegmentCatalog;
 
   /** On an empty disk, or on what another life left. */
   constructor(disk: MemoryDisk, before?: FaultyLife) {
@@ -31,6 +31,12 @@ export class FaultyLife {
     const none = { acknowledged: new Set<string>(), sent: new Set<string>(), pushes: 0 };
     this.#ledger = before === undefined ? none : before.#ledger;
     this.#clock = before === undefined ? new TestClock() : before.#clock;
+    // Of the store that is open, and asked for a fresh listing only.
+    this.#catalog = new SegmentCatalog({
+      store: { list: (prefix, options) => (this.#store as FsStore).list(prefix, options) },
+      locate: (key) => ({ kind: "file", path: `${disk.root}/chunks/${key}` }),
+      clock: this.#clock,
+    });
   }
 
   /** Starts a process on the disk that is there now. */
@@ -39,8 +45,6 @@ export class FaultyLife {
     const { root } = this.#disk;
     const store = new FsStore(`${root}/chunks`, { rememberIn: `${root}/store.json` });
     this.#store = store;
-    const locate = (key: string) => ({ kind: "file" as const, path: `${root}/chunks/${key}` });
-    this.#catalog = new SegmentCatalog({ store, locate, clock: this.#clock });
     this.#setup = await setUp({
       dir: `${root}/data`,
       clock: this.#clock,
@@ -167,10 +171,7 @@ export class FaultyLife {
 
   #listed(tenant: string): Promise<SegmentRef[]> {
     const { signal } = new AbortController();
-    return (this.#catalog as SegmentCatalog).list(
-      { ...everything, tenant, fresh: true },
-      { signal },
-    );
+    return this.#catalog.list({ ...everything, tenant, fresh: true }, { signal });
   }
 
   #there(): Setup {
