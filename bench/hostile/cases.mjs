@@ -137,7 +137,17 @@ export function casesOf(client) {
       needs: [],
       run: (count, signal) => atOnce(count, (i) => pushNames(client, i, signal)),
     },
-    queries("F4b", "its last 100 lines", 1, [], '{app="names"}', rows(100)),
+    {
+      name: "F4b",
+      what: "the last 100 lines of such pushes",
+      times: 1,
+      needs: [],
+      run: (count, signal) => {
+        const pushed = pushNames(client, 0, signal);
+        const last = () => ask('{app="names"}', rows(100), { signal });
+        return atOnce(count, () => pushed.then(last));
+      },
+    },
   ];
 
   function pushes(name, what, body) {
