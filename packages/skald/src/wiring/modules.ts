@@ -1,5 +1,6 @@
 import { availableParallelism, hostname } from "node:os";
 import { join } from "node:path";
+import type { Catalog } from "@skald/contracts";
 import { createDistributorMetrics, Distributor } from "@skald/distributor";
 import { queryRoutes } from "@skald/frontend";
 import { Ingester } from "@skald/ingester";
@@ -11,7 +12,7 @@ import { TenantLimits } from "@skald/runtime/config";
 import type { Metrics } from "@skald/runtime/metrics";
 import { ScanPool, urgentBytes } from "@skald/scan";
 import { FairQueue } from "@skald/scheduler";
-import { FsStore, type SealedSegment, SegmentCatalog } from "@skald/storage";
+import { FsStore, type ObjectStore, type SealedSegment, SegmentCatalog } from "@skald/storage";
 import type { RawHandler, Route } from "@skald/transport";
 import type { Config } from "../config/root.js";
 import { operatorRoutes } from "../http/operator-routes.js";
@@ -21,6 +22,7 @@ import { QueryThreads, type QueryThreadsOptions } from "../query/query-threads.j
 import { hostOf } from "../query/remote.js";
 import { ingesterOptionsOf } from "./ingester-options.js";
 import { segmentStore } from "./segment-store.js";
+import { countedStore, timedCatalog } from "./store-metrics.js";
 import type { ModuleName } from "./targets.js";
 
 /** What every module of the process is built from. */
@@ -46,8 +48,8 @@ interface Parts {
   limits: TenantLimits;
   pool: WorkerPool;
   scanner: ScanPool;
-  store: FsStore;
-  catalog: SegmentCatalog;
+  store: ObjectStore;
+  catalog: Catalog;
   ingester: Ingester;
   queries: Pick<QueryThreadsOptions, "pool" | "querier" | "host" | "memory" | "threads">;
 }
@@ -122,22 +124,24 @@ function buildStore(parts: Parts, { config, log, metrics }: ModuleContext): Buil
   const directory =
     config.storage_config.filesystem.directory || join(config.common.path_prefix || ".", "chunks");
   const rememberIn = join(config.common.path_prefix || ".", "store.json");
-  const store = new FsStore(directory, { rememberIn });
+  const files = new FsStore(directory, { rememberIn });
+  const store = countedStore(files, metrics);
   const locate = (key: string) => ({ kind: "file" as const, path: join(directory, key) });
   parts.store = store;
   const failures = metrics.counter("store_listing_failures_total", "Listings that failed.");
-  parts.catalog = new SegmentCatalog({
+  const catalog = new SegmentCatalog({
     ...{ store, locate, clock: steadyClock },
     onListFailure: (error, prefix) => {
       failures.inc();
       log.warn("the store cannot be listed; an older listing still serves", { prefix, error });
     },
   });
+  parts.catalog = timedCatalog(catalog, metrics);
   return {
     service: new Service({
       name: "store",
-      start: () => store.open(),
-      stop: () => store.close(),
+      start: () => files.open(),
+      stop: () => files.close(),
     }),
   };
 }

@@ -1,0 +1,115 @@
+import type { Catalog } from "@skald/contracts";
+import { errorCodeOf, errorStatus } from "@skald/model";
+import type { Metrics } from "@skald/runtime";
+import type { ListOptions, ObjectInfo, ObjectStore } from "@skald/storage";
+
+/** Seconds; an operation on a bucket takes longer than one on a disk. */
+const operationBuckets = [0.001, 0.01, 0.1, 0.3, 0.6, 1, 3, 6, 9, 20, 30, 60, 90, 120];
+
+/** Name of the only bucket: its store is a directory. */
+const bucket = "filesystem";
+
+/**
+ * The same store, counting its operations under the names that dashboards of object stores read. An object that is not
+ * there, and a call that was given up, are no failures. Segments on a disk of this machine are read past the store.
+ */
+export function countedStore(store: ObjectStore, metrics: Metrics): ObjectStore {
+  const run = operationCounter(metrics);
+  const deduped = metrics.counter(
+    "chunk_store_deduped_chunks_total",
+    "Segments that were not stored because they were there already.",
+  );
+  const lastUpload = metrics.gauge(
+    "objstore_bucket_last_successful_upload_time",
+    "When an object was stored last, seconds since the epoch.",
+    ["bucket"],
+  );
+  return {
+    put: async (...args) => {
+      const outcome = await run("upload", () => store.put(...args));
+      lastUpload.set({ bucket }, Date.now() / 1000);
+      return outcome;
+    },
+    putFile: async (...args) => {
+      const outcome = await run("upload", () => store.putFile(...args));
+      if (outcome === "exists") deduped.inc();
+      else lastUpload.set({ bucket }, Date.now() / 1000);
+      return outcome;
+    },
+    get: (...args) => run("get", () => store.get(...args)),
+    stat: (...args) => run("attributes", () => store.stat(...args)),
+    getRange: (...args) => run("get_range", () => store.getRange(...args)),
+    list: (prefix, options) => countedList(store, run, prefix, options),
+    delete: (...args) => run("delete", () => store.delete(...args)),
+  };
+}
+
+type Run = <T>(operation: string, work: () => Promise<T>) => Promise<T>;
+
+function operationCounter(metrics: Metrics): Run {
+  const labels = ["bucket", "operation"];
+  const counter = (what: string, help: string) =>
+    metrics.counter(`objstore_bucket_${what}_total`, help, labels);
+  const operations = counter("operations", "Operations on the object store.");
+  const failures = counter("operation_failures", "Operations on the object store that failed.");
+  const seconds = metrics.histogram(
+    "objstore_bucket_operation_duration_seconds",
+    "Time of operations on the object store that succeeded.",
+    labels,
+    operationBuckets,
+  );
+  return async (operation, work) => {
+    const start = performance.now();
+    operations.inc({ bucket, operation });
+    try {
+      const value = await work();
+      seconds.observe({ bucket, operation }, (performance.now() - start) / 1000);
+      return value;
+    } catch (error) {
+      const code = errorCodeOf(error);
+      if (code !== "not_found" && code !== "cancelled") failures.inc({ bucket, operation });
+      throw error;
+    }
+  };
+}
+
+/** A listing counts as one operation, however many pages it has. */
+async function* countedList(
+  store: ObjectStore,
+  run: Run,
+  prefix: string,
+  options: ListOptions,
+): AsyncGenerator<ObjectInfo> {
+  const objects = await run("iter", async () => {
+    const found: ObjectInfo[] = [];
+    for await (const object of store.list(prefix, options)) found.push(object);
+    return found;
+  });
+  yield* objects;
+}
+
+/** The same catalog, timing how long it takes to find the segments of a query. */
+export function timedCatalog(catalog: Catalog, metrics: Metrics): Catalog {
+  const seconds = metrics.histogram(
+    "index_request_duration_seconds",
+    "Time to find the segments of a query.",
+    ["operation", "status_code"],
+  );
+  const observe = (start: number, status: number): void => {
+    const labels = { operation: "chunk_refs", status_code: String(status) };
+    seconds.observe(labels, (performance.now() - start) / 1000);
+  };
+  return {
+    list: async (request, options) => {
+      const start = performance.now();
+      try {
+        const refs = await catalog.list(request, options);
+        observe(start, 200);
+        return refs;
+      } catch (error) {
+        observe(start, errorStatus[errorCodeOf(error)]);
+        throw error;
+      }
+    },
+  };
+}
