@@ -18,6 +18,7 @@ import {
   type Matcher,
   nowNs,
   parseStreamText,
+  type QueryStats,
   SkaldError,
   type TimeRange,
 } from "@skald/model";
@@ -30,10 +31,26 @@ export interface FrontendDeps {
   readonly querier: Querier;
   readonly limitsOf: (tenant: string) => QueryTenantLimits;
   readonly clock: Clock;
+  /** How long the request waited before it came here; 0 if not given. */
+  readonly queueSeconds?: number | undefined;
+  /** Told of each query that was run. */
+  readonly onQuery?: ((facts: QueryFacts) => void) | undefined;
   /** Who asks within the tenant; see `QueryShare`. */
   readonly actors?: readonly string[];
   /** Move both ends of a metric query down to multiples of its step; false if not given. */
   readonly alignToStep?: boolean | undefined;
+}
+
+/** A query that was run, for whoever counts; plain data. */
+export interface QueryFacts {
+  /** As HTTP says it. */
+  readonly status: number;
+  /** `limited` are log queries without stages: they end with their limit. */
+  readonly type: "metric" | "filter" | "limited";
+  readonly range: "instant" | "range";
+  readonly seconds: number;
+  /** Of one that was answered. */
+  readonly stats: QueryStats | undefined;
 }
 
 const tenantLabel = "__tenant_id__";
@@ -47,6 +64,8 @@ export class Frontend {
   readonly #clock: Clock;
   readonly #actors: readonly string[];
   readonly #alignToStep: boolean;
+  readonly #queueSeconds: number;
+  readonly #onQuery: ((facts: QueryFacts) => void) | undefined;
 
   constructor(deps: FrontendDeps) {
     this.#querier = deps.querier;
@@ -54,6 +73,8 @@ export class Frontend {
     this.#clock = deps.clock;
     this.#actors = deps.actors ?? [];
     this.#alignToStep = deps.alignToStep === true;
+    this.#queueSeconds = deps.queueSeconds ?? 0;
+    this.#onQuery = deps.onQuery;
   }
 
   nowNs(): bigint {
@@ -157,17 +178,43 @@ export class Frontend {
       maxCells: Math.min(defaultQueryLimits.maxCells, Math.floor(maxMemoryBytes / sampleBytes)),
       maxSeries: limits.max_query_series || Number.MAX_SAFE_INTEGER,
     });
-    return this.#withTimeout(limits, signal, (bounded) =>
-      this.#querier.query(
-        {
-          tenants,
-          plan,
-          limits: { maxBytesRead: limits.max_query_bytes_read, maxMemoryBytes },
-          actors: this.#actors,
-        },
-        { signal: bounded },
+    const request = {
+      tenants,
+      plan,
+      limits: { maxBytesRead: limits.max_query_bytes_read, maxMemoryBytes },
+      actors: this.#actors,
+    };
+    return this.#told(expr, params, () =>
+      this.#withTimeout(limits, signal, (bounded) =>
+        this.#querier.query(request, { signal: bounded }),
       ),
     );
+  }
+
+  /** Runs a query and tells how it ended; a fault of the program is told by whoever logs it. */
+  async #told(
+    expr: Expr,
+    { stepNs }: QueryParams,
+    query: () => Promise<QueryAnswer>,
+  ): Promise<QueryAnswer> {
+    const start = performance.now();
+    const tell = (status: number, stats?: QueryStats): void =>
+      this.#onQuery?.({
+        status,
+        type: expr.kind !== "log" ? "metric" : expr.stages.length > 0 ? "filter" : "limited",
+        range: stepNs === 0n ? "instant" : "range",
+        seconds: (performance.now() - start) / 1000,
+        stats,
+      });
+    try {
+      const answer = await query();
+      const stats = { ...answer.stats, queueSeconds: this.#queueSeconds };
+      tell(200, stats);
+      return { ...answer, stats };
+    } catch (error) {
+      if (error instanceof SkaldError) tell(error.status);
+      throw error;
+    }
   }
 
   async #streams(

@@ -19,20 +19,22 @@ export interface ReadStats {
   duplicates: number;
   /** Lines that every stage let pass. */
   postFilterLines: number;
-  /** ns spent waiting for bytes of the store. */
+  /** ns spent waiting for bytes of a store that is not a disk of this machine. */
   downloadNs: number;
 }
 
 export interface QueryStats {
   readonly ingester: ReadStats;
   readonly store: ReadStats;
+  /** Ingesters that were asked. */
   readonly ingestersReached: number;
   /** Streams that the selectors matched. */
   readonly streams: number;
   readonly execSeconds: number;
+  /** Time that the query waited for a thread. */
   readonly queueSeconds: number;
   readonly entriesReturned: number;
-  readonly splits: number;
+  /** Scans that ran. */
   readonly shards: number;
 }
 

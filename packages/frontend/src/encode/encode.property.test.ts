@@ -15,7 +15,6 @@ const stats: QueryStats = {
   execSeconds: 0,
   queueSeconds: 0,
   entriesReturned: 1,
-  splits: 1,
   shards: 1,
 };
 

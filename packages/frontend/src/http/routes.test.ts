@@ -5,7 +5,7 @@ import { emptyReadStats, labelsFromObject, type QueryStats, SkaldError } from "@
 import { defaultLimits } from "@skald/runtime/config";
 import type { HttpRequest, HttpResponse } from "@skald/transport";
 import { parquetReadObjects } from "hyparquet";
-import { Frontend } from "../frontend.js";
+import { Frontend, type QueryFacts } from "../frontend.js";
 import type { QueryTenantLimits } from "../limits/limits.js";
 import { queryHandlers, queryRoutes } from "./routes.js";
 
@@ -18,7 +18,6 @@ const stats: QueryStats = {
   execSeconds: 0.5,
   queueSeconds: 0,
   entriesReturned: 1,
-  splits: 1,
   shards: 1,
 };
 
@@ -351,6 +350,64 @@ describe("query", () => {
     await expect(call("/loki/api/v1/query", { query: '{app="a"}' })).rejects.toEqual(
       error(400, "log queries are not supported as an instant query type"),
     );
+  });
+});
+
+describe("statistics", () => {
+  it("say what was measured, and nothing of what was not", async () => {
+    const { call } = makeApi(logs);
+    const range = { query: '{app="a"}', start: "1", end: "2" };
+    const { summary, ingester, store, querier } = bodyOf(
+      await call("/loki/api/v1/query_range", range),
+    ).data.stats;
+    expect(summary).toEqual({
+      bytesProcessedPerSecond: 60,
+      linesProcessedPerSecond: 6,
+      totalBytesProcessed: 30,
+      totalLinesProcessed: 3,
+      execTime: 0.5,
+      queueTime: 0,
+      subqueries: 0,
+      totalEntriesReturned: 1,
+      shards: 1,
+      totalPostFilterLines: 0,
+    });
+    for (const side of [ingester, store, querier])
+      expect(JSON.stringify(side)).not.toMatch(/StructuredMetadata|chunkRefsFetchTime/);
+  });
+
+  it("are told to whoever counts, of queries that were run", async () => {
+    const told: QueryFacts[] = [];
+    const onQuery = (facts: QueryFacts) => void told.push(facts);
+    const ask = async (query: string, fails?: Error) => {
+      const answer = { result: logs, stats };
+      const frontend = new Frontend({
+        querier: {
+          query: () => (fails === undefined ? Promise.resolve(answer) : Promise.reject(fails)),
+          streams: () => Promise.resolve([]),
+        },
+        limitsOf: () => limits,
+        clock: { nowMs: () => 1_795_000_000_000 },
+        queueSeconds: 3,
+        onQuery,
+      });
+      const params = { startNs: 1n, endNs: 2n, stepNs: 1n, intervalNs: 0n, limit: 1 };
+      const { signal } = new AbortController();
+      return frontend.queryRange(["t"], { ...params, query, direction: "forward" }, signal);
+    };
+    expect((await ask('{app="a"}')).stats.queueSeconds).toBe(3);
+    await ask('{app="a"} |= "x"');
+    await expect(ask('{app="a"} |=')).rejects.toThrow();
+    await expect(ask('{app="a"}', new Error("bug"))).rejects.toThrow("bug");
+    const late = new SkaldError("deadline_exceeded", "late");
+    await expect(ask('count_over_time({app="a"}[1m])', late)).rejects.toThrow("late");
+    expect(
+      told.map(({ status, type, range, stats: s }) => [status, type, range, s?.shards]),
+    ).toEqual([
+      [200, "limited", "range", 1],
+      [200, "filter", "range", 1],
+      [504, "metric", "range", undefined],
+    ]);
   });
 });
 

@@ -18,6 +18,8 @@ export interface QueryJob {
   readonly memory: MemoryShareRef;
   /** Scans that run at the same time. */
   readonly threads: number;
+  /** When it was handed over, ns by the clock of the process. */
+  readonly sentNs: bigint;
   /** Bytes that the query may cost, by estimate; when it costs more nothing is scanned and the reply says so. */
   readonly maxCost?: number;
 }

@@ -73,6 +73,7 @@ describe("QueryThreads", () => {
       headers,
     });
     expect(job.headers).not.toHaveProperty("cookie");
+    expect(job.sentNs).toBeLessThanOrEqual(process.hrtime.bigint());
     expect(job.limits).toMatchObject({ max_query_series: 7 });
     expect(options).toMatchObject({
       lane: "urgent",

@@ -3,6 +3,7 @@ import {
   combineLimits,
   Frontend,
   type QueryEndpoint,
+  type QueryFacts,
   type QueryRouteOptions,
   type QueryTenantLimits,
   queryActors,
@@ -38,6 +39,8 @@ export interface QueryThreadsOptions {
   readonly routes: QueryRouteOptions;
   /** Scans that one query runs at the same time. */
   readonly threads: number;
+  /** Told of each query that was run, wherever it was. */
+  readonly onQuery?: (facts: QueryFacts) => void;
 }
 
 /**
@@ -70,6 +73,7 @@ export class QueryThreads {
       limits,
       options: routes,
       threads,
+      sentNs: process.hrtime.bigint(),
     };
     const share = { tenant: tenants.join("|"), actors };
     let cost = here;
@@ -97,6 +101,7 @@ export class QueryThreads {
       clock: systemClock,
       actors,
       alignToStep: routes.alignToStep,
+      onQuery: this.#options.onQuery,
     });
     try {
       return await queryHandlers(frontend, routes)[endpoint](request);
@@ -112,12 +117,16 @@ export class QueryThreads {
     share: JobShare,
     { signal }: HttpRequest,
   ): Promise<HttpResponse | number> {
-    const { pool, host, memory } = this.#options;
+    const { pool, host, memory, onQuery } = this.#options;
     const job: QueryJob = { ...request, memory: memory.open() };
     const lane = job.maxCost === undefined ? "query" : "urgent";
     return new Promise((resolve, reject) => {
       const pieces = new PieceChannel();
       const writing = {
+        queried: (facts: unknown) => {
+          onQuery?.(facts as QueryFacts);
+          return { value: undefined };
+        },
         head: (head: AnswerHead) => {
           resolve({ ...head, body: pieces });
           return { value: undefined };

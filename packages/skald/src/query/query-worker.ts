@@ -41,6 +41,9 @@ async function answer(job: QueryJob, context: JobContext): Promise<QueryReply> {
     limitsOf: () => limits,
     clock: systemClock,
     actors: queryActors({ headers }),
+    queueSeconds: Number(process.hrtime.bigint() - job.sentNs) / 1e9,
+    // Whoever gave the query up does not listen any more.
+    onQuery: (facts) => void context.call("queried", facts).catch(() => undefined),
     alignToStep: job.options.alignToStep,
   });
   const handler = queryHandlers(frontend, job.options)[job.endpoint];

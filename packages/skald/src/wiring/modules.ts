@@ -18,6 +18,7 @@ import type { Config } from "../config/root.js";
 import { operatorRoutes } from "../http/operator-routes.js";
 import { pushRoutes } from "../http/push-routes.js";
 import { memoryBytes } from "../memory.js";
+import { queryObserver } from "../query/metrics.js";
 import { QueryThreads, type QueryThreadsOptions } from "../query/query-threads.js";
 import { hostOf } from "../query/remote.js";
 import { ingesterOptionsOf } from "./ingester-options.js";
@@ -237,9 +238,13 @@ function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): Bu
   return { service: new Service({ name: "querier", stop: () => threads.close() }) };
 }
 
-function buildFrontend({ queries, limits }: Parts, { config }: ModuleContext): BuiltModule {
+function buildFrontend(
+  { queries, limits }: Parts,
+  { config, metrics }: ModuleContext,
+): BuiltModule {
   const threads = new QueryThreads({
     ...queries,
+    onQuery: queryObserver(metrics),
     limitsOf: (tenant) => limits.of(tenant),
     routes: {
       ...tenancyOf(config),
