@@ -1,7 +1,14 @@
 import { LRUCache } from "lru-cache";
 import { type Labels, makeLabels } from "./labels.js";
 
-const cache = new LRUCache<string, Labels>({ max: 100_000 });
+/** What remembered texts and their labels may take in a thread: about 100,000 of the usual length. */
+const maxBytes = 64 * 1024 * 1024;
+/** Objects and arrays of one; its characters are held twice, in the text and in the labels. */
+const entryBytes = 400;
+const cache = new LRUCache<string, Labels>({
+  maxSize: maxBytes,
+  sizeCalculation: (_labels, text) => entryBytes + 2 * text.length,
+});
 
 /** The labels of a canonical label text, as `formatLabels` printed it; cached, because texts come again and again. */
 export function parseStreamText(text: string): Labels {
