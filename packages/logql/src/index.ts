@@ -27,4 +27,5 @@ export {
 export { compareRows, type RowPlaces } from "./scan/log/row-store.js";
 export * from "./scan/metric/metric-scan.js";
 export { type MetricPartial, transferablesOf } from "./scan/metric/partial.js";
+export { rowErrorOf } from "./scan/metric/pipeline-series.js";
 export * from "./syntax.js";

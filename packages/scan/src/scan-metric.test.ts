@@ -62,6 +62,17 @@ describe.each(refs)("scanMetric over %s", (_name, ref) => {
     expect([spied.lines, spied.times, stats.duplicates]).toEqual([[], [], 6]);
   });
 
+  it.each([
+    "sum by (level) (count_over_time({app=~`.+`} | app > 5 [1s]))",
+    "sum (count_over_time({app=~`.+`} | app > 5 [1s]))",
+    "max without (trace) (bytes_over_time({app=~`.+`} | app > 5 [1s]))",
+    "count_over_time({app=~`.+`} | app > 5 [1s])",
+  ])("tells all labels of a row that ends in an error, whichever are asked for: %s", (query) => {
+    expect(() => scan(leafOf(query, at(100)))).toThrow(
+      /^pipeline error: 'LabelFilterErr' for series: '\{__error__="LabelFilterErr", __error_details__=".+", app="a", trace="t0"\}'/,
+    );
+  });
+
   it("adds the tenant to the streams", () => {
     const query = "sum by (__tenant_id__) (count_over_time({app=~`.+`}[1s]))";
     const leaf = leafOf(query, at(100));

@@ -1,5 +1,5 @@
 import type { ScanOutcome, ScanPlan, ScanTask } from "@skald/contracts";
-import { type LeafPlan, type MetricScan, startMetricScan } from "@skald/logql";
+import { type LeafPlan, type MetricScan, rowErrorOf, startMetricScan } from "@skald/logql";
 import type { RunTable } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
 import { BlockReader } from "./block-reader.js";
@@ -33,7 +33,11 @@ export function scanMetric(
     try {
       for (const candidate of left) {
         context.check();
-        scan.addBlock(reader.read(candidate.block), view.streams, selectionOf(view, candidate));
+        try {
+          scan.addBlock(reader.read(candidate.block), view.streams, selectionOf(view, candidate));
+        } catch (error) {
+          throw withAllLabels(error, { plan, view, candidate, context });
+        }
         countRead(stats, view, candidate, scan.needs.lines);
       }
     } finally {
@@ -42,6 +46,34 @@ export function scanMetric(
   }
   const streams = Math.max(0, ...views.map(({ streamCount }) => streamCount));
   return { partial: scan.finish(), stats, streams };
+}
+
+/**
+ * The error of a row with all of its labels. A scan reads no more of a row than its result needs, and who reads that a
+ * row is bad must find it: so its block is looked at once more.
+ */
+function withAllLabels(
+  error: unknown,
+  {
+    plan,
+    view,
+    candidate,
+    context,
+  }: { plan: LeafPlan; view: SourceView; candidate: Candidate; context: ScanContext },
+): unknown {
+  const kind = rowErrorOf(error);
+  if (kind === undefined || plan.extract === "all") return error;
+  const scan = startMetricScan({ ...plan, extract: "all" }, context.check);
+  const reader = new BlockReader(view.source, scan.needs, [candidate]);
+  try {
+    scan.addBlock(reader.read(candidate.block), view.streams, selectionOf(view, candidate));
+    return error;
+  } catch (again) {
+    // With more labels to find, another row may fail before, or in another way.
+    return rowErrorOf(again) === kind ? again : error;
+  } finally {
+    reader.close();
+  }
 }
 
 /** Lets the scan count runs by their headers; the candidates with runs that are left. */

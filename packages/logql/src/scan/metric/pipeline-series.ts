@@ -1,5 +1,5 @@
 import type { RowSelection } from "@skald/kernels";
-import { type Block, invalidArgument } from "@skald/model";
+import { type Block, invalidArgument, SkaldError } from "@skald/model";
 import { compilePipeline } from "../../pipeline/pipeline.js";
 import type {
   Pipeline,
@@ -68,6 +68,12 @@ export class PipelineSeries {
   };
 }
 
+/** The kind of error that rows of a metric query ended in, `JSONParserErr` and such; undefined for any other failure. */
+export function rowErrorOf(error: unknown): string | undefined {
+  const detail = error instanceof SkaldError ? error.detail : undefined;
+  return (detail as { readonly rowError?: string } | undefined)?.rowError;
+}
+
 function pipelineError({ kind, labelsText }: SeriesError): Error {
   return invalidArgument(
     [
@@ -76,5 +82,6 @@ function pipelineError({ kind, labelsText }: SeriesError): Error {
       'To skip all potential errors you can match empty errors.(e.g __error__="")',
       'The label filter can also be specified after unwrap. (e.g | unwrap latency | __error__="" )',
     ].join("\n"),
+    { detail: { rowError: kind } },
   );
 }
