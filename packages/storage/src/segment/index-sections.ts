@@ -103,6 +103,8 @@ export class SectionWriter {
 }
 
 interface Section {
+  readonly id: number;
+  readonly ordinal: number;
   readonly kind: number;
   readonly count: number;
   readonly bytes: Uint8Array;
@@ -124,9 +126,28 @@ export class SectionReader {
       const count = table.u32();
       const end = at + table.u32();
       if (end > bytes.byteLength) throw internal("index section ends behind the index");
-      this.#sections.set(`${id}/${ordinal}`, { kind, count, bytes: bytes.subarray(at, end) });
+      this.#sections.set(`${id}/${ordinal}`, {
+        ...{ id, ordinal, kind, count },
+        bytes: bytes.subarray(at, end),
+      });
       at = end;
     }
+  }
+
+  /** The sections as bytes for another reader, without those of some ids. */
+  without(ids: readonly number[]): Uint8Array {
+    const kept = [...this.#sections.values()].filter(({ id }) => !ids.includes(id));
+    const bodyBytes = kept.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
+    const out = new ByteWriter(4 + kept.length * entryBytes + bodyBytes);
+    out.u32(kept.length);
+    for (const { id, kind, ordinal, count, bytes } of kept) {
+      out.u32(id | (kind << 16));
+      out.u32(ordinal);
+      out.u32(count);
+      out.u32(bytes.byteLength);
+    }
+    for (const { bytes } of kept) out.append(bytes);
+    return out.view();
   }
 
   has(id: number, ordinal = 0): boolean {

@@ -1,4 +1,6 @@
 import type { Block, Labels, Matcher, RunTable } from "@skald/model";
+import type { IndexImage } from "./read/index-image.js";
+import type { StreamColumn } from "./read/stream-columns.js";
 
 /**
  * A sealed file of one tenant and one UTC day, opened: its index is in memory, its pages are read when a block asks
@@ -19,17 +21,29 @@ export interface Segment {
   readonly streamCount: number;
   readonly blockCount: number;
 
-  /** Canonical label text of a stream; cached. */
+  /** The decoded index, for another opening of the segment; on any thread when its memory is shared. */
+  readonly image: IndexImage;
+  /** Two numbers for each stream: the hash of its label set, the same in every segment. */
+  readonly streamHashes: Uint32Array;
+  /** Label sets and texts of streams that were put together so far. */
+  readonly madeStreams: number;
+
+  /** Canonical label text of a stream; made anew each time. */
   text(stream: number): string;
-  /** Labels of a stream; cached. */
+  /** Labels of a stream; made anew each time. */
   labels(stream: number): Labels;
   /** Names of the labels of any stream, sorted. */
   labelNames(): readonly string[];
   /** Values that any stream has for the name, sorted; empty when no stream has it. */
   labelValues(name: string): readonly string[];
+  /** What each stream has for a name; undefined when no stream has it. */
+  column(name: string): StreamColumn | undefined;
   /** Streams that satisfy every matcher, ascending. Each matcher is tested once per distinct value of its name. */
   matchStreams(matchers: readonly Matcher[]): Uint32Array;
 
+  /** Calls back for each run of a stream, in order, without a look at the others. */
+  forEachRun(stream: number, visit: (block: number, run: number) => void): void;
+  runs(block: number): RunTable;
   /** What is known of a block without reading it; cached. */
   header(block: number): BlockHeader;
   /**

@@ -2,8 +2,9 @@ import { crc32 } from "node:zlib";
 import { dayNs, internal, type RunTable } from "@skald/model";
 import { zstd, zstdContentBytes } from "../../zstd/zstd.js";
 import { SectionReader, section } from "../index-sections.js";
-import { SegmentStreams } from "../streams.js";
 import { endBytes, type SegmentTrailer, trailerBytes } from "../trailer.js";
+import { type Column, ImageReader, type IndexImage, writeImage } from "./index-image.js";
+import { decodeStreams, StreamTable } from "./stream-table.js";
 
 /** Places of the pages of one column, block by block. */
 export interface ColumnPages {
@@ -25,8 +26,62 @@ export const firstMetadataColumn = 2;
 /** An index that is longer when decompressed is refused before it is. */
 const maxIndexBytes = 1024 * 1024 * 1024;
 
-/** The own index of a segment; everything but the summary is decoded when first asked for. */
+/** Parts of an image; those of the streams follow. */
+const parts = {
+  sections: 0,
+  firstRuns: 1,
+  runStreams: 2,
+  rowStarts: 3,
+  minTimes: 4,
+  maxTimes: 5,
+  lineBytes: 6,
+  streams: 7,
+} as const;
+
+/** Sections that an image has as columns. */
+const decodedSections = [
+  section.labelValues,
+  section.labelStreams,
+  section.labelCodes,
+  section.runCounts,
+  section.runStreams,
+  section.runRows,
+  section.runMinTimes,
+  section.runSpans,
+  section.runLineBytes,
+];
+
+/** Checks an index as stored against its trailer and the file, and decodes it. Throws `internal`. */
+export function decodeIndex(
+  stored: Uint8Array,
+  trailer: SegmentTrailer,
+  fileBytes: number,
+): IndexImage {
+  if (crc32(stored) !== trailer.indexCrc) throw internal("index does not match its checksum");
+  const rawBytes = zstdContentBytes(stored);
+  if (rawBytes === undefined || rawBytes > maxIndexBytes) {
+    throw internal("index has no valid size");
+  }
+  const sections = new SectionReader(zstd.decompress(stored, rawBytes));
+  const [, rows, , , , streams, indexOffset, footerBytes] = sections.numbers(section.summary);
+  const end = trailer.indexOffset + trailer.indexBytes + trailerBytes + trailer.footerBytes;
+  if (
+    indexOffset !== trailer.indexOffset ||
+    footerBytes !== trailer.footerBytes ||
+    end + endBytes !== fileBytes
+  ) {
+    throw internal("index belongs to a file of another length");
+  }
+  return writeImage([
+    sections.without(decodedSections),
+    ...decodeRuns(sections, { streams: streams!, rows: rows! }),
+    ...decodeStreams(sections, streams!),
+  ]);
+}
+
+/** The own index of a segment over its image; places of pages are decoded when first asked for. */
 export class SegmentIndex {
+  readonly image: IndexImage;
   readonly tenant: string;
   readonly id: string;
   readonly baseNs: bigint;
@@ -34,7 +89,8 @@ export class SegmentIndex {
   readonly lineBytes: number;
   readonly minTime: number;
   readonly maxTime: number;
-  readonly streams: SegmentStreams;
+  readonly streams: StreamTable;
+  readonly runs: BlockRuns;
   readonly blockCount: number;
   /** Blocks of each row group. */
   readonly groupBlocks: Float64Array;
@@ -43,27 +99,16 @@ export class SegmentIndex {
   readonly #sections: SectionReader;
   readonly #indexOffset: number;
   readonly #columns = new Map<number, ColumnPages>();
-  #runs: BlockRuns | undefined;
   #more: MoreNames | undefined;
 
-  /** Checks the index as stored against its trailer and the file, and parses it. Throws `internal`. */
-  constructor(stored: Uint8Array, trailer: SegmentTrailer, fileBytes: number) {
-    if (crc32(stored) !== trailer.indexCrc) throw internal("index does not match its checksum");
-    const rawBytes = zstdContentBytes(stored);
-    if (rawBytes === undefined || rawBytes > maxIndexBytes)
-      throw internal("index has no valid size");
-    const sections = new SectionReader(zstd.decompress(stored, rawBytes));
-    const [day, rows, lineBytes, minTime, maxTime, streams, indexOffset, footerBytes] =
-      sections.numbers(section.summary);
-    const end = trailer.indexOffset + trailer.indexBytes + trailerBytes + trailer.footerBytes;
-    if (
-      indexOffset !== trailer.indexOffset ||
-      footerBytes !== trailer.footerBytes ||
-      end + endBytes !== fileBytes
-    ) {
-      throw internal("index belongs to a file of another length");
-    }
+  constructor(image: IndexImage) {
+    const reader = new ImageReader(image);
+    const sections = new SectionReader(reader.bytes(parts.sections));
+    const [day, rows, lineBytes, minTime, maxTime, streams, indexOffset] = sections.numbers(
+      section.summary,
+    );
     const [tenant = "", id = ""] = sections.texts(section.identity);
+    this.image = image;
     this.tenant = tenant;
     this.id = id;
     this.baseNs = BigInt(day!) * dayNs;
@@ -71,19 +116,14 @@ export class SegmentIndex {
     this.lineBytes = lineBytes!;
     this.minTime = minTime!;
     this.maxTime = maxTime!;
-    this.streams = new SegmentStreams(sections, streams!);
-    this.blockCount = sections.count(section.runCounts);
+    this.streams = new StreamTable(reader, parts.streams, sections, streams!);
+    this.runs = new BlockRuns(reader);
+    this.blockCount = this.runs.blockCount;
     this.groupBlocks = sections.numbers(section.groupBlocks);
     this.metadataNames = sections.texts(section.metadataNames);
     this.columnCount = firstMetadataColumn + this.metadataNames.length + 2;
     this.#sections = sections;
-    this.#indexOffset = trailer.indexOffset;
-  }
-
-  /** The runs of a block. */
-  runs(block: number): RunTable {
-    this.#runs ??= readRuns(this.#sections, this);
-    return this.#runs.of(block);
+    this.#indexOffset = indexOffset!;
   }
 
   pages(column: number): ColumnPages {
@@ -133,11 +173,70 @@ export class SegmentIndex {
   }
 }
 
-interface BlockRuns {
-  of(block: number): RunTable;
+/** The runs of all blocks, numbered through. */
+export class BlockRuns {
+  readonly blockCount: number;
+  /** First run of each block, and the number of all. */
+  readonly #first: Uint32Array;
+  readonly #stream: Uint32Array;
+  readonly #rowStart: Uint32Array;
+  readonly #minTime: Float64Array;
+  readonly #maxTime: Float64Array;
+  readonly #lineBytes: Float64Array;
+
+  constructor(image: ImageReader) {
+    this.#first = image.words(parts.firstRuns);
+    this.#stream = image.words(parts.runStreams);
+    this.#rowStart = image.words(parts.rowStarts);
+    this.#minTime = image.numbers(parts.minTimes);
+    this.#maxTime = image.numbers(parts.maxTimes);
+    this.#lineBytes = image.numbers(parts.lineBytes);
+    this.blockCount = this.#first.length - 1;
+  }
+
+  of(block: number): RunTable {
+    const from = this.#first[block]!;
+    const to = this.#first[block + 1]!;
+    return {
+      count: to - from,
+      stream: this.#stream.subarray(from, to),
+      // The row starts of a block are one more than its runs.
+      rowStart: this.#rowStart.subarray(from + block, to + block + 1),
+      minTime: this.#minTime.subarray(from, to),
+      maxTime: this.#maxTime.subarray(from, to),
+      lineBytes: this.#lineBytes.subarray(from, to),
+    };
+  }
+
+  /** Calls back for each run of a stream, in order; streams ascend over the runs, so nothing else is looked at. */
+  forEachOf(wanted: number, visit: (block: number, run: number) => void): void {
+    let run = lowerBound(this.#stream, wanted);
+    if (this.#stream[run] !== wanted) return;
+    let block = lowerBound(this.#first, run + 1) - 1;
+    for (; this.#stream[run] === wanted; run++) {
+      while (this.#first[block + 1]! <= run) block++;
+      visit(block, run - this.#first[block]!);
+    }
+  }
 }
 
-function readRuns(sections: SectionReader, index: SegmentIndex): BlockRuns {
+/** Place of the first number that is not below the wanted one; the numbers ascend. */
+function lowerBound(numbers: Uint32Array, wanted: number): number {
+  let low = 0;
+  let high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (numbers[middle]! < wanted) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The parts `firstRuns` to `lineBytes`, checked. Throws `internal`. */
+function decodeRuns(
+  sections: SectionReader,
+  total: { readonly streams: number; readonly rows: number },
+): Column[] {
   const counts = sections.numbers(section.runCounts);
   const stream = Uint32Array.from(sections.numbers(section.runStreams));
   const rows = sections.numbers(section.runRows);
@@ -146,42 +245,31 @@ function readRuns(sections: SectionReader, index: SegmentIndex): BlockRuns {
   const lineBytes = sections.numbers(section.runLineBytes);
   const blockCount = counts.length;
   const first = new Uint32Array(blockCount + 1);
-  // The row starts of a block are one more than its runs.
   const rowStart = new Uint32Array(stream.length + blockCount);
   let run = 0;
   let rowTotal = 0;
+  let before = 0;
   for (let block = 0; block < blockCount; block++) {
     first[block] = run;
     let row = 0;
     const end = run + counts[block]!;
     if (end > stream.length) throw internal("index has fewer runs than its blocks");
     for (; run < end; run++) {
+      const of = stream[run]!;
+      if (of >= total.streams)
+        throw internal(`index has a run of stream ${of} of ${total.streams}`);
+      if (of < before) throw internal(`index has a run of stream ${of} behind one of ${before}`);
+      before = of;
       rowStart[run + block] = row;
       row += rows[run]!;
       maxTime[run]! += minTime[run]!;
-      if (stream[run]! >= index.streams.count) {
-        throw internal(`index has a run of stream ${stream[run]} of ${index.streams.count}`);
-      }
     }
     rowStart[run + block] = row;
     rowTotal += row;
   }
   first[blockCount] = run;
-  if (rowTotal !== index.rowCount) throw internal(`index has runs of ${rowTotal} rows`);
-  return {
-    of(block) {
-      const from = first[block]!;
-      const to = first[block + 1]!;
-      return {
-        count: to - from,
-        stream: stream.subarray(from, to),
-        rowStart: rowStart.subarray(from + block, to + block + 1),
-        minTime: minTime.subarray(from, to),
-        maxTime: maxTime.subarray(from, to),
-        lineBytes: lineBytes.subarray(from, to),
-      };
-    },
-  };
+  if (rowTotal !== total.rows) throw internal(`index has runs of ${rowTotal} rows`);
+  return [first, stream.subarray(0, run), rowStart, minTime, maxTime, lineBytes];
 }
 
 /** The names without a column of their own. */

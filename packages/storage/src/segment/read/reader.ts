@@ -10,7 +10,14 @@ import type {
 } from "../segment.js";
 import { endBytes, parseTrailer, trailerBytes, trailerFromEnd } from "../trailer.js";
 import { segmentBlock } from "./block.js";
-import { firstMetadataColumn, lineColumn, SegmentIndex, timestampColumn } from "./index-reader.js";
+import type { IndexImage } from "./index-image.js";
+import {
+  decodeIndex,
+  firstMetadataColumn,
+  lineColumn,
+  SegmentIndex,
+  timestampColumn,
+} from "./index-reader.js";
 import { type ByteRange, PageReader, pageSet } from "./page-reader.js";
 import type { AsyncRangeReader, RangeReader, SyncRangeReader } from "./range-reader.js";
 
@@ -21,11 +28,16 @@ export type SegmentIdentity = Pick<SegmentRef, "id" | "tenant">;
 const tailBytes = 64 * 1024;
 
 /**
- * Opens a segment and parses its index; no page is read. Throws `internal`, naming the file, when it was not written
+ * Opens a segment and decodes its index; no page is read. With the image of an opening before nothing is. Throws `internal`, naming the file, when it was not written
  * by this store, is damaged, or belongs to another tenant.
  */
-export function openSegment(reader: SyncRangeReader, identity: SegmentIdentity): Segment {
+export function openSegment(
+  reader: SyncRangeReader,
+  identity: SegmentIdentity,
+  image?: IndexImage,
+): Segment {
   return guarded(reader.name, () => {
+    if (image !== undefined) return new OpenedSegment(reader, new SegmentIndex(image), identity);
     const steps = loadIndex(reader.name, reader.sizeBytes);
     let step = steps.next();
     while (!step.done) step = steps.next(reader.read(step.value.from, lengthOf(step.value)));
@@ -59,6 +71,7 @@ class OpenedSegment implements Segment {
   readonly sizeBytes: number;
   readonly streamCount: number;
   readonly blockCount: number;
+  readonly image: IndexImage;
   readonly #reader: RangeReader;
   readonly #index: SegmentIndex;
   readonly #pages: PageReader;
@@ -77,6 +90,7 @@ class OpenedSegment implements Segment {
     this.sizeBytes = reader.sizeBytes;
     this.streamCount = index.streams.count;
     this.blockCount = index.blockCount;
+    this.image = index.image;
     this.#reader = reader;
     this.#index = index;
     this.#pages = new PageReader(reader, index);
@@ -95,7 +109,29 @@ class OpenedSegment implements Segment {
   }
 
   labelValues(name: string) {
-    return this.#guard(() => this.#index.streams.column(name)?.values ?? []);
+    const column = this.#index.streams.column(name);
+    return Array.from({ length: column?.valueCount ?? 0 }, (_, code) => column!.value(code));
+  }
+
+  column(name: string) {
+    return this.#index.streams.column(name);
+  }
+
+  get streamHashes() {
+    return this.#index.streams.hashes;
+  }
+
+  get madeStreams() {
+    return this.#index.streams.made;
+  }
+
+  forEachRun(stream: number, visit: (block: number, run: number) => void): void {
+    this.#index.runs.forEachOf(stream, visit);
+  }
+
+  runs(block: number) {
+    this.#checkBlock(block);
+    return this.#index.runs.of(block);
   }
 
   matchStreams(matchers: Parameters<Segment["matchStreams"]>[0]) {
@@ -193,11 +229,11 @@ function* loadIndex(
     trailer.indexOffset >= tailFrom
       ? tail.subarray(trailer.indexOffset - tailFrom, indexEnd - tailFrom)
       : yield { from: trailer.indexOffset, to: indexEnd };
-  return new SegmentIndex(stored, trailer, sizeBytes);
+  return new SegmentIndex(decodeIndex(stored, trailer, sizeBytes));
 }
 
 function blockHeader(index: SegmentIndex, block: number): BlockHeader {
-  const runs = index.runs(block);
+  const runs = index.runs.of(block);
   let minTime = Number.POSITIVE_INFINITY;
   let maxTime = Number.NEGATIVE_INFINITY;
   let lineBytes = 0;

@@ -3,7 +3,7 @@ import { ColumnChunk, type SealedChunk } from "../../parquet/column-chunk.js";
 import type { Bounds } from "../../parquet/footer.js";
 import { encoding } from "../../parquet/format.js";
 import { bitWidth, encodeRun } from "../../parquet/hybrid.js";
-import type { LabelColumn } from "../match-labels.js";
+import type { LabelColumn } from "../streams.js";
 
 /** Rows of one stream that follow each other in a row group. */
 export interface StreamRun {

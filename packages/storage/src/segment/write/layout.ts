@@ -1,5 +1,5 @@
 import { type BytesColumn, parseStreamText, type RunTable } from "@skald/model";
-import type { LabelColumn } from "../match-labels.js";
+import type { LabelColumn } from "../streams.js";
 import { labelColumns } from "../streams.js";
 import type { MapRows } from "./map-column.js";
 
