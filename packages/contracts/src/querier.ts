@@ -1,6 +1,7 @@
 import type { LogResult, Plan, QueryResult } from "@skald/logql";
 import type { Matcher, QueryStats, TimeRange } from "@skald/model";
 import type { CallOptions } from "./call.js";
+import type { StreamColumns } from "./codec/streams.js";
 
 /** Whose query it is, and how much work it is. */
 export interface QueryShare {
@@ -17,6 +18,8 @@ export interface Querier {
   query(request: QueryRequest, options: CallOptions): Promise<QueryAnswer>;
   /** Streams of each tenant with rows in the range. */
   streams(request: StreamsRequest, options: CallOptions): Promise<readonly TenantStreams[]>;
+  /** Label names of those streams, or values of one name. */
+  labels(request: LabelsRequest, options: CallOptions): Promise<readonly TenantLabels[]>;
 }
 
 export interface QueryRequest {
@@ -48,8 +51,18 @@ export interface StreamsRequest extends TimeRange {
   readonly actors?: readonly string[];
 }
 
+export interface LabelsRequest extends StreamsRequest {
+  /** Whose values are asked for; label names when absent. */
+  readonly label?: string;
+}
+
 export interface TenantStreams {
   readonly tenant: string;
-  /** Canonical label texts, each once. */
+  readonly streams: StreamColumns;
+}
+
+export interface TenantLabels {
+  readonly tenant: string;
+  /** Sorted, each once. */
   readonly texts: readonly string[];
 }

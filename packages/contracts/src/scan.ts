@@ -1,6 +1,7 @@
 import type { LeafPlan, LogPartial, LogPlan, MetricPartial } from "@skald/logql";
 import type { Matcher, ReadStats, TimeRange } from "@skald/model";
 import type { CallOptions } from "./call.js";
+import type { EncodedStreams } from "./codec/streams.js";
 import type { QueryShare } from "./querier.js";
 import type { SourceRef } from "./source.js";
 
@@ -13,8 +14,10 @@ export interface Scanner<Ref = SourceRef> {
   scan(task: ScanTask<ScanPlan, Ref>, options: ScanOptions): Promise<EncodedOutcome>;
   /** Bytes of lines that a scan may have to read, from headers. */
   measure(task: ScanTask<ScanPlan, Ref>, options: ScanOptions): Promise<number>;
-  /** Canonical texts of matching streams, each once. */
-  streams(task: StreamTask<Ref>, options: ScanOptions): Promise<readonly string[]>;
+  /** Matching streams, each once, as `StreamColumns`. */
+  streams(task: StreamTask<Ref>, options: ScanOptions): Promise<EncodedStreams>;
+  /** Label names of matching streams, or the values of one name, sorted, as texts. */
+  labels(task: LabelTask<Ref>, options: ScanOptions): Promise<EncodedStreams>;
   /** Rows of `newer` that any of `older` has too, in the range of the query at least. */
   duplicates(task: DuplicateTask<Ref>, options: ScanOptions): Promise<RowMask>;
 }
@@ -66,6 +69,11 @@ export interface StreamTask<Ref = SourceRef> extends TimeRange {
   readonly sources: readonly Ref[];
   /** No selector at all means every stream. */
   readonly selectors: readonly (readonly Matcher[])[];
+}
+
+/** Asks for the label names of those streams, or for the values of one name. */
+export interface LabelTask<Ref = SourceRef> extends StreamTask<Ref> {
+  readonly label?: string;
 }
 
 export interface DuplicateTask<Ref = SourceRef> {

@@ -1,4 +1,10 @@
-import type { Querier, QueryAnswer } from "@skald/contracts";
+import type {
+  Querier,
+  QueryAnswer,
+  StreamsRequest,
+  TenantLabels,
+  TenantStreams,
+} from "@skald/contracts";
 import {
   compilePipeline,
   defaultQueryLimits,
@@ -13,11 +19,8 @@ import {
   type Clock,
   formatPrometheusDuration,
   invalidArgument,
-  type Labels,
-  labelValue,
   type Matcher,
   nowNs,
-  parseStreamText,
   type QueryStats,
   SkaldError,
   type TimeRange,
@@ -53,7 +56,8 @@ export interface QueryFacts {
   readonly stats: QueryStats | undefined;
 }
 
-const tenantLabel = "__tenant_id__";
+/** The label that tells the tenants of one query apart. */
+export const tenantLabel = "__tenant_id__";
 /** What a sample in the making takes. */
 const sampleBytes = 32;
 
@@ -114,8 +118,8 @@ export class Frontend {
     signal: AbortSignal,
   ): Promise<string[]> {
     const names = new Set<string>();
-    for (const { labels } of await this.#streams(tenants, selectorsOf(query), range, signal)) {
-      for (const name of labels.names) names.add(name);
+    for (const { texts } of await this.#labels(tenants, { query }, range, signal)) {
+      for (const name of texts) names.add(name);
     }
     if (tenants.length > 1 && names.size > 0) names.add(tenantLabel);
     return [...names].sort();
@@ -129,29 +133,24 @@ export class Frontend {
     signal: AbortSignal,
   ): Promise<string[]> {
     if (name === tenantLabel) return [...tenants];
-    const values = new Set<string>();
-    for (const { labels } of await this.#streams(tenants, selectorsOf(query), range, signal)) {
-      values.add(labelValue(labels, name));
-    }
-    values.delete("");
-    return [...values].sort();
+    const found = await this.#labels(tenants, { query, label: name }, range, signal);
+    if (found.length === 1) return [...(found[0] as TenantLabels).texts];
+    return [...new Set(found.flatMap(({ texts }) => texts))].sort();
   }
 
-  /** Label sets of the streams that any of the selectors matches. */
+  /** Label sets of the streams that any of the selectors matches, by tenant. */
   async series(
     tenants: readonly string[],
     matches: readonly string[],
     range: TimeRange,
     signal: AbortSignal,
-  ): Promise<Record<string, string>[]> {
-    const streams = await this.#streams(tenants, seriesSelectors(matches), range, signal);
-    return streams.map(({ tenant, labels }) => {
-      const object: Record<string, string> = tenants.length > 1 ? { [tenantLabel]: tenant } : {};
-      labels.names.forEach((name, i) => {
-        object[name] = labels.values[i] as string;
-      });
-      return object;
-    });
+  ): Promise<readonly TenantStreams[]> {
+    const request = this.#request(tenants, seriesSelectors(matches), range);
+    if (request === undefined) return [];
+    const { limits, ...asked } = request;
+    return this.#withTimeout(limits, signal, (bounded) =>
+      this.#querier.streams(asked, { signal: bounded }),
+    );
   }
 
   format(query: string): string {
@@ -217,25 +216,34 @@ export class Frontend {
     }
   }
 
-  async #streams(
+  /** Names of labels, or values of one, of the streams of a selector, by tenant. */
+  async #labels(
+    tenants: readonly string[],
+    { query, label }: { readonly query: string; readonly label?: string },
+    range: TimeRange,
+    signal: AbortSignal,
+  ): Promise<readonly TenantLabels[]> {
+    const request = this.#request(tenants, selectorsOf(query), range);
+    if (request === undefined) return [];
+    const { limits, ...asked } = request;
+    return this.#withTimeout(limits, signal, (bounded) =>
+      this.#querier.labels(label === undefined ? asked : { ...asked, label }, { signal: bounded }),
+    );
+  }
+
+  /** What to ask for streams in the time that may be looked at; undefined when none of it may be. */
+  #request(
     tenants: readonly string[],
     selectors: readonly (readonly Matcher[])[],
     { fromNs, toNs }: TimeRange,
-    signal: AbortSignal,
-  ): Promise<{ tenant: string; labels: Labels }[]> {
+  ): (StreamsRequest & { readonly limits: QueryTenantLimits }) | undefined {
     const limits = this.#limits(tenants);
     const oldestNs = oldestAllowed(limits, this.nowNs());
     const startNs = fromNs < oldestNs ? oldestNs : fromNs;
-    if (toNs <= oldestNs) return [];
+    if (toNs <= oldestNs) return undefined;
     if (toNs <= startNs) throw noLongerAvailable(limits);
     checkLength(toNs - 1n - startNs, limits);
-    const request = { tenants, selectors, fromNs: startNs, toNs, actors: this.#actors };
-    const found = await this.#withTimeout(limits, signal, (bounded) =>
-      this.#querier.streams(request, { signal: bounded }),
-    );
-    return found.flatMap(({ tenant, texts }) =>
-      texts.map((text) => ({ tenant, labels: parseStreamText(text) })),
-    );
+    return { tenants, selectors, fromNs: startNs, toNs, actors: this.#actors, limits };
   }
 
   #limits(tenants: readonly string[]): QueryTenantLimits {

@@ -1,8 +1,10 @@
 import type {
   DuplicateTask,
   EncodedOutcome,
+  EncodedStreams,
   FlushRequest,
   Ingester as IngesterContract,
+  LabelTask,
   PushOutcome,
   PushRequest,
   RowMask,
@@ -274,9 +276,14 @@ export class Ingester implements IngesterContract {
     return this.#deps.scanner.measure(this.#local(task), options);
   }
 
-  async streams(task: StreamTask, options: ScanOptions): Promise<readonly string[]> {
+  async streams(task: StreamTask, options: ScanOptions): Promise<EncodedStreams> {
     const sources = task.sources.map((ref) => this.#localRef(ref));
     return this.#deps.scanner.streams({ ...task, sources }, options);
+  }
+
+  async labels(task: LabelTask, options: ScanOptions): Promise<EncodedStreams> {
+    const sources = task.sources.map((ref) => this.#localRef(ref));
+    return this.#deps.scanner.labels({ ...task, sources }, options);
   }
 
   async duplicates(task: DuplicateTask, options: ScanOptions): Promise<RowMask> {

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { notFound } from "@skald/model";
+import { labelsAt, type StreamColumns, streamCountOf } from "@skald/contracts";
+import { formatLabels, notFound } from "@skald/model";
 import { makeDirectory, makeHead, makeSegment } from "@skald/scan/testing";
 import type { Querier } from "./querier.js";
 import {
@@ -185,10 +186,17 @@ describe("streams", () => {
     const querier = querierOf(scans, { ingester: [head], store: [...segments, other] });
     const all = { tenants: ["t", "u", "v"], selectors: [], fromNs: 0n, toNs: 2n ** 62n };
     const found = await querier.streams(all, never);
-    expect(found.map(({ tenant, texts }) => [tenant, ...[...texts].sort()])).toEqual([
+    const textsOf = (streams: StreamColumns) =>
+      Array.from({ length: streamCountOf(streams) }, (_, i) => formatLabels(labelsAt(streams, i)));
+    expect(found.map(({ tenant, streams }) => [tenant, ...textsOf(streams).sort()])).toEqual([
       ["t", '{app="a"}', '{app="b"}'],
       ["u", '{app="c"}'],
       ["v"],
+    ]);
+    expect(await querier.labels({ ...all, label: "app" }, never)).toEqual([
+      { tenant: "t", texts: ["a", "b"] },
+      { tenant: "u", texts: ["c"] },
+      { tenant: "v", texts: [] },
     ]);
   });
 });

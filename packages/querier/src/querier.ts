@@ -1,15 +1,23 @@
-import type {
-  Catalog,
-  Querier as Contract,
-  Ingester,
-  QueryAnswer,
-  QueryByteLimits,
-  QueryRequest,
-  QueryShare,
-  Scanner,
-  ScanPlan,
-  StreamsRequest,
-  TenantStreams,
+import {
+  type Catalog,
+  type Querier as Contract,
+  decodeStreams,
+  type EncodedStreams,
+  type FoundStreams,
+  type Ingester,
+  type LabelsRequest,
+  type QueryAnswer,
+  type QueryByteLimits,
+  type QueryRequest,
+  type QueryShare,
+  type Scanner,
+  type ScanOptions,
+  type ScanPlan,
+  type StreamColumns,
+  type StreamsRequest,
+  type StreamTask,
+  type TenantLabels,
+  type TenantStreams,
 } from "@skald/contracts";
 import {
   Budget,
@@ -31,7 +39,7 @@ import {
   type TimeRange,
   unavailable,
 } from "@skald/model";
-import { keepsEveryRow, rangeOf } from "@skald/scan";
+import { keepsEveryRow, rangeOf, StreamCollector } from "@skald/scan";
 import { type CorruptSegments, corruptWarnings } from "./find/corrupt-segments.js";
 import type { PlannedSource, Side } from "./find/order-sources.js";
 import { type Search, SourceFinder } from "./find/source-finder.js";
@@ -47,6 +55,8 @@ import { QueryRun, QueryTooHeavy } from "./run/query-run.js";
 const indexShare = 512;
 /** Sources whose streams one job collects. */
 const sourcesPerJob = 64;
+/** Bytes of indexes that one job may look at before it pays to share them out. */
+const minSplitBytes = 64 * 1024;
 
 export interface QuerierDeps {
   readonly ingester: Ingester;
@@ -114,8 +124,39 @@ export class Querier implements Contract {
       Promise.all(
         request.tenants.map(async (tenant) => ({
           tenant,
-          texts: await this.#streamsOf(tenant, request, search, signal),
+          streams: unite(
+            await this.#collect<StreamColumns>(
+              tenant,
+              request,
+              search,
+              signal,
+              (scanner, task, options) => scanner.streams(task, options),
+            ),
+          ),
         })),
+      ),
+    );
+  }
+
+  /** Label names of those streams, or values of one name. */
+  labels(
+    request: LabelsRequest,
+    { signal }: { signal: AbortSignal },
+  ): Promise<readonly TenantLabels[]> {
+    const { label } = request;
+    return this.#search((search) =>
+      Promise.all(
+        request.tenants.map(async (tenant) => {
+          const found = await this.#collect<readonly string[]>(
+            tenant,
+            request,
+            search,
+            signal,
+            (scanner, task, options) =>
+              scanner.labels(label === undefined ? task : { ...task, label }, options),
+          );
+          return { tenant, texts: found.length === 1 ? found[0]! : uniteTexts(found) };
+        }),
       ),
     );
   }
@@ -152,14 +193,16 @@ export class Querier implements Contract {
     );
   }
 
-  async #streamsOf(
+  /** Has what `ask` asks for found in the sources of a tenant, by several threads when that is much. */
+  async #collect<Found extends FoundStreams>(
     tenant: string,
     request: StreamsRequest,
     search: Search,
     signal: AbortSignal,
-  ): Promise<string[]> {
+    ask: (scanner: Scanner, task: StreamTask, options: ScanOptions) => Promise<EncodedStreams>,
+  ): Promise<Found[]> {
     const { selectors, fromNs, toNs } = request;
-    const found = new Set<string>();
+    const found: Found[] = [];
     const matchers = selectors.length === 1 ? (selectors[0] as readonly Matcher[]) : [];
     const sources = await this.#finder.list({ tenant, matchers, fromNs, toNs }, search, signal);
     const cost = estimateBytes(sources, request) / indexShare;
@@ -167,14 +210,16 @@ export class Querier implements Contract {
     const share = { ...shareOf(request), cost };
     const jobs = (["ingester", "store"] as const).flatMap((side) => {
       const held = sources.filter((source) => source.side === side);
-      return chunks(held, sourcesPerJob).map((job) => ({ side, job }));
+      const lanes = cost > minSplitBytes ? this.#deps.threads : 1;
+      const perJob = Math.min(sourcesPerJob, Math.ceil(held.length / lanes));
+      return chunks(held, perJob).map((job) => ({ side, job }));
     });
     await runConcurrently(jobs, this.#deps.threads, signal, async ({ side, job }, stop) => {
       const task = { sources: job.map(({ ref }) => ref), selectors, fromNs, toNs };
-      const texts = await this.#scanners[side].streams(task, { signal: stop, share });
-      for (const text of texts) found.add(text);
+      const bytes = await ask(this.#scanners[side], task, { signal: stop, share });
+      found.push(decodeStreams<Found>(bytes));
     });
-    return [...found];
+    return found;
   }
 
   async #queryLog({ tenants, plan, search, run, signal }: Query<LogPlan>): Promise<LogResult> {
@@ -300,6 +345,17 @@ async function retryMoved<T>(work: (fresh: boolean) => Promise<T>): Promise<T> {
       cause: error,
     });
   }
+}
+
+function unite(parts: readonly StreamColumns[]): StreamColumns {
+  if (parts.length === 1) return parts[0]!;
+  const all = new StreamCollector();
+  for (const part of parts) all.addColumns(part);
+  return all.finish();
+}
+
+function uniteTexts(parts: readonly (readonly string[])[]): string[] {
+  return [...new Set(parts.flat())].sort();
 }
 
 function chunks<T>(items: readonly T[], size: number): T[][] {

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { openSegmentFile } from "@skald/storage";
 import { BlockReader } from "./block-reader.js";
 import { ScanMemory } from "./page-memory.js";
-import { openHead, type Source, segmentSource } from "./source.js";
+import { openHead } from "./source/head.js";
+import { type Source, segmentSource } from "./source/source.js";
 import { makeDirectory, makeHead, makeSegment, row } from "./testing/sources.js";
 
 const directory = makeDirectory();

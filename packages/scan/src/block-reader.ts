@@ -3,7 +3,7 @@ import type { Block } from "@skald/model";
 import type { ColumnSelection, PageMemory, PageSet } from "@skald/storage";
 import { withLazyMetadata } from "./lazy-metadata.js";
 import type { ScanMemory } from "./page-memory.js";
-import type { Source } from "./source.js";
+import type { Source } from "./source/source.js";
 
 /** Blocks whose pages are fetched by one read per column: about 4 MiB of raw lines. */
 const maxBlocksAhead = 16;

@@ -1,7 +1,8 @@
 import {
   type DuplicateTask,
   encodeOutcome,
-  type ScanOutcome,
+  encodeStreams,
+  type LabelTask,
   type ScanPlan,
   type ScanTask,
   type StreamTask,
@@ -13,35 +14,45 @@ import { findDuplicates } from "./dedup/find-duplicates.js";
 import { ScanMemory } from "./page-memory.js";
 import { scanLog } from "./scan-log.js";
 import { measureScan, scanMetric } from "./scan-metric.js";
-import { collectStreams } from "./scan-streams.js";
-import { SourceCache } from "./source-cache.js";
+import { type OpenedImage, SourceCache } from "./source/cache.js";
+import { scanLabels, scanStreams } from "./streams/scan-streams.js";
 
 /** Open files per thread. */
 const maxOpenSegments = 256;
-/** Parsed indexes per thread. */
-const maxIndexBytes = 64 * 1024 * 1024;
+/** Decoded indexes that a thread holds on to; those of many streams are the same memory in all threads. */
+export const maxIndexBytes = 384 * 1024 * 1024;
+
+/** What a job answers: its value, and the indexes that it had to decode, for the other threads. */
+export interface ScanReply<T> {
+  readonly value: T;
+  readonly decoded: readonly OpenedImage[];
+}
 
 /** The jobs of `ScanPool`, for a worker thread. */
 export function scanJobs(): Record<string, JobHandler> {
   const sources = new SourceCache({ maxOpenSegments, maxIndexBytes });
   const memory = new ScanMemory();
+  const reply = <T>(value: T): ScanReply<T> => ({ value, decoded: sources.takeDecoded() });
+  const bytes = (value: Uint8Array<ArrayBuffer>): JobResult => ({
+    value: reply(value),
+    transfer: [value.buffer],
+  });
   return {
     scan_metric: (task: ScanTask<LeafPlan, LocalRef>, { check }: JobContext): JobResult => {
-      return encoded(sources.use((open) => scanMetric(task, open, { check, memory })));
+      const outcome = sources.use((open) => scanMetric(task, open, { check, memory }));
+      return bytes(encodeOutcome(outcome));
     },
     scan_log: (task: ScanTask<LogPlan, LocalRef>, { check }: JobContext): JobResult => {
-      return encoded(sources.use((open) => scanLog(task, open, { check, memory })));
+      const outcome = sources.use((open) => scanLog(task, open, { check, memory }));
+      return bytes(encodeOutcome(outcome));
     },
     measure: (task: ScanTask<ScanPlan, LocalRef>, { check }: JobContext): JobResult => ({
-      value: sources.use((open) => measureScan(task, open, { check })),
+      value: reply(sources.use((open) => measureScan(task, open, { check }))),
     }),
-    streams: (task: StreamTask<LocalRef>, { check }: JobContext): JobResult => {
-      const found = new Set<string>();
-      for (const ref of task.sources) {
-        sources.use((open) => collectStreams(ref, open(ref), task, found, check));
-      }
-      return { value: [...found] };
-    },
+    streams: (task: StreamTask<LocalRef>, { check }: JobContext): JobResult =>
+      bytes(encodeStreams(sources.use((open) => scanStreams(task, open, check)))),
+    labels: (task: LabelTask<LocalRef>, { check }: JobContext): JobResult =>
+      bytes(encodeStreams(sources.use((open) => scanLabels(task, open, check)))),
     forget: ({ path }: { readonly path: string }): JobResult => {
       sources.forget(path);
       return { value: undefined };
@@ -49,15 +60,11 @@ export function scanJobs(): Record<string, JobHandler> {
     duplicates: (
       { older, newer, range }: DuplicateTask<LocalRef>,
       { check }: JobContext,
-    ): JobResult => ({
-      value: older.map((ref) =>
+    ): JobResult => {
+      const masks = older.map((ref) =>
         sources.use((open) => findDuplicates(open(ref), open(newer), { check, range })),
-      ),
-    }),
+      );
+      return { value: reply(masks) };
+    },
   };
-}
-
-function encoded(outcome: ScanOutcome): JobResult {
-  const bytes = encodeOutcome(outcome);
-  return { value: bytes, transfer: [bytes.buffer] };
 }

@@ -8,7 +8,7 @@ import {
   rangeOf,
   type ScanContext,
   type SourceView,
-} from "./source-view.js";
+} from "./source/view.js";
 
 /** Above this the times alone would take too much memory. */
 const maxLimit = 100_000;

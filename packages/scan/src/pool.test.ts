@@ -1,8 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
-import type { DuplicateTask, RowMask } from "@skald/contracts";
+import type { DuplicateTask, RowMask, StreamTask } from "@skald/contracts";
 import type { SegmentRef } from "@skald/model";
 import type { HeadView, LocalRef } from "@skald/storage";
+import { maxIndexBytes } from "./jobs.js";
 import { ScanPool } from "./pool.js";
+import type { ImagedRef } from "./source/cache.js";
 
 const { signal } = new AbortController();
 const share = { tenant: "t", actors: [], cost: 0 };
@@ -34,7 +36,8 @@ function poolOf() {
   let fails = false;
   const run = (name: string, { newer, older, range: asked }: DuplicateTask<LocalRef>) => {
     jobs.push(`${name} ${older.map(({ id }) => id).join()}|${newer.id}${asked ? " range" : ""}`);
-    return fails ? Promise.reject(new Error("cancelled")) : Promise.resolve(older.map(maskOf));
+    if (fails) return Promise.reject(new Error("cancelled"));
+    return Promise.resolve({ value: older.map(maskOf), decoded: [] });
   };
   const scans = new ScanPool({ run } as unknown as ConstructorParameters<typeof ScanPool>[0]);
   const rowsOf = async (newer: LocalRef, ...older: LocalRef[]) => {
@@ -43,6 +46,38 @@ function poolOf() {
   };
   return { jobs, rowsOf, fail: (now: boolean) => (fails = now) };
 }
+
+describe("indexes of segments", () => {
+  it("go from the thread that decoded them to all others, as long as there is room", async () => {
+    const images = new Map<string, SharedArrayBuffer>();
+    const given: unknown[] = [];
+    const forgotten: unknown[] = [];
+    const scans = new ScanPool({
+      run: async <T>(_: string, { sources }: StreamTask<ImagedRef>) => {
+        given.push(...sources.map((ref) => ref.image));
+        const decoded = sources
+          .filter((ref) => ref.image === undefined)
+          .map(({ id }) => ({ place: id, image: images.get(id) as SharedArrayBuffer }));
+        return { value: new Uint8Array(0), decoded } as T;
+      },
+      broadcast: (_, payload) => forgotten.push(payload),
+    });
+    const ask = (id: string) =>
+      scans.streams({ sources: [segment(id)], selectors: [], ...range }, { signal, share });
+    for (const id of ["a", "b", "c"]) images.set(id, new SharedArrayBuffer(maxIndexBytes / 2));
+    for (const id of ["a", "a", "b", "a", "c", "b"]) await ask(id);
+    const [a, c] = [images.get("a"), images.get("c")];
+    expect(given.map((image) => image === a || image === c)).toEqual([
+      false,
+      true,
+      false,
+      true,
+      false,
+      false,
+    ]);
+    expect(forgotten).toEqual([{ path: "b" }, { path: "a" }]);
+  });
+});
 
 describe("ScanPool.duplicates", () => {
   it("asks once for a pair of segments, whatever the range", async () => {

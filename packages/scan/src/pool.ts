@@ -1,6 +1,8 @@
 import type {
   DuplicateTask,
   EncodedOutcome,
+  EncodedStreams,
+  LabelTask,
   RowMask,
   Scanner,
   ScanOptions,
@@ -12,6 +14,8 @@ import type { WorkerPool } from "@skald/runtime";
 import type { LocalRef } from "@skald/storage";
 import { LRUCache } from "lru-cache";
 import { maskBytes, shareMask, uniteMasks } from "./dedup/row-mask.js";
+import { maxIndexBytes, type ScanReply } from "./jobs.js";
+import { type ImagedRef, placeOf } from "./source/cache.js";
 
 /** Scans of queries that read no more than this do not wait for those of larger ones. */
 export const urgentBytes = 8 * 1024 * 1024;
@@ -27,26 +31,40 @@ export class ScanPool implements Scanner<LocalRef> {
     sizeCalculation: maskBytes,
   });
 
+  /** Decoded indexes of segments with many streams, by place: each is decoded by one thread and read by all. */
+  readonly #images = new LRUCache<string, SharedArrayBuffer>({
+    maxSize: maxIndexBytes,
+    sizeCalculation: ({ byteLength }) => byteLength,
+    dispose: (_, place, reason) => {
+      if (reason === "evict") this.#pool.broadcast("forget", { path: place });
+    },
+  });
+
   constructor(pool: Pick<WorkerPool, "run" | "broadcast">) {
     this.#pool = pool;
   }
 
   scan(task: ScanTask<ScanPlan, LocalRef>, options: ScanOptions): Promise<EncodedOutcome> {
-    return this.#run("log" in task.plan ? "scan_log" : "scan_metric", task, options);
+    const name = "log" in task.plan ? "scan_log" : "scan_metric";
+    return this.#run(name, this.#imagedTask(task), options);
   }
 
   measure(task: ScanTask<ScanPlan, LocalRef>, options: ScanOptions): Promise<number> {
-    return this.#run("measure", task, options);
+    return this.#run("measure", this.#imagedTask(task), options);
   }
 
-  streams(task: StreamTask<LocalRef>, options: ScanOptions): Promise<readonly string[]> {
-    return this.#run("streams", task, options);
+  streams(task: StreamTask<LocalRef>, options: ScanOptions): Promise<EncodedStreams> {
+    return this.#run("streams", { ...task, sources: this.#imaged(task.sources) }, options);
+  }
+
+  labels(task: LabelTask<LocalRef>, options: ScanOptions): Promise<EncodedStreams> {
+    return this.#run("labels", { ...task, sources: this.#imaged(task.sources) }, options);
   }
 
   async duplicates(task: DuplicateTask<LocalRef>, options: ScanOptions): Promise<RowMask> {
     const { newer, older } = task;
     if (newer.kind === "head") {
-      return uniteMasks(await this.#run<RowMask[]>("duplicates", task, options));
+      return uniteMasks(await this.#findDuplicates(task, options));
     }
     const keys = older.map((ref) => `${ref.id}|${newer.id}`);
     const all = keys.join();
@@ -56,7 +74,7 @@ export class ScanPool implements Scanner<LocalRef> {
     const missing = older.filter((_, i) => known[i] === undefined);
     if (missing.length > 0) {
       const asked: DuplicateTask<LocalRef> = { newer, older: missing };
-      const found = await this.#run<RowMask[]>("duplicates", asked, options);
+      const found = await this.#findDuplicates(asked, options);
       for (const [i, key] of keys.entries()) {
         if (known[i] !== undefined) continue;
         known[i] = found.shift() as RowMask;
@@ -71,14 +89,35 @@ export class ScanPool implements Scanner<LocalRef> {
 
   /** Has every thread close the file of a segment that was deleted: until then it takes a descriptor and its place on disk. */
   forget(path: string): void {
+    this.#images.delete(path);
     this.#pool.broadcast("forget", { path });
   }
 
-  #run<T>(name: string, payload: unknown, { signal, share }: ScanOptions): Promise<T> {
-    return this.#pool.run(name, payload, {
+  #findDuplicates(task: DuplicateTask<LocalRef>, options: ScanOptions): Promise<RowMask[]> {
+    const [newer, ...older] = this.#imaged([task.newer, ...task.older]);
+    return this.#run("duplicates", { ...task, newer, older }, options);
+  }
+
+  #imagedTask(task: ScanTask<ScanPlan, LocalRef>) {
+    const refs = this.#imaged(task.sources.map(({ ref }) => ref));
+    return { ...task, sources: task.sources.map((source, i) => ({ ...source, ref: refs[i] })) };
+  }
+
+  /** The references with the indexes that threads have decoded before. */
+  #imaged(refs: readonly LocalRef[]): ImagedRef[] {
+    return refs.map((ref) => {
+      const image = ref.kind === "segment" ? this.#images.get(placeOf(ref)) : undefined;
+      return image === undefined ? ref : { ...ref, image };
+    });
+  }
+
+  async #run<T>(name: string, payload: unknown, { signal, share }: ScanOptions): Promise<T> {
+    const { value, decoded } = await this.#pool.run<ScanReply<T>>(name, payload, {
       lane: share.cost <= urgentBytes ? "urgent" : "query",
       share,
       signal,
     });
+    for (const { place, image } of decoded) this.#images.set(place, image);
+    return value;
   }
 }

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from "@jest/globals";
 import type { ScanSource } from "@skald/contracts";
 import type { LocalRef } from "@skald/storage";
 import { scanLog } from "./scan-log.js";
-import { openHead } from "./source.js";
+import { openHead } from "./source/head.js";
 import {
   contextOf,
   countReads,

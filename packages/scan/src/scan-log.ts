@@ -4,7 +4,7 @@ import type { ReadStats } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
 import { BlockReader } from "./block-reader.js";
 import { boundPlan, narrowToBest } from "./limit-pushdown.js";
-import type { OpenSource } from "./source.js";
+import type { OpenSource } from "./source/source.js";
 import {
   candidatesOf,
   countRead,
@@ -14,7 +14,7 @@ import {
   selectionOf,
   startStats,
   viewOf,
-} from "./source-view.js";
+} from "./source/view.js";
 
 /** Sequence numbers of rows are those of sources times this, plus the block. */
 const maxBlocksPerSource = 2 ** 24;

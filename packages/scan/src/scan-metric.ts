@@ -3,7 +3,7 @@ import { type LeafPlan, type MetricScan, rowErrorOf, startMetricScan } from "@sk
 import type { RunTable } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
 import { BlockReader } from "./block-reader.js";
-import type { OpenSource } from "./source.js";
+import type { OpenSource } from "./source/source.js";
 import {
   type Candidate,
   candidateOf,
@@ -15,7 +15,7 @@ import {
   selectionOf,
   startStats,
   viewOf,
-} from "./source-view.js";
+} from "./source/view.js";
 
 /** Runs a metric leaf over sources: rows that headers can count first, then block by block. */
 export function scanMetric(

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { scanLog } from "./scan-log.js";
-import { openHead } from "./source.js";
+import { openHead } from "./source/head.js";
 import { contextOf, logPlan, rowsOf } from "./testing/scans.js";
 import { makeHead, row, testDayNs } from "./testing/sources.js";
 

@@ -11,9 +11,17 @@ export { SegmentCatalog, type SegmentCatalogOptions } from "./object-store/segme
 export type { SealHead } from "./seal/open-heads.js";
 export { type SealedSegment, type SealInput, sealSegment } from "./seal/seal.js";
 export { corruptSegment, corruptSegmentOf } from "./segment/corrupt.js";
+export { matchLabels } from "./segment/match-labels.js";
+export type { IndexImage } from "./segment/read/index-image.js";
 export { type OpenedSegmentFile, openSegmentFile } from "./segment/read/open-file.js";
 export * from "./segment/read/range-reader.js";
 export { openSegment, openSegmentAsync, type SegmentIdentity } from "./segment/read/reader.js";
+export {
+  codeOf,
+  hashPair,
+  hashText,
+  type StreamColumn,
+} from "./segment/read/stream-columns.js";
 export * from "./segment/segment.js";
 export type { SortedBlock } from "./segment/write/layout.js";
 export {

@@ -114,6 +114,7 @@ function watched(querier: Querier): QuerierContract {
       return querier.query(request, { signal });
     },
     streams: (request, options) => querier.streams(request, options),
+    labels: (request, options) => querier.labels(request, options),
   };
 }
 

@@ -3,7 +3,7 @@ import type { LogResult, QueryResult, RowLabels } from "@skald/logql";
 import { emptyReadStats, labelsFromObject, type QueryStats } from "@skald/model";
 import fc from "fast-check";
 import { encodeLegacyNaively, encodeNaively } from "../testing/naive-json.js";
-import { encodeList, encodeQueryResult } from "./json.js";
+import { encodeList, encodeQueryResult, encodeSeries } from "./json.js";
 import { encodeLegacyStreams } from "./legacy.js";
 import { jsonText, type Pieces, pieceBytes } from "./pieces.js";
 
@@ -149,15 +149,43 @@ describe("answers in pieces", () => {
   });
 
   it("are so for lists", () => {
-    const item = fc.oneof(word, fc.dictionary(word, word));
     fc.assert(
-      fc.property(fc.array(item), (data) => {
+      fc.property(fc.array(word), (data) => {
         expect(joined(encodeList(data))).toBe(`${jsonText({ status: "success", data })}\n`);
       }),
       run,
     );
     const many = Array.from({ length: 30_000 }, (_, i) => `label-${i}-ü`);
     expect(joined(encodeList(many))).toBe(`${jsonText({ status: "success", data: many })}\n`);
+  });
+
+  it("are so for series", () => {
+    const sets = fc.array(
+      fc.dictionary(
+        word.map((name) => `_${name}`),
+        word,
+      ),
+    );
+    fc.assert(
+      fc.property(sets, fc.boolean(), (data, isLabelled) => {
+        const all = data.flatMap((set) => Object.entries(set));
+        const starts = [0];
+        for (const set of data) starts.push((starts.at(-1) as number) + Object.keys(set).length);
+        const streams = {
+          hashes: new Uint32Array(2 * data.length),
+          starts: Uint32Array.from(starts),
+          pairs: Uint32Array.from(all, (_, pair) => pair),
+          names: all.map(([name]) => name),
+          values: all.map(([, value]) => value),
+        };
+        const label = isLabelled ? "tenant" : undefined;
+        const want = data.map((set) => (isLabelled ? { tenant: "t", ...set } : set));
+        expect(joined(encodeSeries([{ tenant: "t", streams }], label))).toBe(
+          `${jsonText({ status: "success", data: want })}\n`,
+        );
+      }),
+      run,
+    );
   });
 
   it("keep a byte order mark at the start of a line", () => {

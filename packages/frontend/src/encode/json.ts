@@ -1,3 +1,4 @@
+import { streamCountOf, type TenantStreams } from "@skald/contracts";
 import {
   formatSample,
   groupLogRows,
@@ -35,7 +36,7 @@ export function* encodeQueryResult(
 }
 
 /** The envelope of a list as JSON, ended by a line feed. */
-export function* encodeList(data: Iterable<string | Record<string, string>>): Pieces {
+export function* encodeList(data: Iterable<string>): Pieces {
   const out = new PieceWriter();
   out.text('{"status":"success","data":[');
   let comma = "";
@@ -43,6 +44,30 @@ export function* encodeList(data: Iterable<string | Record<string, string>>): Pi
     out.text(comma + jsonText(item));
     comma = ",";
     yield* out.full();
+  }
+  out.text("]}\n");
+  yield* out.rest();
+}
+
+/** The envelope of a list of label sets as JSON, ended by a line feed; with the tenant as label `tenantLabel` if given. */
+export function* encodeSeries(found: Iterable<TenantStreams>, tenantLabel?: string): Pieces {
+  const out = new PieceWriter();
+  out.text('{"status":"success","data":[');
+  let comma = "";
+  for (const { tenant, streams } of found) {
+    const { starts, pairs, names, values } = streams;
+    const pairText = (name: string, value: string) => `${jsonText(name)}:${jsonText(value)}`;
+    const texts = names.map((name, pair) => pairText(name, values[pair] as string));
+    const first = tenantLabel === undefined ? "" : pairText(tenantLabel, tenant);
+    for (let stream = 0; stream < streamCountOf(streams); stream++) {
+      let text = first;
+      for (let at = starts[stream] as number; at < (starts[stream + 1] as number); at++) {
+        text += `${text === "" ? "" : ","}${texts[pairs[at] as number]}`;
+      }
+      out.text(`${comma}{${text}}`);
+      comma = ",";
+      yield* out.full();
+    }
   }
   out.text("]}\n");
   yield* out.rest();

@@ -53,6 +53,15 @@ const vector: QueryResult = {
   warnings: [],
 };
 
+/** `{app="a", env="x"}` and `{app="b"}`. */
+const streams = {
+  hashes: Uint32Array.of(1, 1, 2, 2),
+  starts: Uint32Array.of(0, 2, 3),
+  pairs: Uint32Array.of(0, 1, 2),
+  names: ["app", "env", "app"],
+  values: ["a", "x", "b"],
+};
+
 function makeApi(
   result: QueryResult | LogResult,
   changed: Partial<QueryTenantLimits> = {},
@@ -69,9 +78,14 @@ function makeApi(
     },
     streams: async (request) => {
       asked.push(request);
+      return request.tenants.map((tenant) => ({ tenant, streams }));
+    },
+    labels: async (request) => {
+      asked.push(request);
+      const texts = { app: ["a", "b"], env: ["x"], none: [] }[request.label ?? "none"];
       return request.tenants.map((tenant) => ({
         tenant,
-        texts: ['{app="a", env="x"}', '{app="b"}'],
+        texts: request.label === undefined ? ["app", "env"] : (texts ?? []),
       }));
     },
   };
@@ -314,6 +328,7 @@ describe("query_range", () => {
           signal.addEventListener("abort", () => reject(new SkaldError("cancelled", "stopped")));
         }),
       streams: async () => [],
+      labels: async () => [],
     };
     const frontend = new Frontend({
       querier: hanging,

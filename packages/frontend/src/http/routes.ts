@@ -10,10 +10,10 @@ import {
   type Route,
   type TenantOptions,
 } from "@skald/transport";
-import { encodeList, encodeQueryResult } from "../encode/json.js";
+import { encodeList, encodeQueryResult, encodeSeries } from "../encode/json.js";
 import { encodeLegacyStreams } from "../encode/legacy.js";
 import { encodeParquet, parquetType } from "../encode/parquet.js";
-import type { Frontend } from "../frontend.js";
+import { type Frontend, tenantLabel } from "../frontend.js";
 import { parseBounds, parseInstantParams, parseRangeParams } from "./params.js";
 
 export interface QueryRouteOptions extends TenantOptions {
@@ -111,9 +111,9 @@ export function queryHandlers(
     const tenants = tenantsOf(request);
     const matches = [...request.params.getAll("match[]"), ...request.params.getAll("match")];
     if (matches.length === 0) throw invalidArgument("at least one match[] is required");
-    return success(
-      await frontend.series(tenants, matches, range(request, seriesSinceNs), request.signal),
-    );
+    const span = range(request, seriesSinceNs);
+    const found = await frontend.series(tenants, matches, span, request.signal);
+    return jsonTextResponse(200, encodeSeries(found, tenants.length > 1 ? tenantLabel : undefined));
   };
   const legacyQuery = async (request: HttpRequest): Promise<HttpResponse> => {
     const tenants = tenantsOf(request);
@@ -169,7 +169,7 @@ function formatQuery(frontend: Frontend, query: string): HttpResponse {
   }
 }
 
-function success(data: readonly (string | Record<string, string>)[]): HttpResponse {
+function success(data: readonly string[]): HttpResponse {
   return jsonTextResponse(200, encodeList(data));
 }
 

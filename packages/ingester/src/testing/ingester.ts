@@ -170,7 +170,7 @@ let asked: readonly LocalRef[] = [];
 const askedScanner = {
   streams: async ({ sources }) => {
     asked = sources;
-    return [];
+    return new Uint8Array(0);
   },
 } as Partial<Scanner<LocalRef>> as Scanner<LocalRef>;
 

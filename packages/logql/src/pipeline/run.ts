@@ -30,6 +30,11 @@ export class BlockRun implements PipelineRun {
   #rows = new Uint32Array(0);
   #ids = new Uint32Array(0);
   #values = new Float64Array(0);
+  readonly #codeSeries = {
+    stream: undefined as StreamContext | undefined,
+    metadata: undefined as BlockMetadata | undefined,
+    ids: new Int32Array(256),
+  };
 
   constructor(compiled: CompiledPipeline, { check, maxLineBytes }: RunOptions = {}) {
     this.#compiled = compiled;
@@ -124,7 +129,7 @@ export class BlockRun implements PipelineRun {
       return count;
     }
     const codes = this.#onlyDictionary();
-    const known = codes && new Int32Array(256).fill(-1);
+    const known = codes && this.#seriesOfCodes(stream);
     for (let i = from; i < to; i++) {
       const row = rows[i]!;
       const code = codes === undefined ? -1 : codes[row]!;
@@ -154,6 +159,16 @@ export class BlockRun implements PipelineRun {
       stream.seriesId = this.series.idOf(stream);
     }
     return stream.seriesId;
+  }
+
+  /** Series by code of a dictionary, -1 where not known yet: the same array while block and labels of streams stay. */
+  #seriesOfCodes(stream: StreamContext): Int32Array {
+    const { metadata } = this.#state.labels;
+    const known = this.#codeSeries;
+    if (known.stream === stream && known.metadata === metadata) return known.ids;
+    known.stream = stream;
+    known.metadata = metadata;
+    return known.ids.fill(-1);
   }
 
   /** The codes of the one metadata column that the series depend on, if it is a dictionary. */

@@ -4,7 +4,11 @@ import type { Block, Labels } from "@skald/model";
  * Labels of the streams of one source by stream number. Its identity stands for the source: give the same function
  * for all blocks of a source, and another for another source.
  */
-export type StreamLabels = (stream: number) => Labels;
+export interface StreamLabels {
+  (stream: number): Labels;
+  /** Only the labels of some names; streams that are equal in them share one object. */
+  readonly only?: (names: readonly string[]) => (stream: number) => Labels;
+}
 
 /** Which rows of a block a scan may use: the rows of some runs, without a few. */
 export interface RunSelection {

@@ -3,9 +3,12 @@ import {
   type Catalog,
   type DuplicateTask,
   type EncodedOutcome,
+  type EncodedStreams,
   encodeOutcome,
+  encodeStreams,
   type HeadRef,
   type Ingester,
+  type LabelTask,
   type QueryAnswer,
   type QueryRequest,
   type Scanner,
@@ -27,14 +30,15 @@ import {
 } from "@skald/logql";
 import { formatLabels, type SegmentRef, steadyClock, type TimeRange } from "@skald/model";
 import {
-  collectStreams,
   findDuplicates,
   measureScan,
   type OpenSource,
   openHead,
   type Source,
+  scanLabels,
   scanLog,
   scanMetric,
+  scanStreams,
   segmentSource,
   uniteMasks,
 } from "@skald/scan";
@@ -75,12 +79,16 @@ export class LocalScanner implements Scanner<LocalRef> {
     return this.#run("measure", refs, options, (check) => measureScan(task, this.#open, { check }));
   }
 
-  streams(task: StreamTask<LocalRef>, options: CallOptions): Promise<string[]> {
-    return this.#run("streams", task.sources, options, (check) => {
-      const found = new Set<string>();
-      for (const ref of task.sources) collectStreams(ref, this.#open(ref), task, found, check);
-      return [...found];
-    });
+  streams(task: StreamTask<LocalRef>, options: CallOptions): Promise<EncodedStreams> {
+    return this.#run("streams", task.sources, options, (check) =>
+      encodeStreams(scanStreams(task, this.#open, check)),
+    );
+  }
+
+  labels(task: LabelTask<LocalRef>, options: CallOptions): Promise<EncodedStreams> {
+    return this.#run("labels", task.sources, options, (check) =>
+      encodeStreams(scanLabels(task, this.#open, check)),
+    );
   }
 
   duplicates({ newer, older, range }: DuplicateTask<LocalRef>, options: CallOptions) {
@@ -193,6 +201,8 @@ function ingesterOf(
     measure: async (task, options) => scanner.measure(localTask(task), options),
     streams: async (task, options) =>
       scanner.streams({ ...task, sources: task.sources.map(local) }, options),
+    labels: async (task, options) =>
+      scanner.labels({ ...task, sources: task.sources.map(local) }, options),
     duplicates: async ({ newer, older, ...rest }, options) =>
       scanner.duplicates({ newer: local(newer), older: older.map(local), ...rest }, options),
   };

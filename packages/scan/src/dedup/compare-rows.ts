@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import type { Block, BytesColumn, MetadataColumn } from "@skald/model";
-import type { Source } from "../source.js";
+import type { Source } from "../source/source.js";
 
 /** Decoded blocks kept per source: rows are compared in the order of streams, so the next ones are mostly near. */
 const maxBlocks = 4;

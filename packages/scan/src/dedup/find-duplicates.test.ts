@@ -4,7 +4,7 @@ import { dayNs } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
-import { SourceCache } from "../source-cache.js";
+import { SourceCache } from "../source/cache.js";
 import {
   makeDirectory,
   makeHead,
@@ -60,7 +60,7 @@ function describeRows(
           ? Buffer.from(trace.bytes.subarray(trace.offsets[at], trace.offsets[at + 1])).toString()
           : "";
       texts.push(
-        `${source.text(block.runs.stream[run] as number)} ${block.timestamps()[at]} ${line} ${value}`.trim(),
+        `${source.streams.text(block.runs.stream[run] as number)} ${block.timestamps()[at]} ${line} ${value}`.trim(),
       );
     }
   });

@@ -1,7 +1,7 @@
 import type { RowMask } from "@skald/contracts";
 import type { TimeRange } from "@skald/model";
-import type { Source } from "../source.js";
-import type { ScanContext } from "../source-view.js";
+import type { Source } from "../source/source.js";
+import { flagsOf, type ScanContext } from "../source/view.js";
 import { compareRows, hashRow, RecentBlocks } from "./compare-rows.js";
 import { emptyMask } from "./row-mask.js";
 import { RowTimes } from "./row-times.js";
@@ -34,17 +34,19 @@ export function findDuplicates(
   const found = new FoundRows();
   const pair = { older: new RecentBlocks(older), newer: new RecentBlocks(newer), found, check };
   const { from, to } = timesOf(range, newer.baseNs);
-  // A head knows only the streams that were asked for.
-  const known = newer.select([]);
-  const newerRuns = runsByStream(newer, (stream) => known[stream] === 1);
+  // Rows outside the time that both have, and streams without any inside, need not be looked at.
+  const shared = sharedTime(older, newer, from, to);
+  if (shared.from >= shared.to) return emptyMask;
+  const known = flagsOf(newer.streams.match([]), newer.streams.count);
+  const newerRuns = runsByStream(newer, shared, (stream) => known[stream] === 1);
   const twins = new Map<number, number>();
   for (const stream of newerRuns.keys()) {
-    const twin = older.streamOf(newer.text(stream));
+    const twin = older.streamOf(newer.streams.text(stream));
     if (twin !== undefined) twins.set(stream, twin);
   }
   if (twins.size === 0) return emptyMask;
   const wanted = new Set(twins.values());
-  const olderRuns = runsByStream(older, (stream) => wanted.has(stream));
+  const olderRuns = runsByStream(older, shared, (stream) => wanted.has(stream));
   for (const [stream, twin] of twins) {
     check();
     const a = olderRuns.get(twin) ?? [];
@@ -148,22 +150,49 @@ function timesOf(range: TimeRange | undefined, baseNs: bigint): { from: number; 
   return { from: Number(range.fromNs - baseNs), to: Number(range.toNs - baseNs) };
 }
 
+/** The times within the bounds that both sources have rows around, `from .. to)`. */
+function sharedTime(older: Source, newer: Source, from: number, to: number): NumberRange {
+  const a = timesOfRuns(older);
+  const b = timesOfRuns(newer);
+  return { from: Math.max(a.from, b.from, from), to: Math.min(a.to, b.to, to) };
+}
+
+interface NumberRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+function timesOfRuns(source: Source): NumberRange {
+  let from = Number.POSITIVE_INFINITY;
+  let last = Number.NEGATIVE_INFINITY;
+  for (let block = 0; block < source.blockCount; block++) {
+    const { count, minTime, maxTime } = source.runs(block);
+    for (let r = 0; r < count; r++) {
+      if (minTime[r]! < from) from = minTime[r]!;
+      if (maxTime[r]! > last) last = maxTime[r]!;
+    }
+  }
+  return { from, to: last + 1 };
+}
+
 function runsByStream(
   source: Source,
+  { from, to }: NumberRange,
   isWanted: (stream: number) => boolean,
 ): Map<number, StreamRun[]> {
   const byStream = new Map<number, StreamRun[]>();
   for (let block = 0; block < source.blockCount; block++) {
     const { count, stream, rowStart, minTime, maxTime } = source.runs(block);
     for (let r = 0; r < count; r++) {
+      if (maxTime[r]! < from || minTime[r]! >= to) continue;
       const number = stream[r] as number;
       if (!isWanted(number)) continue;
       const run = {
         block,
         from: rowStart[r] as number,
         to: rowStart[r + 1] as number,
-        minTime: minTime[r] as number,
-        maxTime: maxTime[r] as number,
+        minTime: minTime[r]!,
+        maxTime: maxTime[r]!,
       };
       const runs = byStream.get(number);
       if (runs === undefined) byStream.set(number, [run]);

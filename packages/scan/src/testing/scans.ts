@@ -16,8 +16,9 @@ import { formatLabels } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
 import { openSegmentFile } from "@skald/storage";
 import { ScanMemory } from "../page-memory.js";
-import { type OpenSource, openHead, type Source, segmentSource } from "../source.js";
-import type { ScanContext } from "../source-view.js";
+import { openHead } from "../source/head.js";
+import { type OpenSource, type Source, segmentSource } from "../source/source.js";
+import type { ScanContext } from "../source/view.js";
 import { makeDirectory, makeHead, makeSegment, row, testDayNs } from "./sources.js";
 
 /** A plan over times that are ns after midnight; the end of a log query is exclusive. */

@@ -11,9 +11,9 @@ export interface Services {
 }
 
 const calls = {
-  ingester: ["select", "release", "scan", "measure", "streams", "duplicates"],
+  ingester: ["select", "release", "scan", "measure", "streams", "labels", "duplicates"],
   catalog: ["list"],
-  scanner: ["scan", "measure", "streams", "duplicates"],
+  scanner: ["scan", "measure", "streams", "labels", "duplicates"],
 } as const;
 
 interface Called {

@@ -23,10 +23,7 @@ export interface Segment {
 
   /** The decoded index, for another opening of the segment; on any thread when its memory is shared. */
   readonly image: IndexImage;
-  /** Two numbers for each stream: the hash of its label set, the same in every segment. */
-  readonly streamHashes: Uint32Array;
-  /** Label sets and texts of streams that were put together so far. */
-  readonly madeStreams: number;
+  readonly streams: LabelTable;
 
   /** Canonical label text of a stream; made anew each time. */
   text(stream: number): string;
@@ -36,8 +33,6 @@ export interface Segment {
   labelNames(): readonly string[];
   /** Values that any stream has for the name, sorted; empty when no stream has it. */
   labelValues(name: string): readonly string[];
-  /** What each stream has for a name; undefined when no stream has it. */
-  column(name: string): StreamColumn | undefined;
   /** Streams that satisfy every matcher, ascending. Each matcher is tested once per distinct value of its name. */
   matchStreams(matchers: readonly Matcher[]): Uint32Array;
 
@@ -60,6 +55,25 @@ export interface Segment {
     columns: ColumnSelection,
     options: { readonly signal: AbortSignal },
   ): Promise<PageSet>;
+}
+
+/** Streams of one source by their labels. */
+export interface LabelTable {
+  /** Numbers of streams are below it. */
+  readonly count: number;
+  /** Names of the labels of any stream, sorted. */
+  readonly names: readonly string[];
+  /** Two numbers for each stream, equal for equal label sets of any source, and, as good as surely, for no others. */
+  readonly hashes: Uint32Array;
+  /** Label sets and texts that were put together so far. */
+  readonly made: number;
+  /** What each stream has for a name; undefined when no stream has it. */
+  column(name: string): StreamColumn | undefined;
+  /** Streams that satisfy every matcher, ascending. */
+  match(matchers: readonly Matcher[]): Uint32Array;
+  labels(stream: number): Labels;
+  /** Canonical label text. */
+  text(stream: number): string;
 }
 
 /** Header of a sealed block. The rows of each run ascend in time, and each stream has one run. */

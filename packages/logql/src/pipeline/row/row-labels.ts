@@ -43,6 +43,8 @@ export class RowLabels implements FoundValue {
   /** Value of each label of the current stream by slot. */
   readonly #stream: (Uint8Array | undefined)[] = [];
   #context: StreamContext | undefined;
+  /** The metadata that the current stream was begun with. */
+  #streamMetadata: BlockMetadata | undefined;
   readonly #contexts = new Map<Labels, StreamContext>();
   #lastId = -1;
 
@@ -52,6 +54,9 @@ export class RowLabels implements FoundValue {
 
   /** Call when a run of rows of one stream begins; gives the number of the stream within the scan. */
   beginStream(labels: Labels): StreamContext {
+    const last = this.#context;
+    if (last?.labels === labels && this.metadata === this.#streamMetadata) return last;
+    this.#streamMetadata = this.metadata;
     for (const slot of this.streamSlots) this.#stream[slot] = undefined;
     const context = this.#contextOf(labels);
     for (let i = 0; i < context.slots.length; i++) {

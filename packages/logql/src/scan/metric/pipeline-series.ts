@@ -1,5 +1,5 @@
 import type { RowSelection } from "@skald/kernels";
-import { type Block, invalidArgument, SkaldError } from "@skald/model";
+import { type Block, emptyLabels, invalidArgument, type Labels, SkaldError } from "@skald/model";
 import { compilePipeline } from "../../pipeline/pipeline.js";
 import type {
   Pipeline,
@@ -25,6 +25,8 @@ export class PipelineSeries {
   #known: number[] = [];
 
   readonly #check: (() => void) | undefined;
+  #streams: StreamLabels | undefined;
+  #usedLabels: (stream: number) => Labels = () => emptyLabels;
 
   constructor(leaf: LeafPlan, index: SeriesIndex, check?: () => void) {
     this.#check = check;
@@ -52,7 +54,15 @@ export class PipelineSeries {
       this.#run = this.#pipeline.start({ check: this.#check });
       this.#known = [];
     }
-    return this.#run.process(block, streams, selection);
+    if (streams !== this.#streams) this.#usedLabels = this.#usedOf(streams);
+    this.#streams = streams;
+    return this.#run.process(block, this.#usedLabels, selection);
+  }
+
+  /** The labels of streams that stages and grouping look at, or that a parsed label may clash with. */
+  #usedOf(streams: StreamLabels): (stream: number) => Labels {
+    const { metadata } = this.#pipeline.needs;
+    return metadata === true || streams.only === undefined ? streams : streams.only(metadata);
   }
 
   /** The series of the leaf for a series of the last batch. Throws when rows of it end in an error. */

@@ -1,4 +1,4 @@
-import { formatLabels, type Labels } from "@skald/model";
+import { emptyLabels, formatLabels, type Labels } from "@skald/model";
 import { tooManySeries } from "../../plan/limits.js";
 import type { Grouping } from "../../syntax/ast.js";
 import type { StreamLabels } from "../block-selection.js";
@@ -23,13 +23,14 @@ export class SeriesIndex {
   }
 }
 
-/** Series of rows whose labels are those of their stream, by stream number. */
+/** Series of rows whose labels are those of their stream; of those only what the grouping asks for is looked at. */
 export class StreamSeries {
   readonly #grouping: Grouping | undefined;
   readonly #index: SeriesIndex;
   #source: StreamLabels | undefined;
-  /** Series by stream number. */
-  #known: number[] = [];
+  #labels: (stream: number) => Labels = () => emptyLabels;
+  /** Series by the labels of a stream that the grouping may leave. */
+  #known = new Map<Labels, number>();
 
   constructor(grouping: Grouping | undefined, index: SeriesIndex) {
     this.#grouping = grouping;
@@ -38,13 +39,16 @@ export class StreamSeries {
 
   find(source: StreamLabels, stream: number): number {
     if (source !== this.#source) {
+      const grouping = this.#grouping;
       this.#source = source;
-      this.#known = [];
+      this.#labels = (grouping?.without === false && source.only?.(grouping.labels)) || source;
+      this.#known = new Map();
     }
-    const known = this.#known[stream];
+    const labels = this.#labels(stream);
+    const known = this.#known.get(labels);
     if (known !== undefined) return known;
-    const series = this.#index.find(groupLabels(source(stream), this.#grouping));
-    this.#known[stream] = series;
+    const series = this.#index.find(groupLabels(labels, this.#grouping));
+    this.#known.set(labels, series);
     return series;
   }
 }

@@ -183,6 +183,7 @@ export class BlockRuns {
   readonly #minTime: Float64Array;
   readonly #maxTime: Float64Array;
   readonly #lineBytes: Float64Array;
+  readonly #tables: (RunTable | undefined)[] = [];
 
   constructor(image: ImageReader) {
     this.#first = image.words(parts.firstRuns);
@@ -195,6 +196,11 @@ export class BlockRuns {
   }
 
   of(block: number): RunTable {
+    this.#tables[block] ??= this.#tableOf(block);
+    return this.#tables[block];
+  }
+
+  #tableOf(block: number): RunTable {
     const from = this.#first[block]!;
     const to = this.#first[block + 1]!;
     return {

@@ -1,6 +1,7 @@
 import { type SegmentRef, SkaldError } from "@skald/model";
 import { corruptSegment } from "../corrupt.js";
 import type { Segment } from "../segment.js";
+import type { IndexImage } from "./index-image.js";
 import { type FileRangeReader, openFileRange } from "./range-reader.js";
 import { openSegment } from "./reader.js";
 
@@ -11,18 +12,19 @@ export interface OpenedSegmentFile {
 }
 
 /**
- * Opens the segment of a file of this machine. Throws `not_found` when the file is gone, `unavailable` when too many
+ * Opens the segment of a file of this machine, with the image of an opening before if there is one. Throws `not_found` when the file is gone, `unavailable` when too many
  * are open, and `internal`, naming it, when it cannot be read or is not what was written.
  */
 export function openSegmentFile(
   ref: Pick<SegmentRef, "id" | "tenant" | "location">,
+  image?: IndexImage,
 ): OpenedSegmentFile {
   const { location } = ref;
   if (location.kind !== "file") throw new Error(`segment ${ref.id} is not a file`);
   let reader: FileRangeReader | undefined;
   try {
     reader = openFileRange(location.path);
-    return { segment: openSegment(reader, ref), close: reader.close };
+    return { segment: openSegment(reader, ref, image), close: reader.close };
   } catch (error) {
     reader?.close();
     if (!(error instanceof SkaldError) || error.code !== "internal") throw error;

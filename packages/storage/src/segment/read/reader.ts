@@ -4,6 +4,7 @@ import type {
   BlockHeader,
   BlockRange,
   ColumnSelection,
+  LabelTable,
   PageMemory,
   PageSet,
   Segment,
@@ -72,6 +73,7 @@ class OpenedSegment implements Segment {
   readonly streamCount: number;
   readonly blockCount: number;
   readonly image: IndexImage;
+  readonly streams: LabelTable;
   readonly #reader: RangeReader;
   readonly #index: SegmentIndex;
   readonly #pages: PageReader;
@@ -91,6 +93,7 @@ class OpenedSegment implements Segment {
     this.streamCount = index.streams.count;
     this.blockCount = index.blockCount;
     this.image = index.image;
+    this.streams = index.streams;
     this.#reader = reader;
     this.#index = index;
     this.#pages = new PageReader(reader, index);
@@ -111,18 +114,6 @@ class OpenedSegment implements Segment {
   labelValues(name: string) {
     const column = this.#index.streams.column(name);
     return Array.from({ length: column?.valueCount ?? 0 }, (_, code) => column!.value(code));
-  }
-
-  column(name: string) {
-    return this.#index.streams.column(name);
-  }
-
-  get streamHashes() {
-    return this.#index.streams.hashes;
-  }
-
-  get madeStreams() {
-    return this.#index.streams.made;
   }
 
   forEachRun(stream: number, visit: (block: number, run: number) => void): void {

@@ -14,12 +14,13 @@ export interface StreamColumn {
   readonly codes: Column;
   /** The streams that have the name, ascending, where they are few among many names; then all codes are above 0. */
   readonly streams: Uint32Array | undefined;
-  /** FNV-1a of the values, two numbers for each. */
-  hash(code: number, lane: 0 | 1): number;
+  /** Two numbers for each value: its hash. */
+  readonly hashes: Uint32Array;
 }
 
-/** Parts that an image has for each name. */
-export const partsPerName = 4;
+/** What an image has for a name: offsets and bytes of its values, codes, streams, hashes of its values. */
+export type StreamParts = readonly [Uint32Array, Uint8Array, Column, Uint32Array, Uint32Array];
+export const partsPerName = 5;
 /** Columns are spelled out for every stream up to so many codes of all names together. */
 const maxSpelledOut = 32 * 1024 * 1024;
 /** A column that at least one of so many streams has is spelled out anyway. */
@@ -27,12 +28,12 @@ const densePart = 8;
 /** Values of a column that are kept as text once they were asked for. */
 const maxKeptTexts = 4096;
 
-/** The columns of an image for a name: offsets and bytes of its values, codes, streams. Throws `internal`. */
+/** The parts of an image for a name. Throws `internal`. */
 export function decodeColumn(
   sections: SectionReader,
   ordinal: number,
   { streamCount, nameCount }: { readonly streamCount: number; readonly nameCount: number },
-): Column[] {
+): StreamParts {
   const { offsets, bytes } = sections.textBytes(section.labelValues, ordinal);
   const valueCount = offsets.length - 1;
   const codes = sections.codes(section.labelCodes, ordinal, valueCount);
@@ -52,8 +53,14 @@ export function decodeColumn(
   for (let i = 0; i < codes.length; i++) {
     wanted[isSpelledOut && streams !== undefined ? streams[i]! : i] = codes[i]! + 1;
   }
-  const none = new Uint32Array(0);
-  return [offsets, bytes, wanted, isSpelledOut || streams === undefined ? none : streams];
+  const listed = isSpelledOut || streams === undefined ? new Uint32Array(0) : streams;
+  const hashes = new Uint32Array(2 * valueCount);
+  for (let code = 0; code < valueCount; code++) {
+    for (const lane of [0, 1] as const) {
+      hashes[2 * code + lane] = hashBytes(bytes, offsets[code]!, offsets[code + 1]!, lane);
+    }
+  }
+  return [offsets, bytes, wanted, listed, hashes];
 }
 
 /** The column of a name, from the parts of an image that `decodeColumn` made. */
@@ -80,7 +87,7 @@ export function openColumn(image: ImageReader, part: number, name: string): Stre
     find: (wanted) => findSorted(valueCount, value, wanted),
     codes,
     streams: streams.length === 0 ? undefined : streams,
-    hash: (code, lane) => hashBytes(bytes, offsets[code]!, offsets[code + 1]!, lane),
+    hashes: image.words(part + 4),
   };
 }
 
@@ -116,15 +123,29 @@ function findSorted(count: number, value: (code: number) => string, wanted: stri
 const lanes = [0x811c9dc5, 0x9747b28c] as const;
 const primes = [0x01000193, 0x85ebca6b] as const;
 
-/** A hash of bytes; the two lanes have nothing to do with each other. */
-export function hashBytes(bytes: Uint8Array, from: number, to: number, lane: 0 | 1): number {
+function hashBytes(bytes: Uint8Array, from: number, to: number, lane: 0 | 1): number {
   let hash: number = lanes[lane];
   const prime = primes[lane];
   for (let i = from; i < to; i++) {
     hash = Math.imul(hash ^ bytes[i]!, prime);
     hash ^= hash >>> 15;
   }
-  return hash;
+  return hash >>> 0;
+}
+
+/** The hash of a name or value; the two lanes have nothing to do with each other. */
+export function hashText(text: string, lane: 0 | 1): number {
+  const bytes = Buffer.from(text);
+  return hashBytes(bytes, 0, bytes.length, lane);
+}
+
+/** The hash of a label from those of its name and value; the sum over all labels (modulo 2^32) is that of the set. */
+export function hashPair(ofName: number, ofValue: number): number {
+  // The same text as a name and as a value must not cancel out.
+  let hash = Math.imul(ofName, 0x9e3779b1) ^ ofValue;
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
 }
 
 function checkAscending(streams: Uint32Array, limit: number): void {

@@ -1,14 +1,17 @@
 import { internal, type Labels, type Matcher, quote } from "@skald/model";
 import { type SectionReader, section } from "../index-sections.js";
 import { matchLabels } from "../match-labels.js";
+import type { LabelTable } from "../segment.js";
 import type { Column, ImageReader } from "./index-image.js";
 import {
   codeOf,
   decodeColumn,
-  hashBytes,
+  hashPair,
+  hashText,
   openColumn,
   partsPerName,
   type StreamColumn,
+  type StreamParts,
 } from "./stream-columns.js";
 
 /** The part with the hashes of the streams, before those of the names. */
@@ -26,12 +29,10 @@ export function decodeStreams(sections: SectionReader, count: number): Column[] 
  * The streams of an opened segment, by their labels. Nothing is made per stream before somebody asks for that stream,
  * and what is made is not kept: columns are shared by all threads, texts would not be.
  */
-export class StreamTable {
+export class StreamTable implements LabelTable {
   readonly count: number;
   readonly names: readonly string[];
-  /** Two numbers for each stream, equal for equal label sets of any segment, and, as good as surely, for no others. */
   readonly hashes: Uint32Array;
-  /** Label sets and texts that were put together so far. */
   made = 0;
   readonly #image: ImageReader;
   readonly #part: number;
@@ -48,7 +49,6 @@ export class StreamTable {
     this.#ordinals = new Map(this.names.map((name, ordinal) => [name, ordinal]));
   }
 
-  /** The column of a label; undefined when no stream has it. */
   column(name: string): StreamColumn | undefined {
     const ordinal = this.#ordinals.get(name);
     return ordinal === undefined ? undefined : this.#columnAt(ordinal);
@@ -69,7 +69,6 @@ export class StreamTable {
     return { names, values };
   }
 
-  /** The same text as `formatLabels` prints. */
   text(stream: number): string {
     this.made++;
     let text = "{";
@@ -108,33 +107,16 @@ function hashStreams(
 ): Uint32Array {
   const hashes = new Uint32Array(2 * count);
   names.forEach((name, ordinal) => {
-    const nameBytes = Buffer.from(name);
-    const [offsets, bytes, codes, streams] = columns[ordinal] as [
-      Uint32Array,
-      Uint8Array,
-      Column,
-      Uint32Array,
-    ];
+    const [, , codes, streams, valueHashes] = columns[ordinal] as StreamParts;
     for (const lane of [0, 1] as const) {
-      // The same text as a name and as a value must not cancel out.
-      const ofName = Math.imul(hashBytes(nameBytes, 0, nameBytes.length, lane), 0x9e3779b1);
-      const ofValue = new Uint32Array(offsets.length);
-      for (let code = 0; code + 1 < offsets.length; code++) {
-        ofValue[code + 1] = mix(
-          ofName ^ hashBytes(bytes, offsets[code]!, offsets[code + 1]!, lane),
-        );
-      }
+      const ofName = hashText(name, lane);
       for (let at = 0; at < codes.length; at++) {
+        const code = codes[at]!;
+        if (code === 0) continue;
         const stream = streams.length === 0 ? at : streams[at]!;
-        hashes[2 * stream + lane]! += ofValue[codes[at]!]!;
+        hashes[2 * stream + lane]! += hashPair(ofName, valueHashes[2 * (code - 1) + lane]!);
       }
     }
   });
   return hashes;
-}
-
-function mix(hash: number): number {
-  let mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
-  return mixed ^ (mixed >>> 16);
 }

@@ -8,10 +8,11 @@ import {
   type TimeRange,
 } from "@skald/model";
 import type { BlockRange, LocalRef } from "@skald/storage";
-import { countWithin } from "./dedup/row-mask.js";
-import type { ScanMemory } from "./page-memory.js";
-import type { Source } from "./source.js";
-import { withTenantLabel } from "./tenant-label.js";
+import { countWithin } from "../dedup/row-mask.js";
+import type { ScanMemory } from "../page-memory.js";
+import { projectedLabels } from "./projected-labels.js";
+import { labelsOnce, type Source } from "./source.js";
+import { tenantLabelName, withTenantLabel } from "./tenant-label.js";
 
 /** What a scan has besides its task. */
 export interface ScanContext {
@@ -28,8 +29,8 @@ export interface SourceView {
   readonly blocks: BlockRange;
   readonly streams: StreamLabels;
   readonly streamCount: number;
-  /** By stream number, 1 for those of the plan. */
-  readonly flags: Uint8Array;
+  /** Those of the plan, ascending. */
+  readonly selected: Uint32Array;
   /** Rows of a block to leave out, ascending. */
   excludedOf(block: number): Uint32Array | undefined;
   /** How many rows of a run those are. */
@@ -54,11 +55,10 @@ export function rangeOf(plan: ScanPlan): TimeRange {
 
 export function viewOf(source: Source, scanned: ScanSource<LocalRef>, plan: ScanPlan): SourceView {
   const { part = { from: 0, to: 1 }, mask, sequence, tenantLabel } = scanned;
-  const flags = source.select("log" in plan ? plan.log.matchers : plan.matchers);
-  if (plan.shard !== undefined) {
-    for (let s = 0; s < flags.length; s++) {
-      if (flags[s] === 1 && !isInShard(plan.shard, source.text(s))) flags[s] = 0;
-    }
+  let selected = source.streams.match("log" in plan ? plan.log.matchers : plan.matchers);
+  const { shard } = plan;
+  if (shard !== undefined) {
+    selected = selected.filter((stream) => isInShard(shard, source.streams.text(stream)));
   }
   const excludedOf = rowsByBlock(mask);
   const edge = (share: number) => Math.floor(source.blockCount * share);
@@ -67,8 +67,8 @@ export function viewOf(source: Source, scanned: ScanSource<LocalRef>, plan: Scan
     sequence,
     blocks: { from: edge(part.from), to: edge(part.to) },
     streams: streamLabels(source, tenantLabel),
-    streamCount: flags.reduce((sum, flag) => sum + flag, 0),
-    flags,
+    streamCount: selected.length,
+    selected,
     excludedOf,
     excludedIn: (block, run) => {
       const excluded = excludedOf(block);
@@ -81,13 +81,13 @@ export function viewOf(source: Source, scanned: ScanSource<LocalRef>, plan: Scan
 
 /** The blocks of a view with rows in a range that are not all left out. Those that are count as duplicates. */
 export function candidatesOf(view: SourceView, range: TimeRange, stats?: ReadStats): Candidate[] {
-  const { source, flags, blocks } = view;
+  const { source } = view;
   const from = Number(range.fromNs - source.baseNs);
   const to = Number(range.toNs - source.baseNs);
   const candidates: Candidate[] = [];
-  for (let block = blocks.from; block < blocks.to; block++) {
+  for (const { block, runs: selected } of selectedRuns(view)) {
     const table = source.runs(block);
-    let runs = selectRuns(table, flags, from, to);
+    let runs = selected.filter((r) => table.maxTime[r]! >= from && table.minTime[r]! < to);
     if (view.excludedOf(block) !== undefined) {
       runs = runs.filter((run) => {
         const excluded = view.excludedIn(block, run);
@@ -139,16 +139,57 @@ export function countRead(stats: ReadStats, view: SourceView, read: Candidate, l
   stats.compressedBytes += source.storedBytes(read.block);
 }
 
-function selectRuns(table: RunTable, flags: Uint8Array, from: number, to: number): Uint32Array {
-  const { count, stream, minTime, maxTime } = table;
-  const selected = new Uint32Array(count);
-  let length = 0;
-  for (let r = 0; r < count; r++) {
-    if (flags[stream[r] as number] !== 1) continue;
-    if ((maxTime[r] as number) < from || (minTime[r] as number) >= to) continue;
-    selected[length++] = r;
+interface SelectedRuns {
+  readonly block: number;
+  readonly runs: Uint32Array;
+}
+
+/** Below this share of the streams their runs are searched for, instead of a look at each run. */
+const fewStreams = 1 / 32;
+
+function* selectedRuns(view: SourceView): Generator<SelectedRuns> {
+  const { source, selected, blocks } = view;
+  const { count } = source.streams;
+  if (source.forEachRun !== undefined && selected.length < count * fewStreams) {
+    yield* searchedRuns(view, source.forEachRun);
+    return;
   }
-  return selected.subarray(0, length);
+  // A head has runs of streams that were not selected, too.
+  const isAll = source.kind === "segment" && selected.length === count;
+  const flags = isAll ? undefined : flagsOf(selected, count);
+  for (let block = blocks.from; block < blocks.to; block++) {
+    const { count: runCount, stream } = source.runs(block);
+    const runs = new Uint32Array(runCount);
+    let length = 0;
+    for (let r = 0; r < runCount; r++) {
+      if (flags === undefined || flags[stream[r]!] === 1) runs[length++] = r;
+    }
+    yield { block, runs: runs.subarray(0, length) };
+  }
+}
+
+/** The streams ascend over the runs, and so do the runs of ascending streams. */
+function* searchedRuns(
+  { selected, blocks }: SourceView,
+  forEachRun: NonNullable<Source["forEachRun"]>,
+): Generator<SelectedRuns> {
+  const byBlock = new Map<number, number[]>();
+  for (const stream of selected) {
+    forEachRun(stream, (block, run) => {
+      if (block < blocks.from || block >= blocks.to) return;
+      const runs = byBlock.get(block);
+      if (runs === undefined) byBlock.set(block, [run]);
+      else runs.push(run);
+    });
+  }
+  for (const [block, runs] of byBlock) yield { block, runs: Uint32Array.from(runs) };
+}
+
+/** By stream number, 1 for those that are in the list. */
+export function flagsOf(streams: Uint32Array, count: number): Uint8Array {
+  const flags = new Uint8Array(count);
+  for (const stream of streams) flags[stream] = 1;
+  return flags;
 }
 
 function rowsByBlock(mask: RowMask | undefined) {
@@ -160,14 +201,37 @@ function rowsByBlock(mask: RowMask | undefined) {
 }
 
 /** The same function for all blocks of the source: scans tell sources apart by it. */
-function streamLabels(source: Source, tenant: string | undefined): StreamLabels {
-  if (tenant === undefined) return (stream) => source.labels(stream);
-  const renamed = new Map<number, Labels>();
-  return (stream) => {
-    const known = renamed.get(stream);
-    if (known !== undefined) return known;
-    const labels = withTenantLabel(source.labels(stream), tenant);
-    renamed.set(stream, labels);
-    return labels;
+function streamLabels({ streams }: Source, tenant: string | undefined): StreamLabels {
+  const labels = labelsOnce(streams);
+  const only = (names: readonly string[]) => projectedLabels(streams, names);
+  if (tenant === undefined) return Object.assign((stream: number) => labels(stream), { only });
+  const renamed = onceEach((own: Labels) => withTenantLabel(own, tenant));
+  return Object.assign((stream: number) => renamed(labels(stream)), {
+    only: (names: readonly string[]) => {
+      const own = only([...names, tenantLabelName]);
+      const kept = new Set(names);
+      const reduced = onceEach((labels: Labels) =>
+        keepNames(withTenantLabel(labels, tenant), kept),
+      );
+      return (stream: number) => reduced(own(stream));
+    },
+  });
+}
+
+/** The function, called once for each label set. */
+function onceEach(make: (labels: Labels) => Labels): (labels: Labels) => Labels {
+  const known = new Map<Labels, Labels>();
+  return (labels) => {
+    let made = known.get(labels);
+    if (made === undefined) {
+      made = make(labels);
+      known.set(labels, made);
+    }
+    return made;
   };
+}
+
+function keepNames({ names, values }: Labels, kept: ReadonlySet<string>): Labels {
+  const left = names.flatMap((name, i) => (kept.has(name) ? [i] : []));
+  return { names: left.map((i) => names[i]!), values: left.map((i) => values[i]!) };
 }

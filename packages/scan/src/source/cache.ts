@@ -1,28 +1,44 @@
 import { errorCodeOf, type SegmentRef } from "@skald/model";
-import type { LocalRef, Segment } from "@skald/storage";
+import type { IndexImage, LocalRef, Segment } from "@skald/storage";
 import { corruptSegmentOf, type OpenedSegmentFile, openSegmentFile } from "@skald/storage";
-import { type OpenSource, openHead, type Source, segmentSource } from "./source.js";
+import { openHead } from "./head.js";
+import { type OpenSource, type Source, segmentSource } from "./source.js";
+
+/** The decoded index of a segment in shared memory, under the place of the segment. */
+export interface OpenedImage {
+  readonly place: string;
+  readonly image: SharedArrayBuffer;
+}
+
+/** A reference as it goes to a thread: with the index as another thread has decoded it. */
+export type ImagedRef = LocalRef & { readonly image?: SharedArrayBuffer };
 
 export interface SourceCacheOptions {
   readonly maxOpenSegments: number;
-  /** Estimated bytes of the parsed indexes. */
+  /** Bytes of the decoded indexes, those that other threads have too included. */
   readonly maxIndexBytes: number;
-  readonly openFile?: (ref: SegmentRef) => OpenedSegmentFile;
+  readonly openFile?: (ref: SegmentRef, image?: IndexImage) => OpenedSegmentFile;
 }
 
 interface Entry {
   readonly source: Source;
   readonly indexBytes: number;
+  /** Its index is that of the pool: no other thread has a copy of its own. */
+  readonly isGiven: boolean;
   readonly close: () => void;
 }
 
-/** Keeps segments open on one thread: their parsed indexes and file descriptors, the least used closed first. */
+/**
+ * Keeps segments open on one thread: their decoded indexes and file descriptors, the least used closed first. An index
+ * that a reference brings is used instead of one of its own.
+ */
 export class SourceCache {
   readonly #options: SourceCacheOptions;
   /** By place, the least recently used first: a copy elsewhere is another file. */
   readonly #entries = new Map<string, Entry>();
   readonly #inUse = new Set<string>();
   #indexBytes = 0;
+  #decoded: OpenedImage[] = [];
 
   constructor(options: SourceCacheOptions) {
     this.#options = options;
@@ -48,6 +64,13 @@ export class SourceCache {
     }
   }
 
+  /** Indexes that were decoded here since this was asked last, to be given to other threads. */
+  takeDecoded(): readonly OpenedImage[] {
+    const decoded = this.#decoded;
+    this.#decoded = [];
+    return decoded;
+  }
+
   /** Closes the segment of a place, if it is open; it will not be asked for again. */
   forget(place: string): void {
     if (this.#entries.has(place)) this.#close(place);
@@ -58,23 +81,36 @@ export class SourceCache {
   }
 
   /** Throws `internal`, naming the file, when a segment is corrupt, `not_found` when it is gone. */
-  #open(ref: LocalRef): Source {
+  #open(ref: ImagedRef): Source {
     if (ref.kind === "head") return openHead(ref);
     const place = placeOf(ref);
-    const known = this.#entries.get(place);
-    const entry = known ?? this.#openFile(ref);
+    let known = this.#entries.get(place);
+    if (
+      known !== undefined &&
+      !known.isGiven &&
+      ref.image !== undefined &&
+      !this.#inUse.has(place)
+    ) {
+      this.#close(place);
+      known = undefined;
+    }
+    const entry = known ?? this.#openFile(ref, ref.image);
     this.#entries.delete(place);
     this.#entries.set(place, entry);
     this.#inUse.add(place);
     return entry.source;
   }
 
-  #openFile(ref: SegmentRef): Entry {
+  #openFile(ref: SegmentRef, given: SharedArrayBuffer | undefined): Entry {
     const open = this.#options.openFile ?? openSegmentFile;
-    const { segment, close } = this.#withFewerFiles(() => open(ref));
-    const indexBytes = estimateIndex(segment);
+    const { segment, close } = this.#withFewerFiles(() => open(ref, given));
+    const { image } = segment;
+    if (given === undefined && image instanceof SharedArrayBuffer) {
+      this.#decoded.push({ place: placeOf(ref), image });
+    }
+    const indexBytes = sizeOfIndex(segment);
     this.#indexBytes += indexBytes;
-    return { source: segmentSource(segment), indexBytes, close };
+    return { source: segmentSource(segment), indexBytes, isGiven: given !== undefined, close };
   }
 
   /** Where too many files are open, those that are not in use are closed first. */
@@ -105,11 +141,12 @@ export class SourceCache {
   }
 }
 
-function placeOf({ location }: SegmentRef): string {
+/** What a segment is known by: a copy elsewhere is another one. */
+export function placeOf({ location }: SegmentRef): string {
   return location.kind === "file" ? location.path : location.key;
 }
 
-/** Memory of a parsed index once everything was asked for: texts and labels of a stream, headers and pages of a block. */
-function estimateIndex({ streamCount, blockCount }: Segment): number {
-  return 16 * 1024 + streamCount * 700 + blockCount * 1000;
+/** Memory of a decoded index, shared or not, and of what a thread makes of it once every block was asked for. */
+function sizeOfIndex({ image, blockCount }: Segment): number {
+  return 16 * 1024 + image.byteLength + blockCount * 1000;
 }

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { type SegmentRef, unavailable } from "@skald/model";
 import { openSegmentFile } from "@skald/storage";
-import { SourceCache } from "./source-cache.js";
-import { makeDirectory, makeHead, makeSegment, row } from "./testing/sources.js";
+import { makeDirectory, makeHead, makeSegment, row } from "../testing/sources.js";
+import { SourceCache } from "./cache.js";
 
 const directory = makeDirectory();
 afterAll(directory.remove);
@@ -44,7 +44,7 @@ describe("SourceCache", () => {
 
   it("keeps open what is in use, however little it may hold", () => {
     const { cache, events } = cacheOf(1);
-    const texts = cache.use((open) => refs.map(open).map((source) => source.text(0)));
+    const texts = cache.use((open) => refs.map(open).map((source) => source.streams.text(0)));
     expect(texts).toEqual(['{app="a"}', '{app="b"}', '{app="c"}']);
     expect(events).toEqual(["+a", "+b", "+c", "-a", "-b"]);
     expect(cache.size).toBe(1);
@@ -78,7 +78,7 @@ describe("SourceCache", () => {
       },
     });
     cache.use((open) => [a, b].map(open));
-    const texts = cache.use((open) => [c, a].map(open).map((source) => source.text(0)));
+    const texts = cache.use((open) => [c, a].map(open).map((source) => source.streams.text(0)));
     expect(texts).toEqual(['{app="c"}', '{app="a"}']);
     limit = 1;
     expect(() => cache.use((open) => [a, b].map(open))).toThrow("file b cannot be opened");
@@ -88,7 +88,7 @@ describe("SourceCache", () => {
   it("tells copies of one segment apart", () => {
     const { cache, events } = cacheOf(9);
     const copy = { ...b, id: a.id };
-    const texts = cache.use((open) => [a, copy].map((ref) => open(ref).text(0)));
+    const texts = cache.use((open) => [a, copy].map((ref) => open(ref).streams.text(0)));
     expect(texts).toEqual(['{app="a"}', '{app="b"}']);
     expect(events).toEqual(["+a", "+a"]);
   });
@@ -113,7 +113,7 @@ describe("SourceCache", () => {
   it("opens heads, and refuses files that are gone", () => {
     const { cache } = cacheOf(2);
     const head = makeHead([row("h", 1, "x")], { id: "h" });
-    expect(cache.use((open) => open(head).text(0))).toBe('{app="h"}');
+    expect(cache.use((open) => open(head).streams.text(0))).toBe('{app="h"}');
     expect(cache.size).toBe(0);
     const gone = { ...a, id: "gone", location: { kind: "file", path: "/no/such/file" } } as const;
     expect(() => cache.use((open) => open(gone))).toThrow("file /no/such/file is gone");

@@ -1,9 +1,11 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
+import { labelsAt, streamCountOf } from "@skald/contracts";
 import type { Matcher } from "@skald/model";
+import { formatLabels } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
-import { collectStreams } from "./scan-streams.js";
-import { SourceCache } from "./source-cache.js";
-import { makeDirectory, makeHead, makeSegment, row, testDayNs } from "./testing/sources.js";
+import { SourceCache } from "../source/cache.js";
+import { makeDirectory, makeHead, makeSegment, row, testDayNs } from "../testing/sources.js";
+import { scanLabels, scanStreams } from "./scan-streams.js";
 
 const directory = makeDirectory();
 afterAll(directory.remove);
@@ -21,15 +23,22 @@ function streamsOf(
   to: number,
   check = () => {},
 ): string[] {
-  const found = new Set<string>();
   const span = { fromNs: testDayNs + BigInt(from), toNs: testDayNs + BigInt(to) + 1n };
-  new SourceCache({ maxOpenSegments: 1, maxIndexBytes: 0 }).use((open) =>
-    collectStreams(ref, open(ref), { sources: [ref], selectors, ...span }, found, check),
-  );
-  return [...found].sort();
+  const task = { sources: [ref, ref], selectors, ...span };
+  return new SourceCache({ maxOpenSegments: 1, maxIndexBytes: 0 }).use((open) => {
+    const found = scanStreams(task, open, check);
+    const texts = Array.from({ length: streamCountOf(found) }, (_, i) =>
+      formatLabels(labelsAt(found, i)),
+    );
+    const values = texts.map((text) => text.slice('{app="'.length, -2)).sort();
+    expect(scanLabels({ ...task, label: "app" }, open, check)).toEqual(values);
+    expect(scanLabels(task, open, check)).toEqual(texts.length === 0 ? [] : ["app"]);
+    expect(scanLabels({ ...task, label: "none" }, open, check)).toEqual([]);
+    return texts.sort();
+  });
 }
 
-describe.each(sources)("collectStreams over %s", (_name, ref) => {
+describe.each(sources)("streams and labels of %s", (_name, ref) => {
   it.each([
     ["all", [], 0, 100, ["a", "b", "c"]],
     ["a part of the time, both ends included", [], 20, 30, ["a", "b"]],

@@ -1,0 +1,141 @@
+import { type Block, type Labels, type Matcher, parseStreamText } from "@skald/model";
+import {
+  type HeadView,
+  hashPair,
+  hashText,
+  type LabelTable,
+  matchLabels,
+  openHeadBlock,
+  type StreamColumn,
+} from "@skald/storage";
+import type { Source } from "./source.js";
+
+/** A head as a source; it knows only the streams that the ingester selected. */
+export function openHead(ref: HeadView): Source {
+  const streams = new HeadStreams(ref);
+  let byText: Map<string, number> | undefined;
+  const blocks = ref.blocks.map(openHeadBlock);
+  return {
+    id: ref.id,
+    kind: "head",
+    baseNs: blocks[0]?.baseNs ?? 0n,
+    blockCount: blocks.length,
+    streams,
+    streamOf: (wanted) => {
+      byText ??= new Map(ref.texts.map((text, i) => [text, ref.streams[i] as number]));
+      return byText.get(wanted);
+    },
+    runs: (block) => (blocks[block] as Block).runs,
+    block: (block) => blocks[block] as Block,
+    readPages: () => undefined,
+    storedBytes: () => 0,
+  };
+}
+
+/** The selected streams of a head. Columns are made of their texts when a name is first asked for. */
+class HeadStreams implements LabelTable {
+  readonly count: number;
+  made = 0;
+  readonly #ref: HeadView;
+  readonly #columns = new Map<string, StreamColumn | undefined>();
+  #labels: readonly Labels[] | undefined;
+  #names: readonly string[] | undefined;
+  #hashes: Uint32Array | undefined;
+  /** By stream, its place in the selection plus one. */
+  #places: Uint32Array | undefined;
+
+  constructor(ref: HeadView) {
+    this.#ref = ref;
+    this.count = ref.streams.reduce((most, stream) => Math.max(most, stream + 1), 0);
+  }
+
+  get names(): readonly string[] {
+    this.#names ??= [...new Set(this.#all().flatMap(({ names }) => names))].sort();
+    return this.#names;
+  }
+
+  get hashes(): Uint32Array {
+    this.#hashes ??= this.#hash();
+    return this.#hashes;
+  }
+
+  match(matchers: readonly Matcher[]): Uint32Array {
+    if (matchers.length === 0) return this.#ref.streams.slice().sort();
+    const matched = matchLabels(this.count, (name) => this.column(name), matchers);
+    return matched.filter((stream) => this.#place(stream) >= 0);
+  }
+
+  labels(stream: number): Labels {
+    this.made++;
+    const place = this.#place(stream);
+    return place < 0 ? { names: [], values: [] } : parseStreamText(this.#ref.texts[place]!);
+  }
+
+  text(stream: number): string {
+    return this.#ref.texts[this.#place(stream)] ?? "{}";
+  }
+
+  column(name: string): StreamColumn | undefined {
+    if (!this.#columns.has(name)) this.#columns.set(name, this.#makeColumn(name));
+    return this.#columns.get(name);
+  }
+
+  #makeColumn(name: string): StreamColumn | undefined {
+    const codeOfValue = new Map<string, number>();
+    const values: string[] = [];
+    const codes = new Uint32Array(this.count);
+    this.#all().forEach((labels, place) => {
+      const at = labels.names.indexOf(name);
+      if (at < 0) return;
+      const value = labels.values[at]!;
+      const code = codeOfValue.get(value) ?? values.push(value);
+      codeOfValue.set(value, code);
+      codes[this.#ref.streams[place]!] = code;
+    });
+    if (values.length === 0) return undefined;
+    const hashes = Uint32Array.from({ length: 2 * values.length }, (_, i) =>
+      hashText(values[i >> 1]!, (i & 1) as 0 | 1),
+    );
+    return {
+      name,
+      valueCount: values.length,
+      value: (code) => values[code]!,
+      find: (value) => codeOfValue.get(value) ?? 0,
+      codes,
+      streams: undefined,
+      hashes,
+    };
+  }
+
+  #all(): readonly Labels[] {
+    this.#labels ??= this.#ref.texts.map(parseStreamText);
+    return this.#labels;
+  }
+
+  #hash(): Uint32Array {
+    const hashes = new Uint32Array(2 * this.count);
+    for (const name of this.names) {
+      const { codes, hashes: ofValues } = this.column(name)!;
+      for (const lane of [0, 1] as const) {
+        const ofName = hashText(name, lane);
+        for (const stream of this.#ref.streams) {
+          const code = codes[stream]!;
+          if (code > 0)
+            hashes[2 * stream + lane]! += hashPair(ofName, ofValues[2 * code - 2 + lane]!);
+        }
+      }
+    }
+    return hashes;
+  }
+
+  /** Place of a stream in the selection, or -1. */
+  #place(stream: number): number {
+    if (this.#places === undefined) {
+      this.#places = new Uint32Array(this.count);
+      this.#ref.streams.forEach((number, place) => {
+        this.#places![number] = place + 1;
+      });
+    }
+    return (this.#places[stream] ?? 0) - 1;
+  }
+}

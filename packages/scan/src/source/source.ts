@@ -1,0 +1,77 @@
+import type { Block, Labels, RunTable } from "@skald/model";
+import type {
+  BlockRange,
+  ColumnSelection,
+  LabelTable,
+  LocalRef,
+  PageMemory,
+  PageSet,
+  Segment,
+} from "@skald/storage";
+
+/** Streams, block headers and blocks of one day of one tenant: a sealed segment or an unsealed head. */
+export interface Source {
+  readonly id: string;
+  readonly kind: "segment" | "head";
+  /** Start of the UTC day, ns since the epoch. */
+  readonly baseNs: bigint;
+  readonly blockCount: number;
+  /** A head has only those streams that the ingester selected, under its own numbers. */
+  readonly streams: LabelTable;
+  /** The stream with a canonical label text. */
+  streamOf(text: string): number | undefined;
+  runs(block: number): RunTable;
+  /** Calls back for each run of a stream, in order, without a look at the others; absent where runs are in no order. */
+  readonly forEachRun?: (stream: number, visit: (block: number, run: number) => void) => void;
+  /** Columns are decompressed into `memory` when it is given, and gone when that is used again. */
+  block(block: number, pages?: PageSet, memory?: PageMemory): Block;
+  /** Reads columns of a range of blocks ahead, in few reads; undefined when they are in memory anyway. */
+  readPages(blocks: BlockRange, columns: ColumnSelection, memory?: PageMemory): PageSet | undefined;
+  /** Stored bytes of a block; 0 when it is in memory. */
+  storedBytes(block: number): number;
+}
+
+/** Opens what a reference names; of this thread. */
+export type OpenSource = (ref: LocalRef) => Source;
+
+/** A segment as a source. Its reader must be synchronous. */
+export function segmentSource(segment: Segment): Source {
+  return {
+    id: segment.id,
+    kind: "segment",
+    baseNs: segment.baseNs,
+    blockCount: segment.blockCount,
+    streams: segment.streams,
+    streamOf: (text) => findText(segment.streams, text),
+    runs: (block) => segment.runs(block),
+    forEachRun: (stream, visit) => segment.forEachRun(stream, visit),
+    block: (block, pages, memory) => segment.block(block, pages, memory),
+    readPages: (blocks, columns, memory) => segment.readPages(blocks, columns, memory),
+    storedBytes: (block) => segment.header(block).storedBytes,
+  };
+}
+
+/** Streams of a segment are in the order of their texts. */
+function findText(streams: LabelTable, wanted: string): number | undefined {
+  let low = 0;
+  let high = streams.count;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (streams.text(middle) < wanted) low = middle + 1;
+    else high = middle;
+  }
+  return low < streams.count && streams.text(low) === wanted ? low : undefined;
+}
+
+/** Label sets of a source by stream, each made once. */
+export function labelsOnce(streams: LabelTable): (stream: number) => Labels {
+  const known = new Map<number, Labels>();
+  return (stream) => {
+    let labels = known.get(stream);
+    if (labels === undefined) {
+      labels = streams.labels(stream);
+      known.set(stream, labels);
+    }
+    return labels;
+  };
+}
