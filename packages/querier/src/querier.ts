@@ -2,8 +2,8 @@ import {
   type Catalog,
   type Querier as Contract,
   decodeStreams,
+  decodeTexts,
   type EncodedStreams,
-  type FoundStreams,
   type Ingester,
   type LabelsRequest,
   type QueryAnswer,
@@ -55,6 +55,10 @@ import { QueryRun, QueryTooHeavy } from "./run/query-run.js";
 const indexShare = 512;
 /** Sources whose streams one job collects. */
 const sourcesPerJob = 64;
+/** Lists whose size is remembered. */
+const maxNoted = 1000;
+/** Bytes of lines that one takes as long to read as a byte of a list of streams takes to be written. */
+const answerCost = 4;
 /** Bytes of indexes that one job may look at before it pays to share them out. */
 const minSplitBytes = 64 * 1024;
 
@@ -86,6 +90,8 @@ interface Selector {
 export class Querier implements Contract {
   readonly #deps: QuerierDeps;
   readonly #finder: SourceFinder;
+  /** How large lists of labels and streams were lately. */
+  readonly #answerBytes = new Map<string, number>();
   readonly #scanners: Readonly<Record<Side, Scanner>>;
 
   constructor(deps: QuerierDeps) {
@@ -125,12 +131,8 @@ export class Querier implements Contract {
         request.tenants.map(async (tenant) => ({
           tenant,
           streams: unite(
-            await this.#collect<StreamColumns>(
-              tenant,
-              request,
-              search,
-              signal,
-              (scanner, task, options) => scanner.streams(task, options),
+            await this.#collect(tenant, request, search, signal, (scanner, task, options) =>
+              scanner.streams(task, options),
             ),
           ),
         })),
@@ -147,7 +149,7 @@ export class Querier implements Contract {
     return this.#search((search) =>
       Promise.all(
         request.tenants.map(async (tenant) => {
-          const found = await this.#collect<readonly string[]>(
+          const found = await this.#collect(
             tenant,
             request,
             search,
@@ -155,7 +157,7 @@ export class Querier implements Contract {
             (scanner, task, options) =>
               scanner.labels(label === undefined ? task : { ...task, label }, options),
           );
-          return { tenant, texts: found.length === 1 ? found[0]! : uniteTexts(found) };
+          return { tenant, texts: uniteTexts(found) };
         }),
       ),
     );
@@ -194,19 +196,22 @@ export class Querier implements Contract {
   }
 
   /** Has what `ask` asks for found in the sources of a tenant, by several threads when that is much. */
-  async #collect<Found extends FoundStreams>(
+  async #collect(
     tenant: string,
-    request: StreamsRequest,
+    request: LabelsRequest,
     search: Search,
     signal: AbortSignal,
     ask: (scanner: Scanner, task: StreamTask, options: ScanOptions) => Promise<EncodedStreams>,
-  ): Promise<Found[]> {
+  ): Promise<EncodedStreams[]> {
     const { selectors, fromNs, toNs } = request;
-    const found: Found[] = [];
+    const found: EncodedStreams[] = [];
     const matchers = selectors.length === 1 ? (selectors[0] as readonly Matcher[]) : [];
     const sources = await this.#finder.list({ tenant, matchers, fromNs, toNs }, search, signal);
-    const cost = estimateBytes(sources, request) / indexShare;
-    if (cost > (this.#deps.maxCost ?? Number.POSITIVE_INFINITY)) throw new QueryTooHeavy(cost);
+    const kind = `${tenant} ${"label" in request} ${request.label}`;
+    const known = this.#answerBytes.get(kind) ?? 0;
+    const cost = Math.max(estimateBytes(sources, request) / indexShare, answerCost * known);
+    const { maxCost = Number.POSITIVE_INFINITY } = this.#deps;
+    if (cost > maxCost) throw new QueryTooHeavy(cost);
     const share = { ...shareOf(request), cost };
     const jobs = (["ingester", "store"] as const).flatMap((side) => {
       const held = sources.filter((source) => source.side === side);
@@ -217,9 +222,19 @@ export class Querier implements Contract {
     await runConcurrently(jobs, this.#deps.threads, signal, async ({ side, job }, stop) => {
       const task = { sources: job.map(({ ref }) => ref), selectors, fromNs, toNs };
       const bytes = await ask(this.#scanners[side], task, { signal: stop, share });
-      found.push(decodeStreams<Found>(bytes));
+      found.push(bytes);
     });
+    const answer = found.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    this.#noteAnswer(kind, answer);
+    // What is as large as this must not be put together just anywhere.
+    if (answerCost * answer > maxCost) throw new QueryTooHeavy(answerCost * answer);
     return found;
+  }
+
+  #noteAnswer(kind: string, bytes: number): void {
+    const [oldest] = this.#answerBytes.keys();
+    if (this.#answerBytes.size >= maxNoted && oldest !== undefined) this.#answerBytes.delete(oldest);
+    this.#answerBytes.set(kind, bytes);
   }
 
   async #queryLog({ tenants, plan, search, run, signal }: Query<LogPlan>): Promise<LogResult> {
@@ -347,15 +362,33 @@ async function retryMoved<T>(work: (fresh: boolean) => Promise<T>): Promise<T> {
   }
 }
 
-function unite(parts: readonly StreamColumns[]): StreamColumns {
-  if (parts.length === 1) return parts[0]!;
+function unite(parts: readonly EncodedStreams[]): StreamColumns {
+  if (parts.length === 1) return decodeStreams(parts[0]!);
   const all = new StreamCollector();
-  for (const part of parts) all.addColumns(part);
+  for (const part of parts) all.addColumns(decodeStreams(part));
   return all.finish();
 }
 
-function uniteTexts(parts: readonly (readonly string[])[]): string[] {
-  return [...new Set(parts.flat())].sort();
+/** Texts of several sorted lists, sorted, each once. */
+function uniteTexts(parts: readonly EncodedStreams[]): readonly string[] {
+  return parts.map(decodeTexts).reduce(mergeSorted, []);
+}
+
+function mergeSorted(a: readonly string[], b: readonly string[]): readonly string[] {
+  if (a.length === 0 || b.length === 0) return a.length === 0 ? b : a;
+  const merged: string[] = [];
+  let i = 0;
+  let j = 0;
+  while (i < a.length && j < b.length) {
+    const [left, right] = [a[i]!, b[j]!];
+    if (left === right) j++;
+    merged.push(left < right || left === right ? left : right);
+    if (left <= right) i++;
+    else j++;
+  }
+  while (i < a.length) merged.push(a[i++]!);
+  while (j < b.length) merged.push(b[j++]!);
+  return merged;
 }
 
 function chunks<T>(items: readonly T[], size: number): T[][] {

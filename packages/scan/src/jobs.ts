@@ -2,6 +2,7 @@ import {
   type DuplicateTask,
   encodeOutcome,
   encodeStreams,
+  encodeTexts,
   type LabelTask,
   type ScanPlan,
   type ScanTask,
@@ -52,7 +53,7 @@ export function scanJobs(): Record<string, JobHandler> {
     streams: (task: StreamTask<LocalRef>, { check }: JobContext): JobResult =>
       bytes(encodeStreams(sources.use((open) => scanStreams(task, open, check)))),
     labels: (task: LabelTask<LocalRef>, { check }: JobContext): JobResult =>
-      bytes(encodeStreams(sources.use((open) => scanLabels(task, open, check)))),
+      bytes(encodeTexts(sources.use((open) => scanLabels(task, open, check)))),
     forget: ({ path }: { readonly path: string }): JobResult => {
       sources.forget(path);
       return { value: undefined };

@@ -1,5 +1,5 @@
 import { deserialize, serialize } from "node:v8";
-import type { Labels } from "@skald/model";
+import type { BytesColumn, Labels } from "@skald/model";
 
 /** Distinct label sets in columns: plain data, in which each label pair is there once. */
 export interface StreamColumns {
@@ -8,24 +8,38 @@ export interface StreamColumns {
   /** The pairs of stream s are `pairs[starts[s] .. starts[s + 1])`, in the order of their names. */
   readonly starts: Uint32Array;
   readonly pairs: Uint32Array;
-  /** Name and value of each pair. */
+  /** Names of labels, in any order. */
   readonly names: readonly string[];
-  readonly values: readonly string[];
+  /** Of each pair: its name, by place in `names`. */
+  readonly pairNames: Uint32Array;
+  /** Of each pair: its value, as UTF-8, and two numbers that are the hash of that. */
+  readonly values: BytesColumn;
+  readonly valueHashes: Uint32Array;
 }
 
 /** What was found, as it crosses threads and services: whoever passes it on in between does not look inside. */
 export type EncodedStreams = Uint8Array<ArrayBuffer>;
 
-/** Streams, or the texts of label names or values. */
-export type FoundStreams = StreamColumns | readonly string[];
-
-export function encodeStreams(found: FoundStreams): EncodedStreams {
+export function encodeStreams(found: StreamColumns): EncodedStreams {
   return new Uint8Array(serialize(found));
 }
 
 /** Throws when the bytes are not what `encodeStreams` made. */
-export function decodeStreams<Found extends FoundStreams>(bytes: EncodedStreams): Found {
-  return deserialize(bytes) as Found;
+export function decodeStreams(bytes: EncodedStreams): StreamColumns {
+  return deserialize(bytes) as StreamColumns;
+}
+
+/** The same for texts: one after the other, because one long text crosses at once. */
+export function encodeTexts(texts: readonly string[]): EncodedStreams {
+  let end = 0;
+  const ends = Uint32Array.from(texts, (text) => (end += text.length));
+  return new Uint8Array(serialize({ ends, text: texts.join("") }));
+}
+
+/** Throws when the bytes are not what `encodeTexts` made. */
+export function decodeTexts(bytes: EncodedStreams): string[] {
+  const { ends, text } = deserialize(bytes) as { ends: Uint32Array; text: string };
+  return Array.from(ends, (end, i) => text.slice(ends[i - 1] ?? 0, end));
 }
 
 export function streamCountOf({ starts }: StreamColumns): number {
@@ -33,10 +47,17 @@ export function streamCountOf({ starts }: StreamColumns): number {
 }
 
 /** The labels of one of the streams. */
-export function labelsAt({ starts, pairs, names, values }: StreamColumns, stream: number): Labels {
-  const own = pairs.subarray(starts[stream], starts[stream + 1]);
+export function labelsAt(streams: StreamColumns, stream: number): Labels {
+  const { starts, pairs, names, pairNames } = streams;
+  const own = [...pairs.subarray(starts[stream], starts[stream + 1])];
   return {
-    names: Array.from(own, (pair) => names[pair]!),
-    values: Array.from(own, (pair) => values[pair]!),
+    names: own.map((pair) => names[pairNames[pair]!]!),
+    values: own.map((pair) => pairValue(streams, pair)),
   };
+}
+
+/** The value of a pair. */
+export function pairValue({ values: { bytes, offsets } }: StreamColumns, pair: number): string {
+  const all = Buffer.from(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
+  return all.toString("utf8", offsets[pair], offsets[pair + 1]);
 }

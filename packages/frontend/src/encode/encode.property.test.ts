@@ -176,7 +176,9 @@ describe("answers in pieces", () => {
           starts: Uint32Array.from(starts),
           pairs: Uint32Array.from(all, (_, pair) => pair),
           names: all.map(([name]) => name),
-          values: all.map(([, value]) => value),
+          pairNames: Uint32Array.from(all, (_, pair) => pair),
+          values: columnOf(all.map(([, value]) => value)),
+          valueHashes: new Uint32Array(2 * all.length),
         };
         const label = isLabelled ? "tenant" : undefined;
         const want = data.map((set) => (isLabelled ? { tenant: "t", ...set } : set));
@@ -233,3 +235,10 @@ describe("answers in pieces", () => {
     expect(read).toBeLessThan(100);
   });
 });
+
+function columnOf(texts: readonly string[]) {
+  const encoded = texts.map((text) => Buffer.from(text));
+  let end = 0;
+  const ends = encoded.map(({ length }) => (end += length));
+  return { bytes: Buffer.concat(encoded), offsets: Uint32Array.of(0, ...ends) };
+}

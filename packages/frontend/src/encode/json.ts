@@ -1,4 +1,4 @@
-import { streamCountOf, type TenantStreams } from "@skald/contracts";
+import { pairValue, streamCountOf, type TenantStreams } from "@skald/contracts";
 import {
   formatSample,
   groupLogRows,
@@ -9,7 +9,7 @@ import {
   type VectorResult,
 } from "@skald/logql";
 import { type Labels, labelsToObject, nsPerMs, type QueryStats } from "@skald/model";
-import { jsonText, type Pieces, PieceWriter } from "./pieces.js";
+import { jsonText, type Pieces, PieceWriter, quickText } from "./pieces.js";
 import { encodeStats } from "./stats.js";
 
 export interface EncodeOptions {
@@ -35,17 +35,24 @@ export function* encodeQueryResult(
   yield* out.rest();
 }
 
+/** Characters of lists that are encoded in one call. */
+const textAtOnce = 16 * 1024;
+
 /** The envelope of a list as JSON, ended by a line feed. */
 export function* encodeList(data: Iterable<string>): Pieces {
   const out = new PieceWriter();
   out.text('{"status":"success","data":[');
   let comma = "";
+  let text = "";
   for (const item of data) {
-    out.text(comma + jsonText(item));
+    text += comma + quickText(item);
     comma = ",";
+    if (text.length < textAtOnce) continue;
+    out.text(text);
+    text = "";
     yield* out.full();
   }
-  out.text("]}\n");
+  out.text(`${text}]}\n`);
   yield* out.rest();
 }
 
@@ -54,22 +61,29 @@ export function* encodeSeries(found: Iterable<TenantStreams>, tenantLabel?: stri
   const out = new PieceWriter();
   out.text('{"status":"success","data":[');
   let comma = "";
+  let text = "";
   for (const { tenant, streams } of found) {
-    const { starts, pairs, names, values } = streams;
-    const pairText = (name: string, value: string) => `${jsonText(name)}:${jsonText(value)}`;
-    const texts = names.map((name, pair) => pairText(name, values[pair] as string));
-    const first = tenantLabel === undefined ? "" : pairText(tenantLabel, tenant);
+    const { starts, pairs, names, pairNames } = streams;
+    const nameTexts = names.map((name) => `${jsonText(name)}:`);
+    const texts = Array.from(
+      pairNames,
+      (name, pair) => `${nameTexts[name]}${quickText(pairValue(streams, pair))}`,
+    );
+    const first = tenantLabel === undefined ? "" : `${jsonText(tenantLabel)}:${jsonText(tenant)}`;
     for (let stream = 0; stream < streamCountOf(streams); stream++) {
-      let text = first;
+      let inner = first;
       for (let at = starts[stream] as number; at < (starts[stream + 1] as number); at++) {
-        text += `${text === "" ? "" : ","}${texts[pairs[at] as number]}`;
+        inner += `${inner === "" ? "" : ","}${texts[pairs[at] as number]}`;
       }
-      out.text(`${comma}{${text}}`);
+      text += `${comma}{${inner}}`;
       comma = ",";
+      if (text.length < textAtOnce) continue;
+      out.text(text);
+      text = "";
       yield* out.full();
     }
   }
-  out.text("]}\n");
+  out.text(`${text}]}\n`);
   yield* out.rest();
 }
 

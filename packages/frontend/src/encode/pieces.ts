@@ -137,3 +137,10 @@ export function jsonText(value: unknown): string {
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }
+
+const plainText = /^[ !#-%'-;=?-[\]-~]*$/;
+
+/** The same of a text, without a look at what needs no escape. */
+export function quickText(text: string): string {
+  return plainText.test(text) ? `"${text}"` : jsonText(text);
+}

@@ -58,8 +58,10 @@ const streams = {
   hashes: Uint32Array.of(1, 1, 2, 2),
   starts: Uint32Array.of(0, 2, 3),
   pairs: Uint32Array.of(0, 1, 2),
-  names: ["app", "env", "app"],
-  values: ["a", "x", "b"],
+  names: ["app", "env"],
+  pairNames: Uint32Array.of(0, 1, 0),
+  values: { bytes: Buffer.from("axb"), offsets: Uint32Array.of(0, 1, 2, 3) },
+  valueHashes: new Uint32Array(6),
 };
 
 function makeApi(

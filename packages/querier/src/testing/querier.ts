@@ -6,6 +6,7 @@ import {
   type EncodedStreams,
   encodeOutcome,
   encodeStreams,
+  encodeTexts,
   type HeadRef,
   type Ingester,
   type LabelTask,
@@ -87,7 +88,7 @@ export class LocalScanner implements Scanner<LocalRef> {
 
   labels(task: LabelTask<LocalRef>, options: CallOptions): Promise<EncodedStreams> {
     return this.#run("labels", task.sources, options, (check) =>
-      encodeStreams(scanLabels(task, this.#open, check)),
+      encodeTexts(scanLabels(task, this.#open, check)),
     );
   }
 

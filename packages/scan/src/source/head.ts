@@ -100,6 +100,7 @@ class HeadStreams implements LabelTable {
       name,
       valueCount: values.length,
       value: (code) => values[code]!,
+      ...bytesOf(values),
       find: (value) => codeOfValue.get(value) ?? 0,
       codes,
       streams: undefined,
@@ -138,4 +139,13 @@ class HeadStreams implements LabelTable {
     }
     return (this.#places[stream] ?? 0) - 1;
   }
+}
+
+function bytesOf(texts: readonly string[]) {
+  const encoded = texts.map((text) => Buffer.from(text));
+  const offsets = new Uint32Array(texts.length + 1);
+  encoded.forEach(({ length }, i) => {
+    offsets[i + 1] = offsets[i]! + length;
+  });
+  return { bytes: Buffer.concat(encoded), offsets };
 }

@@ -1,11 +1,11 @@
 import { codeOf, type LabelTable } from "@skald/storage";
-import { HashSet } from "./hash-set.js";
+import { HashNumbers } from "./hash-numbers.js";
 
 /** Puts label names, or the values of one name, of several sources together, each once. */
 export class LabelCollector {
   readonly #name: string | undefined;
-  readonly #known = new HashSet();
-  readonly #texts = new Set<string>();
+  readonly #known = new HashNumbers();
+  readonly #texts: string[] = [];
 
   /** Collects the values of a name, or all names. */
   constructor(name: string | undefined) {
@@ -15,20 +15,21 @@ export class LabelCollector {
   /** Adds what the streams of a table have that are in a list; undefined stands for all of them. */
   addTable(table: LabelTable, streams: Uint32Array | undefined): void {
     if (this.#name !== undefined) this.#addValues(table, this.#name, streams);
-    else if (streams === undefined) for (const name of table.names) this.#texts.add(name);
     else this.#addNames(table, streams);
   }
 
   /** Sorted. */
   finish(): string[] {
-    return [...this.#texts].sort();
+    return this.#texts.sort();
   }
 
-  #addNames(table: LabelTable, streams: Uint32Array): void {
+  #addNames(table: LabelTable, streams: Uint32Array | undefined): void {
     for (const name of table.names) {
+      if (this.#texts.includes(name)) continue;
       const column = table.column(name);
-      if (this.#texts.has(name) || column === undefined) continue;
-      if (streams.some((stream) => codeOf(column, stream) > 0)) this.#texts.add(name);
+      if (column === undefined) continue;
+      const has = streams?.some((stream) => codeOf(column, stream) > 0) ?? true;
+      if (has) this.#texts.push(name);
     }
   }
 
@@ -37,9 +38,9 @@ export class LabelCollector {
     if (column === undefined) return;
     const { hashes, valueCount } = column;
     const add = (code: number) => {
-      if (this.#known.add(hashes[2 * code]!, hashes[2 * code + 1]!)) {
-        this.#texts.add(column.value(code));
-      }
+      const { size } = this.#known;
+      if (this.#known.numberOf(hashes[2 * code]!, hashes[2 * code + 1]!) < size) return;
+      this.#texts.push(column.value(code));
     };
     if (streams === undefined) {
       for (let code = 0; code < valueCount; code++) add(code);

@@ -1,13 +1,18 @@
 import type { StreamColumns } from "@skald/contracts";
-import { codeOf, type LabelTable, type StreamColumn } from "@skald/storage";
-import { HashSet } from "./hash-set.js";
+import { codeOf, hashPair, hashText, type LabelTable, type StreamColumn } from "@skald/storage";
+import { HashNumbers } from "./hash-numbers.js";
+import { ByteList, NumberList } from "./lists.js";
 
 /** Puts streams of several sources together, each once. Of a stream that is there already only its hash is looked at. */
 export class StreamCollector {
-  readonly #known = new HashSet();
-  readonly #pairIds = new Map<string, Map<string, number>>();
+  readonly #known = new HashNumbers();
+  readonly #knownPairs = new HashNumbers();
   readonly #names: string[] = [];
-  readonly #values: string[] = [];
+  readonly #numberOfName = new Map<string, number>();
+  readonly #pairNames = new NumberList();
+  readonly #values = new ByteList();
+  readonly #valueEnds = new NumberList();
+  readonly #valueHashes = new NumberList();
   readonly #hashes = new NumberList();
   readonly #starts = new NumberList();
   readonly #pairs = new NumberList();
@@ -15,26 +20,38 @@ export class StreamCollector {
   /** Adds the streams of a table that are in a list. */
   addTable(table: LabelTable, streams: Uint32Array): void {
     const { hashes } = table;
-    const columns = table.names.map((name) => pairColumn(table.column(name) as StreamColumn));
-    for (const stream of streams) {
+    const columns = table.names.map((name) => this.#pairsOf(table.column(name) as StreamColumn));
+    for (let i = 0; i < streams.length; i++) {
+      const stream = streams[i]!;
       if (!this.#begin(hashes[2 * stream]!, hashes[2 * stream + 1]!)) continue;
-      for (const { column, ids } of columns) {
+      for (let c = 0; c < columns.length; c++) {
+        const { column, ids, add } = columns[c]!;
         const code = codeOf(column, stream);
         if (code === 0) continue;
-        if (ids[code] === 0) ids[code] = this.#pairId(column.name, column.value(code - 1)) + 1;
+        if (ids[code] === 0) ids[code] = add(code - 1) + 1;
         this.#pairs.push(ids[code]! - 1);
       }
     }
   }
 
   /** Adds what another collector found. */
-  addColumns({ hashes, starts, pairs, names, values }: StreamColumns): void {
-    const ids = new Uint32Array(names.length);
+  addColumns(found: StreamColumns): void {
+    const { hashes, starts, pairs, names, pairNames, values, valueHashes } = found;
+    const nameNumbers = names.map((name) => this.#nameNumber(name));
+    const nameHashes = names.map(hashesOfName);
+    const ids = new Uint32Array(pairNames.length);
     for (let stream = 0; stream + 1 < starts.length; stream++) {
       if (!this.#begin(hashes[2 * stream]!, hashes[2 * stream + 1]!)) continue;
       for (let at = starts[stream]!; at < starts[stream + 1]!; at++) {
         const pair = pairs[at]!;
-        if (ids[pair] === 0) ids[pair] = this.#pairId(names[pair]!, values[pair]!) + 1;
+        if (ids[pair] === 0) {
+          const name = pairNames[pair]!;
+          ids[pair] =
+            this.#addPair(
+              { number: nameNumbers[name]!, hashes: nameHashes[name]! },
+              { hashes: valueHashes, at: pair, ...values },
+            ) + 1;
+        }
         this.#pairs.push(ids[pair]! - 1);
       }
     }
@@ -42,58 +59,79 @@ export class StreamCollector {
 
   finish(): StreamColumns {
     this.#starts.push(this.#pairs.count);
+    const ends = this.#valueEnds.take();
+    const offsets = new Uint32Array(ends.length + 1);
+    offsets.set(ends, 1);
     return {
       hashes: this.#hashes.take(),
       starts: this.#starts.take(),
       pairs: this.#pairs.take(),
       names: this.#names,
-      values: this.#values,
+      pairNames: this.#pairNames.take(),
+      values: { offsets, bytes: this.#values.take() },
+      valueHashes: this.#valueHashes.take(),
     };
   }
 
   #begin(first: number, second: number): boolean {
-    if (!this.#known.add(first, second)) return false;
+    const { size } = this.#known;
+    if (this.#known.numberOf(first, second) < size) return false;
     this.#hashes.push(first);
     this.#hashes.push(second);
     this.#starts.push(this.#pairs.count);
     return true;
   }
 
-  #pairId(name: string, value: string): number {
-    let ofName = this.#pairIds.get(name);
-    if (ofName === undefined) {
-      ofName = new Map();
-      this.#pairIds.set(name, ofName);
-    }
-    const known = ofName.get(value);
-    if (known !== undefined) return known;
-    const id = this.#values.push(value) - 1;
-    this.#names.push(name);
-    ofName.set(value, id);
+  /** A column, the pair of each of its codes plus one (0 where it was not asked for), and how to ask. */
+  #pairsOf(column: StreamColumn) {
+    const name = { number: this.#nameNumber(column.name), hashes: hashesOfName(column.name) };
+    const { hashes, bytes, offsets } = column;
+    return {
+      column,
+      ids: new Uint32Array(column.valueCount + 1),
+      add: (code: number) => this.#addPair(name, { hashes, at: code, bytes, offsets }),
+    };
+  }
+
+  #addPair(name: PairName, value: PairValue): number {
+    const { hashes, at, bytes, offsets } = value;
+    const [first, second] = [hashes[2 * at]!, hashes[2 * at + 1]!];
+    const { size } = this.#knownPairs;
+    const id = this.#knownPairs.numberOf(
+      hashPair(name.hashes[0], first),
+      hashPair(name.hashes[1], second),
+    );
+    if (id < size) return id;
+    this.#pairNames.push(name.number);
+    this.#values.append(bytes, offsets[at]!, offsets[at + 1]!);
+    this.#valueEnds.push(this.#values.count);
+    this.#valueHashes.push(first);
+    this.#valueHashes.push(second);
     return id;
   }
+
+  #nameNumber(name: string): number {
+    const known = this.#numberOfName.get(name);
+    if (known !== undefined) return known;
+    const number = this.#names.push(name) - 1;
+    this.#numberOfName.set(name, number);
+    return number;
+  }
 }
 
-/** A column with the pair of each of its codes plus one, 0 where it was not asked for. */
-function pairColumn(column: StreamColumn) {
-  return { column, ids: new Uint32Array(column.valueCount + 1) };
+interface PairName {
+  readonly number: number;
+  readonly hashes: readonly [number, number];
 }
 
-/** Numbers of 32 bits, as many as come. */
-class NumberList {
-  count = 0;
-  #numbers = new Uint32Array(1024);
+/** One of some values in columns. */
+interface PairValue {
+  readonly hashes: Uint32Array;
+  readonly bytes: Uint8Array;
+  readonly offsets: Uint32Array;
+  readonly at: number;
+}
 
-  push(number: number): void {
-    if (this.count === this.#numbers.length) {
-      const grown = new Uint32Array(2 * this.count);
-      grown.set(this.#numbers);
-      this.#numbers = grown;
-    }
-    this.#numbers[this.count++] = number;
-  }
-
-  take(): Uint32Array {
-    return this.#numbers.slice(0, this.count);
-  }
+function hashesOfName(name: string): readonly [number, number] {
+  return [hashText(name, 0), hashText(name, 1)];
 }

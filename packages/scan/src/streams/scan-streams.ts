@@ -86,5 +86,5 @@ function matching(
 }
 
 function allOf({ streams }: Source): Uint32Array {
-  return Uint32Array.from({ length: streams.count }, (_, stream) => stream);
+  return streams.match([]);
 }

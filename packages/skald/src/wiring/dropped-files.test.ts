@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "@jest/globals";
-import { decodeStreams } from "@skald/contracts";
+import { decodeTexts } from "@skald/contracts";
 import { Ingester, type SegmentStore } from "@skald/ingester";
 import { type Batch, formatLabels, labelsFromObject } from "@skald/model";
 import { assembleBatch, decodePush } from "@skald/push";
@@ -79,7 +79,7 @@ it("a local segment that is dropped is closed by every thread that had it open",
   const { signal } = new AbortController();
   const share = { tenant: "t", actors: [], cost: 0 };
   const task = { sources, selectors: [], ...range, label: "app" };
-  const ask = async () => decodeStreams(await running.labels(task, { signal, share }));
+  const ask = async () => decodeTexts(await running.labels(task, { signal, share }));
   expect(await Promise.all([ask(), ask(), ask()])).toEqual(Array(3).fill(["a"]));
   expect(openSegments().length).toBeGreaterThan(0);
   clock.ms += 1000;

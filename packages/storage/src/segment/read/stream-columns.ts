@@ -8,6 +8,9 @@ export interface StreamColumn {
   /** Distinct values; they are sorted. */
   readonly valueCount: number;
   value(code: number): string;
+  /** The values as UTF-8: value i is `bytes[offsets[i] .. offsets[i + 1])`. */
+  readonly bytes: Uint8Array;
+  readonly offsets: Uint32Array;
   /** The code of a value plus one, 0 when no stream has the value. */
   find(value: string): number;
   /** By stream, the code of its value plus one; 0 for a stream without the name. With `streams`, by place in that list. */
@@ -84,6 +87,8 @@ export function openColumn(image: ImageReader, part: number, name: string): Stre
     name,
     valueCount,
     value,
+    bytes,
+    offsets,
     find: (wanted) => findSorted(valueCount, value, wanted),
     codes,
     streams: streams.length === 0 ? undefined : streams,

@@ -1,0 +1,49 @@
+const initialSize = 1024;
+
+/** Numbers by hashes of two 32-bit numbers each: a table with open addressing that is at most half full. */
+export class HashNumbers {
+  #size = 0;
+  /** The hash of each slot, and its number plus one. */
+  #slots = new Uint32Array(3 * initialSize);
+  #mask = initialSize - 1;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The number of a hash; where it has none, it gets the next one, which is the size before. */
+  numberOf(first: number, second: number): number {
+    if (2 * this.#size > this.#mask) this.#grow();
+    return this.#place(first, second);
+  }
+
+  #place(first: number, second: number): number {
+    const slots = this.#slots;
+    let slot = first & this.#mask;
+    for (;;) {
+      const at = 3 * slot;
+      const number = slots[at + 2]!;
+      if (number === 0) {
+        slots[at] = first;
+        slots[at + 1] = second;
+        slots[at + 2] = ++this.#size;
+        return this.#size - 1;
+      }
+      if (slots[at] === first && slots[at + 1] === second) return number - 1;
+      slot = (slot + 1) & this.#mask;
+    }
+  }
+
+  #grow(): void {
+    const old = this.#slots;
+    const size = 2 * (this.#mask + 1);
+    this.#slots = new Uint32Array(3 * size);
+    this.#mask = size - 1;
+    for (let at = 0; at < old.length; at += 3) {
+      if (old[at + 2] === 0) continue;
+      let slot = old[at]! & this.#mask;
+      while (this.#slots[3 * slot + 2] !== 0) slot = (slot + 1) & this.#mask;
+      this.#slots.set(old.subarray(at, at + 3), 3 * slot);
+    }
+  }
+}
