@@ -175,7 +175,7 @@ async function push() {
 /** Memory of the process and the longest pause of its main thread since this was asked last. */
 async function describe(when) {
   const metrics = await (await fetch(`${options.url}/metrics`)).text();
-  const lag = /nodejs_eventloop_lag_max_seconds (\S+)/.exec(metrics)?.[1];
+  const lag = /^nodejs_eventloop_lag_max_seconds (\S+)/m.exec(metrics)?.[1];
   const parts = [`longest pause ${(Number(lag) * 1000).toFixed(0)} ms`];
   if (options.pid !== undefined) {
     const kib = execFileSync("ps", ["-o", "rss=", "-p", options.pid]).toString();
@@ -339,15 +339,22 @@ const queries = [
   ["20 panels over 24 h", panelsOfDashboard, (count) => count, 20, 2],
 ];
 
+/** What the process has used of its cores, ms. */
+async function cpuMs() {
+  const metrics = await (await fetch(`${options.url}/metrics`)).text();
+  return 1000 * Number(/^process_cpu_seconds_total (\S+)/m.exec(metrics)?.[1]);
+}
+
 async function query() {
   console.log(
-    "\n| query | first, ms | warm median | min | max | |\n| --- | --- | --- | --- | --- | --- |",
+    "\n| query | first, ms | warm median | min | max | CPU ms each, warm | |\n| --- | --- | --- | --- | --- | --- | --- |",
   );
   for (const [name, ask, measure, wanted, most] of queries) {
     if (!name.includes(options.match)) continue;
     const times = [];
     let verdict = "ok";
     const want = typeof wanted === "function" ? wanted() : wanted;
+    let warmFrom = 0;
     for (let run = 0; run <= Math.min(Number(options.runs), most ?? 1000); run++) {
       const started = performance.now();
       try {
@@ -357,13 +364,15 @@ async function query() {
         verdict = error.message;
       }
       times.push(performance.now() - started);
+      if (run === 0) warmFrom = await cpuMs();
     }
+    const cpu = ((await cpuMs()) - warmFrom) / Math.max(1, times.length - 1);
     const [first, ...warm] = times;
     warm.sort((a, b) => a - b);
     const cells = [first, warm[warm.length >> 1], warm[0], warm.at(-1)].map((ms) =>
       ms?.toFixed(ms < 100 ? 1 : 0),
     );
-    console.log(`| ${name} | ${cells.join(" | ")} | ${verdict} |`);
+    console.log(`| ${name} | ${cells.join(" | ")} | ${cpu.toFixed(0)} | ${verdict} |`);
   }
   await describe("after the queries");
 }

@@ -233,7 +233,8 @@ export class Querier implements Contract {
 
   #noteAnswer(kind: string, bytes: number): void {
     const [oldest] = this.#answerBytes.keys();
-    if (this.#answerBytes.size >= maxNoted && oldest !== undefined) this.#answerBytes.delete(oldest);
+    if (this.#answerBytes.size >= maxNoted && oldest !== undefined)
+      this.#answerBytes.delete(oldest);
     this.#answerBytes.set(kind, bytes);
   }
 

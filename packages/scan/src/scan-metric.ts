@@ -90,11 +90,14 @@ export function uncounted(
     check();
     const header = { baseNs: source.baseNs, metadataNames: source.block(block).metadataNames() };
     const table = source.runs(block);
+    const hasExcluded = view.excludedOf(block) !== undefined;
     const rest = runs.filter(
       (run) =>
-        view.excludedIn(block, run) > 0 || !scan.addRun(streams, header, runHeader(table, run)),
+        (hasExcluded && view.excludedIn(block, run) > 0) ||
+        !scan.addRun(streams, header, runHeader(table, run)),
     );
-    if (rest.length > 0) left.push(candidateOf(block, rest, table));
+    if (rest.length === runs.length) left.push(candidate);
+    else if (rest.length > 0) left.push(candidateOf(block, rest, table));
   }
   return left;
 }

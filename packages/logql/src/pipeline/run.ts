@@ -4,7 +4,7 @@ import { Budget } from "../plan/budget.js";
 import { BlockLabelFilter } from "./block-label-filter.js";
 import { BlockLineFilter } from "./block-line-filter.js";
 import type { CompiledPipeline } from "./compiled.js";
-import { BlockMetadata } from "./row/block-metadata.js";
+import { BlockMetadata, type MetadataValues } from "./row/block-metadata.js";
 import { LabelSlots } from "./row/label-slots.js";
 import { LineSource } from "./row/line.js";
 import { LineBuilder } from "./row/line-builder.js";
@@ -176,11 +176,20 @@ export class BlockRun implements PipelineRun {
     const { metadata } = this.#state.labels;
     if (metadata === undefined || metadata.hasErrors) return undefined;
     const { groups } = this.series;
-    const used =
-      groups === undefined
-        ? metadata.columns
-        : groups.flatMap((slot) => metadata.columnOf(slot) ?? []);
-    const column = used.length === 1 ? used[0]?.column : undefined;
+    let only: MetadataValues | undefined;
+    let count = 0;
+    if (groups === undefined) {
+      only = metadata.columns[0];
+      count = metadata.columns.length;
+    } else {
+      for (let i = 0; i < groups.length; i++) {
+        const values = metadata.columnOf(groups[i]!);
+        if (values === undefined) continue;
+        only = values;
+        count++;
+      }
+    }
+    const column = count === 1 ? only?.column : undefined;
     return column?.kind === "dictionary" ? column.codes : undefined;
   }
 

@@ -155,7 +155,7 @@ export class BucketCursor {
 
   /** Moves to the bucket of `first`; true when `last` shares it. */
   covers(first: number, last: number): boolean {
-    this.seek(first);
+    if (!(first >= this.low && first < this.high)) this.seek(first);
     return last < this.high;
   }
 

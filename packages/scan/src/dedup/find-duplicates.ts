@@ -1,5 +1,6 @@
 import type { RowMask } from "@skald/contracts";
 import type { TimeRange } from "@skald/model";
+import type { LabelTable } from "@skald/storage";
 import type { Source } from "../source/source.js";
 import { flagsOf, type ScanContext } from "../source/view.js";
 import { compareRows, hashRow, RecentBlocks } from "./compare-rows.js";
@@ -37,20 +38,15 @@ export function findDuplicates(
   // Rows outside the time that both have, and streams without any inside, need not be looked at.
   const shared = sharedTime(older, newer, from, to);
   if (shared.from >= shared.to) return emptyMask;
-  const known = flagsOf(newer.streams.match([]), newer.streams.count);
-  const newerRuns = runsByStream(newer, shared, (stream) => known[stream] === 1);
-  const twins = new Map<number, number>();
-  for (const stream of newerRuns.keys()) {
-    const twin = older.streamOf(newer.streams.text(stream));
-    if (twin !== undefined) twins.set(stream, twin);
-  }
-  if (twins.size === 0) return emptyMask;
-  const wanted = new Set(twins.values());
-  const olderRuns = runsByStream(older, shared, (stream) => wanted.has(stream));
-  for (const [stream, twin] of twins) {
+  const newerRuns = runsByStream(newer, shared);
+  if (newerRuns.size === 0) return emptyMask;
+  const olderRuns = runsByStream(older, shared);
+  const twinOf = twinsIn(older.streams, olderRuns.keys());
+  for (const [stream, b] of newerRuns) {
     check();
-    const a = olderRuns.get(twin) ?? [];
-    const b = newerRuns.get(stream) as StreamRun[];
+    const twin = twinOf(newer.streams, stream);
+    if (twin === undefined) continue;
+    const a = olderRuns.get(twin) as StreamRun[];
     const first = Math.max(earliest(a), earliest(b), from);
     const last = Math.min(latest(a), latest(b), to - 1);
     if (first <= last) compareStream(pair, rowsBetween(pair.older, a, first, last), b, first, last);
@@ -175,18 +171,34 @@ function timesOfRuns(source: Source): NumberRange {
   return { from, to: last + 1 };
 }
 
-function runsByStream(
-  source: Source,
-  { from, to }: NumberRange,
-  isWanted: (stream: number) => boolean,
-): Map<number, StreamRun[]> {
+/** Finds the stream of a table, among some, that has the same labels as a stream of another table. */
+function twinsIn(table: LabelTable, streams: Iterable<number>) {
+  const byHash = new Map<number, number>();
+  for (const stream of streams) byHash.set(hashOf(table, stream), stream);
+  return (other: LabelTable, stream: number): number | undefined => {
+    const twin = byHash.get(hashOf(other, stream));
+    if (twin === undefined) return undefined;
+    return table.hashes[2 * twin + 1] === other.hashes[2 * stream + 1] ? twin : undefined;
+  };
+}
+
+/** 53 bits of the hash of a stream. */
+function hashOf({ hashes }: LabelTable, stream: number): number {
+  return hashes[2 * stream]! + 2 ** 32 * (hashes[2 * stream + 1]! & 0x1fffff);
+}
+
+/** The runs with rows in the range of the streams that the source knows. */
+function runsByStream(source: Source, { from, to }: NumberRange): Map<number, StreamRun[]> {
+  // A head knows only the streams that were asked for.
+  const known =
+    source.kind === "head" ? flagsOf(source.streams.match([]), source.streams.count) : undefined;
   const byStream = new Map<number, StreamRun[]>();
   for (let block = 0; block < source.blockCount; block++) {
     const { count, stream, rowStart, minTime, maxTime } = source.runs(block);
     for (let r = 0; r < count; r++) {
       if (maxTime[r]! < from || minTime[r]! >= to) continue;
       const number = stream[r] as number;
-      if (!isWanted(number)) continue;
+      if (known !== undefined && known[number] !== 1) continue;
       const run = {
         block,
         from: rowStart[r] as number,

@@ -13,7 +13,6 @@ import type { Source } from "./source.js";
 /** A head as a source; it knows only the streams that the ingester selected. */
 export function openHead(ref: HeadView): Source {
   const streams = new HeadStreams(ref);
-  let byText: Map<string, number> | undefined;
   const blocks = ref.blocks.map(openHeadBlock);
   return {
     id: ref.id,
@@ -21,10 +20,6 @@ export function openHead(ref: HeadView): Source {
     baseNs: blocks[0]?.baseNs ?? 0n,
     blockCount: blocks.length,
     streams,
-    streamOf: (wanted) => {
-      byText ??= new Map(ref.texts.map((text, i) => [text, ref.streams[i] as number]));
-      return byText.get(wanted);
-    },
     runs: (block) => (blocks[block] as Block).runs,
     block: (block) => blocks[block] as Block,
     readPages: () => undefined,

@@ -18,8 +18,6 @@ export interface Source {
   readonly blockCount: number;
   /** A head has only those streams that the ingester selected, under its own numbers. */
   readonly streams: LabelTable;
-  /** The stream with a canonical label text. */
-  streamOf(text: string): number | undefined;
   runs(block: number): RunTable;
   /** Calls back for each run of a stream, in order, without a look at the others; absent where runs are in no order. */
   readonly forEachRun?: (stream: number, visit: (block: number, run: number) => void) => void;
@@ -42,25 +40,12 @@ export function segmentSource(segment: Segment): Source {
     baseNs: segment.baseNs,
     blockCount: segment.blockCount,
     streams: segment.streams,
-    streamOf: (text) => findText(segment.streams, text),
     runs: (block) => segment.runs(block),
     forEachRun: (stream, visit) => segment.forEachRun(stream, visit),
     block: (block, pages, memory) => segment.block(block, pages, memory),
     readPages: (blocks, columns, memory) => segment.readPages(blocks, columns, memory),
     storedBytes: (block) => segment.header(block).storedBytes,
   };
-}
-
-/** Streams of a segment are in the order of their texts. */
-function findText(streams: LabelTable, wanted: string): number | undefined {
-  let low = 0;
-  let high = streams.count;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (streams.text(middle) < wanted) low = middle + 1;
-    else high = middle;
-  }
-  return low < streams.count && streams.text(low) === wanted ? low : undefined;
 }
 
 /** Label sets of a source by stream, each made once. */

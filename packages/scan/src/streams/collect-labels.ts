@@ -43,6 +43,7 @@ export class LabelCollector {
       this.#texts.push(column.value(code));
     };
     if (streams === undefined) {
+      if (this.#known.size === 0) this.#known.reserve(valueCount);
       for (let code = 0; code < valueCount; code++) add(code);
       return;
     }

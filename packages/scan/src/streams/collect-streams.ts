@@ -20,6 +20,7 @@ export class StreamCollector {
   /** Adds the streams of a table that are in a list. */
   addTable(table: LabelTable, streams: Uint32Array): void {
     const { hashes } = table;
+    if (this.#known.size === 0) this.#known.reserve(streams.length);
     const columns = table.names.map((name) => this.#pairsOf(table.column(name) as StreamColumn));
     for (let i = 0; i < streams.length; i++) {
       const stream = streams[i]!;
@@ -36,6 +37,10 @@ export class StreamCollector {
 
   /** Adds what another collector found. */
   addColumns(found: StreamColumns): void {
+    if (this.#known.size === 0) {
+      this.#known.reserve(found.starts.length);
+      this.#knownPairs.reserve(found.pairNames.length);
+    }
     const { hashes, starts, pairs, names, pairNames, values, valueHashes } = found;
     const nameNumbers = names.map((name) => this.#nameNumber(name));
     const nameHashes = names.map(hashesOfName);

@@ -11,6 +11,11 @@ export class HashNumbers {
     return this.#size;
   }
 
+  /** Makes room for so many more. */
+  reserve(more: number): void {
+    while (2 * (this.#size + more) > this.#mask) this.#grow();
+  }
+
   /** The number of a hash; where it has none, it gets the next one, which is the size before. */
   numberOf(first: number, second: number): number {
     if (2 * this.#size > this.#mask) this.#grow();
@@ -43,7 +48,9 @@ export class HashNumbers {
       if (old[at + 2] === 0) continue;
       let slot = old[at]! & this.#mask;
       while (this.#slots[3 * slot + 2] !== 0) slot = (slot + 1) & this.#mask;
-      this.#slots.set(old.subarray(at, at + 3), 3 * slot);
+      this.#slots[3 * slot] = old[at]!;
+      this.#slots[3 * slot + 1] = old[at + 1]!;
+      this.#slots[3 * slot + 2] = old[at + 2]!;
     }
   }
 }

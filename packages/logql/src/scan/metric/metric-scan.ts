@@ -62,6 +62,9 @@ class LeafScan implements MetricScan {
   readonly #streams: StreamSeries;
   /** True when rows can be counted without running the pipeline. */
   readonly #isPlain: boolean;
+  /** Of the run that was counted last: making one takes longer than to count a run. */
+  #lastNames: { readonly names: readonly string[]; readonly matter: boolean } | undefined;
+  #lastCursor: { readonly baseNs: bigint; readonly cursor: BucketCursor } | undefined;
 
   constructor(leaf: LeafPlan, check: (() => void) | undefined) {
     this.#leaf = leaf;
@@ -77,8 +80,8 @@ class LeafScan implements MetricScan {
   }
 
   addRun(streams: StreamLabels, block: BlockSummary, run: RunHeader): boolean {
-    if (!this.#isPlain || metadataMatters(block.metadataNames, this.#leaf.grouping)) return false;
-    const cursor = this.#grid.cursor(block.baseNs);
+    if (!this.#isPlain || this.#doesMatter(block.metadataNames)) return false;
+    const cursor = this.#runCursor(block.baseNs);
     if (!cursor.covers(run.minTime, run.maxTime)) return false;
     if (cursor.bucket < 0) return true;
     const cell = this.#cells.find(this.#streams.find(streams, run.stream), cursor.bucket);
@@ -101,6 +104,23 @@ class LeafScan implements MetricScan {
     const labels: readonly Labels[] = this.#index.labels;
     if (mode !== "samples") return partialOfCells(mode, labels, this.#cells);
     return partialOfSamples(labels, this.#cells, this.#samples, wantsTimes(this.#leaf));
+  }
+
+  /** Asked with the same names for all runs of a block. */
+  #doesMatter(names: readonly string[]): boolean {
+    const known = this.#lastNames;
+    if (known?.names === names) return known.matter;
+    const matter = metadataMatters(names, this.#leaf.grouping);
+    this.#lastNames = { names, matter };
+    return matter;
+  }
+
+  #runCursor(baseNs: bigint): BucketCursor {
+    const known = this.#lastCursor;
+    if (known?.baseNs === baseNs) return known.cursor;
+    const cursor = this.#grid.cursor(baseNs);
+    this.#lastCursor = { baseNs, cursor };
+    return cursor;
   }
 
   #addPlain(
