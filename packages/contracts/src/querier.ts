@@ -58,7 +58,8 @@ export interface LabelsRequest extends StreamsRequest {
 
 export interface TenantStreams {
   readonly tenant: string;
-  readonly streams: StreamColumns;
+  /** Lists of streams; none is in two of them. */
+  readonly streams: readonly StreamColumns[];
 }
 
 export interface TenantLabels {

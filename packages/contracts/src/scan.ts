@@ -69,6 +69,8 @@ export interface StreamTask<Ref = SourceRef> extends TimeRange {
   readonly sources: readonly Ref[];
   /** No selector at all means every stream. */
   readonly selectors: readonly (readonly Matcher[])[];
+  /** One of `count` parts of what there is to find, by hash: another task over the same sources finds the others. */
+  readonly part?: { readonly index: number; readonly count: number };
 }
 
 /** Asks for the label names of those streams, or for the values of one name. */

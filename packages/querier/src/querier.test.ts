@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { labelsAt, type StreamColumns, streamCountOf } from "@skald/contracts";
+import { labelSetsOf, type StreamColumns } from "@skald/contracts";
 import { formatLabels, notFound } from "@skald/model";
 import { makeDirectory, makeHead, makeSegment } from "@skald/scan/testing";
 import type { Querier } from "./querier.js";
@@ -186,8 +186,8 @@ describe("streams", () => {
     const querier = querierOf(scans, { ingester: [head], store: [...segments, other] });
     const all = { tenants: ["t", "u", "v"], selectors: [], fromNs: 0n, toNs: 2n ** 62n };
     const found = await querier.streams(all, never);
-    const textsOf = (streams: StreamColumns) =>
-      Array.from({ length: streamCountOf(streams) }, (_, i) => formatLabels(labelsAt(streams, i)));
+    const textsOf = (lists: readonly StreamColumns[]) =>
+      lists.flatMap((streams) => labelSetsOf(streams).map(formatLabels));
     expect(found.map(({ tenant, streams }) => [tenant, ...textsOf(streams).sort()])).toEqual([
       ["t", '{app="a"}', '{app="b"}'],
       ["u", '{app="c"}'],

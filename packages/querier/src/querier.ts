@@ -157,7 +157,7 @@ export class Querier implements Contract {
             (scanner, task, options) =>
               scanner.labels(label === undefined ? task : { ...task, label }, options),
           );
-          return { tenant, texts: uniteTexts(found) };
+          return { tenant, texts: uniteTexts(found.parts) };
         }),
       ),
     );
@@ -202,7 +202,7 @@ export class Querier implements Contract {
     search: Search,
     signal: AbortSignal,
     ask: (scanner: Scanner, task: StreamTask, options: ScanOptions) => Promise<EncodedStreams>,
-  ): Promise<EncodedStreams[]> {
+  ): Promise<{ parts: EncodedStreams[]; areDisjoint: boolean }> {
     const { selectors, fromNs, toNs } = request;
     const found: EncodedStreams[] = [];
     const matchers = selectors.length === 1 ? (selectors[0] as readonly Matcher[]) : [];
@@ -213,14 +213,16 @@ export class Querier implements Contract {
     const { maxCost = Number.POSITIVE_INFINITY } = this.#deps;
     if (cost > maxCost) throw new QueryTooHeavy(cost);
     const share = { ...shareOf(request), cost };
-    const jobs = (["ingester", "store"] as const).flatMap((side) => {
-      const held = sources.filter((source) => source.side === side);
-      const lanes = cost > minSplitBytes ? this.#deps.threads : 1;
-      const perJob = Math.min(sourcesPerJob, Math.ceil(held.length / lanes));
-      return chunks(held, perJob).map((job) => ({ side, job }));
-    });
-    await runConcurrently(jobs, this.#deps.threads, signal, async ({ side, job }, stop) => {
-      const task = { sources: job.map(({ ref }) => ref), selectors, fromNs, toNs };
+    // An ingester can read the store; nobody else can read what an ingester holds.
+    const side = sources.some((source) => source.side === "ingester") ? "ingester" : "store";
+    const refs = sources.map(({ ref }) => ref);
+    const count = cost > minSplitBytes ? this.#deps.threads : 1;
+    const jobs: Pick<StreamTask, "sources" | "part">[] =
+      refs.length > sourcesPerJob || count === 1
+        ? chunks(refs, sourcesPerJob).map((some) => ({ sources: some }))
+        : Array.from({ length: count }, (_, index) => ({ sources: refs, part: { index, count } }));
+    await runConcurrently(jobs, this.#deps.threads, signal, async (job, stop) => {
+      const task = { ...job, selectors, fromNs, toNs };
       const bytes = await ask(this.#scanners[side], task, { signal: stop, share });
       found.push(bytes);
     });
@@ -228,7 +230,7 @@ export class Querier implements Contract {
     this.#noteAnswer(kind, answer);
     // What is as large as this must not be put together just anywhere.
     if (answerCost * answer > maxCost) throw new QueryTooHeavy(answerCost * answer);
-    return found;
+    return { parts: found, areDisjoint: jobs.every(({ part }) => part !== undefined) };
   }
 
   #noteAnswer(kind: string, bytes: number): void {
@@ -363,11 +365,16 @@ async function retryMoved<T>(work: (fresh: boolean) => Promise<T>): Promise<T> {
   }
 }
 
-function unite(parts: readonly EncodedStreams[]): StreamColumns {
-  if (parts.length === 1) return decodeStreams(parts[0]!);
+/** Lists of streams without one that is in two of them. */
+function unite(found: {
+  readonly parts: readonly EncodedStreams[];
+  readonly areDisjoint: boolean;
+}): StreamColumns[] {
+  const lists = found.parts.map(decodeStreams);
+  if (found.areDisjoint || lists.length <= 1) return lists;
   const all = new StreamCollector();
-  for (const part of parts) all.addColumns(decodeStreams(part));
-  return all.finish();
+  for (const list of lists) all.addColumns(list);
+  return [all.finish()];
 }
 
 /** Texts of several sorted lists, sorted, each once. */

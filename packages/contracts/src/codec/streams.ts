@@ -46,18 +46,23 @@ export function streamCountOf({ starts }: StreamColumns): number {
   return starts.length - 1;
 }
 
-/** The labels of one of the streams. */
-export function labelsAt(streams: StreamColumns, stream: number): Labels {
+/** The labels of each stream. */
+export function labelSetsOf(streams: StreamColumns): Labels[] {
   const { starts, pairs, names, pairNames } = streams;
-  const own = [...pairs.subarray(starts[stream], starts[stream + 1])];
-  return {
-    names: own.map((pair) => names[pairNames[pair]!]!),
-    values: own.map((pair) => pairValue(streams, pair)),
-  };
+  const values = pairValues(streams);
+  return Array.from({ length: streamCountOf(streams) }, (_, stream) => {
+    const own = [...pairs.subarray(starts[stream], starts[stream + 1])];
+    return {
+      names: own.map((pair) => names[pairNames[pair]!]!),
+      values: own.map((pair) => values[pair]!),
+    };
+  });
 }
 
-/** The value of a pair. */
-export function pairValue({ values: { bytes, offsets } }: StreamColumns, pair: number): string {
+/** The value of each pair. */
+export function pairValues({ values: { bytes, offsets } }: StreamColumns): string[] {
   const all = Buffer.from(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.byteLength);
-  return all.toString("utf8", offsets[pair], offsets[pair + 1]);
+  return Array.from({ length: offsets.length - 1 }, (_, pair) =>
+    all.toString("utf8", offsets[pair], offsets[pair + 1]),
+  );
 }

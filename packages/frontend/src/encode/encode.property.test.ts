@@ -182,7 +182,7 @@ describe("answers in pieces", () => {
         };
         const label = isLabelled ? "tenant" : undefined;
         const want = data.map((set) => (isLabelled ? { tenant: "t", ...set } : set));
-        expect(joined(encodeSeries([{ tenant: "t", streams }], label))).toBe(
+        expect(joined(encodeSeries([{ tenant: "t", streams: [streams] }], label))).toBe(
           `${jsonText({ status: "success", data: want })}\n`,
         );
       }),

@@ -1,4 +1,4 @@
-import { pairValue, streamCountOf, type TenantStreams } from "@skald/contracts";
+import { pairValues, streamCountOf, type TenantStreams } from "@skald/contracts";
 import {
   formatSample,
   groupLogRows,
@@ -62,29 +62,38 @@ export function* encodeSeries(found: Iterable<TenantStreams>, tenantLabel?: stri
   out.text('{"status":"success","data":[');
   let comma = "";
   let text = "";
-  for (const { tenant, streams } of found) {
-    const { starts, pairs, names, pairNames } = streams;
-    const nameTexts = names.map((name) => `${jsonText(name)}:`);
-    const texts = Array.from(
-      pairNames,
-      (name, pair) => `${nameTexts[name]}${quickText(pairValue(streams, pair))}`,
-    );
-    const first = tenantLabel === undefined ? "" : `${jsonText(tenantLabel)}:${jsonText(tenant)}`;
-    for (let stream = 0; stream < streamCountOf(streams); stream++) {
-      let inner = first;
-      for (let at = starts[stream] as number; at < (starts[stream + 1] as number); at++) {
-        inner += `${inner === "" ? "" : ","}${texts[pairs[at] as number]}`;
-      }
-      text += `${comma}{${inner}}`;
-      comma = ",";
-      if (text.length < textAtOnce) continue;
-      out.text(text);
-      text = "";
-      yield* out.full();
-    }
+  for (const item of labelSets(found, tenantLabel)) {
+    text += `${comma}{${item}}`;
+    comma = ",";
+    if (text.length < textAtOnce) continue;
+    out.text(text);
+    text = "";
+    yield* out.full();
   }
   out.text(`${text}]}\n`);
   yield* out.rest();
+}
+
+/** The inner text of the JSON object of each label set. */
+function* labelSets(found: Iterable<TenantStreams>, tenantLabel?: string): Generator<string> {
+  for (const { tenant, streams } of found) {
+    const first = tenantLabel === undefined ? "" : `${jsonText(tenantLabel)}:${jsonText(tenant)}`;
+    for (const list of streams) {
+      const { starts, pairs, names, pairNames } = list;
+      const nameTexts = names.map((name) => `${jsonText(name)}:`);
+      const values = pairValues(list);
+      const texts = values.map(
+        (value, pair) => `${nameTexts[pairNames[pair] as number]}${quickText(value)}`,
+      );
+      for (let stream = 0; stream < streamCountOf(list); stream++) {
+        let text = first;
+        for (let at = starts[stream] as number; at < (starts[stream + 1] as number); at++) {
+          text += `${text === "" ? "" : ","}${texts[pairs[at] as number]}`;
+        }
+        yield text;
+      }
+    }
+  }
 }
 
 /** The items between the brackets of a result. */

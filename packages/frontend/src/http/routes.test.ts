@@ -80,7 +80,7 @@ function makeApi(
     },
     streams: async (request) => {
       asked.push(request);
-      return request.tenants.map((tenant) => ({ tenant, streams }));
+      return request.tenants.map((tenant) => ({ tenant, streams: [streams] }));
     },
     labels: async (request) => {
       asked.push(request);

@@ -1,15 +1,17 @@
 import { codeOf, type LabelTable } from "@skald/storage";
-import { HashNumbers } from "./hash-numbers.js";
+import { allHashes, HashNumbers, type HashPart } from "./hash-numbers.js";
 
 /** Puts label names, or the values of one name, of several sources together, each once. */
 export class LabelCollector {
   readonly #name: string | undefined;
   readonly #known = new HashNumbers();
   readonly #texts: string[] = [];
+  readonly #part: HashPart;
 
   /** Collects the values of a name, or all names. */
-  constructor(name: string | undefined) {
+  constructor(name: string | undefined, part: HashPart = allHashes) {
     this.#name = name;
+    this.#part = part;
   }
 
   /** Adds what the streams of a table have that are in a list; undefined stands for all of them. */
@@ -37,13 +39,15 @@ export class LabelCollector {
     const column = table.column(name);
     if (column === undefined) return;
     const { hashes, valueCount } = column;
+    const { index, count } = this.#part;
     const add = (code: number) => {
+      if (count > 1 && hashes[2 * code + 1]! % count !== index) return;
       const { size } = this.#known;
       if (this.#known.numberOf(hashes[2 * code]!, hashes[2 * code + 1]!) < size) return;
       this.#texts.push(column.value(code));
     };
     if (streams === undefined) {
-      if (this.#known.size === 0) this.#known.reserve(valueCount);
+      if (this.#known.size === 0) this.#known.reserve(valueCount / count);
       for (let code = 0; code < valueCount; code++) add(code);
       return;
     }

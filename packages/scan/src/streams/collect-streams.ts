@@ -1,6 +1,6 @@
 import type { StreamColumns } from "@skald/contracts";
 import { codeOf, hashPair, hashText, type LabelTable, type StreamColumn } from "@skald/storage";
-import { HashNumbers } from "./hash-numbers.js";
+import { allHashes, HashNumbers, type HashPart } from "./hash-numbers.js";
 import { ByteList, NumberList } from "./lists.js";
 
 /** Puts streams of several sources together, each once. Of a stream that is there already only its hash is looked at. */
@@ -16,14 +16,21 @@ export class StreamCollector {
   readonly #hashes = new NumberList();
   readonly #starts = new NumberList();
   readonly #pairs = new NumberList();
+  readonly #part: HashPart;
+
+  constructor(part: HashPart = allHashes) {
+    this.#part = part;
+  }
 
   /** Adds the streams of a table that are in a list. */
   addTable(table: LabelTable, streams: Uint32Array): void {
     const { hashes } = table;
-    if (this.#known.size === 0) this.#known.reserve(streams.length);
+    const { index, count } = this.#part;
+    if (this.#known.size === 0) this.#known.reserve(streams.length / count);
     const columns = table.names.map((name) => this.#pairsOf(table.column(name) as StreamColumn));
     for (let i = 0; i < streams.length; i++) {
       const stream = streams[i]!;
+      if (count > 1 && hashes[2 * stream + 1]! % count !== index) continue;
       if (!this.#begin(hashes[2 * stream]!, hashes[2 * stream + 1]!)) continue;
       for (let c = 0; c < columns.length; c++) {
         const { column, ids, add } = columns[c]!;

@@ -1,5 +1,13 @@
 const initialSize = 1024;
 
+/** The hashes whose second number has this remainder. */
+export interface HashPart {
+  readonly index: number;
+  readonly count: number;
+}
+
+export const allHashes: HashPart = { index: 0, count: 1 };
+
 /** Numbers by hashes of two 32-bit numbers each: a table with open addressing that is at most half full. */
 export class HashNumbers {
   #size = 0;

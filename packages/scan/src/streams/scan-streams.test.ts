@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { labelsAt, streamCountOf } from "@skald/contracts";
+import { labelSetsOf } from "@skald/contracts";
 import type { Matcher } from "@skald/model";
 import { formatLabels } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
@@ -27,11 +27,15 @@ function streamsOf(
   const task = { sources: [ref, ref], selectors, ...span };
   return new SourceCache({ maxOpenSegments: 1, maxIndexBytes: 0 }).use((open) => {
     const found = scanStreams(task, open, check);
-    const texts = Array.from({ length: streamCountOf(found) }, (_, i) =>
-      formatLabels(labelsAt(found, i)),
-    );
+    const texts = labelSetsOf(found).map(formatLabels);
+    const parts = [0, 1].map((index) => ({ ...task, part: { index, count: 2 } }));
+    const inParts = parts.flatMap((part) => labelSetsOf(scanStreams(part, open, check)));
+    expect(inParts.map(formatLabels).sort()).toEqual([...texts].sort());
     const values = texts.map((text) => text.slice('{app="'.length, -2)).sort();
     expect(scanLabels({ ...task, label: "app" }, open, check)).toEqual(values);
+    expect(
+      parts.flatMap((part) => scanLabels({ ...part, label: "app" }, open, check)).sort(),
+    ).toEqual(values);
     expect(scanLabels(task, open, check)).toEqual(texts.length === 0 ? [] : ["app"]);
     expect(scanLabels({ ...task, label: "none" }, open, check)).toEqual([]);
     return texts.sort();

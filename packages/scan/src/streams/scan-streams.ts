@@ -14,7 +14,7 @@ export function scanStreams(
   open: OpenSource,
   check: () => void,
 ): StreamColumns {
-  const found = new StreamCollector();
+  const found = new StreamCollector(task.part);
   for (const ref of task.sources) {
     check();
     const source = open(ref);
@@ -29,7 +29,7 @@ export function scanLabels(
   open: OpenSource,
   check: () => void,
 ): string[] {
-  const found = new LabelCollector(task.label);
+  const found = new LabelCollector(task.label, task.part);
   for (const ref of task.sources) {
     check();
     const source = open(ref);
