@@ -402,6 +402,7 @@ describe("statistics", () => {
         querier: {
           query: () => (fails === undefined ? Promise.resolve(answer) : Promise.reject(fails)),
           streams: () => Promise.resolve([]),
+          labels: () => Promise.resolve([]),
         },
         limitsOf: () => limits,
         clock: { nowMs: () => 1_795_000_000_000 },

@@ -1,8 +1,12 @@
 import { compileMatcher, type Labels, labelValue, type Matcher, matchesEmpty } from "@skald/model";
+import { flagsOf, type StreamList, withoutStreams, withStream } from "./stream-list.js";
+
+/** So few streams are looked at one by one; more are compared with the lists of a matcher. */
+const maxLookedAt = 256;
 
 /** Which streams have which label value: finds the streams of a selector without a look at the others. */
 export class Postings {
-  readonly #names = new Map<string, Map<string, number[]>>();
+  readonly #names = new Map<string, Map<string, StreamList>>();
 
   add(stream: number, labels: Labels): void {
     for (let i = 0; i < labels.names.length; i++) {
@@ -13,16 +17,18 @@ export class Postings {
         values = new Map();
         this.#names.set(name, values);
       }
-      const streams = values.get(value);
-      if (streams === undefined) values.set(value, [stream]);
-      else streams.push(stream);
+      const known = values.get(value);
+      const list = withStream(known, stream);
+      if (list !== known) values.set(value, list);
     }
   }
 
   /** Takes streams out; each list that has one of them is gone through once. */
   remove(removed: ReadonlySet<number>, labelsOf: (stream: number) => Labels): void {
     const touched = new Map<string, Set<string>>();
+    let limit = 0;
     for (const stream of removed) {
+      limit = Math.max(limit, stream + 1);
       const { names, values } = labelsOf(stream);
       for (let i = 0; i < names.length; i++) {
         const set = touched.get(names[i] as string);
@@ -30,63 +36,105 @@ export class Postings {
         else set.add(values[i] as string);
       }
     }
+    const flags = new Uint8Array(limit);
+    for (const stream of removed) flags[stream] = 1;
     for (const [name, values] of touched) {
-      for (const value of values) this.#removeFrom(name, value, removed);
+      for (const value of values) this.#removeFrom(name, value, flags);
     }
   }
 
   /**
-   * Numbers of the streams that satisfy every matcher, in no order; undefined when every stream may, because no
-   * matcher asks for a label to be there. Throws on a bad regular expression.
+   * Numbers of the streams that satisfy every matcher, in no order; `all` gives those of every stream, and is asked
+   * only when no matcher wants a label to be there. Throws on a bad regular expression.
    */
-  match(matchers: readonly Matcher[], labelsOf: (stream: number) => Labels): number[] | undefined {
-    const tests = matchers.map((matcher) => ({ matcher, test: remembered(matcher) }));
-    let best: { lists: readonly number[][]; size: number; matcher: Matcher } | undefined;
-    for (const { matcher, test } of tests) {
-      if (matchesEmpty(matcher)) continue;
-      const lists = this.#lists(matcher, test);
-      const size = lists.reduce((sum, list) => sum + list.length, 0);
-      if (best === undefined || size < best.size) best = { lists, size, matcher };
+  match(
+    matchers: readonly Matcher[],
+    all: () => Uint32Array,
+    labelsOf: (stream: number) => Labels,
+  ): Uint32Array {
+    const wanted = matchers
+      .filter((matcher) => !matchesEmpty(matcher))
+      .map((matcher) => this.#accepted(matcher, compileMatcher(matcher)))
+      .sort((a, b) => a.size - b.size);
+    const [first, ...others] = wanted;
+    let left = first === undefined ? all() : concat(first.lists);
+    for (const { lists, matcher } of others) {
+      left = this.#narrow(left, { lists, matcher, keep: 1 }, labelsOf);
     }
-    if (best === undefined) return undefined;
-    const others = tests.filter(({ matcher }) => matcher !== best.matcher);
-    return best.lists.flat().filter((stream) => {
-      const labels = labelsOf(stream);
-      return others.every(({ matcher, test }) => test(labelValue(labels, matcher.name)));
-    });
+    for (const matcher of matchers) {
+      if (!matchesEmpty(matcher)) continue;
+      const test = compileMatcher(matcher);
+      const { lists } = this.#accepted(matcher, (value) => !test(value));
+      left = this.#narrow(left, { lists, matcher, keep: 0 }, labelsOf);
+    }
+    return left;
   }
 
-  #lists(matcher: Matcher, test: (value: string) => boolean): readonly number[][] {
+  #narrow(
+    streams: Uint32Array,
+    { lists, matcher, keep }: Narrowing,
+    labelsOf: (stream: number) => Labels,
+  ): Uint32Array {
+    if (streams.length <= maxLookedAt) {
+      const test = compileMatcher(matcher);
+      return streams.filter((stream) => test(labelValue(labelsOf(stream), matcher.name)));
+    }
+    if (lists.length === 0) return keep === 1 ? new Uint32Array(0) : streams;
+    const limit = streams.reduce((most, stream) => Math.max(most, stream + 1), 0);
+    const flags = flagsOf(lists, limit);
+    return streams.filter((stream) => flags[stream] === keep);
+  }
+
+  /** The lists of the values that a test accepts; for an equality at most one is looked at. */
+  #accepted(matcher: Matcher, test: (value: string) => boolean): AcceptedLists {
+    const lists: StreamList[] = [];
     const values = this.#names.get(matcher.name);
-    if (values === undefined) return [];
-    if (matcher.op === "=") {
+    if (values !== undefined && matcher.op === "=" && matcher.value !== "") {
       const list = values.get(matcher.value);
-      return list === undefined ? [] : [list];
+      if (list !== undefined) lists.push(list);
+    } else if (values !== undefined) {
+      for (const [value, list] of values) if (test(value)) lists.push(list);
     }
-    return [...values].flatMap(([value, list]) => (test(value) ? [list] : []));
+    return { matcher, lists, size: lists.reduce((sum: number, list) => sum + sizeOf(list), 0) };
   }
 
-  #removeFrom(name: string, value: string, removed: ReadonlySet<number>): void {
+  #removeFrom(name: string, value: string, removed: Uint8Array): void {
     const values = this.#names.get(name);
-    const left = values?.get(value)?.filter((stream) => !removed.has(stream));
-    if (values === undefined || left === undefined) return;
-    if (left.length > 0) values.set(value, left);
+    const list = values?.get(value);
+    if (values === undefined || list === undefined) return;
+    const left = withoutStreams(list, removed);
+    if (left !== undefined) values.set(value, left);
     else values.delete(value);
     if (values.size === 0) this.#names.delete(name);
   }
 }
 
-/** The test of a matcher, asked once per distinct value: a regular expression costs far more than a look-up. */
-export function remembered(matcher: Matcher): (value: string) => boolean {
-  const test = compileMatcher(matcher);
-  if (matcher.op === "=" || matcher.op === "!=") return test;
-  const known = new Map<string, boolean>();
-  return (value) => {
-    let matches = known.get(value);
-    if (matches === undefined) {
-      matches = test(value);
-      known.set(value, matches);
+interface AcceptedLists {
+  readonly matcher: Matcher;
+  readonly lists: readonly StreamList[];
+  readonly size: number;
+}
+
+interface Narrowing {
+  readonly matcher: Matcher;
+  /** Streams in them stay (1) or go (0). */
+  readonly lists: readonly StreamList[];
+  readonly keep: 0 | 1;
+}
+
+function sizeOf(list: StreamList): number {
+  return typeof list === "number" ? 1 : list.count;
+}
+
+function concat(lists: readonly StreamList[]): Uint32Array {
+  const all = new Uint32Array(lists.reduce((sum: number, list) => sum + sizeOf(list), 0));
+  let at = 0;
+  for (const list of lists) {
+    if (typeof list === "number") all[at++] = list;
+    else {
+      all.set(list.streams.subarray(0, list.count), at);
+      at += list.count;
     }
-    return matches;
-  };
+  }
+  return all;
 }

@@ -13,8 +13,7 @@ function tableOf(...sets: Record<string, string>[]): StreamTable {
 
 function match(table: StreamTable, ...matchers: [string, MatchOp, string][]): string[] {
   const parsed: Matcher[] = matchers.map(([name, op, value]) => ({ name, op, value }));
-  const found = table.postings.match(parsed, (stream) => table.labels(stream));
-  return (found ?? table.matchAll(parsed)).map((stream) => table.text(stream)).sort();
+  return Array.from(table.match(parsed), (stream) => table.text(stream)).sort();
 }
 
 describe("StreamTable", () => {
@@ -78,6 +77,35 @@ describe("StreamTable", () => {
     expect([0, 2]).toContain(table.add("new", labels, 0, 1));
     expect(match(table, ["app", "=~", ".+"]).sort()).toEqual(["new", bProd].sort());
     expect(table.limit).toBe(4);
+  });
+
+  it("finds the same among many, by lists or by a look at each", () => {
+    const values = Array.from({ length: 2000 }, (_, i) => ({
+      pod: `p${i}`,
+      app: `a${i % 3}`,
+      ...(i % 2 === 0 ? { even: "yes" } : {}),
+    }));
+    const table = tableOf(...values);
+    const texts = (isIn: (i: number) => boolean) =>
+      values
+        .filter((_, i) => isIn(i))
+        .map((set) => formatLabels(labelsFromObject(set)))
+        .sort();
+    expect(match(table, ["app", "=", "a1"], ["even", "=", "yes"])).toEqual(
+      texts((i) => i % 3 === 1 && i % 2 === 0),
+    );
+    expect(match(table, ["app", "!=", "a1"], ["even", "=", ""])).toEqual(
+      texts((i) => i % 3 !== 1 && i % 2 === 1),
+    );
+    expect(
+      match(table, ["app", "=~", "a[12]"], ["pod", "!~", "p1.*"], ["none", "!=", "x"]),
+    ).toEqual(texts((i) => i % 3 !== 0 && !`${i}`.startsWith("1")));
+    expect(match(table, ["app", "=~", ".+"], ["none", "=", "x"])).toEqual([]);
+    table.seenMs.fill(100, 1000);
+    expect(table.removeIdle(50, (stream) => stream < 10)).toBe(990);
+    expect(match(table, ["app", "=", "a0"], ["even", "=", "yes"])).toEqual(
+      texts((i) => i % 6 === 0 && (i < 10 || i >= 1000)),
+    );
   });
 
   it("holds many streams", () => {

@@ -9,12 +9,12 @@ import type { Tenant } from "./tenant.js";
  */
 export function selectHeads(request: SelectRequest, tenant: Tenant): HeadView[] {
   const found: HeadView[] = [];
-  let matched: number[] | undefined;
+  let matched: Uint32Array | undefined;
   for (const head of tenant.unsealed()) {
     const blocks = head.view(timeIn(head, request.fromNs), timeIn(head, request.toNs));
     if (blocks.length === 0) continue;
     matched ??= tenant.matchStreams(request.matchers);
-    const streams = Uint32Array.from(matched.filter((stream) => head.chains.has(stream)));
+    const streams = matched.filter((stream) => head.chains.has(stream));
     if (streams.length === 0) continue;
     head.viewed = true;
     found.push(viewOf(head, { blocks, streams, tenant }));

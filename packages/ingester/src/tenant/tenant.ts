@@ -113,10 +113,8 @@ export class Tenant {
   }
 
   /** Numbers of the streams that satisfy the matchers. */
-  matchStreams(matchers: readonly Matcher[]): number[] {
-    const { streams } = this;
-    const matched = streams.postings.match(matchers, (stream) => streams.labels(stream));
-    return matched ?? streams.matchAll(matchers);
+  matchStreams(matchers: readonly Matcher[]): Uint32Array {
+    return this.streams.match(matchers);
   }
 
   #appendStream(

@@ -1,5 +1,5 @@
 import type { RunTable } from "@skald/model";
-import type { LabelColumn } from "../match-labels.js";
+import type { LabelColumn } from "../streams.js";
 import type { MapRows } from "./map-column.js";
 
 /** Labels without a column of their own, by stream; what `labels_more` repeats for each row. */
