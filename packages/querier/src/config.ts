@@ -52,7 +52,7 @@ export const querierConfig = field.section(
     ),
     max_query_memory: field.size(
       "0B",
-      "memory that all queries may hold together; one that needs more is refused as too many requests, and large ones wait while half of it is held; 0: an eighth of what the process has",
+      "memory that all queries may hold together; one that needs more is refused as too many requests, and large ones wait while half of it is held; 0: an eighth of what the process has, at most 512 MiB",
       "querier.max-query-memory",
     ),
     query_store_only: field.toggle(false, "do not ask ingesters", "querier.query-store-only", {

@@ -86,13 +86,24 @@ describe("limits", () => {
 });
 
 describe("a querier for small queries", () => {
-  const small = (maxCost: number) => querierOf(scans, { store: segments }, undefined, { maxCost });
+  const small = (maxHeldBytes: number) =>
+    querierOf(scans, { store: segments }, undefined, { maxHeldBytes });
 
   it("gives up one whose rows turn out to be many", async () => {
     const all = request("{app=`a`}");
     await expect(small(2000).query(all, never)).rejects.toBeInstanceOf(QueryTooHeavy);
     const { stats } = await small(1e6).query(all, never);
     expect(stats.entriesReturned).toBe(60);
+  });
+
+  it("gives up one that may answer with many rows, before it scans", async () => {
+    const querier = querierOf(scans, { store: large }, undefined, { maxCost: 50_000 });
+    await querier.query(request("{app=`a`}", {}, { limit: 20 }), never);
+    scans.jobs.length = 0;
+    await expect(
+      querier.query(request("{app=`a`}", {}, { limit: 30 }), never),
+    ).rejects.toMatchObject({ cost: 30 * 2048 });
+    expect(scans.jobs).toEqual([]);
   });
 });
 

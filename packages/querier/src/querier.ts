@@ -59,6 +59,10 @@ const sourcesPerJob = 64;
 const maxNoted = 1000;
 /** Bytes of lines that one takes as long to read as a byte of a list of streams takes to be written. */
 const answerCost = 4;
+/** Bytes of lines that one takes as long to read as a row of an answer takes to be put together and written. */
+const rowCost = 2048;
+/** A row of an answer costs no more than so many times the bytes that were read for it. */
+const maxRowCost = 8;
 /** Bytes of indexes that one job may look at before it pays to share them out. */
 const minSplitBytes = 64 * 1024;
 
@@ -72,6 +76,8 @@ export interface QuerierDeps {
   readonly corrupt: CorruptSegments;
   /** Bytes that a query may cost here, by estimate; one that costs more throws QueryTooHeavy before it scans. */
   readonly maxCost?: number;
+  /** What a query may hold here; one that needs more throws QueryTooHeavy, with what it holds by then. */
+  readonly maxHeldBytes?: number;
   /** Takes only plans with little to evaluate; others throw QueryTooHeavy as well. */
   readonly onlySimple?: boolean;
   /** Whether a query is to stop in the middle of its work, when no signal can fire. */
@@ -170,14 +176,14 @@ export class Querier implements Contract {
   }
 
   #budget(maxMemoryBytes: number, signal: AbortSignal): Budget {
-    const { maxCost, memory, shouldStop = () => signal.aborted } = this.#deps;
+    const { maxHeldBytes, memory, shouldStop = () => signal.aborted } = this.#deps;
     return new Budget({
       shouldStop,
       ...(memory === undefined ? {} : { memory }),
       // Where only small queries run, one with a large answer is none.
-      ...(maxCost === undefined || maxCost >= maxMemoryBytes
+      ...(maxHeldBytes === undefined || maxHeldBytes >= maxMemoryBytes
         ? { maxBytes: maxMemoryBytes }
-        : { maxBytes: maxCost, refuse: () => new QueryTooHeavy(maxCost + 1) }),
+        : { maxBytes: maxHeldBytes, refuse: (bytes) => new QueryTooHeavy(bytes) }),
     });
   }
 
@@ -247,7 +253,9 @@ export class Querier implements Contract {
     run.see(sources);
     const own = { ...plan, log: { ...plan.log, matchers: ownMatchers(tenants, matchers) } };
     const tasks = logTasks(own, sources, run.threads);
-    if (!keepsEveryRow(own)) run.book(estimateBytes(sources, range));
+    const bytes = estimateBytes(sources, range);
+    run.book(Math.min(plan.limit * rowCost, bytes * maxRowCost));
+    if (!keepsEveryRow(own)) run.book(bytes);
     // A query without a filter reads as far as its limit goes, which headers do not show.
     if (!keepsEveryRow(own)) await refuseLarge([{ plan: own, sources }], run, signal);
     return runLogQuery(own, tasks, run, signal);

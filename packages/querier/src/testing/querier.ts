@@ -137,7 +137,7 @@ export function querierOf(
   scanner: LocalScanner,
   sources: { readonly ingester?: readonly LocalRef[]; readonly store?: readonly SegmentRef[] },
   onList: (fresh: boolean) => void = () => {},
-  deps: Pick<QuerierDeps, "maxCost" | "memory"> = {},
+  deps: Pick<QuerierDeps, "maxCost" | "maxHeldBytes" | "memory"> = {},
 ): Querier {
   const within =
     <Ref extends LocalRef>(refs: readonly Ref[] = []) =>

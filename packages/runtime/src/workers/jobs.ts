@@ -1,3 +1,4 @@
+import { getHeapStatistics } from "node:v8";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import {
   buffersToMove,
@@ -41,6 +42,12 @@ export function serveJobs(handlers: Readonly<Record<string, JobHandler>>): void 
   const thread = new JobThread(handlers, port, (workerData as { cancel: Int32Array }).cancel);
   port.on("message", (message: ToThread) => thread.receive(message));
   thread.send({ kind: "ready" });
+}
+
+/** Memory of this thread, garbage included. */
+function heldBytes(): number {
+  const { total_heap_size, external_memory } = getHeapStatistics();
+  return total_heap_size + external_memory;
 }
 
 interface Call {
@@ -95,9 +102,10 @@ class JobThread {
     const { outcome, transfer } = await this.#outcomeOf(job, stop.signal);
     this.#running.delete(id);
     try {
-      this.send({ kind: "done", id, ...outcome }, transfer);
+      this.send({ kind: "done", id, heldBytes: heldBytes(), ...outcome }, transfer);
     } catch (error) {
-      this.send({ kind: "done", id, error: withoutDetail(describeError(error)) });
+      const sent = withoutDetail(describeError(error));
+      this.send({ kind: "done", id, heldBytes: heldBytes(), error: sent });
     }
   }
 

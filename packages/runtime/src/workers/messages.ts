@@ -15,10 +15,10 @@ export type ToThread =
   | { readonly kind: "cancel"; readonly id: number }
   | ({ readonly kind: "answer"; readonly call: number } & Outcome);
 
-/** What a thread sends to its pool: that it can take jobs, what became of one, or what one asks of the pool's process. */
+/** What a thread sends to its pool: that it can take jobs, what became of one and what memory the thread has then, or what one asks of the pool's process. */
 export type FromThread =
   | { readonly kind: "ready" }
-  | ({ readonly kind: "done"; readonly id: number } & Outcome)
+  | ({ readonly kind: "done"; readonly id: number; readonly heldBytes: number } & Outcome)
   | {
       readonly kind: "call";
       readonly id: number;

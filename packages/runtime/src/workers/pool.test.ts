@@ -61,6 +61,17 @@ describe("WorkerPool", () => {
     expect(pool.size).toBe(2);
   });
 
+  it("replaces a thread that keeps too much memory, once it has no job", async () => {
+    const pool = makePool({ maxKeptMib: 64 });
+    const self = () => pool.run<number>("self", {}, now);
+    const first = await self();
+    expect(await self()).toBe(first);
+    await pool.run("keep", { mib: 100 }, now);
+    const second = await self();
+    expect(second).not.toBe(first);
+    expect(await self()).toBe(second);
+  });
+
   it("starts what a queue held back when it is told to go on", async () => {
     const jobs: WaitingJob[] = [];
     let isHeld = true;

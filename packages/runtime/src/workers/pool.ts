@@ -26,6 +26,8 @@ export interface WorkerPoolOptions {
   readonly lazy?: boolean;
   /** Heap of a thread in MiB; one that needs more dies, and its job with it. Node's default when absent. */
   readonly maxHeapMib?: number;
+  /** A thread that has more memory than this between two jobs, in MiB, is replaced: it gives little of it back in time. */
+  readonly maxKeptMib?: number;
   /** Told of each thread that died; it is replaced. */
   readonly onThreadLost?: (error: unknown) => void;
 }
@@ -274,7 +276,7 @@ export class WorkerPool {
       case "ready":
         return;
       case "done":
-        this.#finish(seat, worker, message.id, message);
+        this.#finish(seat, worker, message);
         return;
       case "call": {
         const job = seat.jobs.find((candidate) => candidate?.id === message.id);
@@ -286,15 +288,24 @@ export class WorkerPool {
     }
   }
 
-  #finish(seat: Seat, worker: Worker, id: number, outcome: Outcome): void {
-    const slot = seat.jobs.findIndex((candidate) => candidate?.id === id);
+  #finish(seat: Seat, worker: Worker, outcome: Extract<FromThread, { kind: "done" }>): void {
+    const slot = seat.jobs.findIndex((candidate) => candidate?.id === outcome.id);
     const job = seat.jobs[slot];
     if (job === undefined) return;
     seat.jobs[slot] = undefined;
-    if (seat.jobs.every((one) => one === undefined)) worker.unref();
+    if (seat.jobs.every((one) => one === undefined)) this.#rest(seat, worker, outcome.heldBytes);
     if ("error" in outcome) settle(job, () => job.reject(reviveError(outcome.error)));
     else settle(job, () => job.resolve(outcome.value as never));
     this.#dispatch();
+  }
+
+  /** What a thread does that has no job. */
+  #rest(seat: Seat, worker: Worker, heldBytes: number): void {
+    worker.unref();
+    const { maxKeptMib = Number.POSITIVE_INFINITY } = this.#options;
+    if (heldBytes <= maxKeptMib * 1024 * 1024) return;
+    seat.worker = undefined;
+    void worker.terminate();
   }
 
   /** Answers what a job asks of this thread. */

@@ -34,7 +34,7 @@ async function answer(job: QueryJob, context: JobContext): Promise<QueryReply> {
     corrupt,
     shouldStop: context.isCancelled,
     memory: new MemoryShare(job.memory),
-    ...(maxCost === undefined ? {} : { maxCost }),
+    ...(maxCost === undefined ? {} : { maxCost, maxHeldBytes: maxCost }),
   });
   const frontend = new Frontend({
     querier,

@@ -81,10 +81,15 @@ const builders: Readonly<Record<ModuleName, Builder>> = {
 const maxQueuedJobs = 100_000;
 /** Small jobs that one thread has in hand at the same time. */
 const maxSmallQueries = 64;
+/** What a query may hold where requests come in: putting more together would hold up others. */
+const maxHeldHere = 512 * 1024;
 /** Heap of a query thread; a query that needs more ends with its thread. */
 const maxQueryHeapMib = 512;
+/** Memory that idle threads keep; scans have use for what they read before. */
+const maxKeptMib = { query: 128, scan: 256 };
 /** A part of the memory that queries may hold together when nobody says. */
 const shareOfQueries = 8;
+const maxQueryMemory = 512 * 1024 * 1024;
 /** Scans of small queries, and decoding of pushes, take turns on one thread. */
 const urgentScans = 1;
 
@@ -108,6 +113,7 @@ function buildPool(parts: Parts, { config, log, metrics }: ModuleContext): Built
     urgentJobs: urgentScans,
     lazy: true,
     maxQueued: maxQueuedJobs,
+    maxKeptMib: maxKeptMib.scan,
     queues: {
       query: new FairQueue({ maxLevels: config.query_scheduler.max_queue_hierarchy_levels }),
     },
@@ -195,7 +201,9 @@ function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): Bu
   const { ingester, catalog, scanner, pool } = parts;
   const { max_concurrent, max_query_memory } = config.querier;
   const lost = metrics.counter("query_threads_lost_total", "Query threads that died.");
-  const memory = new MemoryBudget(max_query_memory || memoryBytes() / shareOfQueries);
+  const memory = new MemoryBudget(
+    max_query_memory || Math.min(maxQueryMemory, memoryBytes() / shareOfQueries),
+  );
   const held = "Memory that queries hold, by their own count.";
   metrics.gaugeOf("query_memory_bytes", held, () => memory.bytes);
   const threads = new WorkerPool({
@@ -205,6 +213,7 @@ function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): Bu
     lazy: true,
     maxQueued: maxQueuedJobs,
     maxHeapMib: maxQueryHeapMib,
+    maxKeptMib: maxKeptMib.query,
     queues: fairQueues(config, memory),
     onThreadLost: (error) => {
       lost.inc();
@@ -225,6 +234,7 @@ function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): Bu
       ...{ ingester, catalog, scanner, threads: pool.size },
       corrupt: new CorruptSegments({ clock: steadyClock, onFound: onCorrupt }),
       maxCost: urgentBytes,
+      maxHeldBytes: maxHeldHere,
       onlySimple: true,
     }),
     host: {

@@ -1,3 +1,4 @@
+import { threadId } from "node:worker_threads";
 import { SkaldError } from "@skald/model";
 import { serveJobs } from "../jobs.js";
 
@@ -6,7 +7,14 @@ interface FlagJob {
   readonly flag: Int32Array;
 }
 
+const kept: Uint8Array[] = [];
+
 serveJobs({
+  self: () => ({ value: threadId }),
+  keep: ({ mib }: { mib: number }) => {
+    kept.push(new Uint8Array(mib * 1024 * 1024));
+    return { value: undefined };
+  },
   double: ({ n }: { n: number }) => ({ value: n * 2 }),
   later: async ({ n }: { n: number }) => ({ value: await Promise.resolve(n) }),
   move: ({ bytes }: { bytes: Uint8Array<ArrayBuffer> }) => ({
