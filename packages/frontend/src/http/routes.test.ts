@@ -308,7 +308,7 @@ describe("query_range", () => {
   it("tells the querier how many bytes a query may read and hold", async () => {
     const { call, bounds } = makeApi(logs, { max_query_bytes_read: 1000 });
     await call("/loki/api/v1/query_range", { query: '{app="a"}' });
-    expect(bounds).toEqual([{ maxBytesRead: 1000, maxMemoryBytes: 256 * 1024 * 1024 }]);
+    expect(bounds).toEqual([{ maxBytesRead: 1000, maxMemoryBytes: 512 * 1024 * 1024 }]);
   });
 
   it("has the last point of a graph at or before its end", async () => {

@@ -20,7 +20,7 @@ export interface Memory {
 /** Between two questions whether to stop: rare enough to cost nothing, some tens of microseconds apart. */
 const stepsPerCheck = 4096;
 /** What a series takes besides its samples and the texts of its labels. */
-const seriesBytes = 128;
+const seriesBytes = 384;
 const sampleBytes = 9;
 
 /**

@@ -8,7 +8,7 @@ import {
 } from "@skald/logql";
 
 /** Memory of a series besides its entries: its labels, most of all. */
-const seriesBytes = 256;
+const seriesBytes = 384;
 /** Partials are combined whenever they hold as many entries as what was combined before, and at least this many. */
 const minEntries = 1 << 18;
 

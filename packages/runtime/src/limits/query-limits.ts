@@ -55,7 +55,7 @@ const sizes = {
     "frontend.max-query-bytes-read",
   ),
   max_query_memory_bytes: field.size(
-    "256MB",
+    "512MB",
     "series, samples and lines that a query may hold at a time; 0: no limit",
     "frontend.max-query-memory-bytes",
   ),

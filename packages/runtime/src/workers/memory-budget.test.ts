@@ -1,45 +1,59 @@
 import { describe, expect, it } from "@jest/globals";
-import { SkaldError } from "@skald/model";
 import { MemoryBudget, MemoryShare } from "./memory-budget.js";
 
 const mib = 1024 * 1024;
+const page = 64 * 1024;
+const waiting = { mayWait: true };
+const hurried = { mayWait: false };
+const refused = expect.objectContaining({ code: "rate_limited", retryAfterSeconds: 5 });
 
 describe("MemoryBudget", () => {
   it("counts what shares hold, in pages", () => {
     const budget = new MemoryBudget(4 * mib);
-    const ref = budget.open();
-    const share = new MemoryShare(ref);
+    const share = new MemoryShare(budget.open(hurried));
     share.take(1);
     share.take(10);
-    expect(budget.bytes).toBe(64 * 1024);
+    expect(budget.bytes).toBe(page);
     share.take(mib);
-    expect([budget.bytes, budget.isScarce]).toEqual([mib + 64 * 1024, false]);
-    new MemoryShare(budget.open()).take(mib);
-    expect([budget.bytes, budget.isScarce]).toEqual([2 * mib + 64 * 1024, true]);
+    expect([budget.bytes, budget.isScarce]).toEqual([mib + page, false]);
+    new MemoryShare(budget.open(hurried)).take(mib);
+    expect([budget.bytes, budget.isScarce]).toEqual([2 * mib + page, true]);
     share.give(mib);
-    expect([budget.bytes, budget.isScarce]).toEqual([mib + 64 * 1024, false]);
+    expect([budget.bytes, budget.isScarce]).toEqual([mib + page, false]);
   });
 
-  it("refuses what goes beyond it, whoever has the rest", () => {
+  it("refuses what goes beyond it to those that may not wait, whoever has the rest", () => {
     const budget = new MemoryBudget(4 * mib);
-    const refs = [budget.open(), budget.open()] as const;
-    const [first, second] = refs.map((ref) => new MemoryShare(ref)) as [MemoryShare, MemoryShare];
-    first.take(3 * mib);
+    const refs = [budget.open(hurried), budget.open(hurried)] as const;
+    new MemoryShare(refs[0]).take(3 * mib);
+    const second = new MemoryShare(refs[1]);
     second.take(mib);
-    let error: unknown;
-    try {
-      second.take(1);
-    } catch (thrown) {
-      error = thrown;
-    }
-    expect(error).toBeInstanceOf(SkaldError);
-    expect(error).toMatchObject({ code: "rate_limited", retryAfterSeconds: 5 });
-    // What was refused counts until its share is closed: nobody says how much of it was made.
-    expect(budget.bytes).toBe(4 * mib + 64 * 1024);
+    expect(() => second.take(1)).toThrow(refused);
+    expect(budget.bytes).toBe(4 * mib);
     budget.close(refs[1]);
     budget.close(refs[1]);
     expect(budget.bytes).toBe(3 * mib);
     budget.close(refs[0]);
     expect(budget.bytes).toBe(0);
+  });
+
+  it("lets one go on beyond it, and the next when that has ended", () => {
+    const budget = new MemoryBudget(4 * mib);
+    const refs = [budget.open(waiting), budget.open(waiting)] as const;
+    const [first, second] = refs.map((ref) => new MemoryShare(ref)) as [MemoryShare, MemoryShare];
+    for (const share of [first, second]) share.take(2 * mib);
+    first.take(2 * mib);
+    first.take(2 * mib);
+    expect(budget.bytes).toBe(8 * mib);
+    let asked = 0;
+    const stopped = new MemoryShare(budget.open(waiting), () => ++asked === 3);
+    expect(() => stopped.take(1)).toThrow(expect.objectContaining({ code: "cancelled" }));
+    // Ends while the second one waits: that looks at it again and again.
+    const ending = new MemoryShare(refs[1], () => {
+      budget.close(refs[0]);
+      return false;
+    });
+    ending.take(3 * mib);
+    expect(budget.bytes).toBe(5 * mib);
   });
 });

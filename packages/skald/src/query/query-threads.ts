@@ -118,7 +118,8 @@ export class QueryThreads {
     { signal }: HttpRequest,
   ): Promise<HttpResponse | number> {
     const { pool, host, memory, onQuery } = this.#options;
-    const job: QueryJob = { ...request, memory: memory.open() };
+    const mayWait = request.maxCost === undefined;
+    const job: QueryJob = { ...request, memory: memory.open({ mayWait }) };
     const lane = job.maxCost === undefined ? "query" : "urgent";
     return new Promise((resolve, reject) => {
       const pieces = new PieceChannel();

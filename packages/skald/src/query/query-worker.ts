@@ -33,7 +33,7 @@ async function answer(job: QueryJob, context: JobContext): Promise<QueryReply> {
     threads,
     corrupt,
     shouldStop: context.isCancelled,
-    memory: new MemoryShare(job.memory),
+    memory: new MemoryShare(job.memory, context.isCancelled),
     ...(maxCost === undefined ? {} : { maxCost, maxHeldBytes: maxCost }),
   });
   const frontend = new Frontend({
