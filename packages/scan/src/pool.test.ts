@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import type { DuplicateTask, RowMask, StreamTask } from "@skald/contracts";
 import type { SegmentRef } from "@skald/model";
-import type { HeadView, LocalRef } from "@skald/storage";
+import { type HeadView, type LocalRef, shareTexts } from "@skald/storage";
 import { maxIndexBytes } from "./jobs.js";
 import { ScanPool } from "./pool.js";
 import type { ImagedRef } from "./source/cache.js";
@@ -22,7 +22,8 @@ const segment = (id: string): SegmentRef => ({
 const head: HeadView = {
   ...{ kind: "head", id: "h", tenant: "t", minNs: 0n, maxNs: 9n },
   streams: new Uint32Array(0),
-  texts: [],
+  texts: shareTexts([]),
+  matchers: [],
   blocks: [],
 };
 

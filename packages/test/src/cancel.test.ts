@@ -7,7 +7,7 @@ import { WorkerPool } from "@skald/runtime";
 import { defaultLimits } from "@skald/runtime/config";
 import { ScanPool } from "@skald/scan";
 import { makeDirectory, makeHead, row } from "@skald/scan/testing";
-import { openHeadBlock, openSegmentFile, sealSegment } from "@skald/storage";
+import { openHeadBlock, openSegmentFile, readTexts, sealSegment } from "@skald/storage";
 import { HttpServer } from "@skald/transport";
 import { counterPlaces, type ShareJob } from "./testing/counting-job.js";
 import { waitFor } from "./testing/server.js";
@@ -86,7 +86,7 @@ function sealLines(number: number): SegmentRef {
   const head = makeHead(rows, { id: `head${number}`, rowsPerBlock: 250 });
   const id = `s${number}`;
   const path = `${directory.path}/${id}.parquet`;
-  const heads = [{ blocks: head.blocks.map(openHeadBlock), streamTexts: head.texts }];
+  const heads = [{ blocks: head.blocks.map(openHeadBlock), streamTexts: readTexts(head.texts) }];
   const { minNs, maxNs, sizeBytes } = sealSegment({ tenant: "t", id, path, heads });
   const location = { kind: "file", path } as const;
   const opened = openSegmentFile({ id, tenant: "t", location });

@@ -25,6 +25,11 @@ export class RunChains {
     return this.#last.size;
   }
 
+  /** Numbers of those streams. */
+  streams(): Iterable<number> {
+    return this.#last.keys();
+  }
+
   has(stream: number): boolean {
     return this.#last.get(stream) >= 0;
   }
@@ -119,6 +124,13 @@ class StreamNumbers {
   get(stream: number): number {
     if (this.#sparse !== undefined) return this.#sparse.get(stream) ?? -1;
     return stream < this.#dense.length ? this.#dense[stream]! - 1 : -1;
+  }
+
+  *keys(): Generator<number> {
+    if (this.#sparse !== undefined) yield* this.#sparse.keys();
+    for (let stream = 0; stream < this.#dense.length; stream++) {
+      if (this.#dense[stream] !== 0) yield stream;
+    }
   }
 
   set(stream: number, number: number): void {

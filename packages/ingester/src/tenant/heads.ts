@@ -102,16 +102,11 @@ export class Heads {
     head.release();
   }
 
-  /** Canonical texts of the streams of a head, by number; empty for numbers that it does not have. */
+  /** Canonical texts of the streams of a head, by number; a hole for each number that it does not have. */
   streamTexts(head: Head): string[] {
     const { streams } = this.tenantOf(head.tenant);
     const texts: string[] = [];
-    for (let stream = 0; stream < streams.limit; stream++) {
-      if (head.chains.has(stream)) {
-        while (texts.length < stream) texts.push("");
-        texts.push(streams.text(stream));
-      }
-    }
+    for (const stream of head.chains.streams()) texts[stream] = streams.text(stream);
     return texts;
   }
 

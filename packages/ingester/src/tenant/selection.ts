@@ -1,5 +1,5 @@
 import type { SelectRequest } from "@skald/contracts";
-import type { HeadView } from "@skald/storage";
+import { type HeadView, shareTexts } from "@skald/storage";
 import type { Head } from "../head/head.js";
 import type { Tenant } from "./tenant.js";
 
@@ -17,14 +17,22 @@ export function selectHeads(request: SelectRequest, tenant: Tenant): HeadView[] 
     const streams = matched.filter((stream) => head.chains.has(stream));
     if (streams.length === 0) continue;
     head.viewed = true;
-    found.push(viewOf(head, { blocks, streams, tenant }));
+    const { matchers } = request;
+    found.push(viewOf(head, { blocks, streams, matchers, tenant }));
   }
   return found;
 }
 
 function viewOf(
   head: Head,
-  { blocks, streams, tenant }: Pick<HeadView, "blocks" | "streams"> & { tenant: Tenant },
+  {
+    blocks,
+    streams,
+    matchers,
+    tenant,
+  }: Pick<HeadView, "blocks" | "streams" | "matchers"> & {
+    tenant: Tenant;
+  },
 ): HeadView {
   const { minTime, maxTime } = head.bounds();
   return {
@@ -33,8 +41,9 @@ function viewOf(
     tenant: head.tenant,
     minNs: head.baseNs + BigInt(minTime),
     maxNs: head.baseNs + BigInt(maxTime),
-    streams,
-    texts: Array.from(streams, (stream) => tenant.streams.text(stream)),
+    streams: shared(streams),
+    texts: shareTexts(Array.from(streams, (stream) => tenant.streams.text(stream))),
+    matchers,
     blocks,
   };
 }
@@ -42,4 +51,11 @@ function viewOf(
 /** A time as ns since the start of the head's day; far away it is only roughly right, which is enough to compare. */
 function timeIn(head: Head, ns: bigint): number {
   return Number(ns - head.baseNs);
+}
+
+/** The same in memory that crosses to a thread without a copy. */
+function shared(numbers: Uint32Array): Uint32Array {
+  const copy = new Uint32Array(new SharedArrayBuffer(numbers.byteLength));
+  copy.set(numbers);
+  return copy;
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
-import type { HeadView } from "@skald/storage";
+import { type HeadView, shareTexts } from "@skald/storage";
 import { Views } from "./views.js";
 
 const head = (id: string): HeadView => ({
-  ...{ kind: "head", id, tenant: "t", minNs: 0n, maxNs: 1n, texts: [] },
+  ...{ kind: "head", id, tenant: "t", minNs: 0n, maxNs: 1n, texts: shareTexts([]), matchers: [] },
   streams: new Uint32Array(0),
   blocks: [
     {

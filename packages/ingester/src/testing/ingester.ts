@@ -12,6 +12,7 @@ import {
   type LocalRef,
   openHeadBlock,
   openSegmentFile,
+  readTexts,
   sealSegment,
   type WalDisk,
 } from "@skald/storage";
@@ -196,7 +197,8 @@ export async function readRows(
   const rows: { text: string; ns: bigint; row: RowText }[] = [];
   for (const source of await localRefs(ingester, sources)) {
     if (source.kind === "head") {
-      const texts = new Map(Array.from(source.streams, (n, i) => [n, source.texts[i] as string]));
+      const all = readTexts(source.texts);
+      const texts = new Map(Array.from(source.streams, (n, i) => [n, all[i] as string]));
       for (const ref of source.blocks) readBlock(openHeadBlock(ref), (n) => texts.get(n), rows);
     } else readSegment(source, rows);
   }

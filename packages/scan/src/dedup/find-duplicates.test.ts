@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
 import type { RowMask } from "@skald/contracts";
 import { dayNs } from "@skald/model";
-import type { LocalRef } from "@skald/storage";
+import { type LocalRef, shareTexts } from "@skald/storage";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { SourceCache } from "../source/cache.js";
@@ -134,7 +134,7 @@ describe.each(kinds)("findDuplicates in %s", (_name, makeOlder, makeNewer) => {
 describe("findDuplicates in a head with some streams", () => {
   it("looks only at the streams that were asked for", () => {
     const all = makeHead(base, { id: "h" });
-    const some = { ...all, streams: Uint32Array.of(1), texts: ['{app="b"}'] };
+    const some = { ...all, streams: Uint32Array.of(1), texts: shareTexts(['{app="b"}']) };
     expect(find(segment(base), some)).toEqual(['{app="b"} 10 one']);
     expect(find(some, all)).toEqual(['{app="b"} 10 one']);
   });

@@ -6,8 +6,10 @@ import {
   type LabelTable,
   matchLabels,
   openHeadBlock,
+  readTexts,
   type StreamColumn,
 } from "@skald/storage";
+import { forEachLabel } from "./label-text.js";
 import type { Source } from "./source.js";
 
 /** A head as a source; it knows only the streams that the ingester selected. */
@@ -27,13 +29,13 @@ export function openHead(ref: HeadView): Source {
   };
 }
 
-/** The selected streams of a head. Columns are made of their texts when a name is first asked for. */
+/** The selected streams of a head. Columns are made of their texts when they are first asked for. */
 class HeadStreams implements LabelTable {
   readonly count: number;
   made = 0;
   readonly #ref: HeadView;
   readonly #columns = new Map<string, StreamColumn | undefined>();
-  #labels: readonly Labels[] | undefined;
+  #texts: readonly string[] | undefined;
   #names: readonly string[] | undefined;
   #hashes: Uint32Array | undefined;
   /** By stream, its place in the selection plus one. */
@@ -41,11 +43,13 @@ class HeadStreams implements LabelTable {
 
   constructor(ref: HeadView) {
     this.#ref = ref;
-    this.count = ref.streams.reduce((most, stream) => Math.max(most, stream + 1), 0);
+    let count = 0;
+    for (const stream of ref.streams) if (stream >= count) count = stream + 1;
+    this.count = count;
   }
 
   get names(): readonly string[] {
-    this.#names ??= [...new Set(this.#all().flatMap(({ names }) => names))].sort();
+    this.#names ??= this.#findNames();
     return this.#names;
   }
 
@@ -55,19 +59,22 @@ class HeadStreams implements LabelTable {
   }
 
   match(matchers: readonly Matcher[]): Uint32Array {
-    if (matchers.length === 0) return this.#ref.streams.slice().sort();
+    const { streams, matchers: asked } = this.#ref;
+    // Most often a scan asks for what the ingester has selected.
+    if (matchers.length === 0 || JSON.stringify(matchers) === JSON.stringify(asked)) {
+      return streams.slice().sort();
+    }
     const matched = matchLabels(this.count, (name) => this.column(name), matchers);
     return matched.filter((stream) => this.#place(stream) >= 0);
   }
 
   labels(stream: number): Labels {
     this.made++;
-    const place = this.#place(stream);
-    return place < 0 ? { names: [], values: [] } : parseStreamText(this.#ref.texts[place]!);
+    return parseStreamText(this.text(stream));
   }
 
   text(stream: number): string {
-    return this.#ref.texts[this.#place(stream)] ?? "{}";
+    return this.#all()[this.#place(stream)] ?? "{}";
   }
 
   column(name: string): StreamColumn | undefined {
@@ -75,24 +82,36 @@ class HeadStreams implements LabelTable {
     return this.#columns.get(name);
   }
 
-  #makeColumn(name: string): StreamColumn | undefined {
+  #findNames(): string[] {
+    const names = new Set<string>();
+    for (const text of this.#all()) {
+      forEachLabel(text, (name) => {
+        names.add(name);
+        return true;
+      });
+    }
+    return [...names].sort();
+  }
+
+  #makeColumn(wanted: string): StreamColumn | undefined {
     const codeOfValue = new Map<string, number>();
     const values: string[] = [];
     const codes = new Uint32Array(this.count);
-    this.#all().forEach((labels, place) => {
-      const at = labels.names.indexOf(name);
-      if (at < 0) return;
-      const value = labels.values[at]!;
-      const code = codeOfValue.get(value) ?? values.push(value);
-      codeOfValue.set(value, code);
-      codes[this.#ref.streams[place]!] = code;
+    this.#all().forEach((text, place) => {
+      forEachLabel(text, (name, value) => {
+        if (name !== wanted) return name < wanted;
+        const code = codeOfValue.get(value) ?? values.push(value);
+        codeOfValue.set(value, code);
+        codes[this.#ref.streams[place]!] = code;
+        return false;
+      });
     });
     if (values.length === 0) return undefined;
     const hashes = Uint32Array.from({ length: 2 * values.length }, (_, i) =>
       hashText(values[i >> 1]!, (i & 1) as 0 | 1),
     );
     return {
-      name,
+      name: wanted,
       valueCount: values.length,
       value: (code) => values[code]!,
       ...bytesOf(values),
@@ -103,9 +122,9 @@ class HeadStreams implements LabelTable {
     };
   }
 
-  #all(): readonly Labels[] {
-    this.#labels ??= this.#ref.texts.map(parseStreamText);
-    return this.#labels;
+  #all(): readonly string[] {
+    this.#texts ??= readTexts(this.#ref.texts);
+    return this.#texts;
   }
 
   #hash(): Uint32Array {
@@ -116,8 +135,8 @@ class HeadStreams implements LabelTable {
         const ofName = hashText(name, lane);
         for (const stream of this.#ref.streams) {
           const code = codes[stream]!;
-          if (code > 0)
-            hashes[2 * stream + lane]! += hashPair(ofName, ofValues[2 * code - 2 + lane]!);
+          if (code === 0) continue;
+          hashes[2 * stream + lane]! += hashPair(ofName, ofValues[2 * code - 2 + lane]!);
         }
       }
     }
@@ -128,9 +147,9 @@ class HeadStreams implements LabelTable {
   #place(stream: number): number {
     if (this.#places === undefined) {
       this.#places = new Uint32Array(this.count);
-      this.#ref.streams.forEach((number, place) => {
-        this.#places![number] = place + 1;
-      });
+      for (let place = 0; place < this.#ref.streams.length; place++) {
+        this.#places[this.#ref.streams[place]!] = place + 1;
+      }
     }
     return (this.#places[stream] ?? 0) - 1;
   }

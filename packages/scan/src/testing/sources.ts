@@ -3,7 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dayNs, floorDiv, formatLabels, labelsFromObject, type SegmentRef } from "@skald/model";
 import type { HeadView } from "@skald/storage";
-import { HeadBlock, type HeadBlockRef, openHeadBlock, sealSegment } from "@skald/storage";
+import {
+  HeadBlock,
+  type HeadBlockRef,
+  openHeadBlock,
+  sealSegment,
+  shareTexts,
+} from "@skald/storage";
 import { makeBatch } from "@skald/testkit";
 
 /** One row as tests write it. */
@@ -47,7 +53,8 @@ export function makeHead(rows: readonly SourceRow[], options: SourceOptions): He
     minNs: times[0] as bigint,
     maxNs: times.at(-1) as bigint,
     streams: Uint32Array.from(texts, (_, stream) => stream),
-    texts,
+    texts: shareTexts(texts),
+    matchers: [],
     blocks,
   };
 }

@@ -1,4 +1,5 @@
-import type { Block, SegmentRef } from "@skald/model";
+import type { Block, Matcher, SegmentRef } from "@skald/model";
+import type { SharedTexts } from "./shared-texts.js";
 
 /** What a thread of this process can read: a file or object, or blocks in shared memory. */
 export type LocalRef = SegmentRef | HeadView;
@@ -13,7 +14,9 @@ export interface HeadView {
   readonly maxNs: bigint;
   /** Streams of the selection: numbers as the runs of the blocks use them, and their canonical label texts. */
   readonly streams: Uint32Array;
-  readonly texts: readonly string[];
+  readonly texts: SharedTexts;
+  /** What the selection asked of the streams. */
+  readonly matchers: readonly Matcher[];
   readonly blocks: readonly HeadBlockRef[];
 }
 

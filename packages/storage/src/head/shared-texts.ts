@@ -1,0 +1,25 @@
+/** Texts in shared memory, which cross to a thread without a copy. */
+export interface SharedTexts {
+  /** One behind the other, as UTF-8. */
+  readonly bytes: Uint8Array;
+  /** Where each text ends in all of them together, in UTF-16 code units. */
+  readonly ends: Uint32Array;
+}
+
+export function shareTexts(texts: readonly string[]): SharedTexts {
+  const all = Buffer.from(texts.join(""));
+  const bytes = new Uint8Array(new SharedArrayBuffer(all.length));
+  bytes.set(all);
+  const ends = new Uint32Array(new SharedArrayBuffer(4 * texts.length));
+  let end = 0;
+  texts.forEach((text, i) => {
+    end += text.length;
+    ends[i] = end;
+  });
+  return { bytes, ends };
+}
+
+export function readTexts({ bytes, ends }: SharedTexts): string[] {
+  const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+  return Array.from(ends, (end, i) => all.slice(ends[i - 1] ?? 0, end));
+}
