@@ -21,6 +21,7 @@ export {
   codeOf,
   hashPair,
   hashText,
+  hashValues,
   type StreamColumn,
 } from "./segment/read/stream-columns.js";
 export * from "./segment/segment.js";

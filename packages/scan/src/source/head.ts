@@ -3,6 +3,7 @@ import {
   type HeadView,
   hashPair,
   hashText,
+  hashValues,
   type LabelTable,
   matchLabels,
   openHeadBlock,
@@ -107,18 +108,16 @@ class HeadStreams implements LabelTable {
       });
     });
     if (values.length === 0) return undefined;
-    const hashes = Uint32Array.from({ length: 2 * values.length }, (_, i) =>
-      hashText(values[i >> 1]!, (i & 1) as 0 | 1),
-    );
+    const encoded = bytesOf(values);
     return {
       name: wanted,
       valueCount: values.length,
       value: (code) => values[code]!,
-      ...bytesOf(values),
+      ...encoded,
       find: (value) => codeOfValue.get(value) ?? 0,
       codes,
       streams: undefined,
-      hashes,
+      hashes: hashValues(encoded.bytes, encoded.offsets),
     };
   }
 
@@ -155,11 +154,18 @@ class HeadStreams implements LabelTable {
   }
 }
 
+const encoder = new TextEncoder();
+
+/** Texts as UTF-8, one behind the other. */
 function bytesOf(texts: readonly string[]) {
-  const encoded = texts.map((text) => Buffer.from(text));
+  // A code unit takes three bytes at most.
+  const room = texts.reduce((sum, { length }) => sum + 3 * length, 0);
+  const bytes = new Uint8Array(room);
   const offsets = new Uint32Array(texts.length + 1);
-  encoded.forEach(({ length }, i) => {
-    offsets[i + 1] = offsets[i]! + length;
+  let end = 0;
+  texts.forEach((text, i) => {
+    end += encoder.encodeInto(text, bytes.subarray(end)).written;
+    offsets[i + 1] = end;
   });
-  return { bytes: Buffer.concat(encoded), offsets };
+  return { bytes: bytes.slice(0, end), offsets };
 }

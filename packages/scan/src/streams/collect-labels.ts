@@ -28,10 +28,7 @@ export class LabelCollector {
   #addNames(table: LabelTable, streams: Uint32Array | undefined): void {
     for (const name of table.names) {
       if (this.#texts.includes(name)) continue;
-      const column = table.column(name);
-      if (column === undefined) continue;
-      const has = streams?.some((stream) => codeOf(column, stream) > 0) ?? true;
-      if (has) this.#texts.push(name);
+      if (streams === undefined || hasName(table, name, streams)) this.#texts.push(name);
     }
   }
 
@@ -59,4 +56,9 @@ export class LabelCollector {
       add(code - 1);
     }
   }
+}
+
+function hasName(table: LabelTable, name: string, streams: Uint32Array): boolean {
+  const column = table.column(name);
+  return column !== undefined && streams.some((stream) => codeOf(column, stream) > 0);
 }

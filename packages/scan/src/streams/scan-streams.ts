@@ -67,6 +67,8 @@ function streamsOf(
       found[length++] = number;
     }
   }
+  // A head has no streams but those that were selected.
+  if (!isSegment && length === wanted?.length && isAll(source, wanted)) return undefined;
   return found.subarray(0, length);
 }
 
@@ -83,6 +85,10 @@ function matching(
     matched = Uint32Array.from(both).sort();
   }
   return isSegment && matched.length === streams.count ? undefined : matched;
+}
+
+function isAll({ streams }: Source, some: Uint32Array): boolean {
+  return streams.match([]).length === some.length;
 }
 
 function allOf({ streams }: Source): Uint32Array {

@@ -57,13 +57,7 @@ export function decodeColumn(
     wanted[isSpelledOut && streams !== undefined ? streams[i]! : i] = codes[i]! + 1;
   }
   const listed = isSpelledOut || streams === undefined ? new Uint32Array(0) : streams;
-  const hashes = new Uint32Array(2 * valueCount);
-  for (let code = 0; code < valueCount; code++) {
-    for (const lane of [0, 1] as const) {
-      hashes[2 * code + lane] = hashBytes(bytes, offsets[code]!, offsets[code + 1]!, lane);
-    }
-  }
-  return [offsets, bytes, wanted, listed, hashes];
+  return [offsets, bytes, wanted, listed, hashValues(bytes, offsets)];
 }
 
 /** The column of a name, from the parts of an image that `decodeColumn` made. */
@@ -136,6 +130,17 @@ function hashBytes(bytes: Uint8Array, from: number, to: number, lane: 0 | 1): nu
     hash ^= hash >>> 15;
   }
   return hash >>> 0;
+}
+
+/** Two numbers for each value of a column. */
+export function hashValues(bytes: Uint8Array, offsets: Uint32Array): Uint32Array {
+  const hashes = new Uint32Array(2 * (offsets.length - 1));
+  for (let code = 0; code + 1 < offsets.length; code++) {
+    for (const lane of [0, 1] as const) {
+      hashes[2 * code + lane] = hashBytes(bytes, offsets[code]!, offsets[code + 1]!, lane);
+    }
+  }
+  return hashes;
 }
 
 /** The hash of a name or value; the two lanes have nothing to do with each other. */
