@@ -488,7 +488,7 @@ export class Ingester implements IngesterContract {
       maxFrozenBytes: bounds.maxFrozenBytes,
       backoff: { min_period, max_period },
       pathOf: (head) => this.#segments.pathOf(head),
-      streamTextsOf: (head) => this.#heads.streamTexts(head),
+      streamsOf: (head) => this.#heads.streamsOf(head),
       onSealed: (head, sealed, path, reason) => {
         const nowMs = this.#clock.elapsedMs();
         const measures = { reason, targetBytes: config.head_target_size, nowMs };

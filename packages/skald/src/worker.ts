@@ -2,15 +2,12 @@ import type { RawPush } from "@skald/kernels";
 import { decodePush, type PushBody } from "@skald/push";
 import { type JobResult, serveJobs } from "@skald/runtime";
 import { scanJobs } from "@skald/scan";
-import type { HeadBlockRef } from "@skald/storage";
-import { openHeadBlock, type SealInput, sealSegment } from "@skald/storage";
+import type { HeadBlockRef, SharedStreams } from "@skald/storage";
+import { openHeadBlock, type SealInput, sealSegment, textsByNumber } from "@skald/storage";
 
 /** A head to seal, with its blocks by reference to shared memory. */
 export interface SealJob extends Omit<SealInput, "heads"> {
-  readonly heads: readonly {
-    readonly blocks: readonly HeadBlockRef[];
-    readonly streamTexts: readonly string[];
-  }[];
+  readonly heads: readonly (SharedStreams & { readonly blocks: readonly HeadBlockRef[] })[];
 }
 
 export interface DecodeJob {
@@ -21,9 +18,9 @@ export interface DecodeJob {
 serveJobs({
   ...scanJobs(),
   seal: (job: SealJob): JobResult => {
-    const heads = job.heads.map(({ blocks, streamTexts }) => ({
+    const heads = job.heads.map(({ blocks, ...streams }) => ({
       blocks: blocks.map(openHeadBlock),
-      streamTexts,
+      streamTexts: textsByNumber(streams),
     }));
     return { value: sealSegment({ ...job, heads }) };
   },

@@ -1,15 +1,11 @@
 import { type Logger, type Sleep, sleep } from "@skald/runtime";
-import type { HeadBlockRef, SealedSegment, SealInput } from "@skald/storage";
+import type { HeadBlockRef, SealedSegment, SealInput, SharedStreams } from "@skald/storage";
 import type { IngesterConfig } from "../config.js";
 import type { Head } from "../head/head.js";
 
 /** A head to be written as a segment; survives a structured clone, so that a worker can do it. */
 export interface SealJob extends Omit<SealInput, "heads"> {
-  readonly heads: readonly {
-    readonly blocks: readonly HeadBlockRef[];
-    /** By stream number; empty for numbers that the head does not have. */
-    readonly streamTexts: readonly string[];
-  }[];
+  readonly heads: readonly (SharedStreams & { readonly blocks: readonly HeadBlockRef[] })[];
 }
 
 /** Writes a segment; the file is complete when it resolves, and whoever called syncs it. */
@@ -25,7 +21,7 @@ export interface SealerOptions {
   readonly maxFrozenBytes: number;
   readonly backoff: Pick<IngesterConfig["flush_op_backoff"], "min_period" | "max_period">;
   readonly pathOf: (head: Head) => Promise<string>;
-  readonly streamTextsOf: (head: Head) => string[];
+  readonly streamsOf: (head: Head) => SharedStreams;
   /** Called at once when the segment is there: from now on it stands for the head. */
   readonly onSealed: (
     head: Head,
@@ -195,10 +191,10 @@ export class Sealer {
   }
 
   async #seal(head: Head, reason: FlushReason): Promise<void> {
-    const { seal, pathOf, streamTextsOf, onSealed } = this.#options;
+    const { seal, pathOf, streamsOf, onSealed } = this.#options;
     const path = await pathOf(head);
     const blocks = head.blocks.map((block) => block.view());
-    const heads = [{ blocks, streamTexts: streamTextsOf(head) }];
+    const heads = [{ blocks, ...streamsOf(head) }];
     const segment = await seal({ tenant: head.tenant, id: head.id, path, heads });
     onSealed(head, segment, path, reason);
   }

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type SkaldError, type SteadyClock, unavailable } from "@skald/model";
-import type { WalPosition } from "@skald/storage";
+import { type SharedStreams, shareTexts, type WalPosition } from "@skald/storage";
 import type { FlushReason, Sealer } from "../flush/sealer.js";
 import { maxBlockLineBytes } from "../head/capacity.js";
 import { Head } from "../head/head.js";
@@ -102,12 +102,11 @@ export class Heads {
     head.release();
   }
 
-  /** Canonical texts of the streams of a head, by number; a hole for each number that it does not have. */
-  streamTexts(head: Head): string[] {
-    const { streams } = this.tenantOf(head.tenant);
-    const texts: string[] = [];
-    for (const stream of head.chains.streams()) texts[stream] = streams.text(stream);
-    return texts;
+  /** The streams of a head with their canonical texts. */
+  streamsOf(head: Head): SharedStreams {
+    const table = this.tenantOf(head.tenant).streams;
+    const streams = Uint32Array.from(head.chains.streams());
+    return { streams, texts: shareTexts(Array.from(streams, (stream) => table.text(stream))) };
   }
 
   /**

@@ -14,6 +14,7 @@ import {
   openSegmentFile,
   readTexts,
   sealSegment,
+  textsByNumber,
   type WalDisk,
 } from "@skald/storage";
 import { type IngesterConfig, ingesterConfig } from "../config.js";
@@ -150,9 +151,9 @@ const untilAborted: Sleep = (_, signal) =>
 
 /** Seals on this thread. */
 export const sealHere: Seal = (job: SealJob) => {
-  const heads = job.heads.map(({ blocks, streamTexts }) => ({
+  const heads = job.heads.map(({ blocks, ...streams }) => ({
     blocks: blocks.map(openHeadBlock),
-    streamTexts,
+    streamTexts: textsByNumber(streams),
   }));
   return Promise.resolve(sealSegment({ ...job, heads }));
 };

@@ -19,6 +19,22 @@ export function shareTexts(texts: readonly string[]): SharedTexts {
   return { bytes, ends };
 }
 
+/** Streams by number, with their canonical label texts, for another thread. */
+export interface SharedStreams {
+  readonly streams: Uint32Array;
+  readonly texts: SharedTexts;
+}
+
+/** The texts of streams by number; empty for numbers that are not among them. */
+export function textsByNumber({ streams, texts }: SharedStreams): string[] {
+  const byNumber: string[] = [];
+  for (const stream of streams) while (byNumber.length <= stream) byNumber.push("");
+  readTexts(texts).forEach((text, i) => {
+    byNumber[streams[i]!] = text;
+  });
+  return byNumber;
+}
+
 export function readTexts({ bytes, ends }: SharedTexts): string[] {
   const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
   return Array.from(ends, (end, i) => all.slice(ends[i - 1] ?? 0, end));
