@@ -7,6 +7,7 @@ export { scanLogfmtFields } from "./fields/logfmt";
 export { scanProtobufPush } from "./push/protobuf";
 export { selectContains } from "./search";
 export { snappyDecode } from "./snappy";
+export { selectContainsAny } from "./text-set";
 
 /** First address behind the module's own data. */
 export function dataEnd(): usize {

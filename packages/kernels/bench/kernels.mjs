@@ -2,6 +2,7 @@
 import { fieldColumns } from "../dist/fields/columns.js";
 import { loadKernels } from "../dist/load.js";
 import { selectAll } from "../dist/search/selection.js";
+import { compileTextSet } from "../dist/search/text-set.js";
 import { columnOf, jsonBody, limits, logLines, protobufBody } from "./data.mjs";
 
 const wanted = process.argv[2] ?? "";
@@ -36,6 +37,22 @@ function search(needle, flags) {
     selection.rows.set(everything.rows);
     selection.count = column.rows;
     kernels.selectContains(column.bytes, column.offsets, column.rows, text, selection, flags);
+  };
+}
+
+function numbered(count) {
+  return Array.from({ length: count }, (_, i) => `order-${(i * 7919) % 1_000_003}`);
+}
+
+function searchAny(texts, ignoreCase = false) {
+  const set = compileTextSet(
+    texts.map((text) => Buffer.from(text)),
+    ignoreCase,
+  );
+  return (kernels) => {
+    selection.rows.set(everything.rows);
+    selection.count = column.rows;
+    kernels.selectContainsAny(column.bytes, column.offsets, column.rows, set, selection, false);
   };
 }
 
@@ -84,6 +101,11 @@ const cases = {
   "search, most rows": [raw, search("03:04", exact)],
   "search, one byte": [raw, search("~", exact)],
   "search, no case": [raw, search("No Such Needle", { ...exact, ignoreCase: true })],
+  "search, 4 texts": [raw, searchAny(["panic", "level=fatal", "OutOfMemory", "refused"])],
+  "search, 4 texts, no case": [raw, searchAny(["panic", "fatal", "OutOfMemory", "refused"], true)],
+  "search, 40 texts": [raw, searchAny(numbered(40))],
+  "search, 1000 texts": [raw, searchAny(numbered(1000))],
+  "search, 10000 texts": [raw, searchAny(numbered(10_000))],
   "json, 1 early field": fieldScan("json", ["level"], { complete: false }),
   "json, 2 fields": fieldScan("json", jsonNames, { complete: false }),
   "json, 2 fields, complete": fieldScan("json", jsonNames, { complete: true }),

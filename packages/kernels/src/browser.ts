@@ -25,6 +25,8 @@ export {
   type TakeBytes,
 } from "./push/raw-push.js";
 export { type ContainsOptions, type RowSelection, selectAll } from "./search/selection.js";
+export { compileTextSet, type TextSet } from "./search/text-set.js";
+export { containsAny } from "./twin/text-set.js";
 
 /** Which form of the kernels this thread runs. */
 export const kernelForm = twin.form;
@@ -35,6 +37,7 @@ export const {
   scanJsonPush,
   detectLevels,
   selectContains,
+  selectContainsAny,
   scanJsonFields,
   scanLogfmtFields,
   hashRows,

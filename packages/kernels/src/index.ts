@@ -21,6 +21,8 @@ export {
   type TakeBytes,
 } from "./push/raw-push.js";
 export { type ContainsOptions, type RowSelection, selectAll } from "./search/selection.js";
+export { compileTextSet, type TextSet } from "./search/text-set.js";
+export { containsAny } from "./twin/text-set.js";
 
 const kernels = loadKernels();
 
@@ -33,6 +35,7 @@ export const {
   scanJsonPush,
   detectLevels,
   selectContains,
+  selectContainsAny,
   scanJsonFields,
   scanLogfmtFields,
   hashRows,

@@ -2,6 +2,7 @@ import type { FieldColumns, JsonFieldOptions, LogfmtFieldOptions } from "./field
 import type { LevelOptions } from "./levels/names.js";
 import type { RawPush, RawPushLimits, TakeBytes } from "./push/raw-push.js";
 import type { ContainsOptions, RowSelection } from "./search/selection.js";
+import type { TextSet } from "./search/text-set.js";
 
 /** Every kernel that exists in two forms, the twin in TypeScript and the compiled one; both behave the same. */
 export interface Kernels {
@@ -30,6 +31,15 @@ export interface Kernels {
     needle: Uint8Array,
     selection: RowSelection,
     options: ContainsOptions,
+  ): void;
+
+  selectContainsAny(
+    bytes: Uint8Array,
+    offsets: Uint32Array,
+    rows: number,
+    texts: TextSet,
+    selection: RowSelection,
+    negate: boolean,
   ): void;
 
   scanJsonFields(

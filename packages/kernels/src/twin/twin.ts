@@ -7,6 +7,7 @@ import { scanJsonPush } from "./push/json.js";
 import { decodeSnappyProtobufPush } from "./push/protobuf.js";
 import { selectContains } from "./search.js";
 import { decodeSnappy } from "./snappy.js";
+import { selectContainsAny } from "./text-set.js";
 
 /** The kernels in plain TypeScript: what the compiled ones must do, and what runs where those cannot. */
 export const twin: Kernels = {
@@ -16,6 +17,7 @@ export const twin: Kernels = {
   scanJsonPush,
   detectLevels,
   selectContains,
+  selectContainsAny,
   scanJsonFields,
   scanLogfmtFields,
   hashRows,

@@ -48,6 +48,16 @@ export interface KernelExports {
     ignoreCase: number,
     negate: number,
   ): number;
+  selectContainsAny(
+    bytes: number,
+    low: number,
+    size: number,
+    offsets: number,
+    texts: number,
+    selection: number,
+    count: number,
+    negate: number,
+  ): number;
   scanJsonFields(...input: [...FieldScanInput, enough: number, complete: number]): void;
   scanLogfmtFields(
     ...input: [

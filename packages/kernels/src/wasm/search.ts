@@ -1,5 +1,6 @@
 import { rarestPair } from "../search/byte-rank.js";
 import type { ContainsOptions, RowSelection } from "../search/selection.js";
+import type { TextSet } from "../search/text-set.js";
 import type { KernelMemory } from "./memory.js";
 
 /** The compiled form of twin/search.ts: only the part of the bytes that the selected rows lie in is copied. */
@@ -50,6 +51,45 @@ export function selectContains(
       count,
       options.ignoreCase ? 1 : 0,
       options.negate ? 1 : 0,
+    );
+    selected.set(memory.words(rowsAt, kept));
+    selection.count = kept;
+  } finally {
+    memory.close();
+  }
+}
+
+/** The compiled form of twin/text-set.ts; the tables of the texts are copied in with the rows. */
+export function selectContainsAny(
+  memory: KernelMemory,
+  bytes: Uint8Array,
+  offsets: Uint32Array,
+  rows: number,
+  texts: TextSet,
+  selection: RowSelection,
+  negate: boolean,
+): void {
+  const selected = selection.rows;
+  const count = countWithin(selection, rows);
+  selection.count = texts.isEverywhere && negate ? 0 : count;
+  if (count === 0 || texts.isEverywhere) return;
+  const high = Math.min(offsets[selected[count - 1]! + 1]!, bytes.length);
+  const low = Math.min(offsets[selected[0]!]!, high);
+  const kernels = memory.open();
+  try {
+    const text = memory.copyIn(bytes.subarray(low, high));
+    const ends = memory.copyInWords(offsets, rows + 1);
+    const textsAt = memory.copyIn(texts.packed);
+    const rowsAt = memory.copyInWords(selected, count);
+    const kept = kernels.selectContainsAny(
+      text - low,
+      low,
+      high,
+      ends,
+      textsAt,
+      rowsAt,
+      count,
+      negate ? 1 : 0,
     );
     selected.set(memory.words(rowsAt, kept));
     selection.count = kept;

@@ -4,7 +4,7 @@ import { hashRows } from "./hash.js";
 import { detectLevels } from "./levels.js";
 import type { KernelMemory } from "./memory.js";
 import { decodeSnappy, decodeSnappyProtobufPush, scanJsonPush } from "./push.js";
-import { selectContains } from "./search.js";
+import { selectContains, selectContainsAny } from "./search.js";
 
 /** The compiled kernels over one memory. */
 export function wasmKernels(memory: KernelMemory): Kernels {
@@ -15,6 +15,7 @@ export function wasmKernels(memory: KernelMemory): Kernels {
     scanJsonPush: (...input) => scanJsonPush(memory, ...input),
     detectLevels: (...input) => detectLevels(memory, ...input),
     selectContains: (...input) => selectContains(memory, ...input),
+    selectContainsAny: (...input) => selectContainsAny(memory, ...input),
     scanJsonFields: (...input) => scanJsonFields(memory, ...input),
     scanLogfmtFields: (...input) => scanLogfmtFields(memory, ...input),
     hashRows: (...input) => hashRows(memory, ...input),
