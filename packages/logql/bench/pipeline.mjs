@@ -87,6 +87,9 @@ function blocksOf(shape) {
 
 const log = { kind: "log" };
 const by = (...labels) => ({ kind: "metric", grouping: { without: false, labels } });
+const many = (count, term) => Array.from({ length: count }, (_, i) => term(i));
+const anyOf = (count, term) => many(count, term).join(" or ");
+
 const cases = [
   ["json", "", by(), undefined, "count"],
   ["json", "", by("app"), undefined, "count by stream label"],
@@ -94,6 +97,36 @@ const cases = [
   ["json", '| trace="12ab34cd"', by("app"), undefined, "metadata equality"],
   ["json", '|= "error"', by("app"), undefined, "contains"],
   ["json", '|~ "(?i)ERROR"', by("app"), undefined, "contains, any case"],
+  ["json", `|= ${anyOf(8, (i) => `"${i}-th"`)}`, by("app"), undefined, "any of 8 texts"],
+  ["json", `|= ${anyOf(10_000, (i) => `"o-${i}"`)}`, by("app"), undefined, "any of 10,000 texts"],
+  [
+    "json",
+    `|~ "${many(1000, (i) => `order-${i}`).join("|")}"`,
+    by("app"),
+    undefined,
+    "regex of 1000",
+  ],
+  [
+    "json",
+    `|~ "(?i)${many(1000, (i) => `o-${i}`).join("|")}"`,
+    by("app"),
+    undefined,
+    "regex of 1000, any case",
+  ],
+  [
+    "json",
+    `| json | ${anyOf(1400, (i) => `status="${i + 500}"`)}`,
+    by("app"),
+    undefined,
+    "label, any of 1400",
+  ],
+  [
+    "json",
+    `| ${anyOf(1400, (i) => `trace="${i}"`)}`,
+    by("app"),
+    undefined,
+    "metadata, any of 1400",
+  ],
   ["json", '|~ "upstream.*status\\":5"', by("app"), undefined, "regex with gap"],
   ["json", '|~ "orders/[0-9]+\\""', by("app"), undefined, "regex on V8"],
   ["json", "| json", by("level"), undefined, "json by level"],

@@ -152,7 +152,7 @@ function named<T>(stage: Stage, prepare: () => T): T {
 }
 
 function frontFilter(filter: LabelFilter): LabelPrefilter {
-  const front = { prepare: compileLabelFilter(filter), names: filterNames(filter) };
+  const front = { prepare: compileLabelFilter(filter), names: [...new Set(filterNames(filter))] };
   const isEquality = filter.kind === "string" && filter.matcher.op === "=";
   if (!isEquality || filter.matcher.value === "") return front;
   return { ...front, equals: encodeText(filter.matcher.value) };

@@ -241,7 +241,7 @@ const lineFilter: fc.Arbitrary<Stage> = fc.oneof(
         lineValue.map((value) => ({ kind: "text" as const, value })),
         fc.constantFrom("10.0.0.1", "::/0").map((value) => ({ kind: "ip" as const, value })),
       ),
-      { minLength: 1, maxLength: 3 },
+      { minLength: 1, maxLength: 7 },
     ),
   }),
   fc.record({
@@ -253,6 +253,8 @@ const lineFilter: fc.Arbitrary<Stage> = fc.oneof(
           "error",
           "(?i)error",
           "err|inf",
+          "err|INF|10|x=|ü|1h",
+          "(?i)(err|INF|10|x=|b:|1h)or",
           "^a",
           "x$",
           "e.*r",

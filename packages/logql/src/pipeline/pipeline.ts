@@ -19,10 +19,8 @@ export function compilePipeline(options: PipelineOptions): Pipeline {
 }
 
 function needlesOf(filters: readonly LineFilter[]): readonly NeedleClause[] {
-  return filters.flatMap(({ negated, tests }) => {
-    const needles = tests.map((test) => test.needles);
-    const isKnown = needles.every((known) => known !== undefined && !known.ignoreCase);
-    if (negated || !isKnown) return [];
-    return [{ anyOf: needles.flatMap((known) => known?.values ?? []) }];
+  return filters.flatMap(({ negated, needles }) => {
+    if (negated || needles === undefined || needles.ignoreCase) return [];
+    return [{ anyOf: needles.values }];
   });
 }

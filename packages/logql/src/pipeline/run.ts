@@ -2,7 +2,7 @@ import type { RowSelection } from "@skald/kernels";
 import type { Block, BytesColumn, Labels } from "@skald/model";
 import { Budget } from "../plan/budget.js";
 import { BlockLabelFilter } from "./block-label-filter.js";
-import { BlockLineFilter } from "./block-line-filter.js";
+import { BlockLineFilter, selectAnyText } from "./block-line-filter.js";
 import type { CompiledPipeline } from "./compiled.js";
 import { BlockMetadata, type MetadataValues } from "./row/block-metadata.js";
 import { LabelSlots } from "./row/label-slots.js";
@@ -85,7 +85,7 @@ export class BlockRun implements PipelineRun {
     for (const { label, anyOf } of this.#compiled.implied) {
       if (block.metadata(label) !== undefined || isStreamLabel(block, streamLabels, label))
         continue;
-      this.#lineFilter.containAny(anyOf, block.lines(), block.rowCount, chosen);
+      selectAnyText(anyOf, block.lines(), block.rowCount, chosen);
     }
   }
 

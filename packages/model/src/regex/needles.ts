@@ -9,11 +9,16 @@ export interface Needles {
   readonly complete: boolean;
 }
 
-const valuesMax = 8;
+/** Of what follows from combining sets: all ways to write a word. */
+const productMax = 8;
+/** Of alternatives that the expression writes out. */
+const alternativesMax = 20_000;
+/** Texts that may be listed and characters that may be copied to join them: nested and long alternatives are worth no more. */
+const workMax = 4_000_000;
 
 /** The longest texts that a match must contain; undefined when nothing is known. */
 export function regexNeedles(node: RegexNode): Needles | undefined {
-  const mode: Mode = { ignoreCase: hasCasePair(node), mixed: false, signs: new Set() };
+  const mode = modeOf(hasCasePair(node));
   const exact = exactTexts(node, mode);
   const isExact = exact !== undefined && isUseful(exact);
   const values = isExact ? exact : best(node, mode);
@@ -27,9 +32,7 @@ export function regexNeedles(node: RegexNode): Needles | undefined {
 
 /** All texts that the whole expression can match, when they are few; case counts. */
 export function regexTexts(node: RegexNode): readonly string[] | undefined {
-  return isPlain(node)
-    ? exactTexts(node, { ignoreCase: false, mixed: false, signs: new Set() })
-    : undefined;
+  return isPlain(node) ? exactTexts(node, modeOf(false)) : undefined;
 }
 
 interface Mode {
@@ -38,6 +41,12 @@ interface Mode {
   mixed: boolean;
   /** Signs that k and s fold to: a match without the ASCII letters has one of them. */
   readonly signs: Set<string>;
+  /** What is left of it. */
+  work: number;
+}
+
+function modeOf(ignoreCase: boolean): Mode {
+  return { ignoreCase, mixed: false, signs: new Set(), work: workMax };
 }
 
 function isUseful(texts: readonly string[]): boolean {
@@ -97,14 +106,15 @@ function exactTexts(node: RegexNode, mode: Mode): readonly string[] | undefined 
       return exactTexts(node.item, mode);
     case "concat": {
       let texts: readonly string[] | undefined = [""];
-      for (const item of node.items) texts = texts && product(texts, exactTexts(item, mode));
+      for (const item of node.items) {
+        texts = texts && product(texts, exactTexts(item, mode), mode);
+      }
       return texts;
     }
     case "alternate": {
       const all = node.items.map((item) => exactTexts(item, mode));
       if (all.some((texts) => texts === undefined)) return undefined;
-      const texts = [...new Set(all.flatMap((part) => part as readonly string[]))];
-      return texts.length <= valuesMax ? texts : undefined;
+      return union(all as readonly (readonly string[])[], mode);
     }
     case "repeat": {
       if (node.max > 64 || node.max - node.min > 2) return undefined;
@@ -112,10 +122,10 @@ function exactTexts(node: RegexNode, mode: Mode): readonly string[] | undefined 
       let power: readonly string[] | undefined = [""];
       const texts = new Set<string>(node.min === 0 ? [""] : []);
       for (let i = 1; i <= node.max && power !== undefined; i++) {
-        power = product(power, item);
+        power = product(power, item, mode);
         if (power !== undefined && i >= node.min) for (const text of power) texts.add(text);
       }
-      return power === undefined || texts.size > valuesMax ? undefined : [...texts];
+      return power === undefined || texts.size > productMax ? undefined : [...texts];
     }
   }
 }
@@ -140,11 +150,25 @@ function charsOf(node: RegexNode & { kind: "set" }, mode: Mode): readonly string
   return [...new Set(chars.map((c) => (/[A-Z]/.test(c) ? c.toLowerCase() : c)))];
 }
 
+function union(parts: readonly (readonly string[])[], mode: Mode): readonly string[] | undefined {
+  const texts = [...new Set(parts.flat())];
+  mode.work -= texts.length;
+  return texts.length <= alternativesMax && mode.work >= 0 ? texts : undefined;
+}
+
+/** Each of `a` followed by each of `b`; undefined when these are too many, unless one side has only one. */
 function product(
   a: readonly string[],
   b: readonly string[] | undefined,
+  mode: Mode,
 ): readonly string[] | undefined {
-  if (b === undefined || a.length * b.length > valuesMax) return undefined;
+  if (b === undefined) return undefined;
+  const count = a.length * b.length;
+  if (count > productMax) {
+    if (count > a.length && count > b.length) return undefined;
+    mode.work -= count * ((a[0]?.length ?? 0) + (b[0]?.length ?? 0));
+    if (mode.work < 0) return undefined;
+  }
   return a.flatMap((left) => b.map((right) => left + right));
 }
 
@@ -162,8 +186,7 @@ function best(node: RegexNode, mode: Mode): readonly string[] | undefined {
     case "alternate": {
       const parts = node.items.map((item) => best(item, mode));
       if (parts.some((part) => part === undefined)) return undefined;
-      const texts = [...new Set(parts.flatMap((part) => part as readonly string[]))];
-      return texts.length <= valuesMax ? texts : undefined;
+      return union(parts as readonly (readonly string[])[], mode);
     }
     case "concat":
       return bestOfConcat(node.items, mode);
@@ -180,7 +203,7 @@ function bestOfConcat(items: readonly RegexNode[], mode: Mode): readonly string[
   };
   for (const item of items) {
     const texts = exactTexts(item, mode);
-    const longer = product(run, texts);
+    const longer = product(run, texts, mode);
     if (longer !== undefined) {
       run = longer;
       continue;
@@ -193,8 +216,12 @@ function bestOfConcat(items: readonly RegexNode[], mode: Mode): readonly string[
   return found;
 }
 
-/** Longer texts refuse more; many alternatives cost more. */
+/** Longer texts refuse more; alternatives cost more, though many are searched in one pass. */
 function score(texts: readonly string[] | undefined): number {
   if (texts === undefined) return 0;
-  return Math.min(...texts.map((text) => text.length)) - 0.4 * (texts.length - 1);
+  const shortest = texts.reduce(
+    (least, text) => Math.min(least, text.length),
+    Number.POSITIVE_INFINITY,
+  );
+  return shortest - 0.4 * Math.min(texts.length - 1, 4);
 }

@@ -1,5 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
+import type { LabelFilter } from "../../syntax/ast.js";
 import { runStages } from "../../testing/run-stages.js";
+import { compileLabelFilter } from "./label-filter.js";
+import type { RowState } from "./row-state.js";
 
 const run = (filter: string, line: string) => runStages(`| logfmt --keep-empty | ${filter}`, line);
 
@@ -10,6 +13,13 @@ describe("label filters", () => {
     ['a=""', "b=1", true],
     ['a!=""', "b=1", false],
     ['a=~"x|y"', "a=y", true],
+    ['a="x" or a="y" or b="1" or a="z"', "a=z", true],
+    ['a="x" or a="y" or b="1" or a="z"', "a=q b=1", true],
+    ['a="x" or a="y" or b="1" or a="z"', "a=q", false],
+    ['a="x" or a!="y"', "a=y", false],
+    ['a="x" or a=~"y.+" or a=""', "a=yy", true],
+    ['a="x" or a=~"y.+" or a=""', "b=1", true],
+    ['a="x" or a=~"y.+" or a=""', "a=y", false],
     ['a=~"x"', "a=xy", false],
     ['a!~"x.y"', "a=xxy", false],
     ['a=~"(?i)DENY"', "a=deny", true],
@@ -91,6 +101,28 @@ describe("label filters", () => {
     expect(runStages('| app="x" | user=~"b.b" | app_extracted="y"', "l", input)).toBeDefined();
     expect(runStages('| app="y"', "l", input)).toBeUndefined();
     expect(runStages('| user=""', "l", input)).toBeUndefined();
+  });
+
+  it("look a label up once, however many values are allowed", () => {
+    const matchers = Array.from(
+      { length: 1400 },
+      (_, i): LabelFilter => ({
+        kind: "string",
+        matcher: { name: i % 2 === 0 ? "a" : "b", op: "=", value: `v${i}` },
+      }),
+    );
+    const filter = matchers.reduce((left, right) => ({ kind: "or", left, right }));
+    const asked: number[] = [];
+    const labels = {
+      names: { slotOf: (name: string) => name.charCodeAt(0) },
+      find: (slot: number) => asked.push(slot) > 0,
+      foundBytes: Buffer.from("v1399"),
+      foundStart: 0,
+      foundEnd: 5,
+    };
+    const test = compileLabelFilter(filter)({ labels } as unknown as RowState);
+    expect(test()).toBe(true);
+    expect(asked).toEqual([97, 98]);
   });
 
   it("refuse a bad regex or address", () => {

@@ -1,4 +1,4 @@
-import { fnv1aBytes } from "@skald/model";
+import { fnv1aBytes, type Matcher } from "@skald/model";
 import { parseByteSize } from "../../go/byte-size.js";
 import { parseGoDuration } from "../../go/duration.js";
 import { type Parsed, parseGoFloat } from "../../go/float.js";
@@ -18,11 +18,8 @@ export function compileLabelFilter(filter: LabelFilter): (row: RowState) => RowS
       const right = compileLabelFilter(filter.right);
       return (row) => both(left(row), right(row));
     }
-    case "or": {
-      const left = compileLabelFilter(filter.left);
-      const right = compileLabelFilter(filter.right);
-      return (row) => either(left(row), right(row));
-    }
+    case "or":
+      return compileAny(filter);
     case "string":
       return compileString(filter);
     case "number":
@@ -36,6 +33,60 @@ export function compileLabelFilter(filter: LabelFilter): (row: RowState) => RowS
     case "ip":
       return compileIp(filter);
   }
+}
+
+/** Alternatives from left to right, up to the first that says yes; comparisons of texts that follow each other are joined. */
+function compileAny(filter: LabelFilter & { kind: "or" }): (row: RowState) => RowStage {
+  const compiled: ((row: RowState) => RowStage)[] = [];
+  let matchers: Matcher[] = [];
+  const join = () => {
+    for (const same of byName(matchers)) compiled.push(compileMatchers(same));
+    matchers = [];
+  };
+  for (const alternative of alternativesOf(filter)) {
+    if (alternative.kind === "string" && alternative.matcher.name !== errorLabel) {
+      matchers.push(alternative.matcher);
+      continue;
+    }
+    join();
+    compiled.push(compileLabelFilter(alternative));
+  }
+  join();
+  return (row) => {
+    const [first, ...others] = compiled.map((compile) => compile(row));
+    return others.reduce(either, first as RowStage);
+  };
+}
+
+function alternativesOf(filter: LabelFilter): readonly LabelFilter[] {
+  const found: LabelFilter[] = [];
+  const open = [filter];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (next.kind === "or") open.push(next.right, next.left);
+    else found.push(next);
+  }
+  return found;
+}
+
+function byName(matchers: readonly Matcher[]): Iterable<readonly Matcher[]> {
+  const names = new Map<string, Matcher[]>();
+  for (const matcher of matchers) {
+    const same = names.get(matcher.name);
+    if (same === undefined) names.set(matcher.name, [matcher]);
+    else same.push(matcher);
+  }
+  return names.values();
+}
+
+/** Alternatives on one label: equalities are a set, and a value that comes again is not asked again. */
+function compileMatchers(matchers: readonly Matcher[]): (row: RowState) => RowStage {
+  const [only] = matchers;
+  if (matchers.length === 1) return compileString({ kind: "string", matcher: only as Matcher });
+  const isEquality = ({ op }: Matcher) => op === "=";
+  const values = new Set(matchers.filter(isEquality).map(({ value }) => value));
+  const others = matchers.filter((matcher) => !isEquality(matcher)).map(compileLabelMatch);
+  const test = (value: string) => values.has(value) || others.some((other) => other(value));
+  return compileValueTest((only as Matcher).name, test);
 }
 
 /** Both sides are asked even when the left one says no: the right one may set an error. */
@@ -58,9 +109,9 @@ function compileString({ matcher }: LabelFilter & { kind: "string" }): (row: Row
       () =>
         test(labels.error);
   }
-  const wanted = encodeText(value);
-  const whenMissing = test("");
   if (op === "=" || op === "!=") {
+    const wanted = encodeText(value);
+    const whenMissing = test("");
     const isEqual = op === "=";
     return ({ labels }) => {
       const slot = labels.names.slotOf(name);
@@ -72,6 +123,14 @@ function compileString({ matcher }: LabelFilter & { kind: "string" }): (row: Row
       };
     };
   }
+  return compileValueTest(name, test);
+}
+
+function compileValueTest(
+  name: string,
+  test: (value: string) => boolean,
+): (row: RowState) => RowStage {
+  const whenMissing = test("");
   return ({ labels }) => {
     const slot = labels.names.slotOf(name);
     const memo = memoTest(test);

@@ -1,7 +1,13 @@
 import { describe, expect, it } from "@jest/globals";
 import { runStages } from "../../testing/run-stages.js";
 import { compilePipeline } from "../pipeline.js";
+import { compileLineFilter } from "./line-filter.js";
 
+const regex = (value: string) => ({
+  kind: "line_filter" as const,
+  op: "|~" as const,
+  alternatives: [{ kind: "text" as const, value }],
+});
 const passes = (stages: string, line: string) => runStages(stages, line) !== undefined;
 
 describe("line filters", () => {
@@ -45,6 +51,25 @@ describe("line filters", () => {
     expect(passes(stages, line)).toBe(want);
     // behind a stage that changes the line
     expect(passes(`| line_format "{{__line__}}" ${stages}`, line)).toBe(want);
+  });
+
+  it("search any number of texts in one pass", () => {
+    const value = (i: number) => `order-${(i * 7919) % 100_003}`;
+    const alternatives = Array.from({ length: 10_000 }, (_, i) => ({
+      kind: "text" as const,
+      value: value(i),
+    }));
+    for (const filter of [
+      compileLineFilter({ kind: "line_filter", op: "|=", alternatives }),
+      compileLineFilter({ kind: "line_filter", op: "|~", alternatives }),
+      compileLineFilter(regex(alternatives.map(({ value }) => value).join("|"))),
+      compileLineFilter(regex(`(?i)${alternatives.map(({ value }) => value).join("|")}`)),
+    ]) {
+      expect(filter.needles?.values.length).toBe(10_000);
+      expect(filter.needles?.complete).toBe(true);
+      // less than a state for each byte of the texts: shared beginnings are searched once
+      expect(filter.needles?.texts?.stateCount).toBeLessThan(30_000);
+    }
   });
 
   it("see the line as it is at their place", () => {

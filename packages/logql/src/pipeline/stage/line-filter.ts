@@ -1,3 +1,4 @@
+import { compileTextSet, containsAny, type TextSet } from "@skald/kernels";
 import { compileRegex, invalidArgument } from "@skald/model";
 import type { LineFilterStage, LineFilterValue } from "../../syntax/ast.js";
 import { containsText, encodeText } from "../row/bytes.js";
@@ -13,37 +14,83 @@ export interface LineNeedles {
   readonly ignoreCase: boolean;
   /** Containing one of them is enough. */
   readonly complete: boolean;
+  /** The values, to be searched in one pass, when there are several. */
+  readonly texts: TextSet | undefined;
 }
 
-/** One alternative of a line filter. */
-export interface LineTest {
-  readonly needles?: LineNeedles;
-  readonly test: (line: LineSource) => boolean;
-}
-
+/** A line filter with all its alternatives taken together. */
 export interface LineFilter {
   /** The operator begins with `!`: no alternative may match. */
   readonly negated: boolean;
-  readonly tests: readonly LineTest[];
+  readonly needles?: LineNeedles;
+  /** True when one of the alternatives matches. */
+  readonly matches: (line: LineSource) => boolean;
 }
 
 /** Compiles a line filter. Throws invalid_argument. */
 export function compileLineFilter({ op, alternatives }: LineFilterStage): LineFilter {
+  const negated = op.startsWith("!");
+  const tests = alternatives.map((value) => compileTest(op, value));
+  const needles = joinNeedles(tests.map((test) => test.needles));
   return {
-    negated: op.startsWith("!"),
-    tests: alternatives.map((value) => compileTest(op, value)),
+    negated,
+    ...(needles === undefined ? {} : { needles }),
+    matches: needles?.complete ? (line) => hasNeedle(line, needles) : anyOf(tests),
   };
 }
 
 /** A line filter behind a stage that changed the line. */
-export function prepareLineFilter(filter: LineFilter): PreparedStage {
-  return ({ line }) => {
-    const { tests, negated } = filter;
-    return () => {
-      for (const { test } of tests) if (test(line)) return !negated;
-      return negated;
-    };
-  };
+export function prepareLineFilter({ matches, negated }: LineFilter): PreparedStage {
+  return ({ line }) =>
+    () =>
+      matches(line) !== negated;
+}
+
+/** One alternative of a line filter. */
+interface LineTest {
+  readonly needles?: LineNeedles;
+  readonly test: (line: LineSource) => boolean;
+}
+
+/** Alternatives that are texts are searched together, the others asked one by one. */
+function anyOf(tests: readonly LineTest[]): (line: LineSource) => boolean {
+  const isText = ({ needles }: LineTest) => needles?.complete === true && !needles.ignoreCase;
+  const texts = tests.filter(isText);
+  if (texts.length < 2) return (line) => tests.some(({ test }) => test(line));
+  const joined = joinNeedles(texts.map(({ needles }) => needles)) as LineNeedles;
+  const others = tests.filter((test) => !isText(test));
+  return (line) => hasNeedle(line, joined) || others.some(({ test }) => test(line));
+}
+
+/** Undefined when a line can match without any text that is known. */
+function joinNeedles(parts: readonly (LineNeedles | undefined)[]): LineNeedles | undefined {
+  if (parts.length === 1) return parts[0];
+  const known = parts.filter((part) => part !== undefined);
+  if (known.length < parts.length) return undefined;
+  const ignoreCase = known.some((part) => part.ignoreCase);
+  const complete = known.every((part) => part.complete && part.ignoreCase === ignoreCase);
+  const fold = (value: Uint8Array) => value.map((byte) => (isUpper(byte) ? byte | 0x20 : byte));
+  const values = known.flatMap((part) => part.values);
+  return lineNeedles(ignoreCase ? values.map(fold) : values, { ignoreCase, complete });
+}
+
+function isUpper(byte: number): boolean {
+  return byte >= 0x41 && byte <= 0x5a;
+}
+
+function lineNeedles(
+  values: readonly Uint8Array[],
+  { ignoreCase, complete }: Pick<LineNeedles, "ignoreCase" | "complete">,
+): LineNeedles {
+  const texts = values.length === 1 ? undefined : compileTextSet(values, ignoreCase);
+  return { values, ignoreCase, complete, texts };
+}
+
+function hasNeedle({ bytes, start, end }: LineSource, needles: LineNeedles): boolean {
+  const { texts, values, ignoreCase } = needles;
+  return texts === undefined
+    ? containsText(bytes, start, end, values[0]!, ignoreCase)
+    : containsAny(texts, bytes, start, end);
 }
 
 function compileTest(op: LineFilterStage["op"], { kind, value }: LineFilterValue): LineTest {
@@ -55,12 +102,8 @@ function compileTest(op: LineFilterStage["op"], { kind, value }: LineFilterValue
   switch (op) {
     case "|=":
     case "!=": {
-      const text = encodeText(value);
-      const needles = { values: [text], ignoreCase: false, complete: true };
-      return {
-        needles,
-        test: (line) => containsText(line.bytes, line.start, line.end, text, false),
-      };
+      const needles = lineNeedles([encodeText(value)], { ignoreCase: false, complete: true });
+      return { needles, test: (line) => hasNeedle(line, needles) };
     }
     case "|~":
     case "!~":
@@ -73,15 +116,13 @@ function compileTest(op: LineFilterStage["op"], { kind, value }: LineFilterValue
 
 function compileRegexTest(pattern: string): LineTest {
   const regex = compileRegex(pattern, { anchored: false });
-  const { needles } = regex;
-  if (needles === undefined) return { test: (line) => regex.test(line.text) };
-  const values = needles.values.map(encodeText);
-  const { ignoreCase, complete } = needles;
-  const hasNeedle = ({ bytes, start, end }: LineSource) =>
-    values.some((value) => containsText(bytes, start, end, value, ignoreCase));
+  if (regex.needles === undefined) return { test: (line) => regex.test(line.text) };
+  const needles = lineNeedles(regex.needles.values.map(encodeText), regex.needles);
   return {
-    needles: { values, ignoreCase, complete },
-    test: complete ? hasNeedle : (line) => hasNeedle(line) && regex.test(line.text),
+    needles,
+    test: needles.complete
+      ? (line) => hasNeedle(line, needles)
+      : (line) => hasNeedle(line, needles) && regex.test(line.text),
   };
 }
 
@@ -92,7 +133,7 @@ function compilePatternTest(pieces: readonly PatternPiece[]): LineTest {
   const test = ({ text }: LineSource) => matchesPattern(pieces, text);
   if (longest === "") return { test };
   return {
-    needles: { values: [encodeText(longest)], ignoreCase: false, complete: false },
+    needles: lineNeedles([encodeText(longest)], { ignoreCase: false, complete: false }),
     test,
   };
 }
