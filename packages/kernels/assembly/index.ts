@@ -6,6 +6,7 @@ export { detectLevels } from "./levels/levels";
 export { scanLogfmtFields } from "./fields/logfmt";
 export { scanProtobufPush } from "./push/protobuf";
 export { selectContains } from "./search";
+export { collectNeedleKeys, solveNeedleFilter } from "./needle-filter";
 export { snappyDecode } from "./snappy";
 export { selectContainsAny } from "./text-set";
 

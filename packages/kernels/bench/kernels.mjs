@@ -1,6 +1,9 @@
 // One table: MB/s (1e6 bytes of raw lines) of each kernel, twin against compiled. Usage: node bench/kernels.mjs [name]
 import { fieldColumns } from "../dist/fields/columns.js";
+import { collectNeedleKeys } from "../dist/index.js";
 import { loadKernels } from "../dist/load.js";
+import { chooseKeys } from "../dist/needle/needle-keys.js";
+import { slotsFor } from "../dist/needle/ribbon.js";
 import { selectAll } from "../dist/search/selection.js";
 import { compileTextSet } from "../dist/search/text-set.js";
 import { columnOf, jsonBody, limits, logLines, protobufBody } from "./data.mjs";
@@ -28,6 +31,8 @@ const options = { fields, jsonMaxDepth: 2 };
 const out = new Uint8Array(column.rows);
 const high = new Uint32Array(column.rows);
 const low = new Uint32Array(column.rows);
+const { mixed, plain } = collectNeedleKeys(column.bytes, column.offsets, column.rows);
+const filterKeys = chooseKeys(mixed, plain, 1e6).keys;
 const everything = selectAll(column.rows);
 const selection = { rows: new Uint32Array(column.rows), count: 0 };
 
@@ -113,6 +118,8 @@ const cases = {
   "logfmt, 1 early field": fieldScan("logfmt", ["level"], plainLogfmt),
   "logfmt, 2 fields": fieldScan("logfmt", ["status", "duration"], plainLogfmt),
   "logfmt, absent field": fieldScan("logfmt", ["absent"], plainLogfmt),
+  "needle keys": [raw, (k) => k.collectNeedleKeys(column.bytes, column.offsets, column.rows)],
+  "needle filter": [raw, (k) => k.solveNeedleFilter([filterKeys], slotsFor(filterKeys.length), 0)],
   "hash rows": [raw, (k) => k.hashRows(column.bytes, column.offsets, column.rows, high, low)],
 };
 

@@ -13,6 +13,24 @@ export { grown } from "./grown.js";
 export { KernelError, type KernelErrorCode } from "./kernel-error.js";
 export type { Kernels } from "./kernels.js";
 export { type LevelOptions, levelCode, normaliseLevel } from "./levels/names.js";
+export {
+  chooseKeys,
+  type FilterKeys,
+  mix,
+  type NeedleKey,
+  needleKeys,
+  nextKey,
+  type WindowKeys,
+  windowBytes,
+} from "./needle/needle-keys.js";
+export {
+  highCoefficient,
+  lowCoefficient,
+  maxRibbonKeys,
+  ribbonWidth,
+  slotsFor,
+  startOf,
+} from "./needle/ribbon.js";
 export { scanLegacyJsonPush } from "./push/legacy-json.js";
 export {
   noTimestampSeconds,
@@ -38,5 +56,7 @@ export const {
   selectContainsAny,
   scanJsonFields,
   scanLogfmtFields,
+  collectNeedleKeys,
+  solveNeedleFilter,
   hashRows,
 } = kernels;

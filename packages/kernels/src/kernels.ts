@@ -1,5 +1,6 @@
 import type { FieldColumns, JsonFieldOptions, LogfmtFieldOptions } from "./fields/columns.js";
 import type { LevelOptions } from "./levels/names.js";
+import type { WindowKeys } from "./needle/needle-keys.js";
 import type { RawPush, RawPushLimits, TakeBytes } from "./push/raw-push.js";
 import type { ContainsOptions, RowSelection } from "./search/selection.js";
 import type { TextSet } from "./search/text-set.js";
@@ -59,6 +60,10 @@ export interface Kernels {
     out: FieldColumns,
     options: LogfmtFieldOptions,
   ): void;
+
+  collectNeedleKeys(bytes: Uint8Array, offsets: Uint32Array, rows: number): WindowKeys;
+
+  solveNeedleFilter(keys: readonly Uint32Array[], slots: number, firstBlock: number): Uint8Array;
 
   hashRows(
     bytes: Uint8Array,

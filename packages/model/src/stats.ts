@@ -15,6 +15,10 @@ export interface ReadStats {
   decompressedLines: number;
   /** Stored bytes of the blocks that were read. */
   compressedBytes: number;
+  /** Sealed blocks with rows in range whose filters were asked before they were read. */
+  filteredBlocks: number;
+  /** Those of them that were not read: the filters refused them. */
+  refusedBlocks: number;
   /** Rows left out because another source has them too. */
   duplicates: number;
   /** Lines that every stage let pass. */
@@ -49,6 +53,8 @@ export function emptyReadStats(): ReadStats {
     decompressedBytes: 0,
     decompressedLines: 0,
     compressedBytes: 0,
+    filteredBlocks: 0,
+    refusedBlocks: 0,
     duplicates: 0,
     postFilterLines: 0,
     downloadNs: 0,

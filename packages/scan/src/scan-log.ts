@@ -4,6 +4,7 @@ import type { ReadStats } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
 import { BlockReader } from "./block-reader.js";
 import { boundPlan, narrowToBest } from "./limit-pushdown.js";
+import { withoutRefused } from "./needle-skip.js";
 import type { OpenSource } from "./source/source.js";
 import {
   candidatesOf,
@@ -50,7 +51,8 @@ interface LogRun {
 function scanView(view: SourceView, { scan, plan, stats, context }: LogRun): void {
   const { source, sequence } = view;
   const backward = plan.direction === "backward";
-  const ordered = candidatesOf(view, rangeOf(plan), stats).sort((a, b) =>
+  const candidates = candidatesOf(view, rangeOf(plan), stats);
+  const ordered = withoutRefused(view, candidates, scan.formula, stats).sort((a, b) =>
     backward ? b.maxTime - a.maxTime : a.minTime - b.minTime,
   );
   const reader = new BlockReader(source, scan.needs, ordered, context.memory);

@@ -1,8 +1,15 @@
 import type { ScanOutcome, ScanPlan, ScanTask } from "@skald/contracts";
-import { type LeafPlan, type MetricScan, rowErrorOf, startMetricScan } from "@skald/logql";
+import {
+  type LeafPlan,
+  type MetricScan,
+  rowErrorOf,
+  startLogScan,
+  startMetricScan,
+} from "@skald/logql";
 import type { RunTable } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
 import { BlockReader } from "./block-reader.js";
+import { withoutRefused } from "./needle-skip.js";
 import type { OpenSource } from "./source/source.js";
 import {
   type Candidate,
@@ -28,7 +35,9 @@ export function scanMetric(
   const views = task.sources.map((scanned) => viewOf(open(scanned.ref), scanned, plan));
   const stats = startStats(views);
   for (const view of views) {
-    const left = uncounted(scan, view, candidatesOf(view, rangeOf(plan), stats), context);
+    const candidates = candidatesOf(view, rangeOf(plan), stats);
+    const wanted = withoutRefused(view, candidates, scan.formula, stats);
+    const left = uncounted(scan, view, wanted, context);
     const reader = new BlockReader(view.source, scan.needs, left, context.memory);
     try {
       for (const candidate of left) {
@@ -118,14 +127,14 @@ export function measureScan(
   open: OpenSource,
   context: Pick<ScanContext, "check">,
 ): number {
-  const scan = "log" in plan ? undefined : startMetricScan(plan);
-  if (scan?.needs.lines === false) return 0;
+  const scan = "log" in plan ? startLogScan(plan) : startMetricScan(plan);
+  if (!scan.needs.lines) return 0;
   let bytes = 0;
   for (const scanned of sources) {
     context.check();
     const view = viewOf(open(scanned.ref), scanned, plan);
-    const candidates = candidatesOf(view, rangeOf(plan));
-    const read = scan === undefined ? candidates : uncounted(scan, view, candidates, context);
+    const candidates = withoutRefused(view, candidatesOf(view, rangeOf(plan)), scan.formula);
+    const read = "addRun" in scan ? uncounted(scan, view, candidates, context) : candidates;
     bytes += read.reduce((sum: number, { lineBytes }: Candidate) => sum + lineBytes, 0);
   }
   return bytes;

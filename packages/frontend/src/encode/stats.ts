@@ -8,6 +8,8 @@ export function encodeStats(stats: QueryStats): string {
   const { ingester, store } = stats;
   const bytes = bytesOf(ingester) + bytesOf(store);
   const lines = linesOf(ingester) + linesOf(store);
+  const filteredBlocks = ingester.filteredBlocks + store.filteredBlocks;
+  const refusedBlocks = ingester.refusedBlocks + store.refusedBlocks;
   const perSecond = (amount: number) =>
     stats.execSeconds > 0 ? Math.round(amount / stats.execSeconds) : 0;
   return JSON.stringify({
@@ -48,10 +50,15 @@ export function encodeStats(stats: QueryStats): string {
     },
     cache: Object.fromEntries(cacheNames.map((name) => [name, noCache])),
     index: {
-      totalChunks: ingester.sources + store.sources,
-      postFilterChunks: ingester.sourcesScanned + store.sourcesScanned,
+      // where block filters were asked, chunks are blocks here
+      ...(filteredBlocks > 0
+        ? { totalChunks: filteredBlocks, postFilterChunks: filteredBlocks - refusedBlocks }
+        : {
+            totalChunks: ingester.sources + store.sources,
+            postFilterChunks: ingester.sourcesScanned + store.sourcesScanned,
+          }),
       shardsDuration: 0,
-      usedBloomFilters: false,
+      usedBloomFilters: filteredBlocks > 0,
       totalStreams: stats.streams,
     },
   });

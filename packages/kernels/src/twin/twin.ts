@@ -3,6 +3,7 @@ import { scanJsonFields } from "./fields/json.js";
 import { scanLogfmtFields } from "./fields/logfmt.js";
 import { hashRows } from "./hash.js";
 import { detectLevels } from "./levels/levels.js";
+import { collectNeedleKeys, solveNeedleFilter } from "./needle-filter.js";
 import { scanJsonPush } from "./push/json.js";
 import { decodeSnappyProtobufPush } from "./push/protobuf.js";
 import { selectContains } from "./search.js";
@@ -20,5 +21,7 @@ export const twin: Kernels = {
   selectContainsAny,
   scanJsonFields,
   scanLogfmtFields,
+  collectNeedleKeys,
+  solveNeedleFilter,
   hashRows,
 };

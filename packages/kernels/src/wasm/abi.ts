@@ -68,6 +68,17 @@ export interface KernelExports {
       lastWins: number,
     ]
   ): void;
+  collectNeedleKeys(bytes: number, offsets: number, rows: number, control: number): number;
+  solveNeedleFilter(
+    keys: number,
+    counts: number,
+    blocks: number,
+    slots: number,
+    firstBlock: number,
+    rows: number,
+    words: number,
+    bits: number,
+  ): void;
   hashRows(
     bytes: number,
     size: number,

@@ -3,6 +3,7 @@ import { scanJsonFields, scanLogfmtFields } from "./fields.js";
 import { hashRows } from "./hash.js";
 import { detectLevels } from "./levels.js";
 import type { KernelMemory } from "./memory.js";
+import { collectNeedleKeys, solveNeedleFilter } from "./needle-filter.js";
 import { decodeSnappy, decodeSnappyProtobufPush, scanJsonPush } from "./push.js";
 import { selectContains, selectContainsAny } from "./search.js";
 
@@ -18,6 +19,8 @@ export function wasmKernels(memory: KernelMemory): Kernels {
     selectContainsAny: (...input) => selectContainsAny(memory, ...input),
     scanJsonFields: (...input) => scanJsonFields(memory, ...input),
     scanLogfmtFields: (...input) => scanLogfmtFields(memory, ...input),
+    collectNeedleKeys: (...input) => collectNeedleKeys(memory, ...input),
+    solveNeedleFilter: (...input) => solveNeedleFilter(memory, ...input),
     hashRows: (...input) => hashRows(memory, ...input),
   };
 }

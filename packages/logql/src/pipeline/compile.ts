@@ -2,6 +2,7 @@ import { invalidArgument, SkaldError, unreachable } from "@skald/model";
 import type { LabelFilter, Stage } from "../syntax/ast.js";
 import { printStage } from "../syntax/print-stage.js";
 import type { CompiledPipeline, LabelPrefilter, TailStage } from "./compiled.js";
+import { valueFormula } from "./formula.js";
 import { impliedNeedles } from "./implied-needles.js";
 import { analyseDemand, filterNames, isParser } from "./projection.js";
 import { encodeText } from "./row/bytes.js";
@@ -152,7 +153,11 @@ function named<T>(stage: Stage, prepare: () => T): T {
 }
 
 function frontFilter(filter: LabelFilter): LabelPrefilter {
-  const front = { prepare: compileLabelFilter(filter), names: [...new Set(filterNames(filter))] };
+  const front = {
+    prepare: compileLabelFilter(filter),
+    names: [...new Set(filterNames(filter))],
+    formula: valueFormula(filter),
+  };
   const isEquality = filter.kind === "string" && filter.matcher.op === "=";
   if (!isEquality || filter.matcher.value === "") return front;
   return { ...front, equals: encodeText(filter.matcher.value) };

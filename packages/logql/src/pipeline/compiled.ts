@@ -1,3 +1,4 @@
+import type { NeedleFormula } from "@skald/model";
 import type { LineFilter } from "./stage/line-filter.js";
 import type { Demand, PreparedStage, RowStage, RowState, StageContext } from "./stage/row-state.js";
 import type { RowValue } from "./stage/unwrap.js";
@@ -22,6 +23,8 @@ export interface CompiledPipeline {
 export interface LabelPrefilter {
   readonly prepare: (row: RowState) => RowStage;
   readonly names: readonly string[];
+  /** What structured metadata has of a row that passes, where no stream label has the name. */
+  readonly formula?: NeedleFormula | undefined;
   /** The whole filter is an equality with this value, which is not empty. */
   readonly equals?: Uint8Array;
 }

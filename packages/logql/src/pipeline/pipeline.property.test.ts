@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import type { Labels } from "@skald/model";
+import type { Labels, NeedleFormula } from "@skald/model";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import type { LabelFilter, LineFilterOp, Stage, Unwrap } from "../syntax/ast.js";
@@ -465,6 +465,43 @@ it("log output equals the specification", () => {
     { numRuns },
   );
 });
+
+it("every row that survives holds the formula", () => {
+  fc.assert(
+    fc.property(input, ([stages, rows]) => {
+      const options = optionsOf(stages, undefined, { kind: "log" });
+      const { formula } = compilePipeline(options);
+      if (formula === undefined) return;
+      for (const { index } of runRows(options, rows)) {
+        expect([formula, rows[index], holds(formula, rows[index]!)]).toEqual([
+          ...[formula, rows[index], true],
+        ]);
+      }
+    }),
+    { numRuns },
+  );
+});
+
+/** What filters answer, were they exact; a label of a stream stands before metadata. */
+function holds(formula: NeedleFormula, row: PlainRow): boolean {
+  switch (formula.kind) {
+    case "all":
+      return formula.of.every((part) => holds(part, row));
+    case "any":
+      return formula.of.some((part) => holds(part, row));
+    case "text": {
+      const lower = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+      const line = row.line.toString();
+      const wanted = Buffer.from(formula.text).toString();
+      return lower(line).includes(lower(wanted)) || (formula.folds && /[\u017f\u212a]/.test(line));
+    }
+    case "value": {
+      const { name, value } = formula;
+      const own = row.metadata?.[name];
+      return name in row.labels || own === Buffer.from(value).toString();
+    }
+  }
+}
 
 it("metric output without grouping equals the specification", () => {
   fc.assert(

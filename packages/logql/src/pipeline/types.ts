@@ -1,5 +1,5 @@
 import type { RowSelection } from "@skald/kernels";
-import type { Block, BytesColumn, Labels } from "@skald/model";
+import type { Block, BytesColumn, Labels, NeedleFormula } from "@skald/model";
 import type { Grouping, Stage, Unwrap } from "../syntax/ast.js";
 
 /** What `compilePipeline` makes a pipeline from. */
@@ -25,8 +25,8 @@ export type PipelineOutput =
 export interface Pipeline {
   /** What a scan must read. Timestamps are needed only where a template asks for them. */
   readonly needs: PipelineNeeds;
-  /** Texts that a stored line must contain to survive: one of each clause. What a block filter can be asked. */
-  readonly needles: readonly NeedleClause[];
+  /** What a block must hold for a row to survive: what block filters can be asked. Absent: nothing is known. */
+  readonly formula?: NeedleFormula;
   start(options?: RunOptions): PipelineRun;
 }
 
@@ -36,11 +36,6 @@ export interface RunOptions {
   readonly check?: (() => void) | undefined;
   /** Bytes that made lines of a block, and label sets of the run, may take: more throw invalid_argument. 512 MiB if not given. */
   readonly maxLineBytes?: number | undefined;
-}
-
-/** At least one of the texts (UTF-8, case counts) is in the line. */
-export interface NeedleClause {
-  readonly anyOf: readonly Uint8Array[];
 }
 
 export interface PipelineNeeds {

@@ -35,7 +35,8 @@ export function regexTexts(node: RegexNode): readonly string[] | undefined {
   return isPlain(node) ? exactTexts(node, modeOf(false)) : undefined;
 }
 
-interface Mode {
+/** How texts are made of an expression. */
+export interface Mode {
   readonly ignoreCase: boolean;
   /** A letter of one case only was seen in ignoreCase mode: the texts say less than the expression. */
   mixed: boolean;
@@ -45,7 +46,8 @@ interface Mode {
   work: number;
 }
 
-function modeOf(ignoreCase: boolean): Mode {
+/** A mode that nothing was seen with. */
+export function modeOf(ignoreCase: boolean): Mode {
   return { ignoreCase, mixed: false, signs: new Set(), work: workMax };
 }
 
@@ -63,7 +65,8 @@ function isCasePair(node: RegexNode): boolean {
 
 const signs: Readonly<Record<number, number | undefined>> = { 107: 0x212a, 115: 0x17f };
 
-function hasCasePair(node: RegexNode): boolean {
+/** True when the expression has a letter that matches in either case. */
+export function hasCasePair(node: RegexNode): boolean {
   switch (node.kind) {
     case "set":
       return isCasePair(node);
@@ -94,7 +97,8 @@ function isPlain(node: RegexNode): boolean {
   }
 }
 
-function exactTexts(node: RegexNode, mode: Mode): readonly string[] | undefined {
+/** All texts that an expression can match, when they are few or written out. */
+export function exactTexts(node: RegexNode, mode: Mode): readonly string[] | undefined {
   switch (node.kind) {
     case "assert":
       return [""];
@@ -157,7 +161,7 @@ function union(parts: readonly (readonly string[])[], mode: Mode): readonly stri
 }
 
 /** Each of `a` followed by each of `b`; undefined when these are too many, unless one side has only one. */
-function product(
+export function product(
   a: readonly string[],
   b: readonly string[] | undefined,
   mode: Mode,

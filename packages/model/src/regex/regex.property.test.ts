@@ -1,6 +1,7 @@
 import { expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { RE2JS } from "re2js";
+import type { NeedleFormula } from "../needle/formula.js";
 import { compileRegex } from "./regex.js";
 
 const atom = fc.constantFrom(
@@ -121,7 +122,9 @@ it("answers as re2js does", () => {
         expect(got.groups.map((group) => group ?? null)).toEqual(
           got.groups.map((_, i) => want.group(i + 1)),
         );
-        const { needles } = free;
+        const { formula, needles } = free;
+        if (formula !== undefined)
+          expect([subject, holds(formula, subject)]).toEqual([subject, true]);
         if (needles !== undefined) {
           const haystack = needles.ignoreCase ? lower(subject) : subject;
           expect(needles.values.some((value) => haystack.includes(value))).toBe(true);
@@ -138,6 +141,22 @@ it("answers as re2js does", () => {
     { numRuns: Number(process.env.RUNS ?? 600) },
   );
 });
+
+/** What block filters answer, were they exact. */
+function holds(formula: NeedleFormula, subject: string): boolean {
+  switch (formula.kind) {
+    case "all":
+      return formula.of.every((part) => holds(part, subject));
+    case "any":
+      return formula.of.some((part) => holds(part, subject));
+    case "text": {
+      const wanted = lower(Buffer.from(formula.text).toString());
+      return lower(subject).includes(wanted) || (formula.folds && /[\u017f\u212a]/.test(subject));
+    }
+    case "value":
+      return false;
+  }
+}
 
 /** Lowers ASCII letters only. */
 function lower(value: string): string {

@@ -1,5 +1,7 @@
 import { RE2JS, RE2JSException } from "re2js";
 import { invalidArgument } from "../errors.js";
+import type { NeedleFormula } from "../needle/formula.js";
+import { regexFormula } from "./formula.js";
 import { compileGlob, regexGlob } from "./glob.js";
 import { linearRegex } from "./linear.js";
 import { type Needles, regexNeedles, regexTexts } from "./needles.js";
@@ -14,6 +16,8 @@ export interface Regex {
   readonly groupNames: readonly string[];
   /** Texts of which a match contains at least one: search them first. Not given when anchored. */
   readonly needles?: Needles;
+  /** What else is known of texts that match. Not given when anchored. */
+  readonly formula?: NeedleFormula;
   /** `exec` from match to match is linear in all; else each call is linear in the text behind `from`. */
   readonly findsAllInLinearTime: boolean;
   /** An anchored expression that matches just these texts. */
@@ -50,6 +54,7 @@ export function compileRegex(pattern: string, options: { anchored: boolean }): R
   }
   const texts = options.anchored ? regexTexts(node) : undefined;
   const needles = options.anchored ? undefined : regexNeedles(node);
+  const formula = options.anchored ? undefined : regexFormula(node);
   const linear = linearRegex(node, options);
   return {
     groupNames,
@@ -62,6 +67,7 @@ export function compileRegex(pattern: string, options: { anchored: boolean }): R
     exec: linear?.matchesAlike ? execJs(jsRegExp(linear), linear.startsAtZero) : execRe2(re2),
     ...(texts === undefined ? {} : { texts }),
     ...(needles === undefined ? {} : { needles }),
+    ...(formula === undefined ? {} : { formula }),
   };
 }
 

@@ -23,6 +23,7 @@ export function openHead(ref: HeadView): Source {
     baseNs: blocks[0]?.baseNs ?? 0n,
     blockCount: blocks.length,
     streams,
+    refuse: () => false,
     runs: (block) => (blocks[block] as Block).runs,
     block: (block) => blocks[block] as Block,
     readPages: () => undefined,

@@ -1,4 +1,4 @@
-import type { Block, Labels, RunTable } from "@skald/model";
+import type { Block, Labels, NeedleFormula, RunTable } from "@skald/model";
 import type {
   BlockRange,
   ColumnSelection,
@@ -18,6 +18,8 @@ export interface Source {
   readonly blockCount: number;
   /** A head has only those streams that the ingester selected, under its own numbers. */
   readonly streams: LabelTable;
+  /** Clears the flags of blocks that surely lack what the formula asks for; false when there is nothing to ask. */
+  refuse(formula: NeedleFormula, wanted: Uint8Array): boolean;
   runs(block: number): RunTable;
   /** Calls back for each run of a stream, in order, without a look at the others; absent where runs are in no order. */
   readonly forEachRun?: (stream: number, visit: (block: number, run: number) => void) => void;
@@ -40,6 +42,7 @@ export function segmentSource(segment: Segment): Source {
     baseNs: segment.baseNs,
     blockCount: segment.blockCount,
     streams: segment.streams,
+    refuse: (formula, wanted) => segment.refuse(formula, wanted),
     runs: (block) => segment.runs(block),
     forEachRun: (stream, visit) => segment.forEachRun(stream, visit),
     block: (block, pages, memory) => segment.block(block, pages, memory),

@@ -37,6 +37,9 @@ export const section = {
   moreIds: 24,
   moreLevels: 25,
   filters: 26,
+  filterGroups: 27,
+  filterBlocks: 28,
+  filterCrcs: 29,
 } as const;
 
 const kinds = { numbers: 1, texts: 2, codes: 3, words: 4 } as const;

@@ -1,4 +1,4 @@
-import type { Block, Labels, Matcher, RunTable } from "@skald/model";
+import type { Block, Labels, Matcher, NeedleFormula, RunTable } from "@skald/model";
 import type { IndexImage } from "./read/index-image.js";
 import type { StreamColumn } from "./read/stream-columns.js";
 
@@ -47,6 +47,11 @@ export interface Segment {
    * `memory` when it is given, and are gone when that is used again.
    */
   block(block: number, pages?: PageSet, memory?: PageMemory): Block;
+  /**
+   * Clears the flags (one for each block, 1: wanted) of blocks that surely have no row that the formula asks for. False
+   * when the segment has no filters to ask. Needs a synchronous reader.
+   */
+  refuse(formula: NeedleFormula, wanted: Uint8Array): boolean;
   /** Reads the pages of the columns of a range of blocks, adjacent pages in one read. Needs a synchronous reader. */
   readPages(blocks: BlockRange, columns: ColumnSelection, memory?: PageMemory): PageSet;
   /** The same with either reader. */

@@ -146,6 +146,16 @@ export function goldenSegmentRows(): Row[] {
   ];
 }
 
+/** The rows of testdata/segment-v1-filters.parquet: two blocks. */
+export function goldenFilteredRows(): Row[] {
+  return Array.from({ length: 90 }, (_, i) => ({
+    labels: { app: i < 45 ? "api" : "web" },
+    time: i * 1_000_000,
+    line: `GET /items/${i} 200 ${i < 45 ? "0123456789".repeat(600) : `took ${i * 17} ms`}`,
+    metadata: i % 3 ? { trace_id: `t${i}` } : {},
+  }));
+}
+
 /** The records of testdata/wal-v1-forward.bin: those of a head that was written again. */
 export function goldenForward(): WalRecord[] {
   const [streams, , , , columns] = goldenRecords();
@@ -164,8 +174,9 @@ export async function writeGolden(directory: string): Promise<void> {
     join(directory, "head-v1.json"),
     `${JSON.stringify({ ...counts, baseNs: String(counts.baseNs) }, null, 2)}\n`,
   );
-  const path = join(directory, "segment-v1.parquet");
-  const heads = [headOf([goldenSegmentRows()], goldenBaseNs)];
+  // testdata/segment-v1.parquet was written before segments had filters
+  const path = join(directory, "segment-v1-filters.parquet");
+  const heads = [headOf([goldenFilteredRows()], goldenBaseNs)];
   sealSegment({ tenant: "golden", id: "golden", path, heads });
 }
 

@@ -1,4 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
+import type { NeedleFormula } from "@skald/model";
+import { parseQuery } from "../../syntax.js";
 import { runStages } from "../../testing/run-stages.js";
 import { compilePipeline } from "../pipeline.js";
 import { compileLineFilter } from "./line-filter.js";
@@ -85,21 +87,57 @@ describe("line filters", () => {
     expect(() => runStages(stages, "")).toThrow(message);
   });
 
-  it("tell what a block filter can be asked", () => {
-    const text = (value: string) => ({ kind: "text" as const, value });
-    const { needles } = compilePipeline({
-      stages: [
-        { kind: "line_filter", op: "|=", alternatives: [text("one"), text("two")] },
-        { kind: "line_filter", op: "!=", alternatives: [text("no")] },
-        { kind: "line_filter", op: "|~", alternatives: [text("x+three.*four$")] },
-        { kind: "line_filter", op: "|~", alternatives: [text("(?i)any")] },
-        { kind: "line_format", template: "x" },
-        { kind: "line_filter", op: "|=", alternatives: [text("later")] },
-      ],
+  it.each([
+    ['|= "first"', "first"],
+    ['|= "first" or "second"', "(first | second)"],
+    ['|= "first" or "four"', ""],
+    ['|= "first" |= "second" != "third"', "(first & second)"],
+    ['|= "first" | line_format "{{.a}}" |= "second"', "first"],
+    ['|= "first" | label_format a=b |= "second"', "(first & second)"],
+    ['|= ip("10.0.0.1")', ""],
+    ['|~ "first.*sec(ond|ret)x*"', "(first & (second | secret))"],
+    ['|~ "^(first|second) [0-9]+ms [a-z]{3}"', "(first  | second )"],
+    ["|~ `(?i)First|second\\d`", "(first~ | second~)"],
+    ['|~ "(first)+|x(second)?"', ""],
+    ["|~ `first\\x{FFFD}.*second`", "second"],
+    ['|> "<_>first<_> second<_>"', "(first &  second)"],
+    ['!~ "first"', ""],
+    ['| user="a" or user=~"b|c"', "(user=a | (user=b | user=c))"],
+    ['| user="a" and size > 5', ""],
+    ['| user="a" or size > 5', ""],
+    ['| user=~"a|"', ""],
+    ['| user!="a" | app_extracted="b" | __error__="x"', ""],
+    ['|= "first" | user="a" | json | status="500"', "(first & user=a)"],
+  ])("%s tell block filters %j", (stages, want) => {
+    const query = parseQuery(`{app="x"} ${stages}`);
+    const { formula } = compilePipeline({
+      stages: query.kind === "log" ? query.stages : [],
       output: { kind: "log" },
     });
-    expect(needles.map(({ anyOf }) => anyOf.map((value) => Buffer.from(value).toString()))).toEqual(
-      [["one", "two"], ["three"]],
-    );
+    expect(formula === undefined ? "" : textOf(formula)).toBe(want);
+  });
+
+  it("tell block filters nothing of too many texts", () => {
+    const texts = (count: number) => Array.from({ length: count }, (_, i) => `"order-${i}"`);
+    const formulaOf = (count: number) => {
+      const query = parseQuery(`{app="x"} |= ${texts(count).join(" or ")}`);
+      const stages = query.kind === "log" ? query.stages : [];
+      return compilePipeline({ stages, output: { kind: "log" } }).formula;
+    };
+    expect(formulaOf(512)).toBeDefined();
+    expect(formulaOf(513)).toBeUndefined();
   });
 });
+
+function textOf(formula: NeedleFormula): string {
+  switch (formula.kind) {
+    case "all":
+      return `(${formula.of.map(textOf).join(" & ")})`;
+    case "any":
+      return `(${formula.of.map(textOf).join(" | ")})`;
+    case "text":
+      return `${Buffer.from(formula.text)}${formula.folds ? "~" : ""}`;
+    case "value":
+      return `${formula.name}=${Buffer.from(formula.value)}`;
+  }
+}

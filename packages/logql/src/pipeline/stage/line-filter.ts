@@ -1,5 +1,12 @@
 import { compileTextSet, containsAny, type TextSet } from "@skald/kernels";
-import { compileRegex, invalidArgument } from "@skald/model";
+import {
+  allOf,
+  anyOf,
+  compileRegex,
+  formulaOfText,
+  invalidArgument,
+  type NeedleFormula,
+} from "@skald/model";
 import type { LineFilterStage, LineFilterValue } from "../../syntax/ast.js";
 import { containsText, encodeText } from "../row/bytes.js";
 import { compileIpScan, parseIpRange } from "../row/ip.js";
@@ -23,6 +30,8 @@ export interface LineFilter {
   /** The operator begins with `!`: no alternative may match. */
   readonly negated: boolean;
   readonly needles?: LineNeedles;
+  /** What every line has that matches. */
+  readonly formula?: NeedleFormula;
   /** True when one of the alternatives matches. */
   readonly matches: (line: LineSource) => boolean;
 }
@@ -32,10 +41,12 @@ export function compileLineFilter({ op, alternatives }: LineFilterStage): LineFi
   const negated = op.startsWith("!");
   const tests = alternatives.map((value) => compileTest(op, value));
   const needles = joinNeedles(tests.map((test) => test.needles));
+  const formula = anyOf(tests.map((test) => test.formula));
   return {
     negated,
     ...(needles === undefined ? {} : { needles }),
-    matches: needles?.complete ? (line) => hasNeedle(line, needles) : anyOf(tests),
+    ...(formula === undefined ? {} : { formula }),
+    matches: needles?.complete ? (line) => hasNeedle(line, needles) : matchesAny(tests),
   };
 }
 
@@ -49,11 +60,12 @@ export function prepareLineFilter({ matches, negated }: LineFilter): PreparedSta
 /** One alternative of a line filter. */
 interface LineTest {
   readonly needles?: LineNeedles;
+  readonly formula?: NeedleFormula | undefined;
   readonly test: (line: LineSource) => boolean;
 }
 
 /** Alternatives that are texts are searched together, the others asked one by one. */
-function anyOf(tests: readonly LineTest[]): (line: LineSource) => boolean {
+function matchesAny(tests: readonly LineTest[]): (line: LineSource) => boolean {
   const isText = ({ needles }: LineTest) => needles?.complete === true && !needles.ignoreCase;
   const texts = tests.filter(isText);
   if (texts.length < 2) return (line) => tests.some(({ test }) => test(line));
@@ -102,8 +114,10 @@ function compileTest(op: LineFilterStage["op"], { kind, value }: LineFilterValue
   switch (op) {
     case "|=":
     case "!=": {
-      const needles = lineNeedles([encodeText(value)], { ignoreCase: false, complete: true });
-      return { needles, test: (line) => hasNeedle(line, needles) };
+      const text = encodeText(value);
+      const needles = lineNeedles([text], { ignoreCase: false, complete: true });
+      const formula = { kind: "text", text, folds: false } as const;
+      return { needles, formula, test: (line) => hasNeedle(line, needles) };
     }
     case "|~":
     case "!~":
@@ -116,10 +130,12 @@ function compileTest(op: LineFilterStage["op"], { kind, value }: LineFilterValue
 
 function compileRegexTest(pattern: string): LineTest {
   const regex = compileRegex(pattern, { anchored: false });
-  if (regex.needles === undefined) return { test: (line) => regex.test(line.text) };
+  const { formula } = regex;
+  if (regex.needles === undefined) return { formula, test: (line) => regex.test(line.text) };
   const needles = lineNeedles(regex.needles.values.map(encodeText), regex.needles);
   return {
     needles,
+    formula,
     test: needles.complete
       ? (line) => hasNeedle(line, needles)
       : (line) => hasNeedle(line, needles) && regex.test(line.text),
@@ -133,6 +149,7 @@ function compilePatternTest(pieces: readonly PatternPiece[]): LineTest {
   const test = ({ text }: LineSource) => matchesPattern(pieces, text);
   if (longest === "") return { test };
   return {
+    formula: allOf(literals.map((literal) => formulaOfText(literal, false))),
     needles: lineNeedles([encodeText(longest)], { ignoreCase: false, complete: false }),
     test,
   };

@@ -1,4 +1,4 @@
-import { type Block, type BytesColumn, dayNs } from "@skald/model";
+import { type Block, type BytesColumn, dayNs, type NeedleFormula } from "@skald/model";
 import { compilePipeline } from "../../pipeline/pipeline.js";
 import type { Pipeline, PipelineRun, RowBatch, RunOptions } from "../../pipeline/types.js";
 import type { LogPlan } from "../../plan/plan.js";
@@ -13,6 +13,8 @@ import { LogSelection } from "./selection.js";
  */
 export interface LogScan {
   readonly needs: ColumnNeeds;
+  /** What a block must hold to have a row of the answer; absent: nothing is known. */
+  readonly formula: NeedleFormula | undefined;
   /**
    * The time (ns since the epoch) of the worst row kept once there are enough rows: a block all of whose rows are
    * worse cannot change the answer. undefined while every row may still count.
@@ -57,6 +59,7 @@ const maxRememberedSeries = 20_000;
 /** The scan of a log query. */
 class LogQueryScan implements LogScan {
   readonly needs: ColumnNeeds;
+  readonly formula: NeedleFormula | undefined;
   readonly #pipeline: Pipeline;
   readonly #best: BestRows;
   readonly #selection: LogSelection;
@@ -71,6 +74,7 @@ class LogQueryScan implements LogScan {
     this.#best = new BestRows(plan.limit, plan.direction, plan.maxLineBytes);
     const dropsRows = stages.some(({ kind }) => kind === "line_filter" || kind === "label_filter");
     this.#selection = new LogSelection(plan, dropsRows ? undefined : plan.limit);
+    this.formula = this.#pipeline.formula;
     this.needs = { lines: true, timestamps: true, metadata: this.#pipeline.needs.metadata };
   }
 

@@ -1,4 +1,4 @@
-import type { Block, Labels } from "@skald/model";
+import type { Block, Labels, NeedleFormula } from "@skald/model";
 import { type LeafPlan, lastWindowEnd, wantsTimes } from "../../plan/plan.js";
 import { type BucketCursor, WindowGrid } from "../../plan/window-grid.js";
 import type { Stage } from "../../syntax/ast.js";
@@ -24,6 +24,8 @@ import { WindowRows } from "./window-rows.js";
  */
 export interface MetricScan {
   readonly needs: ColumnNeeds;
+  /** What a block must hold to have a row that counts; absent: nothing is known. */
+  readonly formula: NeedleFormula | undefined;
   /**
    * Counts all rows of a run from its header. False when that cannot be done: the run must then be in a selection
    * given to `addBlock`. A run of which rows are excluded must not be offered.
@@ -52,6 +54,7 @@ const noOffsets = new Uint32Array(0);
  */
 class LeafScan implements MetricScan {
   readonly needs: ColumnNeeds;
+  readonly formula: NeedleFormula | undefined;
   readonly #leaf: LeafPlan;
   readonly #grid: WindowGrid;
   readonly #index: SeriesIndex;
@@ -76,6 +79,7 @@ class LeafScan implements MetricScan {
     this.#streams = new StreamSeries(leaf.grouping, this.#index);
     this.#isPlain = isPlain(leaf);
     const { lines, metadata } = this.#pipeline.needs;
+    this.formula = this.#pipeline.formula;
     this.needs = { lines: lines || leaf.mode === "bytes", metadata, timestamps: true };
   }
 

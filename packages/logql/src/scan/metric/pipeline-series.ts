@@ -49,6 +49,10 @@ export class PipelineSeries {
     return this.#pipeline.needs;
   }
 
+  get formula(): Pipeline["formula"] {
+    return this.#pipeline.formula;
+  }
+
   process(block: Block, streams: StreamLabels, selection: Readonly<RowSelection>): RowBatch {
     if (this.#run.series.count > maxRememberedSeries) {
       this.#run = this.#pipeline.start({ check: this.#check });

@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import { dayNs, internal, type RunTable } from "@skald/model";
 import { zstd, zstdContentBytes } from "../../zstd/zstd.js";
+import { type FilterTable, readFilterTable } from "../filter/filter-table.js";
 import { SectionReader, section } from "../index-sections.js";
 import { endBytes, type SegmentTrailer, trailerBytes } from "../trailer.js";
 import { type Column, ImageReader, type IndexImage, writeImage } from "./index-image.js";
@@ -139,6 +140,11 @@ export class SegmentIndex {
   more(): MoreNames {
     this.#more ??= readMore(this.#sections, this.groupBlocks);
     return this.#more;
+  }
+
+  /** What is written about the filters; undefined when there are none. */
+  filters(): FilterTable | undefined {
+    return readFilterTable(this.#sections, this.blockCount, this.#indexOffset);
   }
 
   #readPages(column: number): ColumnPages {

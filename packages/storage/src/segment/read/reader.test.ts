@@ -323,11 +323,12 @@ it("has the layout of docs/formats/segment.md", () => {
   const footerBytes = file.readUInt32LE(file.length - 8);
   const trailerAt = file.length - 8 - footerBytes - 24;
   expect(footerBytes).toBe(750);
-  expect(hex(file, trailerAt, 8)).toBe("8001000000000000");
+  expect(hex(file, 0x180, 10)).toBe("5fd3cb4f9badba93a000");
+  expect(hex(file, trailerAt, 8)).toBe("8a01000000000000");
   expect(hex(file, trailerAt + 16, 8)).toBe(Buffer.from("SKALDIX1").toString("hex"));
-  const index = zstd.decompress(file.subarray(0x180, trailerAt), 1186);
+  const index = zstd.decompress(file.subarray(0x18a, trailerAt), 1304);
   expect(hex(index, 0, 0x24)).toBe(
-    "310000000100020000000000020000000c0000000200010000000000080000004a000000",
+    "350000000100020000000000020000000c0000000200010000000000080000004a000000",
   );
-  expect(hex(index, 0x314, 19)).toBe("80010402020000000000747880010408d2c402");
+  expect(hex(index, 0x354, 19)).toBe("80010402020000000000747880010408d2c402");
 });

@@ -1,5 +1,6 @@
-import { internal, type SegmentRef, SkaldError } from "@skald/model";
+import { internal, type NeedleFormula, type SegmentRef, SkaldError } from "@skald/model";
 import { corruptSegment, corruptSegmentOf } from "../corrupt.js";
+import { FilterReader } from "../filter/filter-reader.js";
 import type {
   BlockHeader,
   BlockRange,
@@ -78,6 +79,7 @@ class OpenedSegment implements Segment {
   readonly #index: SegmentIndex;
   readonly #pages: PageReader;
   readonly #headers: (BlockHeader | undefined)[] = [];
+  #filters: FilterReader | "none" | undefined;
 
   constructor(reader: RangeReader, index: SegmentIndex, identity: SegmentIdentity) {
     if (index.tenant !== identity.tenant) {
@@ -149,6 +151,15 @@ class OpenedSegment implements Segment {
     });
   }
 
+  refuse(formula: NeedleFormula, wanted: Uint8Array): boolean {
+    return this.#guard(() => {
+      this.#filters ??= openFilters(this.#reader, this.#index);
+      if (this.#filters === "none") return false;
+      this.#filters.refuse(formula, wanted);
+      return true;
+    });
+  }
+
   readPages(blocks: BlockRange, columns: ColumnSelection, memory?: PageMemory): PageSet {
     const reader = this.#reader;
     if (reader.kind !== "sync")
@@ -192,6 +203,11 @@ class OpenedSegment implements Segment {
   #guard<T>(read: () => T): T {
     return guarded(this.#reader.name, read);
   }
+}
+
+function openFilters(reader: RangeReader, index: SegmentIndex): FilterReader | "none" {
+  const table = reader.kind === "sync" ? index.filters() : undefined;
+  return table === undefined || reader.kind !== "sync" ? "none" : new FilterReader(reader, table);
 }
 
 /** Asks for the ranges that it needs, one at a time, and returns the parsed index. */

@@ -1,5 +1,6 @@
 import { dayNs, type RunTable } from "@skald/model";
 import type { ChunkSummary } from "../../parquet/footer.js";
+import { writeFilterTable } from "../filter/filter-table.js";
 import { SectionWriter, section } from "../index-sections.js";
 import { writeStreams } from "../streams.js";
 import type { SegmentLayout } from "./layout.js";
@@ -17,8 +18,8 @@ export interface IndexSummary {
   readonly footerBytes: number;
 }
 
-/** Kind of the block filters: none yet. */
-export const noFilters = 0;
+/** The filters as they stand in the file, from `offset` on. */
+export type WrittenFilters = Parameters<typeof writeFilterTable>[2] & { readonly offset: number };
 
 /** Collects the own index of a segment while its blocks are written. */
 export class SegmentIndexWriter {
@@ -58,7 +59,7 @@ export class SegmentIndexWriter {
     this.#groups.push(chunks);
   }
 
-  finish(summary: IndexSummary): Uint8Array {
+  finish(summary: IndexSummary, filters: WrittenFilters): Uint8Array {
     const layout = this.#layout;
     const sections = new SectionWriter();
     sections.texts(section.identity, [summary.tenant, summary.id]);
@@ -92,7 +93,7 @@ export class SegmentIndexWriter {
       section.moreLevels,
       Float64Array.from(keys, (page) => page.valueCount + page.nullCount),
     );
-    sections.numbers(section.filters, Float64Array.of(noFilters, summary.indexOffset, 0));
+    writeFilterTable(sections, filters.offset, filters);
     return sections.finish();
   }
 

@@ -8,9 +8,10 @@ import {
 } from "../../parquet/footer.js";
 import { magic } from "../../parquet/format.js";
 import { sealLevel, zstd } from "../../zstd/zstd.js";
+import { FilterWriter } from "../filter/filter-writer.js";
 import { trailerBytes, trailerMagic } from "../trailer.js";
 import { AtomicFile } from "./atomic-file.js";
-import { SegmentIndexWriter } from "./index-writer.js";
+import { SegmentIndexWriter, type WrittenFilters } from "./index-writer.js";
 import { type NameSplit, type SegmentLayout, type SortedBlock, segmentLayout } from "./layout.js";
 import { RowGroup } from "./row-group.js";
 
@@ -44,8 +45,8 @@ export interface WrittenSegment {
 }
 
 /**
- * Writes a segment: blocks in, one Parquet file out, in the layout of docs/formats/segment.md. Holds one row group in
- * memory. The file appears under its path when `finish` returns, its bytes synced unless `sync` is false, and its directory not; before that, or after `abort`,
+ * Writes a segment: blocks in, one Parquet file out, in the layout of docs/formats/segment.md. Holds one row group and the
+ * filters in memory. The file appears under its path when `finish` returns, its bytes synced unless `sync` is false, and its directory not; before that, or after `abort`,
  * there is nothing there. Blocks the thread; meant for workers.
  */
 export class SegmentWriter {
@@ -54,6 +55,7 @@ export class SegmentWriter {
   readonly #output: AtomicFile;
   readonly #group: RowGroup;
   readonly #index: SegmentIndexWriter;
+  readonly #filters: FilterWriter;
   readonly #rowGroups: RowGroupSummary[] = [];
   #rows = 0;
   #bytes = 0;
@@ -65,12 +67,15 @@ export class SegmentWriter {
     this.#layout = segmentLayout({ ...options, level: options.level ?? sealLevel });
     this.#group = new RowGroup(this.#layout);
     this.#index = new SegmentIndexWriter(this.#layout);
+    this.#filters = new FilterWriter(this.#layout.metadataMore);
     this.#output = new AtomicFile(options.path, options);
     this.#output.write(Buffer.from(magic, "latin1"));
   }
 
   /** Adds a block; blocks come in the order of their streams, and within a stream of their times. */
   append(block: SortedBlock): void {
+    // before the pages, which use the bytes in front of the lines
+    this.#filters.add(block);
     this.#index.addBlock(block.runs, this.#group.add(block));
     this.#rows += block.rowCount;
     for (let r = 0; r < block.runs.count; r++) {
@@ -87,11 +92,12 @@ export class SegmentWriter {
     if (this.#group.blockCount > 0) this.#endGroup();
     const pageIndexes = encodePageIndexes(this.#rowGroups, this.#output.sizeBytes);
     this.#output.write(pageIndexes.bytes);
+    const filters = this.#writeFilters();
     const indexOffset = this.#output.sizeBytes;
     const footer = (place: string) => encodeFooter(this.#fileSummary(place), pageIndexes.places);
     // The index states the length of the footer and the footer names the index, in figures of fixed width.
     const footerBytes = footer(indexPlace(0, 0, 0)).byteLength;
-    const index = this.#encodeIndex(indexOffset, footerBytes);
+    const index = this.#encodeIndex(indexOffset, footerBytes, filters);
     const indexCrc = crc32(index);
     const tail = new ByteWriter(index.byteLength + footerBytes + trailerBytes + 8);
     tail.append(index);
@@ -120,9 +126,17 @@ export class SegmentWriter {
     this.#group.clear();
   }
 
-  #encodeIndex(indexOffset: number, footerBytes: number): Uint8Array {
+  #writeFilters(): WrittenFilters {
+    this.#filters.finish();
+    const offset = this.#output.sizeBytes;
+    const { groups, blocks } = this.#filters;
+    for (const { bits } of groups) this.#output.write(bits);
+    return { offset, groups, blocks };
+  }
+
+  #encodeIndex(indexOffset: number, footerBytes: number, filters: WrittenFilters): Uint8Array {
     const { id, tenant } = this.#options;
-    const raw = this.#index.finish({
+    const summary = {
       id,
       tenant,
       rowCount: this.#rows,
@@ -131,7 +145,8 @@ export class SegmentWriter {
       lineBytes: this.#bytes,
       footerBytes,
       indexOffset,
-    });
+    };
+    const raw = this.#index.finish(summary, filters);
     return zstd.compress(raw, this.#layout.level);
   }
 

@@ -1,0 +1,84 @@
+import type { WindowKeys } from "../needle/needle-keys.js";
+import type { KernelMemory } from "./memory.js";
+
+/** Slots of the tables of distinct keys at first: 256 KiB of logs seldom fill half of them, and collide little. */
+const mixedBits = 17;
+const plainBits = 15;
+/** Bytes of the two lists of keys that assembly/needle-filter.ts fills, with room for the keys of one step. */
+const listBytes = 2 * (2048 + 16) * 4;
+
+/** The compiled form of twin/needle-filter.ts. */
+export function collectNeedleKeys(
+  memory: KernelMemory,
+  bytes: Uint8Array,
+  offsets: Uint32Array,
+  rows: number,
+): WindowKeys {
+  for (let more = 0; ; more++) {
+    const found = collect(memory, bytes, offsets, rows, more);
+    if (found !== undefined) return found;
+  }
+}
+
+/** Undefined when the keys are too many for the tables. */
+function collect(
+  memory: KernelMemory,
+  bytes: Uint8Array,
+  offsets: Uint32Array,
+  rows: number,
+  more: number,
+): WindowKeys | undefined {
+  const kernels = memory.open();
+  try {
+    const low = offsets[0]!;
+    const text = memory.copyIn(bytes.subarray(low, offsets[rows]));
+    const starts = memory.copyInWords(offsets, rows + 1);
+    const scratch = memory.take(listBytes);
+    const tables = [mixedBits + more, plainBits + more].map((bits) => {
+      const slots = memory.take(2 ** bits * 4);
+      return { slots, count: 2 ** bits, keys: memory.take(2 ** bits * 4) };
+    });
+    for (const { slots, count } of tables) memory.bytes(slots, count * 4).fill(0);
+    const control = memory.take(9 * 4);
+    const words = tables.flatMap(({ slots, count, keys }) => [slots, count, keys, 0]);
+    memory.words(control, 9).set([...words, scratch]);
+    const outcome = kernels.collectNeedleKeys(text - low, starts, rows, control);
+    if (outcome < 0) return undefined;
+    const counts = memory.words(control, 9);
+    const [mixed, plain] = tables.map(({ keys }, i) => memory.words(keys, counts[i * 4 + 3]!));
+    return { mixed: mixed!.slice(), plain: plain!.slice(), hasSigns: outcome === 1 };
+  } finally {
+    memory.close();
+  }
+}
+
+/** The compiled form of twin/needle-filter.ts. */
+export function solveNeedleFilter(
+  memory: KernelMemory,
+  keys: readonly Uint32Array[],
+  slots: number,
+  firstBlock: number,
+): Uint8Array {
+  const kernels = memory.open();
+  try {
+    const total = keys.reduce((sum, { length }) => sum + length, 0);
+    const keysAt = memory.take(total * 4);
+    let at = keysAt;
+    for (const own of keys) {
+      memory.words(at, own.length).set(own);
+      at += own.length * 4;
+    }
+    const counts = Uint32Array.from(keys, ({ length }) => length);
+    const countsAt = memory.copyInWords(counts, counts.length);
+    const rowsAt = memory.take(slots * 8);
+    const wordsAt = memory.take(slots * 8);
+    const length = Math.ceil((slots * keys.length) / 8);
+    const bitsAt = memory.take(length);
+    const { length: blocks } = keys;
+    const input = [keysAt, countsAt, blocks, slots, firstBlock, rowsAt, wordsAt, bitsAt] as const;
+    kernels.solveNeedleFilter(...input);
+    return memory.bytes(bitsAt, length).slice();
+  } finally {
+    memory.close();
+  }
+}

@@ -1,0 +1,224 @@
+import { crc32 } from "node:zlib";
+import {
+  highCoefficient,
+  lowCoefficient,
+  type NeedleKey,
+  needleKeys,
+  ribbonWidth,
+  startOf,
+} from "@skald/kernels";
+import { internal, type NeedleFormula, type NeedleText, paddingBytes } from "@skald/model";
+import type { SyncRangeReader } from "../read/range-reader.js";
+import type { PageMemory } from "../segment.js";
+import { type FilterDomain, type FilterTable, filterDomains, groupBytes } from "./filter-table.js";
+import { keysOfValue } from "./value-keys.js";
+
+type Group = FilterTable["groups"][number];
+
+/** Asks the filters of a segment, 64 blocks at once. A group is read as a whole and checked once, then slot by slot. */
+export class FilterReader {
+  readonly #reader: SyncRangeReader;
+  readonly #table: FilterTable;
+  /** Groups that were found to be what was written. */
+  readonly #checked = new Set<Group>();
+  readonly #memory = new SlotMemory();
+
+  constructor(reader: SyncRangeReader, table: FilterTable) {
+    this.#reader = reader;
+    this.#table = table;
+  }
+
+  /** Clears the flags of blocks that surely lack what the formula asks for. Throws `internal`. */
+  refuse(formula: NeedleFormula, wanted: Uint8Array): void {
+    switch (formula.kind) {
+      case "all":
+        for (const part of formula.of) this.refuse(part, wanted);
+        return;
+      case "any":
+        this.#refuseAny(formula.of, wanted);
+        return;
+      case "text":
+        this.#ask(filterDomains.lines, needleKeys(formula.text), wanted, formula);
+        return;
+      case "value": {
+        const keys = keysOfValue(formula.name, formula.value);
+        const plain = keys.map((key) => ({ key, isExtra: false }));
+        this.#ask(filterDomains.metadata, plain, wanted, undefined);
+      }
+    }
+  }
+
+  #refuseAny(parts: readonly NeedleFormula[], wanted: Uint8Array): void {
+    // blocks that no part has let pass yet
+    const rest = wanted.slice();
+    for (const part of parts) {
+      if (!rest.includes(1)) return;
+      const passed = rest.slice();
+      this.refuse(part, passed);
+      for (let block = 0; block < rest.length; block++) if (passed[block] === 1) rest[block] = 0;
+    }
+    for (let block = 0; block < rest.length; block++) if (rest[block] === 1) wanted[block] = 0;
+  }
+
+  #ask(
+    domain: FilterDomain,
+    keys: readonly NeedleKey[],
+    wanted: Uint8Array,
+    text: NeedleText | undefined,
+  ): void {
+    if (keys.length === 0) return;
+    const blocks = this.#table.blocks[domain];
+    for (let block = 0; block < wanted.length; block++) {
+      if (wanted[block] === 1 && blocks[block]!.isEmpty && !isExempt(blocks[block]!, text)) {
+        wanted[block] = 0;
+      }
+    }
+    for (const group of this.#table.groups) {
+      if (group.domain === domain) this.#askGroup(group, keys, wanted, text);
+    }
+  }
+
+  #askGroup(
+    group: Group,
+    keys: readonly NeedleKey[],
+    wanted: Uint8Array,
+    text: NeedleText | undefined,
+  ): void {
+    const blocks = this.#table.blocks[group.domain].slice(group.from, group.from + group.blocks);
+    const asked = new BlockBits();
+    blocks.forEach((block, i) => {
+      const isAsked = wanted[group.from + i] === 1 && !block.isEmpty && !isExempt(block, text);
+      if (isAsked) asked.add(i);
+    });
+    if (asked.isEmpty) return;
+    const isPlain = blocks.every(({ threshold, isSingle }) => threshold === 0 && !isSingle);
+    const left = asked.copy();
+    const rows = this.#rowsOf(group);
+    for (const { key, isExtra } of keys) {
+      const lacking = lackingBlocks(rows, group, key);
+      if (!isPlain) {
+        blocks.forEach(({ threshold, isSingle }, i) => {
+          const isLeftOut = threshold !== 0 && (key & 0xffff) >= threshold;
+          if (isLeftOut || (isExtra && isSingle)) lacking.remove(i);
+        });
+      }
+      left.removeAll(lacking);
+      if (left.isEmpty) break;
+    }
+    for (let i = 0; i < group.blocks; i++) {
+      if (asked.has(i) && !left.has(i)) wanted[group.from + i] = 0;
+    }
+  }
+
+  /** The bits of the slots `start .. start + 64` of a group. */
+  #rowsOf(group: Group): (start: number) => SlotRows {
+    const { offset, blocks } = group;
+    if (!this.#checked.has(group)) {
+      const whole = this.#reader.read(offset, groupBytes(group));
+      if (crc32(whole) !== group.crc) {
+        throw internal(`filter at ${offset} does not match its checksum`);
+      }
+      this.#checked.add(group);
+      return (start) => ({ bytes: whole, bit: start * blocks });
+    }
+    return (start) => {
+      const from = Math.floor((start * blocks) / 8);
+      const to = Math.ceil(((start + ribbonWidth) * blocks) / 8);
+      const bytes = this.#reader.read(offset + from, to - from, this.#memory);
+      return { bytes, bit: start * blocks - from * 8 };
+    };
+  }
+}
+
+/** The bits of one slot stand at `bit` of the bytes, the next slot's behind them; padding behind the last byte. */
+interface SlotRows {
+  readonly bytes: Uint8Array;
+  readonly bit: number;
+}
+
+/** Blocks of a group, a bit for each. */
+class BlockBits {
+  low = 0;
+  high = 0;
+
+  get isEmpty(): boolean {
+    return this.low === 0 && this.high === 0;
+  }
+
+  has(i: number): boolean {
+    return (((i < 32 ? this.low : this.high) >>> (i & 31)) & 1) === 1;
+  }
+
+  add(i: number): void {
+    if (i < 32) this.low |= 1 << i;
+    else this.high |= 1 << (i & 31);
+  }
+
+  remove(i: number): void {
+    if (i < 32) this.low &= ~(1 << i);
+    else this.high &= ~(1 << (i & 31));
+  }
+
+  removeAll({ low, high }: BlockBits): void {
+    this.low &= ~low;
+    this.high &= ~high;
+  }
+
+  copy(): BlockBits {
+    const copy = new BlockBits();
+    copy.low = this.low;
+    copy.high = this.high;
+    return copy;
+  }
+}
+
+/** The blocks of which the key is surely not: those where the bits at its slots have odd parity. */
+function lackingBlocks(
+  rows: (start: number) => SlotRows,
+  { blocks, slots }: Group,
+  key: number,
+): BlockBits {
+  const { bytes, bit } = rows(startOf(key, slots));
+  const odd = new BlockBits();
+  for (let half = 0; half < 2; half++) {
+    let coefficient = half === 0 ? lowCoefficient(key) : highCoefficient(key);
+    while (coefficient !== 0) {
+      const slot = half * 32 + 31 - Math.clz32(coefficient & -coefficient);
+      coefficient &= coefficient - 1;
+      const place = bit + slot * blocks;
+      const at = place >>> 3;
+      const shift = place & 7;
+      const low = wordAt(bytes, at);
+      const high = wordAt(bytes, at + 4);
+      if (shift === 0) {
+        odd.low ^= low;
+        odd.high ^= high;
+      } else {
+        odd.low ^= (low >>> shift) | (high << (32 - shift));
+        odd.high ^= (high >>> shift) | (bytes[at + 8]! << (32 - shift));
+      }
+    }
+  }
+  return odd;
+}
+
+/** Little endian; bytes behind the end are 0. */
+function wordAt(bytes: Uint8Array, at: number): number {
+  return bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24);
+}
+
+/** A block whose lines have signs that fold to letters is not asked for letters that fold. */
+function isExempt({ hasSigns }: { hasSigns: boolean }, text: NeedleText | undefined): boolean {
+  return hasSigns && text?.folds === true;
+}
+
+/** Memory that every read of slots uses again. */
+class SlotMemory implements PageMemory {
+  #bytes = new Uint8Array(1024);
+
+  take(bytes: number): Uint8Array {
+    const size = bytes + paddingBytes;
+    if (this.#bytes.length < size) this.#bytes = new Uint8Array(size);
+    return this.#bytes;
+  }
+}
