@@ -62,7 +62,8 @@ export async function makeLastingDirectory(path: string): Promise<void> {
   }
 }
 
-async function syncDirectory(path: string): Promise<void> {
+/** Makes the entries of a directory survive a power cut; one that is gone is no error. */
+export async function syncDirectory(path: string): Promise<void> {
   // Windows cannot open a directory, and its renames need no help.
   if (process.platform === "win32") return;
   let file: FileHandle;

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { makeLastingDirectory } from "../directory-syncs.js";
+import { makeLastingDirectory, syncDirectory } from "../directory-syncs.js";
 import { type FileHandle, open, readdir, rename, rm, stat, statfs } from "../files.js";
 
 /** The file system as the write-ahead log uses it; tests put a failing one in its place. */
@@ -75,7 +75,7 @@ export const nodeWalDisk: WalDisk = {
     }),
   rename,
   remove: (path) => rm(path, { force: true }),
-  syncDir: (dir) => withFile(dir, "r", (handle) => handle.sync()),
+  syncDir: syncDirectory,
   async space(dir) {
     const { blocks, bfree, bavail, bsize } = await statfs(dir);
     return { totalBytes: (blocks - bfree + bavail) * bsize, freeBytes: bavail * bsize };

@@ -12,6 +12,7 @@ import {
   replay,
   walDirectory,
 } from "../testing/wal.js";
+import { nodeWalDisk, type WalDisk } from "./disk.js";
 import type { WalRecord } from "./record.js";
 
 describe("Wal", () => {
@@ -80,6 +81,43 @@ describe("Wal", () => {
     const { wal: next } = await openWal(dir);
     expect(next.nextFile()).toBe(4);
     await next.close();
+  });
+
+  it("has cut a file only when no power cut brings it back", async () => {
+    const dir = await walDirectory();
+    const syncs: string[] = [];
+    const state = { fails: false };
+    const disk: WalDisk = {
+      ...nodeWalDisk,
+      syncDir: async (path) => {
+        if (state.fails) throw new Error("no");
+        await nodeWalDisk.syncDir(path);
+        syncs.push((await readdir(path)).join());
+      },
+    };
+    const { wal } = await openWal(dir, { disk });
+    await wal.append([push("a")], () => undefined).written;
+    wal.rotate();
+    expect(syncs).toEqual(["", "00000001.wal"]);
+    state.fails = true;
+    await expect(wal.cut(2)).rejects.toThrow("no");
+    expect(await readdir(dir)).toEqual([]);
+    expect(wal.firstFile).toBe(1);
+    state.fails = false;
+    expect(await wal.cut(2)).toBe(1);
+    expect(wal.firstFile).toBe(2);
+    expect(syncs).toEqual(["", "00000001.wal", ""]);
+    await wal.close();
+  });
+
+  it("makes last at once what an earlier process deleted", async () => {
+    const syncs: string[] = [];
+    const disk: WalDisk = { ...nodeWalDisk, syncDir: async (path) => void syncs.push(path) };
+    const dir = await walDirectory();
+    for (const fsync of ["always", "interval", "never"] as const) {
+      await (await openWal(dir, { disk, fsync })).wal.close();
+    }
+    expect(syncs).toEqual([dir, dir]);
   });
 
   it("can be cut completely once it is rotated", async () => {

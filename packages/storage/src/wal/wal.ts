@@ -62,6 +62,8 @@ export class Wal {
     for (const number of walNumbers(await disk.list(options.dir))) {
       sizes.set(number, await disk.sizeOf(walPath(options.dir, number)));
     }
+    // What a process deleted that was killed before its sync.
+    if (options.fsync !== "never") await disk.syncDir(options.dir);
     return new Wal(options, disk, sizes);
   }
 
@@ -151,14 +153,17 @@ export class Wal {
     return this.#commit.sync();
   }
 
-  /** Deletes the files before a number, except the current one; what they hold must be safe elsewhere. */
+  /**
+   * Deletes the files before a number, except the current one; what they hold must be safe elsewhere. They count until no
+   * power cut brings them back: whoever forgets then where their rows are does not find them in the log again.
+   */
   async cut(before: number): Promise<number> {
     await this.#commit.closeBefore(this.#file);
+    const { dir, fsync } = this.#options;
     const old = [...this.#sizes.keys()].filter((file) => file < before && file < this.#file);
-    for (const file of old) {
-      await this.#disk.remove(walPath(this.#options.dir, file));
-      this.#sizes.delete(file);
-    }
+    for (const file of old) await this.#disk.remove(walPath(dir, file));
+    if (old.length > 0 && fsync !== "never") await this.#disk.syncDir(dir);
+    for (const file of old) this.#sizes.delete(file);
     return old.length;
   }
 
