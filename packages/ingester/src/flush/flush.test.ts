@@ -385,7 +385,7 @@ describe("uploading", () => {
     await again.ingester.stop();
   });
 
-  it("finds what is in the store already", async () => {
+  it("stores again what may be there from a put that did not end", async () => {
     const setup = await started();
     await pushLine(setup, 1);
     await setup.ingester.flush();
@@ -396,7 +396,8 @@ describe("uploading", () => {
     await rm(join(setup.dir, marker as string));
     const again = await started({ dir: setup.dir, store: setup.store });
     await again.ingester.flush();
-    expect(setup.store.puts).toBe(1);
+    expect(setup.store.puts).toBe(2);
+    expect(await readUnion(again, "t")).toHaveLength(1);
     await again.ingester.stop();
   });
 });

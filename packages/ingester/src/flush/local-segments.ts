@@ -14,8 +14,6 @@ import type { Head } from "../head/head.js";
 export interface LocalSegment {
   readonly ref: SegmentRef;
   readonly path: string;
-  /** Sealed by this process: no earlier one can have uploaded it. */
-  readonly isNew: boolean;
   /** Both by the steady clock. */
   readonly sealedMs: number;
   /** Last log file with rows of it; the local copy outlives that, so that replay knows what is sealed. */
@@ -100,7 +98,6 @@ export class LocalSegments {
     return this.#add({
       ref: refOf(head.tenant, head.id, path, sealed),
       path,
-      isNew: true,
       sealedMs: this.#clock.elapsedMs(),
       lastWalFile: head.lastFile,
       uploadedMs: undefined,
@@ -156,7 +153,6 @@ export class LocalSegments {
       this.#add({
         ref: refOf(tenant, id, path, segment),
         path,
-        isNew: false,
         sealedMs: nowMs - ageMs,
         lastWalFile: 0,
         uploadedMs: uploaded ? nowMs : undefined,

@@ -5,7 +5,7 @@ import type { LocalSegment, LocalSegments } from "./local-segments.js";
 
 /** Where segments end up: an object store, seen as the ingester needs it. */
 export interface SegmentStore {
-  /** Stores the file under the key of the segment. May be called again for what is there already. */
+  /** Stores the file under the key of the segment, to last. May be called again for what is there already. */
   put(ref: SegmentRef, path: string, options: { readonly signal: AbortSignal }): Promise<void>;
   /** Whether the store has the segment with the size it has here. */
   has(ref: SegmentRef, options: { readonly signal: AbortSignal }): Promise<boolean>;
@@ -139,13 +139,10 @@ export class Uploader {
     const { store, config, segments, onStored } = this.#options;
     const timeout = AbortSignal.timeout(config.flush_op_timeout);
     const signal = AbortSignal.any([this.#abort.signal, timeout]);
-    // Only what was tried before, by this process or an earlier one, may be there.
-    const isNew = segment.isNew && !this.#failures.has(segment);
-    if (isNew || !(await store.has(segment.ref, { signal }))) {
-      await store.put(segment.ref, segment.path, { signal });
-      if (!(await store.has(segment.ref, { signal }))) {
-        throw unavailable(`segment ${segment.ref.id} was stored but is not there`);
-      }
+    // Also what is there from an attempt that failed: only a put that succeeds says that a power cut leaves it there.
+    await store.put(segment.ref, segment.path, { signal });
+    if (!(await store.has(segment.ref, { signal }))) {
+      throw unavailable(`segment ${segment.ref.id} was stored but is not there`);
     }
     await segments.markUploaded(segment);
     onStored(segment);

@@ -235,18 +235,19 @@ export class FsStore implements ObjectStore {
 
   async #place(temporary: string, path: string, ifAbsent: boolean): Promise<PutOutcome> {
     for (let attempt = 1; ; attempt++) {
+      let outcome: PutOutcome = "stored";
       try {
         await mkdir(dirname(path), { recursive: true });
         if (ifAbsent) await link(temporary, path);
         else await rename(temporary, path);
       } catch (error) {
-        if (codeOf(error) === "EEXIST" && ifAbsent) return "exists";
         if (codeOf(error) === "ENOENT" && attempt < maxPlaceTries) continue;
-        throw error;
+        if (codeOf(error) !== "EEXIST" || !ifAbsent) throw error;
+        outcome = "exists";
       }
-      // Also where another put has just made them: nobody knows how far its syncs are.
+      // Also what another put has just made, or one whose sync failed: nobody knows how far its syncs are.
       await this.#syncs.syncUpTo(dirname(path), this.#root);
-      return "stored";
+      return outcome;
     }
   }
 
