@@ -61,6 +61,8 @@ export class LocalSegments {
     const entries = await readdir(this.#dir, { recursive: true, withFileTypes: true });
     const files = entries.filter((entry) => entry.isFile());
     const paths = new Set(files.map((entry) => join(entry.parentPath, entry.name)));
+    // What a process had placed that was killed before its sync: the log is cut for it too.
+    for (const dir of this.#directoriesOf(paths)) await this.#syncs.sync(dir);
     let corrupt = 0;
     for (const path of [...paths].sort()) {
       if (unfinished.test(path)) await rm(path, { force: true });
@@ -138,6 +140,17 @@ export class LocalSegments {
     await rm(segment.path, { force: true });
     this.#onDropped(segment.path);
     await rm(markerOf(segment.path), { force: true });
+  }
+
+  #directoriesOf(paths: Iterable<string>): Set<string> {
+    const dirs = new Set<string>();
+    for (const path of paths) {
+      for (let dir = dirname(path); !dirs.has(dir); dir = dirname(dir)) {
+        dirs.add(dir);
+        if (dir === this.#dir) break;
+      }
+    }
+    return dirs;
   }
 
   async #adopt(path: string, paths: ReadonlySet<string>): Promise<boolean> {
