@@ -9,6 +9,9 @@ jest.unstable_mockModule("../../storage/dist/directory-lock.js", () => ({
 }));
 const { FaultyLife, assertExpected } = await import("./testing/faulty-life.js");
 
+type Life = InstanceType<typeof FaultyLife>;
+type Script = (life: Life) => Promise<void>;
+
 let roots = 0;
 const newRoot = () => `/${++roots}`;
 
@@ -16,12 +19,16 @@ const writes = ["write", "open", "mkdir", "link", "rename", "truncate"];
 /** What changes the disk: before any other call the power goes as before the next of these. */
 const changes = [...writes.filter((name) => name !== "open"), "sync", "rm", "rmdir", "unlink"];
 
+/** How a process ends: by a kill, by a power cut, or by a kill and a power cut at the end of what the next one does. */
+type End = "kill" | Leftover | "kill, start, nothing" | "kill, drop, nothing";
+
 interface Kind {
   readonly fault: Fault;
   /** Calls that it may happen to; any where absent. */
   readonly calls?: readonly string[];
   /** Calls that it happens to, one after the other. */
   readonly inARow?: number;
+  /** Each call comes with each of them; where absent kills and power cuts take turns, or both come when `RUNS` is set. */
   readonly ends?: readonly End[];
 }
 
@@ -42,25 +49,41 @@ const kinds: Readonly<Record<string, Kind>> = {
     calls: changes,
     ends: ["names and a part"],
   },
+  "a kill that a power cut follows": {
+    fault: "power cut",
+    calls: changes,
+    ends: ["kill, start, nothing", "kill, drop, nothing"],
+  },
 };
 
-describe("a process over a disk that fails", () => {
+/** A process that fails, on what those before it left. */
+const processes: readonly (readonly [
+  string,
+  { readonly past: Script; readonly script: Script },
+])[] = [
+  ["at its first start", { past: async () => undefined, script: firstProcess }],
+  ["after a kill", { past: killedProcess, script: laterProcess }],
+];
+
+describe.each(processes)("a process over a disk that fails, %s", (_, { past, script }) => {
   it("does more than a hundred calls when nothing fails", async () => {
-    const noFault = { faultOf: () => undefined, where: "" };
-    expect(await livedThrough(noFault, "kill")).toBeGreaterThan(100);
+    const faultOf = () => undefined;
+    expect(
+      await livedThrough({ past: await pastOf(past), script, faultOf, end: "kill" }),
+    ).toBeGreaterThan(100);
   });
 
   it.each(Object.keys(kinds))(
     "keeps every acknowledged line exactly once after %s, wherever that is",
     async (name) => {
       const kind = kinds[name] as Kind;
-      const { inARow = 1, ends } = kind;
+      const before = await pastOf(past);
       const found: string[] = [];
-      for (let n = 1, isOver = false; !isOver; n += Math.ceil(inARow / 2)) {
-        for (const end of ends ?? [n % 2 === 0 ? "kill" : "nothing"]) {
+      for (let n = 1, isOver = false; !isOver; n += Math.ceil((kind.inARow ?? 1) / 2)) {
+        for (const end of endsOf(kind, n)) {
           const failing = failFrom(n, kind);
-          await livedThrough(failing, end).catch((error: Error) =>
-            found.push(`${n}, ${failing.where}, ${end}: ${error.message}`),
+          await livedThrough({ past: before, script, faultOf: failing.faultOf, end }).catch(
+            (error: Error) => found.push(`${n}, ${failing.where}, ${end}: ${error.message}`),
           );
           isOver = failing.where === "";
         }
@@ -69,6 +92,65 @@ describe("a process over a disk that fails", () => {
     },
   );
 });
+
+describe("a power cut", () => {
+  const noPast = async () => undefined;
+  const noFault = () => undefined;
+
+  it("does not bring the log of rows back whose segments are gone", async () => {
+    const script: Script = async (life) => {
+      await life.start();
+      for (let i = 0; i < 3; i++) await life.push("a");
+      await life.flush();
+      // Begins a new file of the log.
+      await life.push("a");
+      // Drops the first segment, and syncs the directory that it was in for the second.
+      await life.sweep();
+      await life.check({ mustAnswer: true });
+    };
+    await livedThrough({ past: await pastOf(noPast), script, faultOf: noFault, end: "nothing" });
+  });
+
+  it("takes nothing with it that the store had after a put that failed", async () => {
+    const script: Script = async (life) => {
+      await life.start();
+      await life.push("a");
+      await life.flush();
+      await life.flush();
+      await life.sweep();
+      await life.check({ mustAnswer: true });
+    };
+    // Neither the first way into the store gets further, nor the second.
+    const isOfStore = ({ name, path }: DiskCall) => name === "sync" && path.endsWith("/tenant=a");
+    let failures = 0;
+    const faultOf = (call: DiskCall): Fault =>
+      isOfStore(call) && failures++ < 2 ? { code: "EIO" } : undefined;
+    await livedThrough({ past: await pastOf(noPast), script, faultOf, end: "nothing" });
+    expect(failures).toBeGreaterThan(2);
+  });
+
+  it("takes nothing with it that a process found which another had placed when it was killed", async () => {
+    const script: Script = async (life) => {
+      await life.start();
+      await life.push("a");
+      await life.sweep();
+    };
+    const isOfPlace = ({ name, path }: DiskCall) => name === "sync" && path.endsWith("/segments/a");
+    const faultOf = (call: DiskCall): Fault => (isOfPlace(call) ? "power cut" : undefined);
+    await livedThrough({
+      past: await pastOf(noPast),
+      script,
+      faultOf,
+      end: "kill, start, nothing",
+    });
+  });
+});
+
+function endsOf({ ends }: Kind, n: number): readonly End[] {
+  const all: readonly End[] = ["kill", "nothing"];
+  if (ends !== undefined) return ends;
+  return process.env.RUNS === undefined ? [all[n % all.length] as End] : all;
+}
 
 interface Failing {
   readonly faultOf: (call: DiskCall) => Fault;
@@ -92,11 +174,31 @@ function failFrom(n: number, { fault, calls, inARow = 1 }: Kind): Failing {
   return failing;
 }
 
-type End = "kill" | Leftover;
+interface Past {
+  readonly disk: MemoryDisk;
+  readonly life: Life;
+}
 
-/** Lives a life with faults, ends it, and looks what the next process finds; fails with what is wrong. */
-function livedThrough(failing: Failing, end: End): Promise<number> {
-  return endsSoon(liveAndLook(failing, end));
+/** What a process leaves that is killed at the end of its script. */
+async function pastOf(script: Script): Promise<Past> {
+  disk = new MemoryDisk(newRoot());
+  const life = new FaultyLife(disk);
+  await script(life);
+  const left = disk.moved(newRoot());
+  life.abandon();
+  return { disk: left, life };
+}
+
+interface Course {
+  readonly past: Past;
+  readonly script: Script;
+  readonly faultOf: (call: DiskCall) => Fault;
+  readonly end: End;
+}
+
+/** Runs a process with faults, ends it, and looks what the next ones find; fails with what is wrong. */
+function livedThrough(course: Course): Promise<number> {
+  return endsSoon(liveAndLook(course));
 }
 
 /** Nothing here waits for anything but turns of the event loop: what takes very many of them never ends. */
@@ -112,28 +214,59 @@ async function endsSoon<T>(task: Promise<T>): Promise<T> {
   return settled;
 }
 
-async function liveAndLook({ faultOf }: Failing, end: End): Promise<number> {
-  disk = new MemoryDisk(newRoot());
+async function liveAndLook({ past, script, faultOf, end }: Course): Promise<number> {
+  disk = past.disk.copied(newRoot());
   disk.faultOf = faultOf;
-  const before = new FaultyLife(disk);
-  await disk.unlessOff(live(before));
+  const faulty = past.life.copied(disk);
+  await disk.unlessOff(script(faulty));
   const { calls } = disk;
-  const root = newRoot();
-  disk = end === "kill" ? disk.moved(root) : disk.afterPowerCut(root, end);
+  const life = await nextAfter(faulty, end);
+  await look(life);
+  await life.stop();
+  return calls;
+}
+
+/** Ends a process, and the disk goes on under another root. */
+async function nextAfter(life: Life, end: End): Promise<Life> {
+  switch (end) {
+    case "kill":
+      return onDisk(disk.moved(newRoot()), life);
+    case "kill, start, nothing": {
+      const between = await nextAfter(life, "kill");
+      await between.start();
+      await between.stop();
+      return nextAfter(between, "nothing");
+    }
+    case "kill, drop, nothing": {
+      const between = await nextAfter(life, "kill");
+      await between.start();
+      await between.sweep();
+      await between.sweep();
+      return nextAfter(between, "nothing");
+    }
+    default:
+      return onDisk(disk.afterPowerCut(newRoot(), end), life);
+  }
+}
+
+function onDisk(left: MemoryDisk, before: Life): Life {
+  disk = left;
   before.abandon();
-  const life = new FaultyLife(disk, before);
+  return new FaultyLife(disk, before);
+}
+
+/** Starts without faults, and does what moves rows. */
+async function look(life: Life): Promise<void> {
   await life.start();
   await life.check({ mustAnswer: true });
   await life.push("a");
   await life.flush();
   await life.sweep();
   await life.check({ mustAnswer: true });
-  await life.stop();
-  return calls;
 }
 
-/** Pushes, seals, uploads, asks, and starts again; whatever fails is tried once more or left. */
-async function live(life: InstanceType<typeof FaultyLife>): Promise<void> {
+/** Pushes, seals, uploads and asks; whatever fails is tried once more or left. */
+async function firstProcess(life: Life): Promise<void> {
   if (!(await started(life))) return;
   await life.push("a");
   await life.push("b");
@@ -142,10 +275,25 @@ async function live(life: InstanceType<typeof FaultyLife>): Promise<void> {
   await life.flush();
   await life.push("a");
   await life.push("b");
-  await life.check({ mustAnswer: false });
   await life.sweep();
   await life.check({ mustAnswer: false });
   await life.stop();
+}
+
+/** Leaves segments that the store has and one that it does not have, and rows in the log. */
+async function killedProcess(life: Life): Promise<void> {
+  await life.start();
+  await life.push("a");
+  await life.push("b");
+  await life.flush();
+  await life.push("a");
+  await life.sweep();
+  await life.check({ mustAnswer: true });
+  await life.push("b");
+  await life.push("a");
+}
+
+async function laterProcess(life: Life): Promise<void> {
   if (!(await started(life))) return;
   await life.check({ mustAnswer: false });
   await life.push("b");
@@ -156,7 +304,7 @@ async function live(life: InstanceType<typeof FaultyLife>): Promise<void> {
   await life.stop();
 }
 
-async function started(life: InstanceType<typeof FaultyLife>): Promise<boolean> {
+async function started(life: Life): Promise<boolean> {
   for (let attempt = 1; attempt <= 8; attempt++) {
     try {
       await life.start();

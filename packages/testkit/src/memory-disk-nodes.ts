@@ -42,6 +42,15 @@ export class DiskFile {
     if (this.bytes.length > from) this.#lost.push({ from, to: this.bytes.length });
   }
 
+  copy(): DiskFile {
+    const file = new DiskFile();
+    file.mtimeMs = this.mtimeMs;
+    file.bytes = this.bytes;
+    file.#synced = this.#synced;
+    file.#lost = this.#lost;
+    return file;
+  }
+
   survivor(leftover: Leftover): DiskFile {
     const file = new DiskFile();
     file.mtimeMs = this.mtimeMs;
@@ -89,16 +98,23 @@ export class DiskFolder {
 
   failSync(): void {}
 
+  /** Names of one file stay names of one file. */
+  copy(seen = new Map<Node, Node>()): DiskFolder {
+    const made = new DiskFolder();
+    seen.set(this, made);
+    const copyOf = (node: Node) => (node.kind === "file" ? node.copy() : node.copy(seen));
+    made.entries = mapped(this.entries, copyOf, seen);
+    made.#synced = mapped(this.#synced, copyOf, seen);
+    return made;
+  }
+
   survivor(leftover: Leftover, seen = new Map<Node, Node>()): DiskFolder {
     const made = new DiskFolder();
     seen.set(this, made);
-    for (const [name, node] of leftover === "nothing" ? this.#synced : this.entries) {
-      const known = seen.get(node);
-      const survivor =
-        known ?? (node.kind === "file" ? node.survivor(leftover) : node.survivor(leftover, seen));
-      seen.set(node, survivor);
-      made.entries.set(name, survivor);
-    }
+    const survivorOf = (node: Node) =>
+      node.kind === "file" ? node.survivor(leftover) : node.survivor(leftover, seen);
+    const left = leftover === "nothing" ? this.#synced : this.entries;
+    made.entries = mapped(left, survivorOf, seen);
     made.sync();
     return made;
   }
@@ -108,6 +124,21 @@ export class DiskFolder {
       node.kind === "file" ? [above + name] : node.paths(`${above}${name}/`),
     );
   }
+}
+
+/** The entries of a folder, each node made anew unless that was done under another name. */
+function mapped(
+  entries: ReadonlyMap<string, Node>,
+  make: (node: Node) => Node,
+  seen: Map<Node, Node>,
+): Map<string, Node> {
+  const made = new Map<string, Node>();
+  for (const [name, node] of entries) {
+    const known = seen.get(node) ?? make(node);
+    seen.set(node, known);
+    made.set(name, known);
+  }
+  return made;
 }
 
 export function folder(): DiskFolder {

@@ -77,6 +77,11 @@ export class MemoryDisk {
     return new MemoryDisk(root, this.#top);
   }
 
+  /** The same files under another root, and what of them would survive a power cut; this disk goes on. */
+  copied(root: string): MemoryDisk {
+    return new MemoryDisk(root, this.#top.copy());
+  }
+
   /** What is left when the power goes now, under another root. Turns this one off. */
   afterPowerCut(root: string, leftover: Leftover): MemoryDisk {
     this.turnOff();

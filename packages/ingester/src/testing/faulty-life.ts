@@ -1,6 +1,6 @@
 import { type SegmentRef, SkaldError } from "@skald/model";
 import type { Sleep } from "@skald/runtime";
-import { FsStore, SegmentCatalog, segmentKey } from "@skald/storage";
+import { FsStore, parseSegmentKey, segmentKey, tenantPrefix } from "@skald/storage";
 import { type MemoryDisk, makeBatch } from "@skald/testkit";
 import type { SegmentStore } from "../flush/uploader.js";
 import { everything, readRows, readSegmentRows, type Setup, setUp, TestClock } from "./ingester.js";
@@ -23,7 +23,6 @@ export class FaultyLife {
   readonly #clock: TestClock;
   #setup: Setup | undefined;
   #store: FsStore | undefined;
-  readonly #catalog: SegmentCatalog;
 
   /** On an empty disk, or on what another life left. */
   constructor(disk: MemoryDisk, before?: FaultyLife) {
@@ -31,12 +30,16 @@ export class FaultyLife {
     const none = { acknowledged: new Set<string>(), sent: new Set<string>(), pushes: 0 };
     this.#ledger = before === undefined ? none : before.#ledger;
     this.#clock = before === undefined ? new TestClock() : before.#clock;
-    // Of the store that is open, and asked for a fresh listing only.
-    this.#catalog = new SegmentCatalog({
-      store: { list: (prefix, options) => (this.#store as FsStore).list(prefix, options) },
-      locate: (key) => ({ kind: "file", path: `${disk.root}/chunks/${key}` }),
-      clock: this.#clock,
-    });
+  }
+
+  /** Another life with this past, over a copy of its disk. */
+  copied(disk: MemoryDisk): FaultyLife {
+    const copy = new FaultyLife(disk);
+    for (const text of this.#ledger.acknowledged) copy.#ledger.acknowledged.add(text);
+    for (const text of this.#ledger.sent) copy.#ledger.sent.add(text);
+    copy.#ledger.pushes = this.#ledger.pushes;
+    copy.#clock.ms = this.#clock.ms;
+    return copy;
   }
 
   /** Starts a process on the disk that is there now. */
@@ -133,8 +136,7 @@ export class FaultyLife {
     const seen = new Set(rows);
     if (seen.size < rows.length)
       throw new Error(`twice: ${rows.filter((row, i) => rows.indexOf(row) < i)}`);
-    const aside = new Set(this.#setAside());
-    const lost = [...this.#ledger.acknowledged].filter((row) => !seen.has(row) && !aside.has(row));
+    const lost = this.#lost(seen, options.mustAnswer);
     if (lost.length > 0) throw new Error(`acknowledged and not there: ${lost.join("; ")}`);
     const foreign = rows.filter((row) => !this.#ledger.sent.has(row));
     if (foreign.length > 0) throw new Error(`never sent: ${foreign.join("; ")}`);
@@ -149,29 +151,38 @@ export class FaultyLife {
     return [...(await readRows(ingester, tenant)), ...stored.flatMap(readSegmentRows)];
   }
 
-  /** Rows of segments that could not be read at a start: they are kept, and counted. */
-  #setAside(): string[] {
-    const { root } = this.#disk;
-    return this.#disk
-      .paths()
-      .filter((path) => path.startsWith("data/quarantine/") && path.endsWith(".parquet"))
-      .flatMap((path) => {
-        const [, , tenant, name] = path.split("/") as [string, string, string, string];
-        const location = { kind: "file", path: `${root}/${path}` } as const;
-        const times = { minNs: 0n, maxNs: 0n, sizeBytes: 0 };
-        return readSegmentRows({
-          kind: "segment",
-          id: name.slice(0, -".parquet".length),
-          tenant,
-          location,
-          ...times,
-        });
-      });
+  /**
+   * Rows that were acknowledged, and are neither seen nor in a segment that could not be read at the start. Such segments are
+   * set aside, and counted; where that fails too, as may be while there are faults, they are left for the next start.
+   */
+  #lost(seen: ReadonlySet<string>, isSound: boolean): string[] {
+    const lost = [...this.#ledger.acknowledged].filter((row) => !seen.has(row));
+    if (lost.length === 0) return [];
+    const dirs = isSound ? ["data/quarantine/"] : ["data/quarantine/", "data/segments/"];
+    const aside = new Set(dirs.flatMap((dir) => this.#segmentsBelow(dir)).flatMap(readSegmentRows));
+    return lost.filter((row) => !aside.has(row));
   }
 
-  #listed(tenant: string): Promise<SegmentRef[]> {
+  #segmentsBelow(dir: string): SegmentRef[] {
+    return this.#disk.paths().flatMap((path) => {
+      if (!path.startsWith(dir) || !path.endsWith(".parquet")) return [];
+      const [, , tenant, name] = path.split("/") as [string, string, string, string];
+      const location = { kind: "file", path: `${this.#disk.root}/${path}` } as const;
+      const id = name.slice(0, -".parquet".length);
+      return [{ kind: "segment", id, tenant, location, minNs: 0n, maxNs: 0n, sizeBytes: 0 }];
+    });
+  }
+
+  async #listed(tenant: string): Promise<SegmentRef[]> {
     const { signal } = new AbortController();
-    return this.#catalog.list({ ...everything, tenant, fresh: true }, { signal });
+    const refs: SegmentRef[] = [];
+    const store = this.#store as FsStore;
+    for await (const { key, sizeBytes } of store.list(tenantPrefix(tenant), { signal })) {
+      const parsed = parseSegmentKey(key);
+      const location = { kind: "file", path: `${this.#disk.root}/chunks/${key}` } as const;
+      if (parsed !== undefined) refs.push({ kind: "segment", ...parsed, location, sizeBytes });
+    }
+    return refs;
   }
 
   #there(): Setup {
@@ -194,7 +205,7 @@ function retriesOnly(disk: MemoryDisk): Sleep {
 function segmentStoreOf(store: FsStore): SegmentStore {
   return {
     put: async (ref, path, options) => {
-      await store.putFile(segmentKey(ref), path, { ...options, ifAbsent: true });
+      await store.putFile(segmentKey(ref), path, { ...options, ifAbsent: true, isSynced: true });
     },
     has: async (ref, { signal }) => {
       try {

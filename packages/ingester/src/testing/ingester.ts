@@ -116,6 +116,13 @@ export async function setUp(options: SetupOptions = {}): Promise<Setup> {
   const { bounds, ...changes } = options.changes ?? {};
   const ownWal = { dir: join(dir, "wal"), disk_full_threshold: 0 };
   const wal = { ...defaultConfig.wal, ...ownWal, ...changes.wal };
+  const limits = {
+    ...defaultLimits,
+    max_global_streams_per_user: 0,
+    per_stream_rate_limit: 1e12,
+    per_stream_rate_limit_burst: 1e12,
+    ...options.limits,
+  };
   const ingester = new Ingester({
     options: {
       instanceId: "i",
@@ -123,13 +130,7 @@ export async function setUp(options: SetupOptions = {}): Promise<Setup> {
       config: { ...defaultConfig, ...changes, wal },
       bounds: { ...defaultBounds, ...bounds },
     },
-    limitsOf: () => ({
-      ...defaultLimits,
-      max_global_streams_per_user: 0,
-      per_stream_rate_limit: 1e12,
-      per_stream_rate_limit_burst: 1e12,
-      ...options.limits,
-    }),
+    limitsOf: () => limits,
     seal: options.seal ?? sealHere,
     store: options.segmentStore ?? store,
     scanner: askedScanner,
