@@ -40,10 +40,6 @@ export class MemoryDisk {
     this.#top = top;
   }
 
-  get calls(): number {
-    return this.#calls;
-  }
-
   get isOff(): boolean {
     return this.#isOff;
   }
@@ -88,9 +84,11 @@ export class MemoryDisk {
     return new MemoryDisk(root, this.#top.survivor(leftover));
   }
 
-  /** Counts a call; throws what it fails with, and returns true when it does only a part. */
+  /** Counts a call below the root; throws what it fails with, and returns true when it does only a part. */
   enter(name: string, path: string): boolean {
     if (this.#isOff) throw failure(powerIsOff, name, path);
+    // Above the root, or of a process that lives on behind its disk.
+    if (!this.#holds(path)) throw failure("ENOENT", name, path);
     const fault = this.faultOf({ n: ++this.#calls, name, path });
     if (fault === undefined) return false;
     if (fault === "short") return true;
@@ -120,8 +118,7 @@ export class MemoryDisk {
 
   /** The folder that a path is or would be in, and its name there; "" for the root itself. */
   place(path: string, call: string): { parent: DiskFolder; name: string } {
-    if (path !== this.root && !path.startsWith(`${this.root}/`))
-      throw failure("ENOENT", call, path);
+    if (!this.#holds(path)) throw failure("ENOENT", call, path);
     const parts = path.slice(this.root.length + 1).split("/");
     const name = parts.pop() as string;
     let parent = this.#top;
@@ -137,7 +134,7 @@ export class MemoryDisk {
   /** Makes a folder and those above it up to the root. */
   makeFolders(path: string): void {
     if (path === this.root) return;
-    if (!path.startsWith(`${this.root}/`)) throw failure("ENOENT", "mkdir", path);
+    if (!this.#holds(path)) throw failure("ENOENT", "mkdir", path);
     let at = this.#top;
     for (const part of path.slice(this.root.length + 1).split("/")) {
       const next = at.entries.get(part) ?? folder();
@@ -166,5 +163,9 @@ export class MemoryDisk {
   /** All paths of files below the root, for failure texts. */
   paths(): string[] {
     return this.#top.paths("");
+  }
+
+  #holds(path: string): boolean {
+    return path === this.root || path.startsWith(`${this.root}/`);
   }
 }
