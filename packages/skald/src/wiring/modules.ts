@@ -86,7 +86,7 @@ const maxHeldHere = 512 * 1024;
 /** Heap of a query thread; a query that needs more ends with its thread. */
 const maxQueryHeapMib = 512;
 /** Memory that idle threads keep; scans have use for what they read before. */
-const maxKeptMib = { query: 128, scan: 256 };
+const maxKeptMib = { query: 64, scan: 128 };
 /** A part of the memory that queries may hold together when nobody says. */
 const shareOfQueries = 8;
 const maxQueryMemory = 512 * 1024 * 1024;
