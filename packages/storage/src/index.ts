@@ -8,6 +8,8 @@ export { FsStore } from "./object-store/fs-store.js";
 export * from "./object-store/keys.js";
 export { MemoryStore } from "./object-store/memory-store.js";
 export * from "./object-store/object-store.js";
+export * from "./object-store/s3/options.js";
+export { S3Store, type S3StoreDeps } from "./object-store/s3/s3-store.js";
 export { SegmentCatalog, type SegmentCatalogOptions } from "./object-store/segment-catalog.js";
 export type { SealHead } from "./seal/open-heads.js";
 export { type SealedSegment, type SealInput, sealSegment } from "./seal/seal.js";

@@ -1,7 +1,7 @@
 import type { Catalog } from "@skald/contracts";
 import { errorCodeOf, errorStatus } from "@skald/model";
 import type { Metrics } from "@skald/runtime";
-import type { ListOptions, ObjectInfo, ObjectStore } from "@skald/storage";
+import type { ObjectStore } from "@skald/storage";
 
 /** Seconds; an operation on a bucket takes longer than one on a disk. */
 const operationBuckets = [0.001, 0.01, 0.1, 0.3, 0.6, 1, 3, 6, 9, 20, 30, 60, 90, 120];
@@ -39,7 +39,8 @@ export function countedStore(store: ObjectStore, metrics: Metrics): ObjectStore 
     get: (...args) => run("get", () => store.get(...args)),
     stat: (...args) => run("attributes", () => store.stat(...args)),
     getRange: (...args) => run("get_range", () => store.getRange(...args)),
-    list: (prefix, options) => countedList(store, run, prefix, options),
+    list: (prefix, options) => countedList(run, () => store.list(prefix, options)),
+    folders: (prefix, options) => countedList(run, () => store.folders(prefix, options)),
     delete: (...args) => run("delete", () => store.delete(...args)),
   };
 }
@@ -74,18 +75,12 @@ function operationCounter(metrics: Metrics): Run {
 }
 
 /** A listing counts as one operation, however many pages it has. */
-async function* countedList(
-  store: ObjectStore,
-  run: Run,
-  prefix: string,
-  options: ListOptions,
-): AsyncGenerator<ObjectInfo> {
-  const objects = await run("iter", async () => {
-    const found: ObjectInfo[] = [];
-    for await (const object of store.list(prefix, options)) found.push(object);
+async function* countedList<T>(run: Run, list: () => AsyncIterable<T>): AsyncGenerator<T> {
+  yield* await run("iter", async () => {
+    const found: T[] = [];
+    for await (const one of list()) found.push(one);
     return found;
   });
-  yield* objects;
 }
 
 /** The same catalog, timing how long it takes to find the segments of a query. */

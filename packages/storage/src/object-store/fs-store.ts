@@ -133,6 +133,17 @@ export class FsStore implements ObjectStore {
     await check();
   }
 
+  async *folders(prefix: string, options: CallOptions): AsyncIterable<string> {
+    const check = () => this.#run(prefix, options, () => this.#marked.check());
+    await check();
+    const parent = prefix.slice(0, prefix.lastIndexOf("/") + 1);
+    const entries = await this.#entries(parent, options);
+    await check();
+    for (const { name, isDirectory } of entries) {
+      if (isDirectory && (parent + name).startsWith(prefix)) yield parent + name;
+    }
+  }
+
   async delete(key: string, options: CallOptions): Promise<void> {
     const path = this.#pathOf(key);
     await this.#call(key, options, async () => {

@@ -68,6 +68,15 @@ export class MemoryStore implements ObjectStore {
     }
   }
 
+  async *folders(prefix: string, options: CallOptions): AsyncIterable<string> {
+    const found = new Set<string>();
+    for await (const { key } of this.list(prefix, options)) {
+      const end = key.indexOf("/", prefix.length);
+      if (end >= 0) found.add(key.slice(0, end + 1));
+    }
+    yield* found;
+  }
+
   async delete(key: string, options: CallOptions): Promise<void> {
     options.signal.throwIfAborted();
     checkKey(key);

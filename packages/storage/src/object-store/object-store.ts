@@ -16,6 +16,8 @@ export interface ObjectStore {
   getRange(key: string, range: ObjectRange, options: CallOptions): Promise<Uint8Array>;
   /** Objects whose keys begin with the prefix, in ascending order of their keys; only those behind `after`. */
   list(prefix: string, options: ListOptions): AsyncIterable<ObjectInfo>;
+  /** What the keys behind the prefix begin with, each once, up to and with the next slash, in ascending order. */
+  folders(prefix: string, options: CallOptions): AsyncIterable<string>;
   /** Removes an object; one that is not there is no error. */
   delete(key: string, options: CallOptions): Promise<void>;
 }

@@ -136,6 +136,20 @@ export function describeObjectStore(
       expect(await keys("", "b")).toEqual([]);
     });
 
+    it("lists folders", async () => {
+      for (const key of ["a.x", "a/1", "a/b/2", "ab/c/3", "ab/d/4", "b/5", "file"]) await put(key);
+      const folders = async (prefix: string) => {
+        const found: string[] = [];
+        for await (const folder of store.folders(prefix, { signal })) found.push(folder);
+        return found;
+      };
+      expect(await folders("")).toEqual(["a/", "ab/", "b/"]);
+      expect(await folders("a")).toEqual(["a/", "ab/"]);
+      expect(await folders("ab/")).toEqual(["ab/c/", "ab/d/"]);
+      expect(await folders("a/1")).toEqual([]);
+      expect(await folders("c/")).toEqual([]);
+    });
+
     it("tells of one object what a listing does", async () => {
       await put("sized/a", "12345");
       await put("sized/ab", "1");
