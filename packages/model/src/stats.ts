@@ -25,6 +25,13 @@ export interface ReadStats {
   postFilterLines: number;
   /** ns spent waiting for bytes of a store that is not a disk of this machine. */
   downloadNs: number;
+  /** Requests to the store, and what they fetched into the cache of this machine. */
+  fetchedRanges: number;
+  fetchedPages: number;
+  fetchedBytes: number;
+  /** Pages of the cache that were there already. */
+  cachedPages: number;
+  cachedBytes: number;
 }
 
 export interface QueryStats {
@@ -58,6 +65,11 @@ export function emptyReadStats(): ReadStats {
     duplicates: 0,
     postFilterLines: 0,
     downloadNs: 0,
+    fetchedRanges: 0,
+    fetchedPages: 0,
+    fetchedBytes: 0,
+    cachedPages: 0,
+    cachedBytes: 0,
   };
 }
 

@@ -1,12 +1,21 @@
 import type { ColumnNeeds } from "@skald/logql";
 import type { Block } from "@skald/model";
-import type { ColumnSelection, PageMemory, PageSet } from "@skald/storage";
+import {
+  type BlockRange,
+  type ColumnSelection,
+  type PageMemory,
+  type PageSet,
+  SlotsMissing,
+} from "@skald/storage";
 import { withLazyMetadata } from "./lazy-metadata.js";
 import type { ScanMemory } from "./page-memory.js";
 import type { Source } from "./source/source.js";
 
 /** Blocks whose pages are fetched by one read per column: about 4 MiB of raw lines. */
 const maxBlocksAhead = 16;
+
+/** Where pages are missing, at least this much is asked for: a request costs as much time as some MiB. */
+const minMissingBytes = 4 * 1024 * 1024;
 
 /** Pages fetched together. */
 interface Fetched {
@@ -31,6 +40,8 @@ export class BlockReader {
   /** What the last block read lies in. */
   #buffers: Uint8Array[] = [];
   #ahead = 1;
+  /** Stored bytes that were read so far. */
+  #readBytes = 0;
 
   constructor(
     source: Source,
@@ -70,7 +81,8 @@ export class BlockReader {
     while (to - from < this.#ahead && this.#wanted.has(to)) to++;
     while (to - from < this.#ahead && this.#wanted.has(from - 1)) from--;
     const buffers: Uint8Array[] = [];
-    const pages = this.#source.readPages({ from, to }, this.#columns, this.#recording(buffers));
+    const pages = this.#readPages({ from, to }, buffers);
+    this.#readBytes += pages?.sizeBytes ?? 0;
     const fetched = { pages, buffers, left: to - from };
     for (let one = from; one < to; one++) {
       this.#wanted.delete(one);
@@ -78,6 +90,20 @@ export class BlockReader {
     }
     this.#ahead = Math.min(maxBlocksAhead, this.#ahead * 2);
     return fetched;
+  }
+
+  /** What is missing is asked for together with as much of what follows as was read already. */
+  #readPages(blocks: BlockRange, buffers: Uint8Array[]): PageSet | undefined {
+    try {
+      return this.#source.readPages(blocks, this.#columns, this.#recording(buffers));
+    } catch (error) {
+      const { cached } = this.#source;
+      if (cached === undefined || !(error instanceof SlotsMissing)) throw error;
+      for (const buffer of buffers) this.#memory?.give(buffer);
+      const next = [...numbersOf(blocks), ...this.#wanted];
+      const maxBytes = Math.max(minMissingBytes, this.#readBytes);
+      throw new SlotsMissing(cached.missing(next, this.#columns, maxBytes));
+    }
   }
 
   #release(): void {
@@ -97,4 +123,8 @@ export class BlockReader {
       },
     };
   }
+}
+
+function numbersOf({ from, to }: BlockRange): number[] {
+  return Array.from({ length: to - from }, (_, i) => from + i);
 }

@@ -3,6 +3,7 @@ export { emptyMask, uniteMasks } from "./dedup/row-mask.js";
 export { scanJobs } from "./jobs.js";
 export { keepsEveryRow } from "./limit-pushdown.js";
 export { ScanPool, urgentBytes } from "./pool.js";
+export { RemoteScanner, type RemoteScannerDeps } from "./remote/remote-scanner.js";
 export { scanLog } from "./scan-log.js";
 export { measureScan, scanMetric } from "./scan-metric.js";
 export { openHead } from "./source/head.js";

@@ -4,18 +4,30 @@ import {
   encodeStreams,
   encodeTexts,
   type LabelTask,
+  type RowMask,
+  type ScanOutcome,
   type ScanPlan,
   type ScanTask,
   type StreamTask,
 } from "@skald/contracts";
-import type { LeafPlan, LogPlan } from "@skald/logql";
 import type { JobContext, JobHandler, JobResult } from "@skald/runtime";
-import type { LocalRef } from "@skald/storage";
+import { type LocalRef, type SlotRange, SlotsMissing } from "@skald/storage";
 import { findDuplicates } from "./dedup/find-duplicates.js";
 import { ScanMemory } from "./page-memory.js";
+import { isMissing, type MissingSlots, missingSlots } from "./remote/missing.js";
+import {
+  countCached,
+  missingIndexes,
+  missingOfMeasure,
+  missingOfScan,
+  missingTimes,
+  refuseMissing,
+} from "./remote/slot-needs.js";
 import { scanLog } from "./scan-log.js";
 import { measureScan, scanMetric } from "./scan-metric.js";
 import { type OpenedImage, SourceCache } from "./source/cache.js";
+import type { OpenSource } from "./source/source.js";
+import type { ScanContext } from "./source/view.js";
 import { scanLabels, scanStreams } from "./streams/scan-streams.js";
 
 /** Open files per thread. */
@@ -23,9 +35,9 @@ const maxOpenSegments = 256;
 /** Decoded indexes that a thread holds on to; those of many streams are the same memory in all threads. */
 export const maxIndexBytes = 384 * 1024 * 1024;
 
-/** What a job answers: its value, and the indexes that it had to decode, for the other threads. */
+/** What a job answers: its value, or what it misses, and the indexes that it had to decode, for the other threads. */
 export interface ScanReply<T> {
-  readonly value: T;
+  readonly value: T | MissingSlots;
   readonly decoded: readonly OpenedImage[];
 }
 
@@ -33,39 +45,87 @@ export interface ScanReply<T> {
 export function scanJobs(): Record<string, JobHandler> {
   const sources = new SourceCache({ maxOpenSegments, maxIndexBytes });
   const memory = new ScanMemory();
-  const reply = <T>(value: T): ScanReply<T> => ({ value, decoded: sources.takeDecoded() });
-  const bytes = (value: Uint8Array<ArrayBuffer>): JobResult => ({
-    value: reply(value),
-    transfer: [value.buffer],
-  });
+  const use = useOf(sources);
+  const reply = <T>(value: T | MissingSlots): JobResult => {
+    const answer: ScanReply<T> = { value, decoded: sources.takeDecoded() };
+    return value instanceof Uint8Array
+      ? { value: answer, transfer: [value.buffer as ArrayBuffer] }
+      : { value: answer };
+  };
+  const scanWith =
+    <Plan extends ScanPlan>(
+      scan: (task: ScanTask<Plan, LocalRef>, open: OpenSource, context: ScanContext) => ScanOutcome,
+    ): JobHandler =>
+    (task: ScanTask<Plan, LocalRef>, { check }: JobContext): JobResult => {
+      const found = use(
+        (open) => countCached(task, open, () => scan(task, open, { check, memory })),
+        (open) => missingOfScan(task, open, { check }),
+      );
+      return reply(isMissing(found) ? found : encodeOutcome(found));
+    };
   return {
-    scan_metric: (task: ScanTask<LeafPlan, LocalRef>, { check }: JobContext): JobResult => {
-      const outcome = sources.use((open) => scanMetric(task, open, { check, memory }));
-      return bytes(encodeOutcome(outcome));
+    scan_metric: scanWith(scanMetric),
+    scan_log: scanWith(scanLog),
+    measure: (task: ScanTask<ScanPlan, LocalRef>, { check }: JobContext): JobResult => {
+      const found = use(
+        (open) => measureScan(task, open, { check }),
+        (open) => missingOfMeasure(task, open, { check }),
+      );
+      return reply(found);
     },
-    scan_log: (task: ScanTask<LogPlan, LocalRef>, { check }: JobContext): JobResult => {
-      const outcome = sources.use((open) => scanLog(task, open, { check, memory }));
-      return bytes(encodeOutcome(outcome));
+    streams: (task: StreamTask<LocalRef>, { check }: JobContext): JobResult => {
+      const found = use(
+        (open) => scanStreams(task, open, check),
+        (open) => missingIndexes(task.sources, open),
+      );
+      return reply(isMissing(found) ? found : encodeStreams(found));
     },
-    measure: (task: ScanTask<ScanPlan, LocalRef>, { check }: JobContext): JobResult => ({
-      value: reply(sources.use((open) => measureScan(task, open, { check }))),
-    }),
-    streams: (task: StreamTask<LocalRef>, { check }: JobContext): JobResult =>
-      bytes(encodeStreams(sources.use((open) => scanStreams(task, open, check)))),
-    labels: (task: LabelTask<LocalRef>, { check }: JobContext): JobResult =>
-      bytes(encodeTexts(sources.use((open) => scanLabels(task, open, check)))),
+    labels: (task: LabelTask<LocalRef>, { check }: JobContext): JobResult => {
+      const found = use(
+        (open) => scanLabels(task, open, check),
+        (open) => missingIndexes(task.sources, open),
+      );
+      return reply(isMissing(found) ? found : encodeTexts(found));
+    },
     forget: ({ path }: { readonly path: string }): JobResult => {
       sources.forget(path);
       return { value: undefined };
     },
-    duplicates: (
-      { older, newer, range }: DuplicateTask<LocalRef>,
-      { check }: JobContext,
-    ): JobResult => {
-      const masks = older.map((ref) =>
-        sources.use((open) => findDuplicates(open(ref), open(newer), { check, range })),
-      );
-      return { value: reply(masks) };
+    duplicates: (task: DuplicateTask<LocalRef>, { check }: JobContext): JobResult => {
+      const { older, newer, range } = task;
+      const masks: RowMask[] = [];
+      for (const ref of older) {
+        const mask = use(
+          (open) => findDuplicates(open(ref), open(newer), { check, range }),
+          (open) => missingTimes([newer, ...older], open),
+        );
+        if (isMissing(mask)) return reply(mask);
+        masks.push(mask);
+      }
+      return reply(masks);
     },
+  };
+}
+
+/** Runs work over sources; answers what is missing of them in the cache, where it cannot be done without. */
+function useOf(sources: SourceCache) {
+  return <T>(
+    work: (open: OpenSource) => T,
+    missing: (open: OpenSource) => SlotRange[],
+  ): T | MissingSlots => {
+    try {
+      return sources.use((open) => {
+        try {
+          return work(open);
+        } catch (error) {
+          // Of all sources, not only of the first that was met.
+          if (error instanceof SlotsMissing) refuseMissing(missing(open));
+          throw error;
+        }
+      });
+    } catch (error) {
+      if (error instanceof SlotsMissing) return missingSlots(error);
+      throw error;
+    }
   };
 }

@@ -14,7 +14,8 @@ import {
 const maxLimit = 100_000;
 /** Times of sources further apart than this cannot be compared exactly as numbers: 2^53 ns, less a day. */
 const maxShift = 8.9e15;
-const onlyTimestamps = { timestamps: true, lines: false, metadata: [] };
+/** Needed by a scan that looks at times alone. */
+export const onlyTimestamps = { timestamps: true, lines: false, metadata: [] };
 
 /** The plan without the rows that are worse than a time (ns since the epoch). */
 export function boundPlan(plan: LogPlan, boundNs: bigint | undefined): LogPlan {

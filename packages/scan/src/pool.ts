@@ -11,10 +11,11 @@ import type {
   StreamTask,
 } from "@skald/contracts";
 import type { WorkerPool } from "@skald/runtime";
-import type { LocalRef } from "@skald/storage";
+import { type LocalRef, SlotsMissing } from "@skald/storage";
 import { LRUCache } from "lru-cache";
 import { maskBytes, shareMask, uniteMasks } from "./dedup/row-mask.js";
 import { maxIndexBytes, type ScanReply } from "./jobs.js";
+import { isMissing } from "./remote/missing.js";
 import { type ImagedRef, placeOf } from "./source/cache.js";
 
 /** Scans of queries that read no more than this do not wait for those of larger ones. */
@@ -111,6 +112,7 @@ export class ScanPool implements Scanner<LocalRef> {
     });
   }
 
+  /** Throws SlotsMissing when a source is partly in the cache, and what the job needs of it is not there. */
   async #run<T>(name: string, payload: unknown, { signal, share }: ScanOptions): Promise<T> {
     const { value, decoded } = await this.#pool.run<ScanReply<T>>(name, payload, {
       lane: share.cost <= urgentBytes ? "urgent" : "query",
@@ -118,6 +120,7 @@ export class ScanPool implements Scanner<LocalRef> {
       signal,
     });
     for (const { place, image } of decoded) this.#images.set(place, image);
+    if (isMissing(value)) throw new SlotsMissing(value.missingSlots);
     return value;
   }
 }

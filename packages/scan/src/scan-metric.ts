@@ -7,7 +7,7 @@ import {
   startMetricScan,
 } from "@skald/logql";
 import type { RunTable } from "@skald/model";
-import type { LocalRef } from "@skald/storage";
+import { type LocalRef, SlotsMissing } from "@skald/storage";
 import { BlockReader } from "./block-reader.js";
 import { withoutRefused } from "./needle-skip.js";
 import type { OpenSource } from "./source/source.js";
@@ -78,6 +78,7 @@ function withAllLabels(
     scan.addBlock(reader.read(candidate.block), view.streams, selectionOf(view, candidate));
     return error;
   } catch (again) {
+    if (again instanceof SlotsMissing) return again;
     // With more labels to find, another row may fail before, or in another way.
     return rowErrorOf(again) === kind ? again : error;
   } finally {

@@ -33,6 +33,8 @@ export {
   type SegmentWriterOptions,
   type WrittenSegment,
 } from "./segment/write/writer.js";
+export * from "./segment-cache/cached-segment.js";
+export * from "./segment-cache/segment-cache.js";
 export * from "./wal/columns.js";
 export * from "./wal/disk.js";
 export * from "./wal/record.js";

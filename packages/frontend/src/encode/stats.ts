@@ -48,7 +48,10 @@ export function encodeStats(stats: QueryStats): string {
       totalChunksDownloaded: store.sourcesScanned,
       totalDuplicates: store.duplicates,
     },
-    cache: Object.fromEntries(cacheNames.map((name) => [name, noCache])),
+    cache: {
+      ...Object.fromEntries(cacheNames.map((name) => [name, noCache])),
+      chunk: segmentCache(ingester, store),
+    },
     index: {
       // where block filters were asked, chunks are blocks here
       ...(filteredBlocks > 0
@@ -81,6 +84,23 @@ function storeStats(side: ReadStats): object {
     },
     congestionControlLatency: 0,
     pipelineWrapperFilteredLines: 0,
+  };
+}
+
+/** What the store's segments were read from: pages of the cache, and ranges that were fetched into it. */
+function segmentCache(...sides: readonly ReadStats[]): object {
+  const sum = (key: keyof ReadStats) => sides.reduce((total, side) => total + side[key], 0);
+  const found = sum("cachedPages");
+  const fetched = sum("fetchedPages");
+  return {
+    ...noCache,
+    entriesFound: found,
+    entriesRequested: found + fetched,
+    entriesStored: fetched,
+    bytesReceived: sum("cachedBytes"),
+    bytesSent: sum("fetchedBytes"),
+    requests: sum("fetchedRanges"),
+    downloadTime: sum("downloadNs"),
   };
 }
 

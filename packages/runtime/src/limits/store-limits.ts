@@ -1,5 +1,5 @@
 import * as field from "../config/field.js";
-import { oneProcess, onlyDisk } from "../config/reasons.js";
+import { oneProcess } from "../config/reasons.js";
 
 const streamRetention = field.section("How long some streams are kept.", {
   selector: field.text("", "stream selector"),
@@ -147,12 +147,15 @@ const patterns = {
   ),
 };
 
+const oneEncryption = "one encryption holds for the whole bucket: storage_config.aws.sse";
 const objectStore = {
   s3_sse_type: field.text("", "server side encryption of the tenant's objects", undefined, {
-    unused: onlyDisk,
+    unused: oneEncryption,
   }),
-  s3_sse_kms_key_id: field.text("", "its key", undefined, { unused: onlyDisk }),
-  s3_sse_kms_encryption_context: field.text("", "its context", undefined, { unused: onlyDisk }),
+  s3_sse_kms_key_id: field.text("", "its key", undefined, { unused: oneEncryption }),
+  s3_sse_kms_encryption_context: field.text("", "its context", undefined, {
+    unused: oneEncryption,
+  }),
 };
 
 const overrides = {

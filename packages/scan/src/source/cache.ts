@@ -1,6 +1,13 @@
 import { errorCodeOf, type SegmentRef } from "@skald/model";
 import type { IndexImage, LocalRef, Segment } from "@skald/storage";
-import { corruptSegmentOf, type OpenedSegmentFile, openSegmentFile } from "@skald/storage";
+import {
+  corruptSegmentOf,
+  isCached,
+  type OpenedCachedSegment,
+  type OpenedSegmentFile,
+  openCachedSegment,
+  openSegmentFile,
+} from "@skald/storage";
 import { openHead } from "./head.js";
 import { type OpenSource, type Source, segmentSource } from "./source.js";
 
@@ -17,7 +24,10 @@ export interface SourceCacheOptions {
   readonly maxOpenSegments: number;
   /** Bytes of the decoded indexes, those that other threads have too included. */
   readonly maxIndexBytes: number;
-  readonly openFile?: (ref: SegmentRef, image?: IndexImage) => OpenedSegmentFile;
+  readonly openFile?: (
+    ref: SegmentRef,
+    image?: IndexImage,
+  ) => OpenedSegmentFile | OpenedCachedSegment;
 }
 
 interface Entry {
@@ -102,15 +112,17 @@ export class SourceCache {
   }
 
   #openFile(ref: SegmentRef, given: SharedArrayBuffer | undefined): Entry {
-    const open = this.#options.openFile ?? openSegmentFile;
-    const { segment, close } = this.#withFewerFiles(() => open(ref, given));
+    const open = this.#options.openFile ?? openAnyFile;
+    const opened = this.#withFewerFiles(() => open(ref, given));
+    const { segment, close } = opened;
     const { image } = segment;
     if (given === undefined && image instanceof SharedArrayBuffer) {
       this.#decoded.push({ place: placeOf(ref), image });
     }
     const indexBytes = sizeOfIndex(segment);
     this.#indexBytes += indexBytes;
-    return { source: segmentSource(segment), indexBytes, isGiven: given !== undefined, close };
+    const source = segmentSource(segment, "missing" in opened ? opened : undefined);
+    return { source, indexBytes, isGiven: given !== undefined, close };
   }
 
   /** Where too many files are open, those that are not in use are closed first. */
@@ -139,6 +151,10 @@ export class SourceCache {
     this.#indexBytes -= entry.indexBytes;
     entry.close();
   }
+}
+
+function openAnyFile(ref: SegmentRef, image?: IndexImage): OpenedSegmentFile | OpenedCachedSegment {
+  return isCached(ref) ? openCachedSegment(ref, image) : openSegmentFile(ref, image);
 }
 
 /** What a segment is known by: a copy elsewhere is another one. */

@@ -4,6 +4,7 @@ import type {
   ColumnSelection,
   LabelTable,
   LocalRef,
+  OpenedCachedSegment,
   PageMemory,
   PageSet,
   Segment,
@@ -29,13 +30,17 @@ export interface Source {
   readPages(blocks: BlockRange, columns: ColumnSelection, memory?: PageMemory): PageSet | undefined;
   /** Stored bytes of a block; 0 when it is in memory. */
   storedBytes(block: number): number;
+  /** Of a segment of which only a part may be on this machine. */
+  readonly cached?: CachedReads;
 }
+
+export type CachedReads = Pick<OpenedCachedSegment, "missing" | "slotsRead">;
 
 /** Opens what a reference names; of this thread. */
 export type OpenSource = (ref: LocalRef) => Source;
 
 /** A segment as a source. Its reader must be synchronous. */
-export function segmentSource(segment: Segment): Source {
+export function segmentSource(segment: Segment, cached?: CachedReads): Source {
   return {
     id: segment.id,
     kind: "segment",
@@ -48,6 +53,7 @@ export function segmentSource(segment: Segment): Source {
     block: (block, pages, memory) => segment.block(block, pages, memory),
     readPages: (blocks, columns, memory) => segment.readPages(blocks, columns, memory),
     storedBytes: (block) => segment.header(block).storedBytes,
+    ...(cached === undefined ? {} : { cached }),
   };
 }
 

@@ -9,6 +9,7 @@ import { checkTls } from "@skald/transport";
 import { targets } from "../wiring/targets.js";
 import { lastDirectory } from "./derive.js";
 import type { Config } from "./root.js";
+import { bucketProblem, storeKindFrom, storeKindOf } from "./s3-bucket.js";
 import type { SchemaPeriod } from "./sections/schema-config.js";
 import { tlsOptionsOf } from "./tls-options.js";
 
@@ -31,6 +32,7 @@ export function checkSettings(
   checkCommonStorage(settings, findings);
   checkDirectory(settings, findings);
   checkListener(settings, findings);
+  checkBucket(settings, findings);
   if (!isBroken("schema_config.configs")) checkSchema(settings, findings);
   return findings;
 }
@@ -103,19 +105,19 @@ function checkCommonStorage(settings: Settings, { problems }: Findings): void {
     problems.push(`common.storage has several stores, ${given.join(", ")}; keep one`);
 }
 
-/** The one object store there is, and what to do for it. */
-const builtStore = "filesystem";
-const useDisk =
-  "set object_store: filesystem in schema_config, and storage_config.filesystem.directory";
+/** The object stores there are, by their names in `schema_config`, and what to do for one of them. */
+const builtStores: readonly string[] = ["filesystem", "s3", "aws"];
+const useBuilt =
+  "set object_store: filesystem in schema_config, and storage_config.filesystem.directory; or s3, and storage_config.aws";
 
 /** Without periods data is kept on the local disk: nobody who named another store may believe it is there. */
 function checkStoresWithoutPeriods(settings: Settings, { problems }: Findings): void {
-  const stores = objectStores.filter((name) => name !== builtStore);
+  const stores = objectStores.filter((name) => !builtStores.includes(name));
   const newer = [...stores, "alibaba"].map((name) => `object_store.${name}`);
   const sections = ["common.storage", "storage_config"];
   for (const path of sections.flatMap((in_) => [...stores, ...newer].map((n) => `${in_}.${n}`)))
     if (settings.isAnyChanged(path))
-      problems.push(`${path}: this object store is not built into this version; ${useDisk}`);
+      problems.push(`${path}: this object store is not built into this version; ${useBuilt}`);
 }
 
 const objectStores = [
@@ -147,15 +149,15 @@ function checkSchema(settings: Settings, findings: Findings): void {
     if (period === last) continue;
     if (period.store !== "tsdb")
       warnings.push(`${name}: data of store ${period.store} is not read`);
-    else if (period.object_store !== builtStore)
+    else if (storeKindOf(period.object_store) !== storeKindOf(last.object_store))
       warnings.push(`${name}: data of object store ${period.object_store} is not read`);
   }
   if (last.store !== "tsdb")
     problems.push(`schema_config: store ${last.store || '""'} of the last period must be tsdb`);
   checkMetadata(settings, last, findings);
-  if (last.object_store !== builtStore && isKnownStore(settings, last.object_store))
+  if (!builtStores.includes(last.object_store) && isKnownStore(settings, last.object_store))
     problems.push(
-      `schema_config: object_store ${last.object_store} is not built into this version; ${useDisk}`,
+      `schema_config: object_store ${last.object_store} is not built into this version; ${useBuilt}`,
     );
 }
 
@@ -208,7 +210,21 @@ function checkMetadata(settings: Settings, last: SchemaPeriod, { problems }: Fin
     );
 }
 
+function checkBucket(settings: Settings, { problems }: Findings): void {
+  if (storeKindFrom((path) => settings.get(path)) !== "s3") return;
+  const text = (path: string) => settings.get(path) as string;
+  const older = {
+    url: text("storage_config.aws.s3"),
+    bucket: text("storage_config.aws.bucketnames"),
+  };
+  const newer = text("storage_config.object_store.s3.bucket_name");
+  if (older.url === "" && older.bucket === "" && newer !== "") return;
+  const problem = bucketProblem(older.url, older.bucket);
+  if (problem !== undefined) problems.push(`storage_config.aws: ${problem}`);
+}
+
 function checkDirectory(settings: Settings, { warnings }: Findings): void {
+  if (storeKindFrom((path) => settings.get(path)) !== "filesystem") return;
   const path = "storage_config.filesystem.directory";
   const isChosen = settings.isGiven(path) || settings.get(path) !== lastDirectory;
   if (settings.get(path) === "" || !isChosen)

@@ -26,6 +26,7 @@ const pathsBelowPrefix: Readonly<Record<string, string>> = {
   "ruler.rule_path": "rules-temp",
   "ruler.wal.dir": "ruler-wal",
   "compactor.working_directory": "compactor",
+  "storage_config.segment_cache.directory": "segment-cache",
   "storage_config.tsdb_shipper.active_index_directory": "tsdb-shipper-active",
   "storage_config.tsdb_shipper.cache_location": "tsdb-shipper-cache",
 };

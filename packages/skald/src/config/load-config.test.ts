@@ -262,8 +262,23 @@ describe("checks", () => {
     ],
     [
       "a store that is not built, without periods",
-      "common: {path_prefix: /d, storage: {s3: {bucketnames: b}}}",
-      "common.storage.s3: this object store is not built into this version",
+      "common: {path_prefix: /d, storage: {gcs: {bucket_name: b}}}",
+      "common.storage.gcs: this object store is not built into this version",
+    ],
+    [
+      "s3 without a bucket",
+      `${minimal.replace("object_store: filesystem", "object_store: s3")}`,
+      "storage_config.aws: the bucket is missing; set bucketnames",
+    ],
+    [
+      "several buckets",
+      "common: {path_prefix: /d, storage: {s3: {bucketnames: 'b,c'}}}",
+      "storage_config.aws: several buckets are not supported; name one",
+    ],
+    [
+      "a bucket that is no URL",
+      "common: {path_prefix: /d, storage: {s3: {s3: 'http://host/b'}}}",
+      "storage_config.aws: s3 is not of the form s3://key:secret@host-or-region/bucket",
     ],
     [
       "a certificate without its key",

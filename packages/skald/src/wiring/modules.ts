@@ -1,6 +1,5 @@
 import { availableParallelism, hostname } from "node:os";
-import { join } from "node:path";
-import type { Catalog } from "@skald/contracts";
+import type { Catalog, Scanner } from "@skald/contracts";
 import { createDistributorMetrics, Distributor } from "@skald/distributor";
 import { queryRoutes } from "@skald/frontend";
 import { Ingester } from "@skald/ingester";
@@ -10,9 +9,14 @@ import { CorruptSegments, Querier } from "@skald/querier";
 import { type BuildInfo, type Logger, MemoryBudget, Service, WorkerPool } from "@skald/runtime";
 import { TenantLimits } from "@skald/runtime/config";
 import type { Metrics } from "@skald/runtime/metrics";
-import { ScanPool, urgentBytes } from "@skald/scan";
+import { RemoteScanner, ScanPool, urgentBytes } from "@skald/scan";
 import { FairQueue } from "@skald/scheduler";
-import { FsStore, type ObjectStore, type SealedSegment, SegmentCatalog } from "@skald/storage";
+import {
+  type LocalRef,
+  type ObjectStore,
+  type SealedSegment,
+  SegmentCatalog,
+} from "@skald/storage";
 import type { RawHandler, Route } from "@skald/transport";
 import type { Config } from "../config/root.js";
 import { operatorRoutes } from "../http/operator-routes.js";
@@ -22,8 +26,9 @@ import { queryObserver } from "../query/metrics.js";
 import { QueryThreads, type QueryThreadsOptions } from "../query/query-threads.js";
 import { hostOf } from "../query/remote.js";
 import { ingesterOptionsOf } from "./ingester-options.js";
+import { buildObjectStore } from "./object-store.js";
 import { segmentStore } from "./segment-store.js";
-import { countedStore, timedCatalog } from "./store-metrics.js";
+import { timedCatalog } from "./store-metrics.js";
 import type { ModuleName } from "./targets.js";
 
 /** What every module of the process is built from. */
@@ -48,7 +53,10 @@ export interface BuiltModule {
 interface Parts {
   limits: TenantLimits;
   pool: WorkerPool;
-  scanner: ScanPool;
+  /** Scans what is on this machine. */
+  threads: ScanPool;
+  /** Scans the store's segments too. */
+  scanner: Scanner<LocalRef>;
   store: ObjectStore;
   catalog: Catalog;
   ingester: Ingester;
@@ -123,17 +131,19 @@ function buildPool(parts: Parts, { config, log, metrics }: ModuleContext): Built
     },
   });
   parts.pool = pool;
-  parts.scanner = new ScanPool(pool);
+  parts.threads = new ScanPool(pool);
+  parts.scanner = parts.threads;
   return { service: new Service({ name: "worker-pool", stop: () => pool.close() }) };
 }
 
 function buildStore(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
-  const directory =
-    config.storage_config.filesystem.directory || join(config.common.path_prefix || ".", "chunks");
-  const rememberIn = join(config.common.path_prefix || ".", "store.json");
-  const files = new FsStore(directory, { rememberIn });
-  const store = countedStore(files, metrics);
-  const locate = (key: string) => ({ kind: "file" as const, path: join(directory, key) });
+  const { scanner } = parts;
+  const { store, locate, cache, service } = buildObjectStore({
+    config,
+    log: log.child({ component: "store" }),
+    metrics,
+    onDropped: (path) => parts.threads.forget(path),
+  });
   parts.store = store;
   const failures = metrics.counter("store_listing_failures_total", "Listings that failed.");
   const catalog = new SegmentCatalog({
@@ -144,17 +154,12 @@ function buildStore(parts: Parts, { config, log, metrics }: ModuleContext): Buil
     },
   });
   parts.catalog = timedCatalog(catalog, metrics);
-  return {
-    service: new Service({
-      name: "store",
-      start: () => files.open(),
-      stop: () => files.close(),
-    }),
-  };
+  if (cache !== undefined) parts.scanner = new RemoteScanner({ scanner, cache });
+  return { service };
 }
 
 function buildIngester(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
-  const { limits, pool, scanner, store } = parts;
+  const { limits, pool, scanner, store, threads } = parts;
   const { options, warnings } = ingesterOptionsOf(
     config,
     config.ingester.lifecycler.id || hostname(),
@@ -165,7 +170,7 @@ function buildIngester(parts: Parts, { config, log, metrics }: ModuleContext): B
     limitsOf: (tenant) => limits.of(tenant),
     store: segmentStore(store),
     scanner,
-    onDropped: (path) => scanner.forget(path),
+    onDropped: (path) => threads.forget(path),
     seal: (job) => pool.run<SealedSegment>("seal", job, { lane: "background" }),
     clock: systemClock,
     log: log.child({ component: "ingester" }),

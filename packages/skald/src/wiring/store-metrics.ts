@@ -6,15 +6,17 @@ import type { ObjectStore } from "@skald/storage";
 /** Seconds; an operation on a bucket takes longer than one on a disk. */
 const operationBuckets = [0.001, 0.01, 0.1, 0.3, 0.6, 1, 3, 6, 9, 20, 30, 60, 90, 120];
 
-/** Name of the only bucket: its store is a directory. */
-const bucket = "filesystem";
-
 /**
  * The same store, counting its operations under the names that dashboards of object stores read. An object that is not
  * there, and a call that was given up, are no failures. Segments on a disk of this machine are read past the store.
+ * The name of a store that is a directory is `filesystem`.
  */
-export function countedStore(store: ObjectStore, metrics: Metrics): ObjectStore {
-  const run = operationCounter(metrics);
+export function countedStore(
+  store: ObjectStore,
+  metrics: Metrics,
+  bucket = "filesystem",
+): ObjectStore {
+  const run = operationCounter(metrics, bucket);
   const deduped = metrics.counter(
     "chunk_store_deduped_chunks_total",
     "Segments that were not stored because they were there already.",
@@ -47,7 +49,7 @@ export function countedStore(store: ObjectStore, metrics: Metrics): ObjectStore 
 
 type Run = <T>(operation: string, work: () => Promise<T>) => Promise<T>;
 
-function operationCounter(metrics: Metrics): Run {
+function operationCounter(metrics: Metrics, bucket: string): Run {
   const labels = ["bucket", "operation"];
   const counter = (what: string, help: string) =>
     metrics.counter(`objstore_bucket_${what}_total`, help, labels);

@@ -5,7 +5,7 @@
 export const modules = {
   "runtime-config": [],
   "worker-pool": [],
-  store: [],
+  store: ["worker-pool"],
   ingester: ["runtime-config", "worker-pool", "store"],
   distributor: ["runtime-config", "worker-pool", "ingester"],
   querier: ["worker-pool", "store", "ingester"],

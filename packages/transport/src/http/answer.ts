@@ -129,14 +129,18 @@ function isClientLeft(error: unknown): boolean {
   return (error as { code?: unknown } | undefined)?.code === "ERR_STREAM_PREMATURE_CLOSE";
 }
 
-/** Query errors are plain text without a line feed, those of authentication have one. */
+/** Query errors are plain text without a line feed, those of authentication have one; some say when to ask again. */
 export function errorAnswer(error: unknown): HttpResponse {
   const text = textForClients(error);
   if (!(error instanceof SkaldError)) {
     const isCancelled = errorCodeOf(error) === "cancelled";
     return textResponse(isCancelled ? errorStatus.cancelled : errorStatus.internal, text);
   }
-  return textResponse(error.status, text + (error.code === "unauthenticated" ? "\n" : ""));
+  const end = error.code === "unauthenticated" ? "\n" : "";
+  const answer = textResponse(error.status, text + end);
+  if (error.retryAfterSeconds === undefined) return answer;
+  const seconds = String(Math.ceil(error.retryAfterSeconds));
+  return { ...answer, headers: { ...answer.headers, "retry-after": seconds } };
 }
 
 /** Whether an Accept-Encoding header takes gzip: by name or by `*`, and not with a weight of zero. */

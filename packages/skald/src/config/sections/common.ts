@@ -1,12 +1,4 @@
-import {
-  field,
-  gone,
-  noRing,
-  oneCopy,
-  oneProcess,
-  onlyDisk,
-  ringBlock,
-} from "@skald/runtime/config";
+import { field, gone, noRing, oneCopy, oneProcess, ringBlock } from "@skald/runtime/config";
 import { objectStoreBlock } from "./object-store-block.js";
 import { anyStore, azureBlock, gcsBlock, hedgingBlock, s3Block } from "./object-stores.js";
 
@@ -40,7 +32,7 @@ const storage = field.section(
     cos: anyStore("IBM Cloud"),
     object_store: objectStoreBlock("common.storage.object-store"),
   },
-  { ignored: { congestion_control: onlyDisk } },
+  { ignored: { congestion_control: "what fails in passing is tried again, later each time" } },
 );
 
 /** `common`: keys from which others take their defaults. */

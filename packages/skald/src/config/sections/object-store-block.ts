@@ -1,10 +1,10 @@
-import { field, onlyDisk } from "@skald/runtime/config";
+import { field, notBuilt } from "@skald/runtime/config";
 import { anyStore, sseBlock } from "./object-stores.js";
 
-/** Object stores in the newer form; one of the children is used. */
-export function objectStoreFields(prefix: string) {
+/** Object stores in the newer form; one of the children is used. `unused` where no data is kept in them. */
+export function objectStoreFields(prefix: string, unused?: string) {
   return {
-    s3: s3(`${prefix}.s3`),
+    s3: s3(`${prefix}.s3`, unused),
     gcs: gcs(`${prefix}.gcs`),
     azure: azure(`${prefix}.azure`),
     swift: anyStore("Swift"),
@@ -19,7 +19,7 @@ export function objectStoreFields(prefix: string) {
         access_key_id: field.text("", "key id", `${prefix}.oss.access-key-id`),
         access_key_secret: field.secret("key", `${prefix}.oss.access-key-secret`),
       },
-      { unused: onlyDisk },
+      { unused: notBuilt },
     ),
     bos: field.section(
       "A bucket of Baidu Cloud.",
@@ -29,26 +29,31 @@ export function objectStoreFields(prefix: string) {
         access_key: field.text("", "key id", `${prefix}.bos.access-key`),
         secret_key: field.secret("key", `${prefix}.bos.secret-key`),
       },
-      { unused: onlyDisk },
+      { unused: notBuilt },
     ),
     cos: anyStore("IBM Cloud"),
-    storage_prefix: field.text("", "start of all keys", `${prefix}.storage-prefix`, {
-      unused: onlyDisk,
-    }),
+    storage_prefix: field.text(
+      "",
+      "folder of all keys in the bucket",
+      `${prefix}.storage-prefix`,
+      unused === undefined ? {} : { unused },
+    ),
   };
 }
 
 /** Object stores in the newer form, as a section. */
 export function objectStoreBlock(prefix: string) {
   return field.section("Object stores in the newer form.", objectStoreFields(prefix), {
-    ignored: { named_stores: onlyDisk },
+    ignored: { named_stores: notBuilt },
   });
 }
 
 const httpKeys = (): field.Field<Record<string, unknown>> =>
   field.map("settings of the connection");
 
-function s3(prefix: string) {
+const tuned = { unused: "it is chosen for every upload" };
+
+function s3(prefix: string, unused?: string) {
   const flag = (name: string): string => `${prefix}.${name}`;
   return field.section(
     "An S3 bucket.",
@@ -60,11 +65,13 @@ function s3(prefix: string) {
       access_key_id: field.text("", "key id", flag("access-key-id")),
       session_token: field.secret("session token", flag("session-token")),
       insecure: field.toggle(false, "speak HTTP", flag("insecure")),
-      list_objects_version: field.text("", "v1 or v2", flag("list-objects-version")),
+      list_objects_version: field.text("", "v1 or v2", flag("list-objects-version"), {
+        unused: "listings are of version 2",
+      }),
       bucket_lookup_type: field.choice(
         "auto",
         ["auto", "virtual-hosted", "path"],
-        "bucket in the host name or in the path",
+        "bucket in the host name or in the path; auto: path where there is an endpoint",
         flag("bucket-lookup-type"),
       ),
       dualstack_enabled: field.toggle(true, "IPv4 and IPv6", flag("dualstack-enabled")),
@@ -73,18 +80,27 @@ function s3(prefix: string) {
         false,
         "take the key as AWS tools do",
         flag("native-aws-auth-enabled"),
+        { unused: "it is taken so whenever there is no access_key_id", holds: () => true },
       ),
-      part_size: field.size("0B", "parts of an upload", flag("part-size")),
-      send_content_md5: field.toggle(false, "send an MD5", flag("send-content-md5")),
-      sts_endpoint: field.text("", "host of the token service", flag("sts-endpoint")),
+      part_size: field.size("0B", "parts of an upload", flag("part-size"), tuned),
+      send_content_md5: field.toggle(false, "send an MD5", flag("send-content-md5"), {
+        unused: "the signature covers a SHA-256 of the body",
+      }),
+      sts_endpoint: field.text("", "host of the token service", flag("sts-endpoint"), {
+        unused: "set AWS_ENDPOINT_URL_STS instead",
+      }),
       max_retries: field.integer(10, "tries after the first", flag("max-retries")),
       sse: sseBlock(flag("sse")),
-      http: httpKeys(),
-      trace: field.section("Log of requests.", {
-        enabled: field.toggle(false, "write it", flag("trace.enabled")),
+      http: field.map("settings of the connection", {
+        unused: "those of storage_config.aws.http_config hold",
       }),
+      trace: field.section(
+        "Log of requests.",
+        { enabled: field.toggle(false, "write it", flag("trace.enabled")) },
+        { unused: "metrics count them" },
+      ),
     },
-    { unused: onlyDisk },
+    unused === undefined ? {} : { unused },
   );
 }
 
@@ -98,7 +114,7 @@ function gcs(prefix: string) {
       max_retries: field.integer(10, "tries after the first", `${prefix}.max-retries`),
       http: httpKeys(),
     },
-    { unused: onlyDisk },
+    { unused: notBuilt },
   );
 }
 
@@ -116,6 +132,6 @@ function azure(prefix: string) {
       chunk_delimiter: field.text("-", "what takes the place of :", `${prefix}.chunk-delimiter`),
       http: httpKeys(),
     },
-    { unused: onlyDisk },
+    { unused: notBuilt },
   );
 }

@@ -1,54 +1,79 @@
-import { backoffBlock, field, onlyDisk } from "@skald/runtime/config";
+import { backoffBlock, field, notBuilt } from "@skald/runtime/config";
 
-/** An S3 bucket in the older form. */
-export function s3Block(prefix: string) {
+/** An S3 bucket in the older form; `unused` where no data is kept in one. */
+export function s3Block(prefix: string, unused?: string) {
   const flag = (name: string): string => `${prefix}s3.${name}`;
   return field.section(
     "An S3 bucket.",
     {
-      s3: field.text("", "s3://key:secret@host-or-region/bucket", flag("url")),
+      s3: field.secret(
+        "s3://key:secret@host-or-region/bucket; a host has a dot or a port",
+        flag("url"),
+      ),
       s3forcepathstyle: field.toggle(false, "bucket in the path", flag("force-path-style")),
-      bucketnames: field.text("", "buckets, separated by commas", flag("buckets")),
-      endpoint: field.text("", "host", flag("endpoint")),
-      region: field.text("", "region", flag("region")),
-      access_key_id: field.text("", "key id", flag("access-key-id")),
+      bucketnames: field.text("", "the bucket; several are refused", flag("buckets")),
+      endpoint: field.text("", "host, or URL", flag("endpoint")),
+      region: field.text("", "region; default: what the environment says", flag("region")),
+      access_key_id: field.text(
+        "",
+        "key id; without it AWS is asked as its tools do",
+        flag("access-key-id"),
+      ),
       secret_access_key: field.secret("key", flag("secret-access-key")),
       session_token: field.secret("session token", flag("session-token")),
       insecure: field.toggle(false, "speak HTTP", flag("insecure")),
-      chunk_delimiter: field.text("", "what takes the place of : in keys", flag("chunk-delimiter")),
-      http_config: field.section("The connection.", {
-        timeout: field.duration("0s", "time limit of a request; 0: none", flag("http.timeout")),
-        idle_conn_timeout: field.duration(
-          "90s",
-          "time after which idle connections end",
-          flag("http.idle-conn-timeout"),
-        ),
-        response_header_timeout: field.duration(
-          "0s",
-          "time limit to the headers of the answer; 0: none",
-          flag("http.response-header-timeout"),
-        ),
-        insecure_skip_verify: field.toggle(
-          false,
-          "accept any certificate",
-          flag("http.insecure-skip-verify"),
-        ),
-        ca_file: field.text("", "authorities that are trusted", flag("http.ca-file")),
+      chunk_delimiter: field.text(
+        "",
+        "what takes the place of : in keys",
+        flag("chunk-delimiter"),
+        {
+          unused: "keys have no colons",
+        },
+      ),
+      http_config: httpSection(flag),
+      signature_version: field.choice("v4", ["v4"], "signature", flag("signature-version"), {
+        unused: "there is no other",
+        holds: () => true,
       }),
-      signature_version: field.choice("v4", ["v4"], "signature", flag("signature-version")),
       storage_class: field.text("STANDARD", "storage class of objects", flag("storage-class")),
       sse: sseBlock(flag("sse")),
       backoff_config: backoffBlock(
         { min: flag("min-backoff"), max: flag("max-backoff"), retries: flag("max-retries") },
-        { min: "100ms", max: "3s", retries: 5 },
+        { min: "100ms", max: "3s", retries: 5, used: true },
       ),
       disable_dualstack: field.toggle(false, "IPv4 only", flag("disable-dualstack")),
     },
     {
-      unused: onlyDisk,
+      ...(unused === undefined ? {} : { unused }),
       ignored: { sse_encryption: "use sse.type instead", dynamodb: "only tsdb is supported" },
     },
   );
+}
+
+function httpSection(flag: (name: string) => string) {
+  return field.section("The connection.", {
+    timeout: field.duration(
+      "0s",
+      "time limit of one try of a request; 0: 30s, and more for large bodies",
+      flag("http.timeout"),
+    ),
+    idle_conn_timeout: field.duration(
+      "90s",
+      "time after which idle connections end",
+      flag("http.idle-conn-timeout"),
+    ),
+    response_header_timeout: field.duration(
+      "0s",
+      "time limit to the headers of the answer; 0: that of the request",
+      flag("http.response-header-timeout"),
+    ),
+    insecure_skip_verify: field.toggle(
+      false,
+      "accept any certificate",
+      flag("http.insecure-skip-verify"),
+    ),
+    ca_file: field.text("", "authorities that are trusted", flag("http.ca-file")),
+  });
 }
 
 /** A bucket of Google Cloud Storage in the older form. */
@@ -65,7 +90,7 @@ export function gcsBlock(prefix: string) {
       enable_http2: field.toggle(true, "speak HTTP/2", flag("enable-http2")),
       enable_retries: field.toggle(true, "try again", flag("enable-retries")),
     },
-    { unused: onlyDisk, ignored: { endpoint: onlyDisk } },
+    { unused: notBuilt, ignored: { endpoint: notBuilt } },
   );
 }
 
@@ -105,13 +130,13 @@ export function azureBlock(prefix: string) {
       min_retry_delay: field.duration("10ms", "first pause", flag("min-retry-delay")),
       max_retry_delay: field.duration("500ms", "longest pause", flag("max-retry-delay")),
     },
-    { unused: onlyDisk, ignored: { active_directory_endpoint: onlyDisk } },
+    { unused: notBuilt, ignored: { active_directory_endpoint: notBuilt } },
   );
 }
 
 /** Keys of a store that is accepted without a look at what it holds. */
 export function anyStore(name: string) {
-  return field.map(`a bucket of ${name}`, { unused: onlyDisk });
+  return field.map(`a bucket of ${name}`, { unused: notBuilt });
 }
 
 /** How slow reads are asked for a second time. */
@@ -123,7 +148,7 @@ export function hedgingBlock(prefix: string) {
       up_to: field.integer(2, "requests in all", `${prefix}-requests-up-to`),
       max_per_second: field.integer(5, "such requests a second", `${prefix}-max-per-second`),
     },
-    { unused: onlyDisk },
+    { unused: "a read that takes too long is tried again, never twice at a time" },
   );
 }
 

@@ -61,7 +61,7 @@ const storage = field.section("Where rules are stored.", {
   local: field.section("A directory.", {
     directory: field.text("", "the directory", "ruler.storage.local.directory"),
   }),
-  s3: s3Block("ruler.storage."),
+  s3: s3Block("ruler.storage.", noRules),
   gcs: gcsBlock("ruler.storage."),
   azure: azureBlock("ruler.storage."),
   swift: anyStore("Swift"),
@@ -174,7 +174,7 @@ export const rulerStorageConfig = field.section(
     local: field.section("A directory.", {
       directory: field.text("", "the directory", "ruler-storage.local.directory"),
     }),
-    ...objectStoreFields("ruler-storage"),
+    ...objectStoreFields("ruler-storage", noRules),
   },
   { unused: noRules },
 );

@@ -5,7 +5,7 @@ const period = field.section(
   {
     from: field.text("", "first day, YYYY-MM-DD"),
     store: field.text("", "index; tsdb"),
-    object_store: field.text("", "filesystem; others are refused"),
+    object_store: field.text("", "filesystem or s3; others are refused"),
     schema: field.text("", "v13"),
     index: field.section(
       "Tables of the index.",
@@ -20,12 +20,12 @@ const period = field.section(
   { ignored: { chunks: gone, row_shards: gone } },
 );
 
-/** `schema_config`: which store holds the data of which time. Needed by nobody: there is one form of data. */
+/** `schema_config`: which store holds the data of which time. Data has one form, and is in the store of the last period. */
 export const schemaConfig = field.section("Which store holds the data of which time.", {
-  configs: field.sections(period, "periods, sorted by their first day; may be left out", {
-    unused: "data of every period has the same form",
-    holds: () => true,
-  }),
+  configs: field.sections(
+    period,
+    "periods, sorted by their first day; the last one says in which object_store data is; may be left out",
+  ),
 });
 
 export type SchemaPeriod = field.Values<typeof period>;

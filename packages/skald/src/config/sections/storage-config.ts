@@ -4,11 +4,12 @@ import {
   field,
   gone,
   grpcClientBlock,
-  onlyDisk,
+  notBuilt,
 } from "@skald/runtime/config";
 import { objectStoreBlock } from "./object-store-block.js";
 import { anyStore, azureBlock, gcsBlock, hedgingBlock, s3Block } from "./object-stores.js";
 
+const congestion = "what fails in passing is tried again, later each time";
 const tsdbOnly = "only tsdb is supported";
 
 const directory = field.section("A directory.", {
@@ -87,7 +88,7 @@ const tsdbShipper = field.section(
 );
 
 // Flags name one key each, so the stores that a user names have none.
-const namedS3 = s3Block("named.");
+const namedS3 = s3Block("named.", notBuilt);
 const namedGcs = gcsBlock("named.");
 const namedAzure = azureBlock("named.");
 
@@ -115,21 +116,29 @@ export const storageConfig = field.section(
         swift: anyStore("Swift"),
         cos: anyStore("IBM Cloud"),
       },
-      { unused: onlyDisk },
+      { unused: notBuilt },
     ),
     hedging: hedgingBlock("store.hedge"),
-    object_prefix: field.text("", "start of all keys", "store.object-prefix", { unused: onlyDisk }),
+    object_prefix: field.text("", "folder of all keys in the bucket", "store.object-prefix"),
+    segment_cache: field.section("What queries fetched from a bucket, kept on the local disk.", {
+      directory: field.text(
+        "",
+        "its directory; default path_prefix/segment-cache",
+        "store.segment-cache.directory",
+      ),
+      max_size: field.size("10GB", "bytes that it takes at most", "store.segment-cache.max-size"),
+    }),
     max_parallel_get_chunk: field.integer(
       150,
       "objects that are read at a time",
       "store.max-parallel-get-chunk",
-      { unused: onlyDisk },
+      { unused: "ranges of segments are read, 16 at a time" },
     ),
     max_chunk_batch_size: field.integer(
       50,
       "chunks that are read together",
       "store.max-chunk-batch-size",
-      { unused: onlyDisk },
+      { unused: "ranges of segments are read, 16 at a time" },
     ),
     use_thanos_objstore: field.toggle(
       true,
@@ -151,7 +160,7 @@ export const storageConfig = field.section(
       index_cache_validity: gone,
       disable_broad_index_queries: gone,
       bloom_shipper: experiment,
-      congestion_control: onlyDisk,
+      congestion_control: congestion,
     },
   },
 );

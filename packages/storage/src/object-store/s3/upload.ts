@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { type FileHandle, open, stat } from "node:fs/promises";
 import type { PutObjectCommandInput } from "@aws-sdk/client-s3";
 import { Semaphore } from "@skald/runtime";
+import { type FileHandle, open, stat } from "../../files.js";
 import type { S3Calls } from "./calls.js";
 import { S3Failure } from "./failure.js";
 import type { S3Options } from "./options.js";

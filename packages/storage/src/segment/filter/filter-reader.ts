@@ -8,7 +8,7 @@ import {
   startOf,
 } from "@skald/kernels";
 import { internal, type NeedleFormula, type NeedleText, paddingBytes } from "@skald/model";
-import type { SyncRangeReader } from "../read/range-reader.js";
+import type { ByteSpan, SyncRangeReader } from "../read/range-reader.js";
 import type { PageMemory } from "../segment.js";
 import { type FilterDomain, type FilterTable, filterDomains, groupBytes } from "./filter-table.js";
 import { keysOfValue } from "./value-keys.js";
@@ -30,9 +30,28 @@ export class FilterReader {
 
   /** Clears the flags of blocks that surely lack what the formula asks for. Throws `internal`. */
   refuse(formula: NeedleFormula, wanted: Uint8Array): void {
+    this.#reader.expect?.(this.#unread(domainsOf(formula), wanted));
+    this.#refuse(formula, wanted);
+  }
+
+  /** Where the groups of wanted blocks are that were not read yet. */
+  #unread(domains: ReadonlySet<FilterDomain>, wanted: Uint8Array): ByteSpan[] {
+    return this.#table.groups
+      .filter((group) => {
+        const { domain, from, blocks } = group;
+        if (!domains.has(domain) || this.#checked.has(group)) return false;
+        const asked = wanted.subarray(from, from + blocks);
+        return asked.some(
+          (flag, i) => flag === 1 && !this.#table.blocks[domain][from + i]!.isEmpty,
+        );
+      })
+      .map((group) => ({ offset: group.offset, length: groupBytes(group) }));
+  }
+
+  #refuse(formula: NeedleFormula, wanted: Uint8Array): void {
     switch (formula.kind) {
       case "all":
-        for (const part of formula.of) this.refuse(part, wanted);
+        for (const part of formula.of) this.#refuse(part, wanted);
         return;
       case "any":
         this.#refuseAny(formula.of, wanted);
@@ -54,7 +73,7 @@ export class FilterReader {
     for (const part of parts) {
       if (!rest.includes(1)) return;
       const passed = rest.slice();
-      this.refuse(part, passed);
+      this.#refuse(part, passed);
       for (let block = 0; block < rest.length; block++) if (passed[block] === 1) rest[block] = 0;
     }
     for (let block = 0; block < rest.length; block++) if (rest[block] === 1) wanted[block] = 0;
@@ -128,6 +147,13 @@ export class FilterReader {
       return { bytes, bit: start * blocks - from * 8 };
     };
   }
+}
+
+/** Of which filters a formula asks. */
+function domainsOf(formula: NeedleFormula): Set<FilterDomain> {
+  if (formula.kind === "text") return new Set([filterDomains.lines]);
+  if (formula.kind === "value") return new Set([filterDomains.metadata]);
+  return new Set(formula.of.flatMap((part) => [...domainsOf(part)]));
 }
 
 /** The bits of one slot stand at `bit` of the bytes, the next slot's behind them; padding behind the last byte. */

@@ -6,6 +6,12 @@ import type { PageMemory } from "../segment.js";
 /** Bytes of a file or object by range. What it returns has padding behind the last byte and is not reused. */
 export type RangeReader = SyncRangeReader | AsyncRangeReader;
 
+/** Bytes of a file or object, `offset .. offset + length)`. */
+export interface ByteSpan {
+  readonly offset: number;
+  readonly length: number;
+}
+
 export interface SyncRangeReader {
   readonly kind: "sync";
   /** For error texts: a path or a key. */
@@ -13,6 +19,8 @@ export interface SyncRangeReader {
   readonly sizeBytes: number;
   /** Into `memory` when it is given. */
   read(offset: number, length: number, memory?: PageMemory): Uint8Array;
+  /** Told of reads that are to follow; may throw as they would, but for all of them at once. */
+  readonly expect?: (spans: readonly ByteSpan[]) => void;
 }
 
 export interface AsyncRangeReader {

@@ -1,0 +1,211 @@
+import type {
+  DuplicateTask,
+  EncodedOutcome,
+  EncodedStreams,
+  LabelTask,
+  RowMask,
+  Scanner,
+  ScanOptions,
+  ScanPlan,
+  ScanTask,
+  StreamTask,
+} from "@skald/contracts";
+import { type SegmentRef, SkaldError } from "@skald/model";
+import {
+  type CachedSegment,
+  corruptSegment,
+  corruptSegmentOf,
+  type HeldObject,
+  type LocalRef,
+  type SegmentCache,
+  type SlotRange,
+  SlotsMissing,
+  slotBytes,
+} from "@skald/storage";
+
+/** Fetched at once from the end of an object: most often its whole index. */
+const tailBytes = 64 * 1024;
+/** A scan that may end early asks for this much ahead at first, and for twice as much each time it did not suffice. */
+const firstAheadBytes = 4 * 1024 * 1024;
+const maxAheadBytes = 256 * 1024 * 1024;
+/** What a job misses in round n is fetched with 2^n slots behind it, and from this round on with all that follows. */
+const maxPartialRounds = 10;
+/** Rounds of one call: its sources, 64 of them, are whole long before. */
+const maxRounds = 1000;
+
+export interface RemoteScannerDeps {
+  /** Scans what is on this machine. */
+  readonly scanner: Scanner<LocalRef>;
+  readonly cache: SegmentCache;
+  readonly now?: () => number;
+}
+
+/**
+ * Scans segments of the object store: fetches what a job needs of them into the cache, as the job itself finds out
+ * from their headers, and runs it when all is there. So threads only ever read files, and never wait for the store.
+ */
+export class RemoteScanner implements Scanner<LocalRef> {
+  readonly #deps: RemoteScannerDeps;
+  readonly #now: () => number;
+
+  constructor(deps: RemoteScannerDeps) {
+    this.#deps = deps;
+    this.#now = deps.now ?? (() => performance.now());
+  }
+
+  scan(task: ScanTask<ScanPlan, LocalRef>, options: ScanOptions): Promise<EncodedOutcome> {
+    const refs = task.sources.map(({ ref }) => ref);
+    return this.#run(refs, options, (local) => {
+      const sources = task.sources.map((source, i) => ({ ...source, ref: local[i] as LocalRef }));
+      return this.#deps.scanner.scan({ ...task, sources }, options);
+    });
+  }
+
+  measure(task: ScanTask<ScanPlan, LocalRef>, options: ScanOptions): Promise<number> {
+    const refs = task.sources.map(({ ref }) => ref);
+    return this.#run(refs, options, (local) => {
+      const sources = task.sources.map((source, i) => ({ ...source, ref: local[i] as LocalRef }));
+      return this.#deps.scanner.measure({ ...task, sources }, options);
+    });
+  }
+
+  streams(task: StreamTask<LocalRef>, options: ScanOptions): Promise<EncodedStreams> {
+    return this.#run(task.sources, options, (sources) =>
+      this.#deps.scanner.streams({ ...task, sources }, options),
+    );
+  }
+
+  labels(task: LabelTask<LocalRef>, options: ScanOptions): Promise<EncodedStreams> {
+    return this.#run(task.sources, options, (sources) =>
+      this.#deps.scanner.labels({ ...task, sources }, options),
+    );
+  }
+
+  duplicates(task: DuplicateTask<LocalRef>, options: ScanOptions): Promise<RowMask> {
+    return this.#run([task.newer, ...task.older], options, ([newer, ...older]) =>
+      this.#deps.scanner.duplicates({ ...task, newer: newer as LocalRef, older }, options),
+    );
+  }
+
+  /** Runs a job until it misses nothing. */
+  async #run<T>(
+    refs: readonly LocalRef[],
+    { signal }: ScanOptions,
+    work: (refs: readonly LocalRef[]) => Promise<T>,
+  ): Promise<T> {
+    if (!refs.some(isRemote)) return work(refs);
+    const job = new RemoteJob(this.#deps.cache, this.#now);
+    try {
+      await job.begin(refs, signal);
+      for (let round = 0; ; round++) {
+        try {
+          return await work(job.refs(round));
+        } catch (error) {
+          if (!(error instanceof SlotsMissing)) await job.replace(error, signal);
+          else if (round === maxRounds) throw error;
+          else await job.fetch(error.ranges, round, signal);
+        }
+      }
+    } finally {
+      job.end();
+    }
+  }
+}
+
+/** The sources of one job, held in the cache while it runs. */
+class RemoteJob {
+  readonly #cache: SegmentCache;
+  readonly #now: () => number;
+  #refs: readonly LocalRef[] = [];
+  readonly #held = new Map<string, HeldObject>();
+  readonly #replaced = new Set<string>();
+  readonly #fetched = { requests: 0, slots: 0, bytes: 0, ns: 0 };
+
+  constructor(cache: SegmentCache, now: () => number) {
+    this.#cache = cache;
+    this.#now = now;
+  }
+
+  async begin(refs: readonly LocalRef[], signal: AbortSignal): Promise<void> {
+    this.#refs = refs;
+    const remote = refs.filter(isRemote);
+    await Promise.all(remote.map((ref) => this.#hold(ref)));
+    await this.#fetch(remote.map(tailOf), signal);
+  }
+
+  end(): void {
+    for (const { release } of this.#held.values()) release();
+  }
+
+  /** The sources as threads open them. */
+  refs(round: number): LocalRef[] {
+    const aheadBytes = Math.min(maxAheadBytes, firstAheadBytes * 2 ** round);
+    return this.#refs.map((ref): LocalRef => {
+      if (!isRemote(ref)) return ref;
+      const { object } = this.#held.get(ref.location.key) as HeldObject;
+      const location = { kind: "file", path: object.path } as const;
+      const cached: CachedSegment = {
+        ...ref,
+        location,
+        cached: object,
+        aheadBytes,
+        fetched: this.#fetched,
+      };
+      return cached;
+    });
+  }
+
+  /** Fetches what a job missed, and in later rounds some of what follows it. */
+  fetch(missing: readonly SlotRange[], round: number, signal: AbortSignal): Promise<void> {
+    const behind = round < maxPartialRounds ? 2 ** round - 1 : Number.POSITIVE_INFINITY;
+    return this.#fetch(
+      missing.map(({ key, from, to }) => ({ key, from, to: to + behind })),
+      signal,
+    );
+  }
+
+  /** Where the file of a segment is damaged, it is fetched anew, once. Throws the error when that is no help. */
+  async replace(error: unknown, signal: AbortSignal): Promise<void> {
+    const path = corruptSegmentOf(error);
+    const found = [...this.#held].find(([, { object }]) => object.path === path);
+    if (found === undefined || !(error instanceof SkaldError)) throw error;
+    const [key, held] = found;
+    held.release();
+    this.#held.delete(key);
+    await this.#cache.drop(key);
+    // What the store has is no better.
+    if (this.#replaced.has(key)) throw corruptSegment(key, error);
+    this.#replaced.add(key);
+    const ref = this.#refs.filter(isRemote).find(({ location }) => location.key === key);
+    await this.#hold(ref as RemoteSegment);
+    await this.#fetch([tailOf(ref as RemoteSegment)], signal);
+  }
+
+  async #hold(ref: RemoteSegment): Promise<void> {
+    const { key } = ref.location;
+    const held = await this.#cache.hold(ref, key);
+    // A source may be there in several parts.
+    if (this.#held.has(key)) held.release();
+    else this.#held.set(key, held);
+  }
+
+  async #fetch(ranges: readonly SlotRange[], signal: AbortSignal): Promise<void> {
+    const started = this.#now();
+    const { requests, slots, bytes } = await this.#cache.fetch(ranges, signal);
+    this.#fetched.requests += requests;
+    this.#fetched.slots += slots;
+    this.#fetched.bytes += bytes;
+    this.#fetched.ns += Math.round((this.#now() - started) * 1e6);
+  }
+}
+
+type RemoteSegment = SegmentRef & { readonly location: { readonly kind: "object" } };
+
+function isRemote(ref: LocalRef): ref is RemoteSegment {
+  return ref.kind === "segment" && ref.location.kind === "object";
+}
+
+function tailOf({ sizeBytes, location: { key } }: RemoteSegment): SlotRange {
+  const from = Math.floor(Math.max(0, sizeBytes - tailBytes) / slotBytes);
+  return { key, from, to: Math.ceil(sizeBytes / slotBytes) };
+}

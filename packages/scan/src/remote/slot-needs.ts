@@ -1,0 +1,147 @@
+import type { ScanPlan, ScanTask } from "@skald/contracts";
+import { startLogScan, startMetricScan } from "@skald/logql";
+import type { ReadStats } from "@skald/model";
+import {
+  type ColumnSelection,
+  isCached,
+  type LocalRef,
+  type SlotRange,
+  SlotsMissing,
+  slotBytes,
+} from "@skald/storage";
+import { keepsEveryRow, onlyTimestamps } from "../limit-pushdown.js";
+import { withoutRefused } from "../needle-skip.js";
+import { measureScan, uncounted } from "../scan-metric.js";
+import type { OpenSource, Source } from "../source/source.js";
+import { candidatesOf, rangeOf, type ScanContext, viewOf } from "../source/view.js";
+
+type Check = Pick<ScanContext, "check">;
+
+/**
+ * What a scan will read that is not in the cache, of all its sources: headers, masks, filters and the plan say it before
+ * a page is touched. Of a scan that may end early it is the beginning.
+ */
+export function missingOfScan(
+  task: ScanTask<ScanPlan, LocalRef>,
+  open: OpenSource,
+  context: Check,
+): SlotRange[] {
+  const { plan } = task;
+  return task.sources.flatMap((scanned) => {
+    const { ref } = scanned;
+    if (!isCached(ref)) return [];
+    context.check();
+    return missingOr(() => {
+      const view = viewOf(open(ref), scanned, plan);
+      const inRange = candidatesOf(view, rangeOf(plan));
+      if ("log" in plan) {
+        const scan = startLogScan(plan);
+        const candidates = withoutRefused(view, inRange, scan.formula);
+        const backward = plan.direction === "backward";
+        candidates.sort((a, b) => (backward ? b.maxTime - a.maxTime : a.minTime - b.minTime));
+        // Where every row counts, their times alone say which blocks are read.
+        const columns = keepsEveryRow(plan) ? onlyTimestamps : columnsOf(scan.needs);
+        return missingIn(view.source, blocksOf(candidates), columns, ref.aheadBytes);
+      }
+      const scan = startMetricScan(plan);
+      const candidates = withoutRefused(view, inRange, scan.formula);
+      const left = uncounted(scan, view, candidates, context);
+      return missingIn(view.source, blocksOf(left), columnsOf(scan.needs));
+    });
+  });
+}
+
+/** What is not there of the indexes and filters of sources that a scan is measured by. */
+export function missingOfMeasure(
+  task: ScanTask<ScanPlan, LocalRef>,
+  open: OpenSource,
+  context: Check,
+): SlotRange[] {
+  return task.sources.flatMap((scanned) => {
+    if (!isCached(scanned.ref)) return [];
+    return missingOr(() => {
+      measureScan({ ...task, sources: [scanned] }, open, context);
+      return [];
+    });
+  });
+}
+
+/** What is not there of the indexes of sources. */
+export function missingIndexes(refs: readonly LocalRef[], open: OpenSource): SlotRange[] {
+  return refs.flatMap((ref) => {
+    if (!isCached(ref)) return [];
+    return missingOr(() => {
+      open(ref);
+      return [];
+    });
+  });
+}
+
+/** What is not there of the times of all rows of sources. */
+export function missingTimes(refs: readonly LocalRef[], open: OpenSource): SlotRange[] {
+  return refs.flatMap((ref) => {
+    if (!isCached(ref)) return [];
+    return missingOr(() => {
+      const source = open(ref);
+      const blocks = Array.from({ length: source.blockCount }, (_, block) => block);
+      return missingIn(source, blocks, onlyTimestamps);
+    });
+  });
+}
+
+/** Throws SlotsMissing unless nothing is. */
+export function refuseMissing(ranges: readonly SlotRange[]): void {
+  if (ranges.length > 0) throw new SlotsMissing(ranges);
+}
+
+/** Runs a scan, and counts what it read from the cache and what was fetched for it before. */
+export function countCached<T extends { readonly stats: ReadStats }>(
+  { sources: scanned }: Pick<ScanTask<ScanPlan, LocalRef>, "sources">,
+  open: OpenSource,
+  scan: () => T,
+): T {
+  const cached = scanned.map(({ ref }) => ref).filter((ref) => isCached(ref));
+  const first = cached[0];
+  if (first === undefined) return scan();
+  const sources = [...new Set(cached.map(open))];
+  const slotsRead = () => sources.reduce((sum, one) => sum + (one.cached?.slotsRead() ?? 0), 0);
+  const before = slotsRead();
+  const outcome = scan();
+  const { stats } = outcome;
+  const { requests, slots, bytes, ns } = first.fetched;
+  const hits = Math.max(0, slotsRead() - before - slots);
+  stats.fetchedRanges += requests;
+  stats.fetchedPages += slots;
+  stats.fetchedBytes += bytes;
+  stats.downloadNs += ns;
+  stats.cachedPages += hits;
+  stats.cachedBytes += hits * slotBytes;
+  return outcome;
+}
+
+/** What a look at a source misses, or cannot do without. */
+function missingOr(look: () => SlotRange[]): readonly SlotRange[] {
+  try {
+    return look();
+  } catch (error) {
+    if (error instanceof SlotsMissing) return error.ranges;
+    throw error;
+  }
+}
+
+function missingIn(
+  source: Source,
+  blocks: readonly number[],
+  columns: ColumnSelection,
+  maxBytes = Number.POSITIVE_INFINITY,
+): SlotRange[] {
+  return source.cached?.missing(blocks, columns, maxBytes) ?? [];
+}
+
+function blocksOf(candidates: readonly { readonly block: number }[]): number[] {
+  return candidates.map(({ block }) => block);
+}
+
+function columnsOf({ metadata, ...needs }: ReturnType<typeof startMetricScan>["needs"]) {
+  return { ...needs, metadata: metadata === true ? ("all" as const) : metadata };
+}

@@ -1,0 +1,145 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { type FileHandle, open, readdir, rm, stat } from "../files.js";
+import { type CachedObject, slotBytes } from "./cached-segment.js";
+
+const suffix = ".slots";
+
+/** A file of the cache that was found at the start: whose it is, and how it was used. */
+export interface FoundFile {
+  readonly path: string;
+  /** The hash of its object's key. */
+  readonly hash: string;
+  readonly usedMs: number;
+}
+
+/**
+ * One object in the cache: its slots, each at its place, and behind the last a byte per slot that says whether it is there.
+ * The byte is written after the slot: a process that dies in between loses the slot. What a power cut leaves half written is told
+ * by the checksums of the segment.
+ */
+export class CacheFile {
+  readonly object: CachedObject;
+  readonly #held: Uint8Array;
+  #handle: Promise<FileHandle> | undefined;
+
+  constructor(object: CachedObject) {
+    this.object = object;
+    this.#held = new Uint8Array(object.slots);
+  }
+
+  get slotCount(): number {
+    return this.#held.length;
+  }
+
+  get heldSlots(): number {
+    return this.#held.reduce((sum, flag) => sum + flag, 0);
+  }
+
+  has(slot: number): boolean {
+    return this.#held[slot] === 1;
+  }
+
+  /** Writes what was fetched, from the first byte of a slot to the last of one or of the object. Returns how many slots are new. */
+  async write(slot: number, bytes: Uint8Array): Promise<number> {
+    this.#handle ??= open(this.object.path, "r+");
+    const handle = await this.#handle;
+    await handle.write(bytes, 0, bytes.byteLength, slot * slotBytes);
+    const count = Math.ceil(bytes.byteLength / slotBytes);
+    const flags = new Uint8Array(count).fill(1);
+    await handle.write(flags, 0, count, this.slotCount * slotBytes + slot);
+    let added = 0;
+    for (let i = 0; i < count; i++) added += 1 - Atomics.exchange(this.#held, slot + i, 1);
+    return added;
+  }
+
+  /** Remembers for later processes that it is used. */
+  async touch(nowMs: number): Promise<void> {
+    const file = await open(this.object.path, "r+");
+    try {
+      await file.utimes(nowMs / 1000, nowMs / 1000);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    const handle = this.#handle;
+    this.#handle = undefined;
+    await (await handle)?.close();
+  }
+
+  async remove(): Promise<void> {
+    await this.close().catch(() => {});
+    await rm(this.object.path, { force: true });
+  }
+}
+
+/** Makes the empty file of an object. Its name is new: threads may still have an older file of the object open. */
+export async function createCacheFile(
+  directory: string,
+  hash: string,
+  { key, sizeBytes }: Pick<CachedObject, "key" | "sizeBytes">,
+): Promise<CacheFile> {
+  const path = join(directory, `${hash}-${randomBytes(6).toString("hex")}${suffix}`);
+  const slotCount = slotsOf(sizeBytes);
+  const file = await open(path, "wx");
+  try {
+    await file.truncate(slotCount * (slotBytes + 1));
+  } finally {
+    await file.close();
+  }
+  return new CacheFile({ key, path, sizeBytes, slots: new SharedArrayBuffer(slotCount) });
+}
+
+/** Opens what an earlier process left of an object; undefined when it is of another size. */
+export async function openCacheFile(
+  path: string,
+  { key, sizeBytes }: Pick<CachedObject, "key" | "sizeBytes">,
+): Promise<CacheFile | undefined> {
+  const slotCount = slotsOf(sizeBytes);
+  const flags = await readFlags(path);
+  if (flags?.byteLength !== slotCount) return undefined;
+  const slots = new SharedArrayBuffer(slotCount);
+  new Uint8Array(slots).set(flags.map((flag) => (flag === 1 ? 1 : 0)));
+  return new CacheFile({ key, path, sizeBytes, slots });
+}
+
+/** The files of a directory, and how many bytes each holds; what is no file of a cache is deleted. */
+export async function findCacheFiles(
+  directory: string,
+): Promise<(FoundFile & { readonly heldBytes: number })[]> {
+  const found: (FoundFile & { heldBytes: number })[] = [];
+  for (const name of await readdir(directory)) {
+    const path = join(directory, name);
+    const hash = /^([0-9a-f]{32})-[0-9a-f]{12}\.slots$/.exec(name)?.[1];
+    if (hash === undefined) continue;
+    const flags = await readFlags(path);
+    if (flags === undefined) {
+      await rm(path, { force: true });
+      continue;
+    }
+    const { mtimeMs } = await stat(path);
+    const heldBytes = flags.reduce((sum, flag) => sum + (flag === 1 ? slotBytes : 0), 0);
+    found.push({ path, hash, usedMs: mtimeMs, heldBytes });
+  }
+  return found;
+}
+
+function slotsOf(sizeBytes: number): number {
+  return Math.ceil(sizeBytes / slotBytes);
+}
+
+async function readFlags(path: string): Promise<Uint8Array | undefined> {
+  const file = await open(path, "r");
+  try {
+    const { size } = await file.stat();
+    const slotCount = size / (slotBytes + 1);
+    if (!Number.isInteger(slotCount) || slotCount === 0) return undefined;
+    const flags = new Uint8Array(slotCount);
+    const { bytesRead } = await file.read(flags, 0, slotCount, slotCount * slotBytes);
+    return bytesRead === slotCount ? flags : undefined;
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,310 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { type Clock, notFound, type SegmentRef, systemClock, unavailable } from "@skald/model";
+import { Semaphore } from "@skald/runtime";
+import { mkdir, rm } from "../files.js";
+import type { ObjectStore } from "../object-store/object-store.js";
+import {
+  type CacheFile,
+  createCacheFile,
+  type FoundFile,
+  findCacheFiles,
+  openCacheFile,
+} from "./cache-file.js";
+import { type CachedObject, type SlotRange, slotBytes } from "./cached-segment.js";
+import { Flights } from "./flights.js";
+
+export interface SegmentCacheOptions {
+  readonly directory: string;
+  /** Which store it is: keys of another one are other objects. */
+  readonly storeName: string;
+  readonly maxBytes: number;
+  readonly store: Pick<ObjectStore, "getRange">;
+  /** Told of each file that was deleted: threads may have it open. */
+  readonly onDropped?: (path: string) => void;
+  /** Told of each range that was fetched, and of slots that were there when they were asked for. */
+  readonly onFetched?: (fetched: Fetched) => void;
+  readonly clock?: Clock;
+}
+
+/** What a call fetched. */
+export interface Fetched {
+  readonly requests: number;
+  readonly slots: number;
+  readonly bytes: number;
+}
+
+/** An object that stays in the cache until it is released. */
+export interface HeldObject {
+  readonly object: CachedObject;
+  release(): void;
+}
+
+/** Fetching this much for nothing costs less than another request. */
+const maxGapSlots = 4;
+/** Larger ranges are fetched in pieces side by side: one connection has little of the bandwidth. */
+const maxPieceSlots = 64;
+/** Requests under way, of all queries: at most 64 MiB in memory. */
+const requestsTogether = 16;
+/** The file of a used object is marked as used this often. */
+const touchMs = 60_000;
+
+interface Entry {
+  readonly hash: string;
+  readonly file: Promise<CacheFile>;
+  /** Set once the file is there. */
+  opened: CacheFile | undefined;
+  heldBytes: number;
+  users: number;
+  touchedMs: number;
+}
+
+/**
+ * Ranges of the store's objects in files of this machine, bounded in bytes: what was used least recently goes first, as a
+ * whole. It outlives the process. Segments never change, so nothing here is ever stale; their own checksums tell what the
+ * disk did not keep.
+ */
+export class SegmentCache {
+  readonly #options: SegmentCacheOptions;
+  readonly #clock: Clock;
+  /** The least recently used first. */
+  readonly #entries = new Map<string, Entry>();
+  /** Files of earlier processes that nobody asked for yet, the least recently used first. */
+  readonly #found = new Map<string, FoundFile & { readonly heldBytes: number }>();
+  readonly #flights = new Flights();
+  readonly #requests = new Semaphore(requestsTogether);
+  #bytes = 0;
+
+  constructor(options: SegmentCacheOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** Bytes of slots that are held. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Finds what earlier processes left. */
+  async open(): Promise<void> {
+    const { directory } = this.#options;
+    await mkdir(directory, { recursive: true });
+    const files = await findCacheFiles(directory);
+    for (const file of files.sort((a, b) => a.usedMs - b.usedMs)) {
+      const older = this.#found.get(file.hash);
+      if (older !== undefined) await this.#forgetFound(older);
+      this.#found.set(file.hash, file);
+      this.#bytes += file.heldBytes;
+    }
+    await this.#trim();
+  }
+
+  async close(): Promise<void> {
+    this.#flights.close();
+    const entries = [...this.#entries.values()];
+    await Promise.allSettled(entries.map(({ opened }) => opened?.close()));
+  }
+
+  /** Keeps an object in the cache, of which as much is there as was fetched. */
+  async hold({ sizeBytes }: Pick<SegmentRef, "sizeBytes">, key: string): Promise<HeldObject> {
+    const entry = this.#entryOf(key, sizeBytes);
+    entry.users++;
+    try {
+      const file = await entry.file;
+      this.#touch(entry, file);
+      return { object: file.object, release: once(() => this.#release(entry)) };
+    } catch (error) {
+      this.#release(entry);
+      if (this.#entries.get(key) === entry) this.#entries.delete(key);
+      throw this.#broken(error);
+    }
+  }
+
+  /** Fetches slots of objects that are held, near ones together; those that are under way for others are waited for. */
+  async fetch(ranges: readonly SlotRange[], signal: AbortSignal): Promise<Fetched> {
+    const pieces = ranges.flatMap((range) => this.#piecesOf(range));
+    const fetched = { requests: 0, slots: 0, bytes: 0 };
+    await Promise.all(
+      joined(pieces).map((piece) =>
+        this.#flights.join(`${piece.key} ${piece.from}`, piece.to, signal, async (stop) => {
+          const bytes = await this.#requests.run(() => this.#fetchPiece(piece, stop), stop);
+          fetched.requests++;
+          fetched.slots += piece.to - piece.from;
+          fetched.bytes += bytes;
+        }),
+      ),
+    );
+    this.#options.onFetched?.(fetched);
+    await this.#trim();
+    return fetched;
+  }
+
+  /** Forgets what is held of an object: it is not what the store has. */
+  async drop(key: string): Promise<void> {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    this.#entries.delete(key);
+    await this.#remove(entry);
+  }
+
+  #entryOf(key: string, sizeBytes: number): Entry {
+    const known = this.#entries.get(key);
+    if (known !== undefined) {
+      this.#entries.delete(key);
+      this.#entries.set(key, known);
+      return known;
+    }
+    const hash = this.#hashOf(key);
+    const left = this.#found.get(hash);
+    this.#found.delete(hash);
+    const file = this.#openFile(hash, left, { key, sizeBytes });
+    const entry: Entry = {
+      ...{ hash, file, opened: undefined, users: 0, touchedMs: 0 },
+      heldBytes: 0,
+    };
+    file.then(
+      (opened) => {
+        entry.opened = opened;
+        entry.heldBytes = opened.heldSlots * slotBytes;
+      },
+      () => {},
+    );
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
+  async #openFile(
+    hash: string,
+    left: (FoundFile & { readonly heldBytes: number }) | undefined,
+    object: Pick<CachedObject, "key" | "sizeBytes">,
+  ): Promise<CacheFile> {
+    if (left !== undefined) {
+      const opened = await openCacheFile(left.path, object).catch(() => undefined);
+      if (opened !== undefined) return opened;
+      await this.#forgetFound(left);
+    }
+    return createCacheFile(this.#options.directory, hash, object);
+  }
+
+  #touch(entry: Entry, file: CacheFile): void {
+    const nowMs = this.#clock.nowMs();
+    if (nowMs - entry.touchedMs < touchMs) return;
+    entry.touchedMs = nowMs;
+    // Only the order in which a later process forgets things depends on it.
+    file.touch(nowMs).catch(() => {});
+  }
+
+  #release(entry: Entry): void {
+    entry.users--;
+    if (entry.users === 0) entry.opened?.close().catch(() => {});
+  }
+
+  /** The parts of a range that are missing, in pieces that are fetched at once. */
+  #piecesOf({ key, from, to }: SlotRange): SlotRange[] {
+    const file = this.#entries.get(key)?.opened;
+    if (file === undefined) throw notHeld(key);
+    const end = Math.min(to, file.slotCount);
+    const pieces: SlotRange[] = [];
+    for (let slot = from; slot < end; slot++) {
+      if (!file.has(slot)) pieces.push({ key, from: slot, to: slot + 1 });
+    }
+    return pieces;
+  }
+
+  async #fetchPiece({ key, from, to }: SlotRange, signal: AbortSignal): Promise<number> {
+    const entry = this.#entries.get(key);
+    const file = entry?.opened;
+    if (entry === undefined || file === undefined) throw notHeld(key);
+    const offset = from * slotBytes;
+    const length = Math.min(to * slotBytes, file.object.sizeBytes) - offset;
+    const bytes = await this.#options.store.getRange(key, { offset, length }, { signal });
+    const added = (await this.#write(file, from, bytes)) * slotBytes;
+    entry.heldBytes += added;
+    this.#bytes += added;
+    return length;
+  }
+
+  /** Where the disk is full, what nobody uses goes first. */
+  async #write(file: CacheFile, slot: number, bytes: Uint8Array): Promise<number> {
+    try {
+      return await file.write(slot, bytes);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw this.#broken(error);
+      await this.#trim(0);
+      return file.write(slot, bytes).catch((again: unknown) => {
+        throw this.#broken(again);
+      });
+    }
+  }
+
+  async #trim(maxBytes = this.#options.maxBytes): Promise<void> {
+    for (const found of [...this.#found.values()]) {
+      if (this.#bytes <= maxBytes) return;
+      this.#found.delete(found.hash);
+      await this.#forgetFound(found);
+    }
+    for (const [key, entry] of [...this.#entries]) {
+      if (this.#bytes <= maxBytes) return;
+      if (entry.users > 0) continue;
+      this.#entries.delete(key);
+      await this.#remove(entry);
+    }
+  }
+
+  async #forgetFound(found: FoundFile & { readonly heldBytes: number }): Promise<void> {
+    this.#bytes -= found.heldBytes;
+    await rm(found.path, { force: true });
+  }
+
+  async #remove(entry: Entry): Promise<void> {
+    this.#bytes -= entry.heldBytes;
+    entry.heldBytes = 0;
+    const file = await entry.file;
+    await file.remove();
+    this.#options.onDropped?.(file.object.path);
+  }
+
+  #hashOf(key: string): string {
+    const name = JSON.stringify([this.#options.storeName, key]);
+    return createHash("sha256").update(name).digest("hex").slice(0, 32);
+  }
+
+  #broken(error: unknown): unknown {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === undefined) return error;
+    const where = join(this.#options.directory, ".");
+    return unavailable(`the cache of segments in ${where} cannot be written: ${message}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Ranges of single slots, ascending by object, as few ranges: near ones joined, none too large. */
+function joined(slots: readonly SlotRange[]): SlotRange[] {
+  const ranges: { key: string; from: number; to: number }[] = [];
+  const sorted = [...slots].sort((a, b) =>
+    a.key === b.key ? a.from - b.from : a.key < b.key ? -1 : 1,
+  );
+  for (const { key, from, to } of sorted) {
+    const last = ranges.at(-1);
+    const isNear = last?.key === key && from - last.to <= maxGapSlots;
+    if (last !== undefined && isNear && to - last.from <= maxPieceSlots) {
+      last.to = Math.max(last.to, to);
+    } else ranges.push({ key, from, to });
+  }
+  return ranges;
+}
+
+/** It was dropped as damaged while somebody else used it: a new search finds it again. */
+function notHeld(key: string) {
+  return notFound(`object ${key} is not in the cache any more`);
+}
+
+function once(act: () => void): () => void {
+  let done = false;
+  return () => {
+    if (done) return;
+    done = true;
+    act();
+  };
+}
