@@ -48,4 +48,6 @@ export interface Selection {
   /** Names the view to `release`; absent when nothing of it has to be held. */
   readonly view?: string;
   readonly sources: readonly SourceRef[];
+  /** Rows from this time on that the ingester ever took are all in the sources, ns since the epoch; absent when unknown. */
+  readonly completeFromNs?: bigint;
 }

@@ -261,7 +261,9 @@ export class Ingester implements IngesterContract {
     const heads = tenant === undefined ? [] : selectHeads(request, tenant);
     const segments = this.#segments.select(request.tenant, request.fromNs, request.toNs);
     const { refs, ...view } = this.#views.open(heads);
-    return { ...view, sources: [...segments, ...refs] };
+    const graceMs = this.#deps.limitsOf(request.tenant).creation_grace_period;
+    const completeFromNs = this.#segments.completeFromNs(request.tenant, graceMs);
+    return { ...view, sources: [...segments, ...refs], completeFromNs };
   }
 
   async release(view: string): Promise<void> {

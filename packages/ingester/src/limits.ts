@@ -7,6 +7,7 @@ export type IngesterLimits = Pick<
   | "max_global_streams_per_user"
   | "per_stream_rate_limit"
   | "per_stream_rate_limit_burst"
+  | "creation_grace_period"
 >;
 
 /** Streams of a tenant at a time: the smaller limit of those that are set; 0: no limit. */

@@ -86,6 +86,8 @@ export interface QuerierDeps {
   readonly memory?: Memory;
 }
 
+const unlistedWarning = "the object store does not answer: only what ingesters hold was searched";
+
 interface Selector {
   readonly range: TimeRange;
   readonly tenants: readonly string[];
@@ -122,7 +124,11 @@ export class Querier implements Contract {
         plan.kind === "log"
           ? await this.#queryLog({ tenants, plan, search, run, signal })
           : await this.#queryMetric({ tenants, plan, search, run, signal });
-      const warnings = [...result.warnings, ...corruptWarnings(search.missing)];
+      const warnings = [
+        ...result.warnings,
+        ...corruptWarnings(search.missing),
+        ...(search.unlisted === true ? [unlistedWarning] : []),
+      ];
       return { result: { ...result, warnings }, stats: run.stats(result) };
     });
   }

@@ -373,6 +373,28 @@ describe("uploading", () => {
     await ingester.stop();
   });
 
+  it("says from when on it has all rows", async () => {
+    const setup = await started({ changes: { bounds: { localRetainMs: 0 } } });
+    const { ingester } = setup;
+    const completeFrom = async () =>
+      (await ingester.select({ ...everything, tenant: "t" })).completeFromNs as bigint;
+    const before = await completeFrom();
+    const late = before + 3_600_000_000_000n;
+    const rows = [{ ns: late, line: "late" }];
+    await ingester.push({ tenant: "t", batch: makeBatch([{ labels: { app: "a" }, rows }]) });
+    expect(await completeFrom()).toBe(before);
+    await ingester.flush();
+    await ingester.sweep();
+    await until(async () => (await kinds(setup)).length === 0);
+    expect(await completeFrom()).toBe(late + 1n);
+    await ingester.stop();
+    const again = await started({ dir: setup.dir, store: setup.store });
+    expect(
+      (await again.ingester.select({ ...everything, tenant: "t" })).completeFromNs,
+    ).toBeGreaterThan(0n);
+    await again.ingester.stop();
+  });
+
   it("does not upload again what was merged and deleted in the store", async () => {
     const setup = await started();
     await pushLine(setup, 1);

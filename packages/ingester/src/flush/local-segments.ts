@@ -44,6 +44,9 @@ export class LocalSegments {
   readonly #timeOfDay: Clock;
   readonly #onDropped: (path: string) => void;
   readonly #syncs = new DirectorySyncs();
+  /** When this process began, and by tenant the last time of a segment that it dropped; ns since the epoch. */
+  readonly #startNs: bigint;
+  readonly #droppedNs = new Map<string, bigint>();
   readonly #byTenant = new Map<string, Map<string, LocalSegment>>();
 
   constructor(options: LocalSegmentsOptions) {
@@ -53,6 +56,7 @@ export class LocalSegments {
     this.#clock = options.clock;
     this.#timeOfDay = options.timeOfDay;
     this.#onDropped = options.onDropped;
+    this.#startNs = BigInt(Math.ceil(options.timeOfDay.nowMs())) * nsPerMs;
   }
 
   /** Finds the files of earlier processes; moves corrupt ones into quarantine and returns how many those were. */
@@ -125,6 +129,16 @@ export class LocalSegments {
       .filter((ref) => ref.minNs < toNs && ref.maxNs >= fromNs);
   }
 
+  /**
+   * No row of this time or later was ever dropped from this disk, by this process or an earlier one that took rows at
+   * most `graceMs` ahead of its clock.
+   */
+  completeFromNs(tenant: string, graceMs: number): bigint {
+    const earlier = this.#startNs + BigInt(Math.ceil(graceMs)) * nsPerMs;
+    const dropped = this.#droppedNs.get(tenant) ?? 0n;
+    return dropped >= earlier ? dropped + 1n : earlier;
+  }
+
   /** Remembers, also for later processes, that the store has the segment. */
   async markUploaded(segment: LocalSegment): Promise<void> {
     await writeFile(markerOf(segment.path), "");
@@ -133,7 +147,8 @@ export class LocalSegments {
 
   /** Deletes a local copy. */
   async drop(segment: LocalSegment): Promise<void> {
-    const { tenant, id } = segment.ref;
+    const { tenant, id, maxNs } = segment.ref;
+    if (maxNs > (this.#droppedNs.get(tenant) ?? 0n)) this.#droppedNs.set(tenant, maxNs);
     const segments = this.#byTenant.get(tenant);
     segments?.delete(id);
     if (segments?.size === 0) this.#byTenant.delete(tenant);
@@ -205,6 +220,7 @@ export class LocalSegments {
   }
 }
 
+const nsPerMs = 1_000_000n;
 const segmentSuffix = ".parquet";
 const uploadedSuffix = ".uploaded";
 const temporarySuffix = ".tmp";

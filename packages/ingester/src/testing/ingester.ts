@@ -121,6 +121,7 @@ export async function setUp(options: SetupOptions = {}): Promise<Setup> {
     max_global_streams_per_user: 0,
     per_stream_rate_limit: 1e12,
     per_stream_rate_limit_burst: 1e12,
+    creation_grace_period: 600_000,
     ...options.limits,
   };
   const ingester = new Ingester({

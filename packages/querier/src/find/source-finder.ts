@@ -1,5 +1,5 @@
 import type { Catalog, Ingester } from "@skald/contracts";
-import type { Matcher, TimeRange } from "@skald/model";
+import { errorCodeOf, type Matcher, type TimeRange } from "@skald/model";
 import type { CorruptSegments } from "./corrupt-segments.js";
 import { orderSources, type PlannedSource } from "./order-sources.js";
 import type { TenantSelector } from "./tenants.js";
@@ -17,6 +17,8 @@ export interface Search {
   readonly views: string[];
   /** Ids of damaged segments that the query has to do without. */
   readonly missing: Set<string>;
+  /** The store could not be listed, and the ingester is said to have all rows of the range. */
+  unlisted?: boolean;
 }
 
 export interface SourceFinderDeps {
@@ -35,16 +37,24 @@ export class SourceFinder {
 
   /**
    * Asks the ingester first and the store second: a segment that the ingester dropped in between is in the store
-   * already, and one that both have is used once. Where the ingester's copy is damaged, that of the store is used.
+   * already, and one that both have is used once. Where the ingester's copy is damaged, that of the store is used. A store
+   * that does not answer fails a query for old rows only.
    */
   async list(request: FindRequest, search: Search, signal: AbortSignal): Promise<PlannedSource[]> {
     const { ingester, catalog, corrupt } = this.#deps;
     const { fresh, views, missing } = search;
-    const { view, sources } = await ingester.select(request, { signal });
+    const { view, sources, completeFromNs } = await ingester.select(request, { signal });
     if (view !== undefined) views.push(view);
     signal.throwIfAborted();
     const { tenant, fromNs, toNs } = request;
-    const listed = await catalog.list({ tenant, fromNs, toNs, fresh }, { signal });
+    const listed = await catalog
+      .list({ tenant, fromNs, toNs, fresh }, { signal })
+      .catch((error: unknown) => {
+        const isRecent = completeFromNs !== undefined && fromNs >= completeFromNs;
+        if (!isRecent || errorCodeOf(error) !== "unavailable") throw error;
+        search.unlisted = true;
+        return [];
+      });
     signal.throwIfAborted();
     const recent = corrupt.without(sources);
     const held = new Set(recent.map((ref) => ref.id));

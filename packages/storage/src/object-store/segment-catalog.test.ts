@@ -88,4 +88,24 @@ describe("SegmentCatalog", () => {
       "the store is down",
     );
   });
+
+  it("tells of a store that hangs what it answered last, and sees it come back", async () => {
+    const { store, catalog } = await catalogOf([[start, start + 1n]]);
+    const list = store.list.bind(store);
+    store.list = () => {
+      throw new Error("the store is down");
+    };
+    await expect(catalog.list(request, { signal })).rejects.toThrow("the store is down");
+    let comeBack = () => {};
+    const back = new Promise<void>((resolve) => {
+      comeBack = resolve;
+    });
+    store.list = async function* (prefix, options) {
+      await back;
+      yield* list(prefix, options);
+    };
+    await expect(catalog.list(request, { signal })).rejects.toThrow("the store is down");
+    comeBack();
+    expect(await catalog.list(request, { signal })).toHaveLength(1);
+  });
 });

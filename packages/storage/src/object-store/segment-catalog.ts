@@ -6,6 +6,7 @@ import {
   type SteadyClock,
   type TimeRange,
 } from "@skald/model";
+import { sleep } from "@skald/runtime";
 import { LRUCache } from "lru-cache";
 import { dayPrefix, parseSegmentKey, tenantPrefix } from "./keys.js";
 import type { CallOptions, ObjectStore } from "./object-store.js";
@@ -29,6 +30,9 @@ interface ListRequest extends TimeRange {
 const listingLifeMs = 5_000;
 /** A listing older than this is waited for; ingesters keep what they uploaded much longer. */
 const maxListingAgeMs = 60_000;
+/** For this long after a store did not answer, a query waits for it only so much, while it is asked again. */
+const failureLifeMs = 10_000;
+const patienceMs = 500;
 const maxListings = 10_000;
 /** A range of more days is listed as a whole. */
 const maxDaysListed = 40n;
@@ -38,10 +42,17 @@ interface Listing {
   readonly readMs: number;
 }
 
+interface Failure {
+  readonly error: unknown;
+  readonly failedMs: number;
+}
+
 /** Knows the sealed segments of the object store: lists days by prefix and prunes by the times in the names. */
 export class SegmentCatalog {
   readonly #options: SegmentCatalogOptions;
   readonly #listings = new LRUCache<string, Listing>({ max: maxListings });
+  /** Listings that could not be read. */
+  readonly #failures = new LRUCache<string, Failure>({ max: maxListings });
   /** Listings that are being read. */
   readonly #reading = new Map<string, Promise<readonly SegmentRef[]>>();
 
@@ -62,11 +73,28 @@ export class SegmentCatalog {
   async #listing(prefix: string, fresh: boolean): Promise<readonly SegmentRef[]> {
     const known = fresh ? undefined : this.#listings.get(prefix);
     const ageMs = known === undefined ? 0 : this.#options.clock.elapsedMs() - known.readMs;
-    if (known === undefined || ageMs > maxListingAgeMs) return this.#refresh(prefix);
+    if (known === undefined || ageMs > maxListingAgeMs) return this.#wait(prefix);
     // When it fails the next query tries again, until the listing is too old.
     if (ageMs > listingLifeMs && !this.#reading.has(prefix))
       this.#refresh(prefix).catch((error) => this.#options.onListFailure?.(error, prefix));
     return known.refs;
+  }
+
+  /** Where the last read failed a short while ago, a long wait for the next would end the same way. */
+  async #wait(prefix: string): Promise<readonly SegmentRef[]> {
+    const reading = this.#refresh(prefix);
+    const failure = this.#failures.get(prefix);
+    const nowMs = this.#options.clock.elapsedMs();
+    if (failure === undefined || nowMs - failure.failedMs > failureLifeMs) return reading;
+    reading.catch(() => {});
+    const pause = new AbortController();
+    const late = sleep(patienceMs, pause.signal).then(() => Promise.reject(failure.error));
+    late.catch(() => {});
+    try {
+      return await Promise.race([reading, late]);
+    } finally {
+      pause.abort();
+    }
   }
 
   #refresh(prefix: string): Promise<readonly SegmentRef[]> {
@@ -74,10 +102,17 @@ export class SegmentCatalog {
     if (underWay !== undefined) return underWay;
     const readMs = this.#options.clock.elapsedMs();
     const reading = this.#read(prefix)
-      .then((refs) => {
-        this.#listings.set(prefix, { refs, readMs });
-        return refs;
-      })
+      .then(
+        (refs) => {
+          this.#failures.delete(prefix);
+          this.#listings.set(prefix, { refs, readMs });
+          return refs;
+        },
+        (error: unknown) => {
+          this.#failures.set(prefix, { error, failedMs: this.#options.clock.elapsedMs() });
+          throw error;
+        },
+      )
       .finally(() => this.#reading.delete(prefix));
     this.#reading.set(prefix, reading);
     return reading;

@@ -1,0 +1,36 @@
+import { describe, expect, it } from "@jest/globals";
+import type { Ingester } from "@skald/contracts";
+import { errorCodeOf, internal, type SegmentRef, unavailable } from "@skald/model";
+import { CorruptSegments } from "./corrupt-segments.js";
+import { type Search, SourceFinder } from "./source-finder.js";
+
+const { signal } = new AbortController();
+const local: SegmentRef = {
+  ...{ kind: "segment", id: "local", tenant: "t", minNs: 20n, maxNs: 30n, sizeBytes: 1 },
+  location: { kind: "file", path: "local" },
+};
+
+describe("a store that cannot be listed", () => {
+  const down = unavailable("the store is down");
+  it.each([
+    ["a query for what the ingester has all of is answered", 20n, down, "local"],
+    ["one for older rows fails", 19n, down, "unavailable"],
+    ["so does one that nothing is known of", undefined, down, "unavailable"],
+    ["other errors are not forgiven", 20n, internal("a bug"), "internal"],
+  ])("%s", async (_, completeFromNs, error, want) => {
+    const known = completeFromNs === undefined ? {} : { completeFromNs: 20n };
+    const ingester = {
+      select: async () => ({ sources: [local], ...known }),
+    } as Partial<Ingester> as Ingester;
+    const corrupt = new CorruptSegments({ clock: { elapsedMs: () => 0 }, onFound: () => {} });
+    const catalog = { list: () => Promise.reject(error) };
+    const finder = new SourceFinder({ ingester, catalog, corrupt });
+    const search: Search = { fresh: false, views: [], missing: new Set() };
+    const request = { tenant: "t", matchers: [], fromNs: completeFromNs ?? 20n, toNs: 40n };
+    const found = await finder.list(request, search, signal).then(
+      (sources) => sources.map(({ ref }) => ref.id).join(),
+      (failure: unknown) => errorCodeOf(failure),
+    );
+    expect([found, search.unlisted ?? false]).toEqual([want, want === "local"]);
+  });
+});
