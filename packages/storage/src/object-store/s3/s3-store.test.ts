@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -46,6 +47,50 @@ describeObjectStore("s3 store without a conditional put", async () => {
   server.condition = "ignored";
   return { store: makeStore(), directory };
 });
+
+// A bucket that may be written to: `s3://key:secret@host:port/bucket`, spoken to by HTTP. bench/swift.mjs makes one.
+const real = /^s3:\/\/([^:]+):([^@]+)@([^/]+)\/(.+)$/.exec(process.env.SKALD_TEST_S3 ?? "");
+if (real !== null) {
+  const [, key = "", secret = "", host = "", bucket = ""] = real;
+  const options = {
+    bucket,
+    endpoint: `http://${host}`,
+    credentials: { accessKeyId: decodeURIComponent(key), secretAccessKey: secret },
+  };
+  const fallbacks: string[] = [];
+  beforeAll(() => makeBucket(options));
+  afterAll(() => {
+    process.stderr.write(`real server at ${host}: ${fallbacks[0] ?? "has conditional puts"}\n`);
+  });
+  const make = (more: Partial<S3Options> = {}) =>
+    makeStore(
+      { ...options, folder: `${randomUUID()}/`, ...more },
+      { onFallback: (why) => fallbacks.push(why) },
+    );
+  describeObjectStore(`real server at ${host}`, async () => ({ store: make(), directory }));
+  it("real server: takes a large file in parts", async () => {
+    const path = join(directory, "parts");
+    const body = Buffer.alloc(21 * 1024 * 1024 + 5, "abcdefghijk-");
+    writeFileSync(path, body);
+    const store = make();
+    expect(await store.putFile("large", path, { signal, ifAbsent: true })).toBe("stored");
+    expect(await store.putFile("large", path, { signal, ifAbsent: true })).toBe("exists");
+    expect(Buffer.compare(await store.get("large", { signal }), body)).toBe(0);
+    expect(await store.stat("large", { signal })).toMatchObject({ sizeBytes: body.byteLength });
+  });
+}
+
+async function makeBucket({
+  bucket,
+  ...place
+}: Pick<S3Options, "bucket" | "endpoint" | "credentials">) {
+  const { S3Client, CreateBucketCommand } = await import("@aws-sdk/client-s3");
+  const client = new S3Client({ ...place, region: "us-east-1", forcePathStyle: true } as never);
+  await client.send(new CreateBucketCommand({ Bucket: bucket })).catch((error: Error) => {
+    if (!/^BucketAlready/.test(error.name)) throw error;
+  });
+  client.destroy();
+}
 
 async function failureOf(call: Promise<unknown>): Promise<unknown> {
   try {
