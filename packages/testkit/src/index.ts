@@ -5,5 +5,6 @@ export type { Leftover } from "./memory-disk-nodes.js";
 export * from "./memory-files.js";
 export * from "./push-body.js";
 export * from "./random.js";
+export * from "./s3/certificate.js";
 export * from "./s3/s3-server.js";
 export * from "./script.js";

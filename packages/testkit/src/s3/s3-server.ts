@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { Buckets, type StoredObject } from "./buckets.js";
 import { checkSignature } from "./signature.js";
@@ -9,6 +10,8 @@ export interface S3ServerOptions {
   readonly accessKeyId?: string;
   readonly bucket?: string;
   readonly port?: number;
+  /** Speaks HTTPS with it. */
+  readonly tls?: { readonly cert: string; readonly key: string };
 }
 
 /** What a fault does to a request. */
@@ -61,14 +64,17 @@ export class S3Server {
   readonly #buckets = new Buckets();
   readonly #server: Server;
   readonly #port: number;
+  readonly #scheme: string;
 
-  constructor({ accessKeyId = "test-key", bucket = "logs", port = 0 }: S3ServerOptions = {}) {
+  constructor({ accessKeyId = "test-key", bucket = "logs", port = 0, tls }: S3ServerOptions = {}) {
     this.accessKeyId = accessKeyId;
     this.bucket = bucket;
     this.#port = port;
-    this.#server = createServer((request, response) => {
+    const answer = (request: IncomingMessage, response: ServerResponse) => {
       this.#answer(request, response).catch(() => response.destroy());
-    });
+    };
+    this.#scheme = tls === undefined ? "http" : "https";
+    this.#server = tls === undefined ? createServer(answer) : createSecureServer(tls, answer);
   }
 
   /** Listens, and resolves with its address. */
@@ -78,7 +84,7 @@ export class S3Server {
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `${this.#scheme}://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
   async close(): Promise<void> {

@@ -73,10 +73,11 @@ export function failureOf(error: unknown): S3Failure {
 }
 
 function textOf({ message = "" }: Thrown, status: number, code: string): string {
-  if (status > 0)
-    return `${status} ${code}${message === "" || message === code ? "" : `: ${message}`}`;
-  const hint = code === "EPROTO" ? "; does it speak plain HTTP? then set insecure: true" : "";
-  return `${message === "" ? code : message}${hint}`;
+  const text = message.replace("AWS SDK error wrapper for Error: ", "").trim();
+  if (status > 0) return `${status} ${code}${text === "" || text === code ? "" : `: ${text}`}`;
+  if (text.includes("wrong version number"))
+    return "it does not speak TLS; where plain HTTP is meant set insecure: true";
+  return text === "" ? code : text;
 }
 
 /** How long whoever asked may wait before the next try when the store does not say, seconds. */

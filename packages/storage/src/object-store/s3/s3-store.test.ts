@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { errorCodeOf } from "@skald/model";
-import { type FaultKind, S3Server } from "@skald/testkit";
+import { type FaultKind, S3Server, testCertificate } from "@skald/testkit";
 import { describeObjectStore } from "../../testing/object-store.suite.js";
 import type { S3Options, S3Try } from "./options.js";
 import { S3Store, type S3StoreDeps } from "./s3-store.js";
@@ -295,6 +295,79 @@ it("puts what it is told about encryption and class into its requests", async ()
     "x-amz-server-side-encryption-aws-kms-key-id": "key-1",
     "x-amz-server-side-encryption-context": Buffer.from('{"a":"b"}').toString("base64"),
     "x-amz-storage-class": "STANDARD_IA",
+  });
+});
+
+describe("credentials", () => {
+  const names = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SHARED_CREDENTIALS_FILE"];
+  afterEach(() => {
+    for (const name of names) delete process.env[name];
+  });
+  const put = () => makeStore({ credentials: undefined }).put("a", Buffer.from("a"), { signal });
+
+  it("come from the environment", async () => {
+    process.env.AWS_ACCESS_KEY_ID = server.accessKeyId;
+    process.env.AWS_SECRET_ACCESS_KEY = "secret";
+    expect(await put()).toBe("stored");
+  });
+
+  it("come from a file", async () => {
+    const path = join(directory, "credentials");
+    const lines = [
+      "[default]",
+      `aws_access_key_id=${server.accessKeyId}`,
+      "aws_secret_access_key=s",
+    ];
+    writeFileSync(path, lines.join("\n"));
+    process.env.AWS_SHARED_CREDENTIALS_FILE = path;
+    expect(await put()).toBe("stored");
+  });
+
+  it("that are wrong are told", async () => {
+    process.env.AWS_ACCESS_KEY_ID = "other";
+    process.env.AWS_SECRET_ACCESS_KEY = "secret";
+    expect(await failureOf(put())).toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("403 InvalidAccessKeyId"),
+    });
+  });
+
+  it("of a session have their token sent", async () => {
+    const credentials = {
+      accessKeyId: server.accessKeyId,
+      secretAccessKey: "s",
+      sessionToken: "t",
+    };
+    await makeStore({ credentials }).put("a", Buffer.from("a"), { signal });
+    expect(server.seen[0]?.headers["x-amz-security-token"]).toBe("t");
+  });
+});
+
+describe("certificates", () => {
+  const secure = new S3Server({ tls: testCertificate });
+  beforeAll(() => secure.open());
+  afterAll(() => secure.close());
+  const retry = { minBackoffMs: 1, maxBackoffMs: 1, maxRetries: 0 };
+  const put = (options: Partial<S3Options>) =>
+    makeStore({ endpoint: secure.url, retry, ...options }).put("a", Buffer.from("a"), { signal });
+
+  it("are looked at", async () => {
+    const failure = await failureOf(put({}));
+    expect(failure).toMatchObject({ code: "unavailable" });
+    expect((failure as Error).message).toMatch(/self.signed certificate/);
+  });
+
+  it("of an own authority are trusted", async () => {
+    expect(await put({ ca: testCertificate.cert })).toBe("stored");
+  });
+
+  it("are not looked at where that is wanted", async () => {
+    expect(await put({ insecureSkipVerify: true })).toBe("stored");
+  });
+
+  it("tell who speaks plain HTTP", async () => {
+    const failure = await failureOf(put({ endpoint: server.url.replace("http:", "https:") }));
+    expect((failure as Error).message).toContain("set insecure: true");
   });
 });
 
