@@ -57,6 +57,8 @@ export class S3Server {
   condition: ConditionAnswer = "right";
   /** Listings do not show an object before this many more of them were asked for. */
   listingsLate = 0;
+  /** Time that every answer takes at least, ms. */
+  delayMs = 0;
   /** Names of one page at most. */
   maxKeys = 1000;
   readonly bucket: string;
@@ -112,6 +114,7 @@ export class S3Server {
     this.seen.length = 0;
     this.condition = "right";
     this.listingsLate = 0;
+    this.maxKeys = 1000;
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -125,6 +128,7 @@ export class S3Server {
     };
     this.seen.push(seen);
     const body = await readAll(request);
+    if (this.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
     const fault = this.#faultOf(seen);
     if (fault?.kind === "hang") return;
     if (fault?.kind === "status") {

@@ -175,6 +175,8 @@ function clientConfig(options: S3Options): S3ClientConfig {
     // Checksums in trailers are not understood everywhere; bodies are signed, and segments carry checksums of their own.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
+    // The library sends requests that wait for a "continue" by an agent of its own, which knows nothing of our certificates.
+    expectContinueHeader: false,
     requestHandler: {
       connectionTimeout: connectTimeoutMs,
       httpAgent: agent,

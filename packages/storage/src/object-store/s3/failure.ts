@@ -24,7 +24,7 @@ export class S3Failure extends Error {
   /** True when the same call may succeed later. */
   get passes(): boolean {
     const { status, code } = this;
-    if (refusals.has(code) || status === 501) return false;
+    if (refusals.has(code) || certificates.test(code) || status === 501) return false;
     return status === 0 || status === 408 || status === 429 || status >= 500 || passing.has(code);
   }
 
@@ -45,6 +45,9 @@ const passing = new Set([
 
 /** No later try is answered otherwise. */
 const refusals = new Set(["CredentialsProviderError", "NoRange"]);
+
+/** A certificate that is not trusted. */
+const certificates = /CERT|UNABLE_TO_|^ERR_TLS/;
 
 /** What the library throws, as far as anybody can have written it. */
 interface Thrown {
