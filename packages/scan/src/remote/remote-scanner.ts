@@ -12,12 +12,12 @@ import type {
 } from "@skald/contracts";
 import { type SegmentRef, SkaldError } from "@skald/model";
 import {
+  type CachedObject,
   type CachedSegment,
   corruptSegment,
   corruptSegmentOf,
-  type HeldObject,
   type LocalRef,
-  type SegmentCache,
+  type SegmentCacheCalls,
   type SlotRange,
   SlotsMissing,
   slotBytes,
@@ -36,7 +36,7 @@ const maxRounds = 1000;
 export interface RemoteScannerDeps {
   /** Scans what is on this machine. */
   readonly scanner: Scanner<LocalRef>;
-  readonly cache: SegmentCache;
+  readonly cache: SegmentCacheCalls;
   readonly now?: () => number;
 }
 
@@ -114,14 +114,16 @@ export class RemoteScanner implements Scanner<LocalRef> {
 
 /** The sources of one job, held in the cache while it runs. */
 class RemoteJob {
-  readonly #cache: SegmentCache;
+  readonly #cache: SegmentCacheCalls;
   readonly #now: () => number;
   #refs: readonly LocalRef[] = [];
-  readonly #held = new Map<string, HeldObject>();
+  /** By key. */
+  readonly #objects = new Map<string, CachedObject>();
+  readonly #releases: (() => void)[] = [];
   readonly #replaced = new Set<string>();
   readonly #fetched = { requests: 0, slots: 0, bytes: 0, ns: 0 };
 
-  constructor(cache: SegmentCache, now: () => number) {
+  constructor(cache: SegmentCacheCalls, now: () => number) {
     this.#cache = cache;
     this.#now = now;
   }
@@ -129,12 +131,12 @@ class RemoteJob {
   async begin(refs: readonly LocalRef[], signal: AbortSignal): Promise<void> {
     this.#refs = refs;
     const remote = refs.filter(isRemote);
-    await Promise.all(remote.map((ref) => this.#hold(ref)));
+    await this.#hold(remote);
     await this.#fetch(remote.map(tailOf), signal);
   }
 
   end(): void {
-    for (const { release } of this.#held.values()) release();
+    for (const release of this.#releases) release();
   }
 
   /** The sources as threads open them. */
@@ -142,7 +144,7 @@ class RemoteJob {
     const aheadBytes = Math.min(maxAheadBytes, firstAheadBytes * 2 ** round);
     return this.#refs.map((ref): LocalRef => {
       if (!isRemote(ref)) return ref;
-      const { object } = this.#held.get(ref.location.key) as HeldObject;
+      const object = this.#objects.get(ref.location.key) as CachedObject;
       const location = { kind: "file", path: object.path } as const;
       const cached: CachedSegment = {
         ...ref,
@@ -167,26 +169,25 @@ class RemoteJob {
   /** Where the file of a segment is damaged, it is fetched anew, once. Throws the error when that is no help. */
   async replace(error: unknown, signal: AbortSignal): Promise<void> {
     const path = corruptSegmentOf(error);
-    const found = [...this.#held].find(([, { object }]) => object.path === path);
+    const found = [...this.#objects.values()].find((object) => object.path === path);
     if (found === undefined || !(error instanceof SkaldError)) throw error;
-    const [key, held] = found;
-    held.release();
-    this.#held.delete(key);
+    const { key } = found;
     await this.#cache.drop(key);
     // What the store has is no better.
     if (this.#replaced.has(key)) throw corruptSegment(key, error);
     this.#replaced.add(key);
     const ref = this.#refs.filter(isRemote).find(({ location }) => location.key === key);
-    await this.#hold(ref as RemoteSegment);
+    await this.#hold([ref as RemoteSegment]);
     await this.#fetch([tailOf(ref as RemoteSegment)], signal);
   }
 
-  async #hold(ref: RemoteSegment): Promise<void> {
-    const { key } = ref.location;
-    const held = await this.#cache.hold(ref, key);
-    // A source may be there in several parts.
-    if (this.#held.has(key)) held.release();
-    else this.#held.set(key, held);
+  /** A source may be there in several parts. */
+  async #hold(refs: readonly RemoteSegment[]): Promise<void> {
+    const sizes = new Map(refs.map(({ sizeBytes, location: { key } }) => [key, sizeBytes]));
+    const wanted = [...sizes].map(([key, sizeBytes]) => ({ key, sizeBytes }));
+    const { objects, release } = await this.#cache.hold(wanted);
+    this.#releases.push(release);
+    for (const object of objects) this.#objects.set(object.key, object);
   }
 
   async #fetch(ranges: readonly SlotRange[], signal: AbortSignal): Promise<void> {

@@ -1,12 +1,13 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SegmentLocation } from "@skald/model";
 import { type Logger, Service } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
-import { FsStore, type ObjectStore, type S3Options, S3Store, SegmentCache } from "@skald/storage";
+import { FsStore, type ObjectStore, type S3Options, type SegmentCacheCalls } from "@skald/storage";
 import type { Config } from "../config/root.js";
 import { s3OptionsOf, storeKind } from "../config/s3-bucket.js";
-import { countedStore } from "./store-metrics.js";
+import type { BucketPlace } from "../store/store-job.js";
+import { StoreThread } from "../store/store-thread.js";
+import { countedStore, type Operations, storeOperations } from "./store-metrics.js";
 
 /** The object store of the process. */
 export interface BuiltStore {
@@ -14,7 +15,7 @@ export interface BuiltStore {
   /** Where threads find the bytes of a key. */
   readonly locate: (key: string) => SegmentLocation;
   /** What was fetched of a store that is elsewhere. */
-  readonly cache?: SegmentCache;
+  readonly cache?: SegmentCacheCalls;
   readonly service: Service;
 }
 
@@ -55,43 +56,43 @@ function buildDirectory({ config, metrics }: StoreContext): BuiltStore {
 }
 
 function buildBucket(
-  { caFile, ...options }: S3Options & { readonly caFile: string },
-  kept: { readonly directory: string; readonly maxBytes: number },
+  { caFile, ...bucket }: BucketPlace["bucket"] & Pick<BucketPlace, "caFile">,
+  kept: Pick<BucketPlace["cache"], "directory" | "maxBytes">,
   { log, metrics, onDropped }: StoreContext,
 ): BuiltStore {
-  const objects = new S3Store(
-    {
-      ...options,
-      ...(caFile === "" ? {} : { ca: readFileSync(caFile, "utf8") }),
-      onTry: countTries(metrics),
-    },
-    { onFallback: (why) => log.warn("puts are not conditional in this bucket", { why }) },
-  );
-  const store = countedStore(objects, metrics, options.bucket);
-  const cache = new SegmentCache({
-    ...kept,
-    store,
-    storeName: `${options.endpoint ?? options.region} ${options.bucket} ${options.folder ?? ""}`,
-    onDropped,
-  });
+  const storeName = `${bucket.endpoint ?? bucket.region} ${bucket.bucket} ${bucket.folder ?? ""}`;
+  const operations = storeOperations(metrics, bucket.bucket);
+  const count = countTries(metrics, operations);
+  let cacheBytes = 0;
   const help = "Bytes of the store's segments that are kept on the local disk.";
-  metrics.gaugeOf("segment_cache_bytes", help, () => cache.bytes);
+  metrics.gaugeOf("segment_cache_bytes", help, () => cacheBytes);
+  const thread = new StoreThread({
+    place: { bucket, caFile, cache: { ...kept, storeName } },
+    onReport: (report) => {
+      for (const one of report.tries) count(one);
+      for (const path of report.dropped) onDropped(path);
+      for (const why of report.fallbacks)
+        log.warn("puts are not conditional in this bucket", { why });
+      cacheBytes = report.cacheBytes;
+    },
+    onThreadLost: (error) =>
+      log.error("the thread of the object store died; another takes its place", { error }),
+  });
   const abort = new AbortController();
   return {
-    store,
-    cache,
+    store: countedStore(thread, metrics, operations),
+    cache: thread,
     locate: (key) => ({ kind: "object", key }),
     service: new Service({
       name: "store",
       start: async () => {
-        await cache.open();
+        await thread.open();
         // A store that is down is no reason not to start: data stays on the local disk until it is back.
-        void lookAt(store, log, abort.signal);
+        void lookAt(thread, log, abort.signal);
       },
       stop: async () => {
         abort.abort();
-        await cache.close();
-        await objects.close();
+        await thread.close();
       },
     }),
   };
@@ -110,8 +111,8 @@ async function lookAt(store: ObjectStore, log: Logger, signal: AbortSignal): Pro
   }
 }
 
-/** Times each try: an operation of the store may take several. */
-function countTries(metrics: Metrics): NonNullable<S3Options["onTry"]> {
+/** Times each try: an operation of the store may take several. Ranges are asked for by the cache alone, past the store that counts. */
+function countTries(metrics: Metrics, operations: Operations): NonNullable<S3Options["onTry"]> {
   const requests = metrics.histogram(
     "s3_request_duration_seconds",
     "Time that requests to the bucket took.",
@@ -119,7 +120,12 @@ function countTries(metrics: Metrics): NonNullable<S3Options["onTry"]> {
   );
   const sent = metrics.counter("s3_sent_bytes_total", "Bytes put.", ["operation"]);
   const received = metrics.counter("s3_received_bytes_total", "Bytes read.", ["operation"]);
-  return ({ operation, status, seconds, sentBytes, receivedBytes }) => {
+  return ({ operation, status, seconds, failed, sentBytes, receivedBytes }) => {
+    if (operation === "get_range") {
+      operations.started(operation);
+      if (failed) operations.failed(operation);
+      else operations.succeeded(operation, seconds);
+    }
     requests.observe({ operation, status_code: String(status) }, seconds);
     sent.inc({ operation }, sentBytes);
     received.inc({ operation }, receivedBytes);

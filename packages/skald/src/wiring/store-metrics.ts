@@ -9,14 +9,14 @@ const operationBuckets = [0.001, 0.01, 0.1, 0.3, 0.6, 1, 3, 6, 9, 20, 30, 60, 90
 /**
  * The same store, counting its operations under the names that dashboards of object stores read. An object that is not
  * there, and a call that was given up, are no failures. Segments on a disk of this machine are read past the store.
- * The name of a store that is a directory is `filesystem`.
  */
 export function countedStore(
   store: ObjectStore,
   metrics: Metrics,
-  bucket = "filesystem",
+  operations = storeOperations(metrics, "filesystem"),
 ): ObjectStore {
-  const run = operationCounter(metrics, bucket);
+  const { bucket } = operations;
+  const run = runCounted(operations);
   const deduped = metrics.counter(
     "chunk_store_deduped_chunks_total",
     "Segments that were not stored because they were there already.",
@@ -47,30 +47,48 @@ export function countedStore(
   };
 }
 
-type Run = <T>(operation: string, work: () => Promise<T>) => Promise<T>;
+/** Counts operations on one store. */
+export interface Operations {
+  readonly bucket: string;
+  started(operation: string): void;
+  succeeded(operation: string, seconds: number): void;
+  failed(operation: string): void;
+}
 
-function operationCounter(metrics: Metrics, bucket: string): Run {
+/** The counters of operations on a bucket; a store that is a directory has the name `filesystem`. */
+export function storeOperations(metrics: Metrics, bucket: string): Operations {
   const labels = ["bucket", "operation"];
   const counter = (what: string, help: string) =>
     metrics.counter(`objstore_bucket_${what}_total`, help, labels);
   const operations = counter("operations", "Operations on the object store.");
   const failures = counter("operation_failures", "Operations on the object store that failed.");
-  const seconds = metrics.histogram(
+  const duration = metrics.histogram(
     "objstore_bucket_operation_duration_seconds",
     "Time of operations on the object store that succeeded.",
     labels,
     operationBuckets,
   );
+  return {
+    bucket,
+    started: (operation) => operations.inc({ bucket, operation }),
+    succeeded: (operation, seconds) => duration.observe({ bucket, operation }, seconds),
+    failed: (operation) => failures.inc({ bucket, operation }),
+  };
+}
+
+type Run = <T>(operation: string, work: () => Promise<T>) => Promise<T>;
+
+function runCounted(operations: Operations): Run {
   return async (operation, work) => {
     const start = performance.now();
-    operations.inc({ bucket, operation });
+    operations.started(operation);
     try {
       const value = await work();
-      seconds.observe({ bucket, operation }, (performance.now() - start) / 1000);
+      operations.succeeded(operation, (performance.now() - start) / 1000);
       return value;
     } catch (error) {
       const code = errorCodeOf(error);
-      if (code !== "not_found" && code !== "cancelled") failures.inc({ bucket, operation });
+      if (code !== "not_found" && code !== "cancelled") operations.failed(operation);
       throw error;
     }
   };

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { type Clock, notFound, type SegmentRef, systemClock, unavailable } from "@skald/model";
+import { type Clock, notFound, systemClock, unavailable } from "@skald/model";
 import { Semaphore } from "@skald/runtime";
 import { mkdir, rm } from "../files.js";
 import type { ObjectStore } from "../object-store/object-store.js";
@@ -34,11 +34,14 @@ export interface Fetched {
   readonly bytes: number;
 }
 
-/** An object that stays in the cache until it is released. */
-export interface HeldObject {
-  readonly object: CachedObject;
+/** Objects that stay in the cache until they are released, in the order in which they were asked for. */
+export interface HeldObjects {
+  readonly objects: readonly CachedObject[];
   release(): void;
 }
+
+/** What scans need of the cache, which may be on another thread. */
+export type SegmentCacheCalls = Pick<SegmentCache, "hold" | "fetch" | "drop">;
 
 /** Fetching this much for nothing costs less than another request. */
 const maxGapSlots = 4;
@@ -48,6 +51,9 @@ const maxPieceSlots = 64;
 const requestsTogether = 16;
 /** The file of a used object is marked as used this often. */
 const touchMs = 60_000;
+
+/** An object of the store, as listings tell of it. */
+export type ObjectName = Pick<CachedObject, "key" | "sizeBytes">;
 
 interface Entry {
   readonly hash: string;
@@ -105,17 +111,19 @@ export class SegmentCache {
     await Promise.allSettled(entries.map(({ opened }) => opened?.close()));
   }
 
-  /** Keeps an object in the cache, of which as much is there as was fetched. */
-  async hold({ sizeBytes }: Pick<SegmentRef, "sizeBytes">, key: string): Promise<HeldObject> {
-    const entry = this.#entryOf(key, sizeBytes);
-    entry.users++;
+  /** Keeps objects in the cache, of which as much is there as was fetched. */
+  async hold(wanted: readonly ObjectName[]): Promise<HeldObjects> {
+    const held = wanted.map((object) => this.#entryOf(object));
+    for (const entry of held) entry.users++;
+    const release = once(() => {
+      for (const entry of held) this.#release(entry);
+    });
     try {
-      const file = await entry.file;
-      this.#touch(entry, file);
-      return { object: file.object, release: once(() => this.#release(entry)) };
+      const files = await Promise.all(held.map(({ file }) => file));
+      for (const [i, file] of files.entries()) this.#touch(held[i] as Entry, file);
+      return { objects: files.map(({ object }) => object), release };
     } catch (error) {
-      this.#release(entry);
-      if (this.#entries.get(key) === entry) this.#entries.delete(key);
+      release();
       throw this.#broken(error);
     }
   }
@@ -147,7 +155,7 @@ export class SegmentCache {
     await this.#remove(entry);
   }
 
-  #entryOf(key: string, sizeBytes: number): Entry {
+  #entryOf({ key, sizeBytes }: ObjectName): Entry {
     const known = this.#entries.get(key);
     if (known !== undefined) {
       this.#entries.delete(key);
@@ -167,7 +175,9 @@ export class SegmentCache {
         entry.opened = opened;
         entry.heldBytes = opened.heldSlots * slotBytes;
       },
-      () => {},
+      () => {
+        if (this.#entries.get(key) === entry) this.#entries.delete(key);
+      },
     );
     this.#entries.set(key, entry);
     return entry;
@@ -176,7 +186,7 @@ export class SegmentCache {
   async #openFile(
     hash: string,
     left: (FoundFile & { readonly heldBytes: number }) | undefined,
-    object: Pick<CachedObject, "key" | "sizeBytes">,
+    object: ObjectName,
   ): Promise<CacheFile> {
     if (left !== undefined) {
       const opened = await openCacheFile(left.path, object).catch(() => undefined);
