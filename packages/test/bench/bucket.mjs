@@ -1,6 +1,7 @@
 // What a bucket costs queries: a process with an empty disk against a server whose every answer takes some time.
 //
 //     node packages/test/bench/bucket.mjs [MB=100] [DELAY_MS=20]
+//     node packages/storage/bench/swift.mjs node packages/test/bench/bucket.mjs 100      against OpenStack Swift
 //
 // 2 cores, Node 24, 100 MB, 20 ms: see docs/decisions/009-segments-in-a-bucket.md.
 import { fork, spawn } from "node:child_process";
@@ -16,37 +17,34 @@ const delayMs = Number(process.argv[3] ?? 20);
 if (process.argv[2] === "server") {
   const server = new S3Server();
   process.on("message", (delay) => {
-    const gets = server.seen.filter(({ method, key }) => method === "GET" && key !== "").length;
-    const parts = server.seen.filter(({ query }) => query.has("partNumber")).length;
     server.delayMs = delay;
-    process.send({ gets, parts, objects: server.keys.length });
   });
   await server.open();
-  process.send(server.url);
+  process.send(`s3://${server.accessKeyId}:secret@${new URL(server.url).host}/${server.bucket}`);
 } else await main();
 
 async function main() {
   const folder = mkdtempSync(join(tmpdir(), "skald-bucket-"));
-  const bucket = fork(fileURLToPath(import.meta.url), ["server"]);
-  const children = [bucket];
+  const own = process.env.SKALD_TEST_S3 === undefined;
+  const bucket = own ? fork(fileURLToPath(import.meta.url), ["server"]) : undefined;
+  const children = own ? [bucket] : [];
   try {
-    const url = await new Promise((resolve) => bucket.once("message", resolve));
-    const state = (delay) =>
-      new Promise((resolve) => {
-        bucket.once("message", resolve);
-        bucket.send(delay);
-      });
+    const url = own
+      ? await new Promise((resolve) => bucket.once("message", resolve))
+      : await makeBucket(process.env.SKALD_TEST_S3);
     const first = await start(join(folder, "a"), url, children);
     const { startMs } = await fill(first.url);
     let began = performance.now();
     await fetch(`${first.url}/flush`, { method: "POST" });
-    const { objects, parts } = await state(0);
+    const objects = await operations(first.url, "upload");
+    const parts = await operations(first.url, "upload_part");
     process.stdout.write(
-      `flush of ${megabytes} MB: ${since(began)} ms, ${objects} objects, ${parts} parts\n`,
+      `flush of ${megabytes} MB: ${since(began)} ms, ${objects} puts, ${parts} parts\n`,
     );
     await stop(first.child);
     const second = await start(join(folder, "b"), url, children);
-    let { gets } = await state(delayMs);
+    bucket?.send(delayMs);
+    let gets = 0;
     const range = `start=${startMs}000000&end=${startMs + 3_600_000}000000`;
     const at = `time=${startMs + 3_600_000}000000`;
     for (const [name, path] of [
@@ -63,7 +61,7 @@ async function main() {
         const answer = await fetch(`${second.url}/loki/api/v1/${path}`);
         const { data } = await answer.json();
         const ms = since(began);
-        const now = (await state(delayMs)).gets;
+        const now = await operations(second.url, "get_range");
         const { bytesSent, entriesFound, downloadTime } = data.stats.cache.chunk;
         const fetched = `${now - gets} GETs, ${(bytesSent / 1e6).toFixed(1)} MB fetched`;
         const found = `${entriesFound} pages found, waited ${(downloadTime / 1e6).toFixed(0)} ms`;
@@ -90,7 +88,7 @@ async function start(folder, url, children) {
     "-server.http-listen-port=0",
     "-server.http-listen-address=127.0.0.1",
     `-common.path-prefix=${folder}`,
-    `-s3.url=s3://test-key:secret@${url.slice("http://".length)}/logs`,
+    `-s3.url=${url}`,
     "-s3.force-path-style",
     "-s3.insecure",
     "-validation.reject-old-samples=false",
@@ -110,6 +108,31 @@ async function start(folder, url, children) {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   throw new Error(log);
+}
+
+/** The bucket of a URL, made if it is not there. */
+async function makeBucket(url) {
+  const [, key, secret, host, bucket] = /^s3:\/\/([^:]+):([^@]+)@([^/]+)\/(.+)$/.exec(url);
+  const store = new URL(
+    "../../storage/node_modules/@aws-sdk/client-s3/dist-cjs/index.js",
+    import.meta.url,
+  );
+  const { S3Client, CreateBucketCommand } = await import(store);
+  const client = new S3Client({
+    ...{ endpoint: `http://${host}`, region: "us-east-1", forcePathStyle: true },
+    credentials: { accessKeyId: decodeURIComponent(key), secretAccessKey: secret },
+  });
+  await client.send(new CreateBucketCommand({ Bucket: bucket }));
+  return url;
+}
+
+/** Requests of a kind that a process sent so far. */
+async function operations(url, operation) {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const name = "loki_objstore_bucket_operations_total";
+  return Number(
+    new RegExp(`^${name}\\{operation="${operation}"\\} (\\d+)`, "m").exec(text)?.[1] ?? 0,
+  );
 }
 
 function stop(child) {

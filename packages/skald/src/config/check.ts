@@ -225,6 +225,11 @@ function checkBucket(settings: Settings, { problems }: Findings): void {
 
 function checkDirectory(settings: Settings, { warnings }: Findings): void {
   if (storeKindFrom((path) => settings.get(path)) !== "filesystem") return;
+  for (const unused of ["aws", "object_store.s3", "object_prefix"].map(
+    (key) => `storage_config.${key}`,
+  ))
+    if (settings.isAnyChanged(unused))
+      warnings.push(`${unused} is not used: object_store is filesystem`);
   const path = "storage_config.filesystem.directory";
   const isChosen = settings.isGiven(path) || settings.get(path) !== lastDirectory;
   if (settings.get(path) === "" || !isChosen)

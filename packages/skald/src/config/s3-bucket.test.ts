@@ -96,5 +96,15 @@ describe("the bucket of a configuration", () => {
       "{from: 2024-01-01, store: tsdb, object_store: filesystem, schema: v13, index: {period: 24h}}";
     const yaml = `schema_config: {configs: [${period}]}\n${aws("bucketnames: b")}`;
     expect(optionsOf(yaml).kind).toBe("filesystem");
+    const more = `${yaml.slice(0, -1)}, object_prefix: p}`;
+    const loaded = loadConfig(
+      ["-config.file=c.yaml", "-common.path-prefix=/d"],
+      {},
+      { readFile: () => more },
+    );
+    expect("warnings" in loaded && loaded.warnings).toEqual([
+      "storage_config.aws is not used: object_store is filesystem",
+      "storage_config.object_prefix is not used: object_store is filesystem",
+    ]);
   });
 });

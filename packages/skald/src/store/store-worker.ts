@@ -8,8 +8,8 @@ import type { BucketPlace, StoreJob, StoreJobs, StoreReport } from "./store-job.
 interface Opened {
   readonly store: S3Store;
   readonly cache: SegmentCache;
-  /** Resolves when the cache knows what earlier processes left. */
-  readonly ready: Promise<void>;
+  /** Resolves when the cache knows what earlier processes left; undefined when that failed and is to be tried again. */
+  ready: Promise<void> | undefined;
   readonly holds: Map<string, () => void>;
 }
 
@@ -35,9 +35,10 @@ const work: { readonly [Name in keyof StoreJobs]: Work<Name> } = {
     gathered(store.list(prefix, { ...options, signal })),
   folders: ({ store }, { prefix }, context) => gathered(store.folders(prefix, context)),
   delete: ({ store }, { key }, context) => store.delete(key, context),
-  open: ({ ready }) => ready,
-  hold: async ({ cache, ready, holds }, { objects }) => {
-    await ready;
+  open: (store) => openCache(store),
+  hold: async (store, { objects }) => {
+    await openCache(store);
+    const { cache, holds } = store;
     const held = await cache.hold(objects);
     // Not one of a thread that died before.
     const hold = `${threadId} ${++lastHold}`;
@@ -88,10 +89,16 @@ function openAll({ bucket, caFile, cache: kept }: BucketPlace): Opened {
     store: store satisfies Pick<ObjectStore, "getRange">,
     onDropped: (path) => news.dropped.push(path),
   });
-  const ready = cache.open();
-  // Whoever waits for it hears of it.
-  ready.catch(() => {});
-  return { store, cache, ready, holds: new Map() };
+  return { store, cache, ready: undefined, holds: new Map() };
+}
+
+/** Once, but for a disk that did not let us. */
+function openCache(store: Opened): Promise<void> {
+  store.ready ??= store.cache.open().catch((error: unknown) => {
+    store.ready = undefined;
+    throw error;
+  });
+  return store.ready;
 }
 
 /** Nobody waits for it: what is not heard of is counted nowhere. */

@@ -1,3 +1,4 @@
+import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 import type { SegmentLocation } from "@skald/model";
 import { type Logger, Service } from "@skald/runtime";
@@ -86,7 +87,7 @@ function buildBucket(
     service: new Service({
       name: "store",
       start: async () => {
-        await thread.open();
+        if (caFile !== "") await access(caFile, constants.R_OK);
         // A store that is down is no reason not to start: data stays on the local disk until it is back.
         void lookAt(thread, log, abort.signal);
       },
@@ -99,8 +100,9 @@ function buildBucket(
 }
 
 /** Says early what is wrong with a bucket: a name, a key. */
-async function lookAt(store: ObjectStore, log: Logger, signal: AbortSignal): Promise<void> {
+async function lookAt(store: StoreThread, log: Logger, signal: AbortSignal): Promise<void> {
   try {
+    await store.open();
     for await (const _ of store.folders("", { signal })) break;
     log.info("the object store answers");
   } catch (error) {

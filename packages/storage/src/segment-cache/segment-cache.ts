@@ -91,11 +91,20 @@ export class SegmentCache {
     return this.#bytes;
   }
 
-  /** Finds what earlier processes left. */
+  /** Finds what earlier processes left. Throws unavailable when the directory cannot be used; may be called again then. */
   async open(): Promise<void> {
-    const { directory } = this.#options;
-    await mkdir(directory, { recursive: true });
-    const files = await findCacheFiles(directory);
+    try {
+      await mkdir(this.#options.directory, { recursive: true });
+      await this.#findFiles();
+    } catch (error) {
+      throw this.#broken(error);
+    }
+  }
+
+  async #findFiles(): Promise<void> {
+    const files = await findCacheFiles(this.#options.directory);
+    this.#found.clear();
+    this.#bytes = 0;
     for (const file of files.sort((a, b) => a.usedMs - b.usedMs)) {
       const older = this.#found.get(file.hash);
       if (older !== undefined) await this.#forgetFound(older);
@@ -283,7 +292,7 @@ export class SegmentCache {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === undefined) return error;
     const where = join(this.#options.directory, ".");
-    return unavailable(`the cache of segments in ${where} cannot be written: ${message}`, {
+    return unavailable(`the cache of segments in ${where} cannot be used: ${message}`, {
       cause: error,
     });
   }
