@@ -42,6 +42,7 @@ let files: SegmentRef[];
 let objects: SegmentRef[];
 let reads: (ObjectRange & { readonly key: string })[];
 let isDown = false;
+const disk = { freeBytes: 1e9, totalBytes: 1e10 };
 
 /** Lines that do not get smaller when they are compressed, so that segments have many slots. */
 function makeRows(seed: number, count: number) {
@@ -76,6 +77,7 @@ beforeAll(async () => {
 beforeEach(() => {
   reads = [];
   isDown = false;
+  disk.freeBytes = 1e9;
 });
 
 /** The jobs of a thread, in this one. */
@@ -109,6 +111,7 @@ function setUp({ maxBytes = 1e9, name = `cache-${caches++}` } = {}) {
   const cache = new SegmentCache({
     directory: join(directory, name),
     storeName: "memory",
+    disk: async () => disk,
     maxBytes,
     onDropped: (path) => pool.forget(path),
     store: {
@@ -331,12 +334,26 @@ describe("the cache", () => {
     await small.cache.open();
     expect(await scan(small)).toBe(found);
     expect(await scan(small)).toBe(found);
-    const [first] = objects as [SegmentRef];
-    await small.scanner.measure(taskOf(plan, [first]), options);
-    await small.cache.fetch([], signal);
+    await small.cache.close();
     expect(small.cache.bytes).toBeLessThanOrEqual(1_000_000);
     const held = filesOf(small.name).reduce((sum, path) => sum + statSync(path).blocks * 512, 0);
     expect(held).toBeLessThan(1_100_000);
+  });
+
+  it("leaves a part of the disk to others", async () => {
+    const setup = setUp();
+    await setup.cache.open();
+    expect(await scan(setup)).toBe(found);
+    const before = setup.cache.bytes;
+    expect(before).toBeGreaterThan(3_000_000);
+    disk.freeBytes = 4e8;
+    const [first] = objects as [SegmentRef];
+    await setup.cache.drop(first.id);
+    // Without a filter: its index alone.
+    await setup.scanner.measure(taskOf(plans[1]![1], [first]), options);
+    // But for what was in use.
+    expect(setup.cache.bytes).toBeLessThanOrEqual(2 * 65_536);
+    expect(await scan(setup)).toBe(found);
   });
 
   it("fails with the store's error, and goes on later", async () => {

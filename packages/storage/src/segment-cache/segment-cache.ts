@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { type Clock, notFound, systemClock, unavailable } from "@skald/model";
 import { Semaphore } from "@skald/runtime";
-import { mkdir, rm } from "../files.js";
+import { mkdir, rm, statfs } from "../files.js";
 import type { ObjectStore } from "../object-store/object-store.js";
 import {
   type CacheFile,
@@ -22,9 +22,9 @@ export interface SegmentCacheOptions {
   readonly store: Pick<ObjectStore, "getRange">;
   /** Told of each file that was deleted: threads may have it open. */
   readonly onDropped?: (path: string) => void;
-  /** Told of each range that was fetched, and of slots that were there when they were asked for. */
-  readonly onFetched?: (fetched: Fetched) => void;
   readonly clock?: Clock;
+  /** Of the disk of the cache. */
+  readonly disk?: () => Promise<{ readonly freeBytes: number; readonly totalBytes: number }>;
 }
 
 /** What a call fetched. */
@@ -49,6 +49,8 @@ const maxGapSlots = 4;
 const maxPieceSlots = 64;
 /** Requests under way, of all queries: at most 64 MiB in memory. */
 const requestsTogether = 16;
+/** This share of the disk is left to others: what is pushed is kept on it too, and cannot be fetched again. */
+const reservedShare = 0.05;
 /** The file of a used object is marked as used this often. */
 const touchMs = 60_000;
 
@@ -80,6 +82,7 @@ export class SegmentCache {
   readonly #flights = new Flights();
   readonly #requests = new Semaphore(requestsTogether);
   #bytes = 0;
+  #trimming: Promise<void> = Promise.resolve();
 
   constructor(options: SegmentCacheOptions) {
     this.#options = options;
@@ -116,6 +119,7 @@ export class SegmentCache {
 
   async close(): Promise<void> {
     this.#flights.close();
+    await this.#trimming;
     const entries = [...this.#entries.values()];
     await Promise.allSettled(entries.map(({ opened }) => opened?.close()));
   }
@@ -151,8 +155,7 @@ export class SegmentCache {
         }),
       ),
     );
-    this.#options.onFetched?.(fetched);
-    await this.#trim();
+    if (fetched.slots > 0) await this.#trim();
     return fetched;
   }
 
@@ -215,7 +218,11 @@ export class SegmentCache {
 
   #release(entry: Entry): void {
     entry.users--;
-    if (entry.users === 0) entry.opened?.close().catch(() => {});
+    if (entry.users > 0) return;
+    entry.opened?.close().catch(() => {});
+    // While it was in use it could not go.
+    if (this.#bytes <= this.#options.maxBytes) return;
+    this.#trimming = this.#trimming.then(() => this.#trim()).catch(() => {});
   }
 
   /** The parts of a range that are missing, in pieces that are fetched at once. */
@@ -256,7 +263,15 @@ export class SegmentCache {
     }
   }
 
-  async #trim(maxBytes = this.#options.maxBytes): Promise<void> {
+  /** As much as it was given, and no more than leaves some of the disk to others. */
+  async #limit(): Promise<number> {
+    const { maxBytes, directory, disk = () => diskOf(directory) } = this.#options;
+    const { freeBytes, totalBytes } = await disk();
+    return Math.min(maxBytes, this.#bytes + freeBytes - totalBytes * reservedShare);
+  }
+
+  async #trim(most?: number): Promise<void> {
+    const maxBytes = most ?? (await this.#limit());
     for (const found of [...this.#found.values()]) {
       if (this.#bytes <= maxBytes) return;
       this.#found.delete(found.hash);
@@ -317,6 +332,11 @@ function joined(slots: readonly SlotRange[]): SlotRange[] {
 /** It was dropped as damaged while somebody else used it: a new search finds it again. */
 function notHeld(key: string) {
   return notFound(`object ${key} is not in the cache any more`);
+}
+
+async function diskOf(directory: string) {
+  const { bavail, blocks, bsize } = await statfs(directory);
+  return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
 }
 
 function once(act: () => void): () => void {

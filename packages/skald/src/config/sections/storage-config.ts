@@ -126,7 +126,11 @@ export const storageConfig = field.section(
         "its directory; default path_prefix/segment-cache",
         "store.segment-cache.directory",
       ),
-      max_size: field.size("10GB", "bytes that it takes at most", "store.segment-cache.max-size"),
+      max_size: field.size(
+        "10GB",
+        "bytes that it takes at most; a twentieth of the disk is left free whatever it says",
+        "store.segment-cache.max-size",
+      ),
     }),
     max_parallel_get_chunk: field.integer(
       150,

@@ -170,6 +170,7 @@ function clientConfig(options: S3Options): S3ClientConfig {
     forcePathStyle: options.pathStyle ?? false,
     // An endpoint of one's own has no second name for IPv6.
     useDualstackEndpoint: endpoint === undefined && (options.dualstack ?? false),
+    followRegionRedirects: endpoint === undefined,
     // We try again ourselves: with a limit for each try, and with what the store says about pauses.
     maxAttempts: 1,
     // Checksums in trailers are not understood everywhere; bodies are signed, and segments carry checksums of their own.
