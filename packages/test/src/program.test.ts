@@ -7,6 +7,9 @@ import { makeFolder, removeFolders, startServer, type TestServer } from "./testi
 
 afterAll(removeFolders);
 
+/** What ends before it serves starts no more threads than it must. */
+const oneThread = "-server.worker-threads=1";
+
 const goodConfig = `
 common: {path_prefix: ./d}
 schema_config:
@@ -69,7 +72,7 @@ describe("what cannot run", () => {
   it("a data folder that cannot be made: code 1 and the reason in the log", async () => {
     const folder = makeFolder();
     writeFileSync(join(folder, "file"), "");
-    const flags = ["-common.path-prefix=file", "-server.http-listen-port=0"];
+    const flags = ["-common.path-prefix=file", "-server.http-listen-port=0", oneThread];
     const { code, stderr } = await runProgram(binSkald, flags, { cwd: folder });
     expect(code).toBe(1);
     expect(stderr).toMatch(/"msg":"could not start: .*file/);
@@ -94,6 +97,7 @@ describe("a running process", () => {
     const flags = [
       `-server.http-listen-port=${server.port}`,
       "-server.http-listen-address=127.0.0.1",
+      oneThread,
     ];
     const folder = makeFolder();
     const { code, stderr } = await runProgram(binSkald, flags, { cwd: folder });

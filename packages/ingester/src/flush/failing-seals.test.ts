@@ -1,7 +1,15 @@
 import { describe, expect, it } from "@jest/globals";
 import type { Sleep } from "@skald/runtime";
 import { makeBatch } from "@skald/testkit";
-import { readRows, type Setup, type SetupOptions, sealHere, setUp } from "../testing/ingester.js";
+import {
+  everything,
+  readRows,
+  type Setup,
+  type SetupOptions,
+  sealHere,
+  setUp,
+  until,
+} from "../testing/ingester.js";
 import type { Seal } from "./sealer.js";
 
 const base = 20_400n * 86_400_000_000_000n;
@@ -124,7 +132,10 @@ describe("a flush", () => {
     store.put = async (ref, path) => {
       // The seal of the second tenant ends while the first one's segment is on its way.
       release();
-      sealedB ??= new Promise((resolve) => setTimeout(resolve, 50));
+      sealedB ??= until(async () => {
+        const { sources } = await ingester.select({ ...everything, tenant: "b" });
+        return sources[0]?.kind === "segment";
+      });
       await sealedB;
       await put(ref, path);
     };

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { afterAll } from "@jest/globals";
 import type { Scanner, SelectRequest, SourceRef } from "@skald/contracts";
-import type { Block, Matcher, SegmentRef } from "@skald/model";
+import type { Block, Matcher, MetadataColumn, SegmentRef } from "@skald/model";
 import type { Sleep } from "@skald/runtime";
 import { defaultLimits, defaultsOf, readSchema } from "@skald/runtime/config";
 import { silentLogger } from "@skald/runtime/log";
@@ -260,38 +260,48 @@ function readBlock(
   const { runs } = block;
   const { bytes, offsets } = block.lines();
   const times = block.timestamps();
+  const metadata = metadataTexts(block);
   for (let run = 0; run < runs.count; run++) {
     const text = textOf(runs.stream[run] as number);
     if (text === undefined) continue;
     for (let row = runs.rowStart[run] as number; row < (runs.rowStart[run + 1] as number); row++) {
       const ns = block.baseNs + BigInt(times[row] as number);
       const line = Buffer.from(bytes.slice(offsets[row], offsets[row + 1])).toString();
-      rows.push({ text, ns, row: `${text} ${ns} ${line}${metadataText(block, row)}` });
+      rows.push({ text, ns, row: `${text} ${ns} ${line}${metadata[row]}` });
     }
   }
 }
 
-function metadataText(block: Block, row: number): string {
-  const parts = [...block.metadataNames()].sort().map((name) => {
+/** The metadata of each row; column by column, as a block may have thousands. */
+function metadataTexts(block: Block): string[] {
+  const texts = Array.from({ length: block.rowCount }, () => "");
+  for (const name of [...block.metadataNames()].sort()) {
     const column = block.metadata(name);
-    if (column === undefined) return "";
-    if (column.kind === "dictionary") {
-      const value = column.dictionary[column.codes[row] as number] as string;
-      return value === "" ? "" : ` ${name}=${value}`;
+    if (column === undefined) continue;
+    for (let row = 0; row < block.rowCount; row++) {
+      const value = metadataValue(column, row);
+      if (value !== "") texts[row] += ` ${name}=${value}`;
     }
-    const value = column.bytes.slice(column.offsets[row], column.offsets[row + 1]);
-    return value.length === 0 ? "" : ` ${name}=${Buffer.from(value).toString()}`;
-  });
-  return parts.join("");
+  }
+  return texts;
 }
 
-/** Gives the event loop turns until a condition holds. */
+function metadataValue(column: MetadataColumn, row: number): string {
+  if (column.kind === "dictionary") return column.dictionary[column.codes[row] as number] as string;
+  const [from, to] = [column.offsets[row] as number, column.offsets[row + 1] as number];
+  return from === to ? "" : Buffer.from(column.bytes.slice(from, to)).toString();
+}
+
+/**
+ * Gives the event loop turns until a condition holds, and soon leaves time to the threads and the disk that it may wait for.
+ * There is no deadline but that of the test: how many turns pass says how busy the machine is.
+ */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let turn = 0; turn < 20_000; turn++) {
-    if (await condition()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error("the condition did not come true");
+  for (let turn = 0; !(await condition()); turn++)
+    await new Promise<void>((resolve) => {
+      if (turn < 50) setImmediate(resolve);
+      else setTimeout(resolve, 1);
+    });
 }
 
 export function equals(name: string, value: string): Matcher {

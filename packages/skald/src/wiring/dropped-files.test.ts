@@ -84,7 +84,6 @@ it("a local segment that is dropped is closed by every thread that had it open",
   expect(openSegments().length).toBeGreaterThan(0);
   clock.ms += 1000;
   await running.sweep();
-  for (let look = 0; look < 4000 && openSegments().length > 0; look++)
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  expect(openSegments()).toEqual([]);
+  // The threads are told and not asked; a file that stays open meets the time of the test.
+  while (openSegments().length > 0) await new Promise((resolve) => setTimeout(resolve, 5));
 });

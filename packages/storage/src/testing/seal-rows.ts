@@ -71,6 +71,7 @@ export function rowsOf(segment: Segment): PlainRow[] {
 export function rowsOfBlock(block: Block, textOf: (stream: number) => string): PlainRow[] {
   const { runs } = block;
   const rows: PlainRow[] = [];
+  const metadata = metadataOf(block);
   for (let run = 0; run < runs.count; run++) {
     const text = textOf(runs.stream[run]!);
     for (let row = runs.rowStart[run]!; row < runs.rowStart[run + 1]!; row++) {
@@ -78,7 +79,7 @@ export function rowsOfBlock(block: Block, textOf: (stream: number) => string): P
         text,
         time: block.timestamps()[row]!,
         line: valueAt(block.lines(), row).toString("latin1"),
-        metadata: metadataAt(block, row),
+        metadata: metadata[row]!,
       });
     }
   }
@@ -100,18 +101,25 @@ export function plainRow(row: Row): PlainRow {
   };
 }
 
-function metadataAt(block: Block, row: number): Record<string, string> {
-  const metadata: Record<string, string> = {};
+/** The metadata of each row; column by column, as a block may have thousands. */
+function metadataOf(block: Block): Record<string, string>[] {
+  const rows = Array.from({ length: block.rowCount }, (): Record<string, string> => ({}));
   for (const name of [...block.metadataNames()].sort()) {
     const column = block.metadata(name);
     if (column === undefined) throw new Error(`no column for ${name}`);
-    const value =
-      column.kind === "bytes"
-        ? valueAt(column, row).toString("utf8")
-        : column.dictionary[column.codes[row]!]!;
-    if (value !== "") metadata[name] = value;
+    for (let row = 0; row < block.rowCount; row++) {
+      const value = metadataValue(column, row);
+      if (value !== "") rows[row]![name] = value;
+    }
   }
-  return metadata;
+  return rows;
+}
+
+function metadataValue(column: MetadataColumn, row: number): string {
+  if (column.kind === "dictionary") return column.dictionary[column.codes[row]!]!;
+  return column.offsets[row] === column.offsets[row + 1]
+    ? ""
+    : valueAt(column, row).toString("utf8");
 }
 
 function valueAt({ bytes, offsets }: BytesColumn, row: number): Buffer {
@@ -120,8 +128,8 @@ function valueAt({ bytes, offsets }: BytesColumn, row: number): Buffer {
 
 function blockOf(rows: readonly Row[], streamOf: (row: Row) => number, baseNs: bigint): Block {
   const lines = bytesColumn(rows.map((row) => Buffer.from(row.line as string)));
-  const names = [...new Set(rows.flatMap((row) => Object.keys(row.metadata ?? {})))];
-  const metadata = new Map(names.map((name) => [name, metadataColumn(rows, name)]));
+  const metadata = metadataColumns(rows);
+  const names = [...metadata.keys()];
   const timestamps = Float64Array.from(rows, (row) => row.time);
   return {
     baseNs,
@@ -134,10 +142,23 @@ function blockOf(rows: readonly Row[], streamOf: (row: Row) => number, baseNs: b
   };
 }
 
-function metadataColumn(rows: readonly Row[], name: string): MetadataColumn {
-  const values = rows.map((row) => row.metadata?.[name] ?? "");
+const noBytes = new Uint8Array(0);
+
+function metadataColumns(rows: readonly Row[]): Map<string, MetadataColumn> {
+  const byName = new Map<string, string[]>();
+  for (const [i, { metadata = {} }] of rows.entries())
+    for (const [name, value] of Object.entries(metadata)) {
+      const values = byName.get(name) ?? new Array<string>(rows.length).fill("");
+      byName.set(name, values);
+      values[i] = value;
+    }
+  return new Map([...byName].map(([name, values]) => [name, metadataColumn(name, values)]));
+}
+
+function metadataColumn(name: string, values: readonly string[]): MetadataColumn {
   if (name !== detectedLevelName) {
-    return { kind: "bytes", ...bytesColumn(values.map((value) => Buffer.from(value))) };
+    const bytes = values.map((value) => (value === "" ? noBytes : Buffer.from(value)));
+    return { kind: "bytes", ...bytesColumn(bytes) };
   }
   const dictionary = [...new Set(["", ...values])];
   return {
@@ -152,7 +173,8 @@ function bytesColumn(values: readonly Uint8Array[]): BytesColumn {
   values.forEach((value, i) => {
     offsets[i + 1] = offsets[i]! + value.byteLength;
   });
-  return { bytes: Buffer.concat([...values, Buffer.alloc(paddingBytes)]), offsets };
+  const parts = values.filter((value) => value.byteLength > 0);
+  return { bytes: Buffer.concat([...parts, Buffer.alloc(paddingBytes)]), offsets };
 }
 
 function runsOf(
