@@ -63,8 +63,8 @@ const answerCost = 4;
 const rowCost = 2048;
 /** A row of an answer costs no more than so many times the bytes that were read for it. */
 const maxRowCost = 8;
-/** Bytes of indexes that one job may look at before it pays to share them out. */
-const minSplitBytes = 64 * 1024;
+/** A list that cost so much the last time is shared out among threads. */
+const minSplitBytes = 1024 * 1024;
 
 export interface QuerierDeps {
   readonly ingester: Ingester;
@@ -228,7 +228,7 @@ export class Querier implements Contract {
     // An ingester can read the store; nobody else can read what an ingester holds.
     const side = sources.some((source) => source.side === "ingester") ? "ingester" : "store";
     const refs = sources.map(({ ref }) => ref);
-    const count = cost > minSplitBytes ? this.#deps.threads : 1;
+    const count = answerCost * known > minSplitBytes ? this.#deps.threads : 1;
     const jobs: Pick<StreamTask, "sources" | "part">[] =
       refs.length > sourcesPerJob || count === 1
         ? chunks(refs, sourcesPerJob).map((some) => ({ sources: some }))

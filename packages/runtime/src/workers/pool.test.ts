@@ -62,7 +62,7 @@ describe("WorkerPool", () => {
   });
 
   it("replaces a thread that keeps too much memory, once it has no job", async () => {
-    const pool = makePool({ maxKeptMib: 64 });
+    const pool = makePool({ maxKeptMib: 20 });
     const self = () => pool.run<number>("self", {}, now);
     const first = await self();
     expect(await self()).toBe(first);
@@ -70,6 +70,14 @@ describe("WorkerPool", () => {
     const second = await self();
     expect(second).not.toBe(first);
     expect(await self()).toBe(second);
+  });
+
+  it("replaces one that keeps less only when it has nothing to do", async () => {
+    const pool = makePool({ maxKeptMib: 50 });
+    const self = () => pool.run<number>("self", {}, now);
+    const first = await self();
+    await pool.run("keep", { mib: 60 }, now);
+    expect(await self()).toBe(first);
   });
 
   it("starts what a queue held back when it is told to go on", async () => {

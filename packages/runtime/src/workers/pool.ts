@@ -26,7 +26,10 @@ export interface WorkerPoolOptions {
   readonly lazy?: boolean;
   /** Heap of a thread in MiB; one that needs more dies, and its job with it. Node's default when absent. */
   readonly maxHeapMib?: number;
-  /** A thread that has more memory than this between two jobs, in MiB, is replaced: it gives little of it back in time. */
+  /**
+   * A thread that has more memory than this when its job ends, in MiB, is replaced: at once, where that is several times as
+   * much, else when it had nothing to do for a while. It gives little of it back in time, but a new one is slow at first.
+   */
   readonly maxKeptMib?: number;
   /** Told of each thread that died; it is replaced. */
   readonly onThreadLost?: (error: unknown) => void;
@@ -95,6 +98,8 @@ interface Seat {
   /** The jobs that run there, by slot. */
   readonly jobs: (Job | undefined)[];
   lastLane: number;
+  /** Ends the thread, unless a job comes before. */
+  retirement: NodeJS.Timeout | undefined;
 }
 
 /** Job ids go through a shared 32-bit word. */
@@ -103,6 +108,9 @@ const maxId = 2 ** 31 - 1;
 const noJob = 0;
 /** Young generation of a thread: with Node's default five threads hold 180 MB more and are no faster. */
 const youngMib = 12;
+/** When a thread with too much memory is replaced: at once with so many times as much, or after so long without a job. */
+const manyTimes = 4;
+const idleMs = 5000;
 /** Pause before a thread that died before its first job is started again. */
 const restartPauseMs = 1000;
 
@@ -187,7 +195,7 @@ export class WorkerPool {
     const jobs = new Array<Job | undefined>(slots).fill(undefined);
     const seat: Seat = {
       ...{ lanes: seatLanes, worker: undefined, isWaiting: false },
-      ...{ cancel, jobs, lastLane: 0 },
+      ...{ cancel, jobs, lastLane: 0, retirement: undefined },
     };
     if (this.#options.lazy !== true) this.#spawn(seat);
     this.#seats.push(seat);
@@ -210,6 +218,7 @@ export class WorkerPool {
   }
 
   #assign(seat: Seat, worker: Worker, slot: number, job: Job): void {
+    clearTimeout(seat.retirement);
     Atomics.store(seat.cancel, slot, 0);
     const { id, name, payload, options } = job;
     const message: ToThread = { kind: "job", id, slot, name, payload };
@@ -303,9 +312,22 @@ export class WorkerPool {
   #rest(seat: Seat, worker: Worker, heldBytes: number): void {
     worker.unref();
     const { maxKeptMib = Number.POSITIVE_INFINITY } = this.#options;
-    if (heldBytes <= maxKeptMib * 1024 * 1024) return;
-    seat.worker = undefined;
-    void worker.terminate();
+    const share = heldBytes / (maxKeptMib * 1024 * 1024);
+    if (share > 1) this.#retire(seat, worker, share > manyTimes ? 0 : idleMs);
+  }
+
+  /** Ends a thread that has no job by then; the next job for its seat starts another. */
+  #retire(seat: Seat, worker: Worker, waitMs: number): void {
+    const end = (): void => {
+      if (this.#closed || seat.worker !== worker) return;
+      seat.worker = undefined;
+      void worker.terminate();
+    };
+    if (waitMs === 0) {
+      end();
+      return;
+    }
+    seat.retirement = setTimeout(end, waitMs).unref();
   }
 
   /** Answers what a job asks of this thread. */

@@ -87,7 +87,14 @@ export function candidatesOf(view: SourceView, range: TimeRange, stats?: ReadSta
   const candidates: Candidate[] = [];
   for (const { block, runs: selected } of selectedRuns(view)) {
     const table = source.runs(block);
-    let runs = selected.filter((r) => table.maxTime[r]! >= from && table.minTime[r]! < to);
+    const { minTime, maxTime } = table;
+    let count = 0;
+    for (let i = 0; i < selected.length; i++) {
+      const run = selected[i]!;
+      if (maxTime[run]! >= from && minTime[run]! < to) selected[count++] = run;
+    }
+    if (count === 0) continue;
+    let runs = selected.slice(0, count);
     if (view.excludedOf(block) !== undefined) {
       runs = runs.filter((run) => {
         const excluded = view.excludedIn(block, run);
@@ -141,6 +148,7 @@ export function countRead(stats: ReadStats, view: SourceView, read: Candidate, l
 
 interface SelectedRuns {
   readonly block: number;
+  /** Gone when the next block is asked for, and free to be changed before. */
   readonly runs: Uint32Array;
 }
 
@@ -157,9 +165,10 @@ function* selectedRuns(view: SourceView): Generator<SelectedRuns> {
   // A head has runs of streams that were not selected, too.
   const isAll = source.kind === "segment" && selected.length === count;
   const flags = isAll ? undefined : flagsOf(selected, count);
+  let runs = new Uint32Array(256);
   for (let block = blocks.from; block < blocks.to; block++) {
     const { count: runCount, stream } = source.runs(block);
-    const runs = new Uint32Array(runCount);
+    if (runs.length < runCount) runs = new Uint32Array(runCount * 2);
     let length = 0;
     for (let r = 0; r < runCount; r++) {
       if (flags === undefined || flags[stream[r]!] === 1) runs[length++] = r;
