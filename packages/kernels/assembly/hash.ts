@@ -51,13 +51,11 @@ function xxh64(start: usize, end: usize): u64 {
   return hash ^ (hash >> 32);
 }
 
-// @ts-ignore: decorator
 @inline
 function round(lane: u64, word: u64): u64 {
   return rotl(lane + word * PRIME2, 31) * PRIME1;
 }
 
-// @ts-ignore: decorator
 @inline
 function merge(hash: u64, lane: u64): u64 {
   return (hash ^ round(0, lane)) * PRIME1 + PRIME4;

@@ -26,7 +26,6 @@ export function failHere(code: i32): bool {
 }
 
 /** Skips blanks and returns the next byte without taking it, -1 at the end. */
-// @ts-ignore: decorator
 @inline
 export function peek(): i32 {
   const byte = <i32>load<u8>(at);
@@ -84,7 +83,6 @@ export function isString(text: usize, bytes: u32): bool {
 }
 
 /** Position of the first quote or backslash from `from` on, or some position at or behind the end. */
-// @ts-ignore: decorator
 @inline
 export function findQuote(from: usize, stop: usize): usize {
   const quote = i8x16.splat(0x22);
@@ -194,7 +192,6 @@ function skipDigits(): bool {
   return true;
 }
 
-// @ts-ignore: decorator
 @inline
 function isDigit(byte: i32): bool {
   return <u32>(byte - 0x30) < 10;
@@ -245,7 +242,6 @@ function unescapeRest(slash: usize): bool {
 }
 
 /** Reads an escape and, where it is the first half of a surrogate pair, the second; -1 when it is illegal. */
-// @ts-ignore: decorator
 @inline
 function readEscapedCodePoint(): i32 {
   const unit = readEscape();

@@ -123,7 +123,6 @@ export function collectNeedleKeys(bytes: usize, offsets: usize, rows: u32, contr
  * Looks keys up in a table and writes those that are new behind its others; false when it is too full. Most plain keys
  * are known. Whether another one is cannot be foretold, so both cases do the same, and only a collision takes another way.
  */
-// @ts-ignore: decorator
 @inline
 function insert(table: usize, from: usize, to: usize, expectsKnown: bool): bool {
   const slots = <usize>load<u32>(table);
@@ -163,7 +162,6 @@ function insertMixed(table: usize, from: usize, to: usize): bool {
 }
 
 /** Writes the lanes of the mask one behind the other; what stands behind them is arbitrary. */
-// @ts-ignore: decorator
 @inline
 function put(target: usize, keys: v128, mask: i32): usize {
   v128.store(target, i8x16.swizzle(keys, v128.load(LANES + (<usize>mask << 4))));
@@ -192,7 +190,6 @@ function fold(start: usize, end: usize): bool {
   return signs;
 }
 
-// @ts-ignore: decorator
 @inline
 function mix(value: u32): u32 {
   let hash = value;
@@ -248,7 +245,6 @@ function pack(words: usize, slots: u32, width: u32, bits: usize): void {
   store<u64>(to, open);
 }
 
-// @ts-ignore: decorator
 @inline
 function eliminate(key: u32, slots: u32, rows: usize): void {
   let row = rows + (<usize>((<u64>key * (slots - 63)) >> 32) << 3);

@@ -3,7 +3,6 @@ export let escaped: bool = false;
 export let wide: bool = false;
 
 /** Position of the quote that closes the text from `from` on, at or behind `end` without one. */
-// @ts-ignore: decorator
 @inline
 export function quoteEnd(from: usize, end: usize): usize {
   const text = v128.load(from);

@@ -110,7 +110,6 @@ function selectRun(
   return to;
 }
 
-// @ts-ignore: decorator
 @inline
 function keep(to: usize, row: u32): usize {
   store<u32>(to, row);
@@ -254,7 +253,6 @@ function findLinear(from: usize, end: usize): usize {
   return end;
 }
 
-// @ts-ignore: decorator
 @inline
 function same(byte: u32, index: usize): bool {
   return (ignoreCase ? byte | load<u8>(folds + index) : byte) == <u32>load<u8>(needle + index);

@@ -69,14 +69,12 @@ function containsAny(start: usize, end: usize): bool {
   }
 }
 
-// @ts-ignore: decorator
 @inline
 function byteAt(at: usize): u32 {
   const byte = <u32>load<u8>(at);
   return folds && byte - 0x41 < 26 ? byte | 0x20 : byte;
 }
 
-// @ts-ignore: decorator
 @inline
 function childOf(state: u32, byte: u32): u32 {
   const slot = first + (<usize>state << 2);

@@ -48,7 +48,6 @@ export function openFields(
 }
 
 /** False when no wanted name is this long, or a byte longer: most keys need not be compared. */
-// @ts-ignore: decorator
 @inline
 export function isWantedLength(length: u32): bool {
   return ((nameLengths >> min(length, 30)) & 3) != 0;
@@ -60,7 +59,6 @@ export function openRow(index: u32): void {
 }
 
 /** True when what was found is all that is asked for. */
-// @ts-ignore: decorator
 @inline
 export function hasEnough(): bool {
   return enough != 0 && (found & enough) == enough;
@@ -124,7 +122,6 @@ function equalsName(key: usize, name: usize, length: u32): bool {
 }
 
 /** Letters, digits and underscores as they are, underscores for the rest. */
-// @ts-ignore: decorator
 @inline
 function spell(bytes: v128): v128 {
   const lower = v128.or(bytes, i8x16.splat(0x20));
@@ -133,7 +130,6 @@ function spell(bytes: v128): v128 {
   return v128.bitselect(bytes, i8x16.splat(0x5f), v128.or(letters, digits));
 }
 
-// @ts-ignore: decorator
 @inline
 function isDigit(byte: u32): bool {
   return byte - 0x30 < 10;

@@ -75,7 +75,6 @@ const wordEnds = memory.data<u8>([
   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 ]);
 
-// @ts-ignore: decorator
 @inline
 export function wordEnd(from: usize, end: usize): usize {
   let at = from;
@@ -95,7 +94,6 @@ export function kindOfWord(from: usize, to: usize): u32 {
   return length == 5 && four == 0x736c6166 && load<u8>(from, 4) == 0x65 ? PLAIN : UNKNOWN;
 }
 
-// @ts-ignore: decorator
 @inline
 export function skipBlanks(from: usize, end: usize): usize {
   return load<u8>(from) > 0x20 ? from : skipManyBlanks(from, end);

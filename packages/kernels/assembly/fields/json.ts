@@ -149,7 +149,6 @@ function positionBehind(key: usize, keyEnd: usize, position: u32): u32 {
   return position + lead + <u32>(keyEnd - key) + 1;
 }
 
-// @ts-ignore: decorator
 @inline
 function isOdd(key: usize, keyEnd: usize): bool {
   if (escaped || wide) return true;

@@ -102,7 +102,6 @@ function readValue(key: usize, keyEnd: usize, end: usize): bool {
   return true;
 }
 
-// @ts-ignore: decorator
 @inline
 function note(key: usize, keyEnd: usize, kind: u32, start: usize, end: usize): void {
   if ((end == start && !keepEmpty) || !isWantedLength(<u32>(keyEnd - key))) return;
@@ -115,7 +114,6 @@ function note(key: usize, keyEnd: usize, kind: u32, start: usize, end: usize): v
 let wide: bool = false;
 
 /** End of a word: a blank, a control character, an equals sign or a quote; at most `end`. */
-// @ts-ignore: decorator
 @inline
 function wordEnd(from: usize, end: usize): usize {
   const blank = i8x16.splat(0x20);

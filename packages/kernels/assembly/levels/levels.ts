@@ -77,7 +77,6 @@ function levelOfLine(start: usize, end: usize): u32 {
   return level != 0 ? level : findKeyword(start, end);
 }
 
-// @ts-ignore: decorator
 @inline
 function isBlank(byte: u32): bool {
   return byte == 0x20 || byte - 9 < 5;
@@ -130,7 +129,6 @@ function findJsonLevel(start: usize, end: usize): u32 {
   return 0;
 }
 
-// @ts-ignore: decorator
 @inline
 function skipBlanks(from: usize, end: usize): usize {
   let at = from;
@@ -187,7 +185,6 @@ function findLogfmtLevel(start: usize, end: usize): u32 {
 }
 
 /** First byte from `from` on that is a blank, a control, an equals sign or a quote; at most `end`. */
-// @ts-ignore: decorator
 @inline
 function keyEnd(from: usize, end: usize): usize {
   const blank = i8x16.splat(0x20);
@@ -206,7 +203,6 @@ function keyEnd(from: usize, end: usize): usize {
 }
 
 /** First blank or control from `from` on; at most `end`. */
-// @ts-ignore: decorator
 @inline
 function wordEnd(from: usize, end: usize): usize {
   const blank = i8x16.splat(0x20);

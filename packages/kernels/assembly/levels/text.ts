@@ -29,7 +29,6 @@ const ion: u64 = 0x6e6f69;
 const bit5: u64 = 0x2020202020202020;
 
 /** The first `count` letters (at most 8) at `from`, folded; up to 8 bytes are read. */
-// @ts-ignore: decorator
 @inline
 function letters(from: usize, count: u32): u64 {
   return (load<u64>(from) | bit5) & (<u64>-1 >> ((8 - count) << 3));
@@ -144,7 +143,6 @@ function keywordAt(at: usize, end: usize): u32 {
   return (text & 0xffffff) == err && closes(at + 3, end) ? ERROR : 0;
 }
 
-// @ts-ignore: decorator
 @inline
 function closes(at: usize, end: usize): bool {
   return at == end || (at < end && (load<u8>(sides + load<u8>(at)) & 2) != 0);

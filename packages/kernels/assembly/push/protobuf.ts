@@ -148,7 +148,6 @@ function readPair(end: usize): bool {
 }
 
 /** Reads a field tag into `value`. */
-// @ts-ignore: decorator
 @inline
 function readTag(end: usize): bool {
   const byte = <u64>load<u8>(at);
@@ -167,7 +166,6 @@ function readLongTag(end: usize): bool {
 }
 
 /** Reads the length of a field that must be of bytes into `value`; the bytes lie before `end`. */
-// @ts-ignore: decorator
 @inline
 function readLength(tag: u32, end: usize): bool {
   if ((tag & 7) != 2) return fail(PROTO_WIRE_TYPE, at);
@@ -175,7 +173,6 @@ function readLength(tag: u32, end: usize): bool {
   return value > <u64>(end - at) ? fail(PROTO_TRUNCATED, at) : true;
 }
 
-// @ts-ignore: decorator
 @inline
 function readVarint(end: usize): bool {
   const byte = <u64>load<u8>(at);
