@@ -1,3 +1,4 @@
+import { compactorClientConfig, compactorConfig } from "@skald/compactor/config";
 import { distributorConfig } from "@skald/distributor/config";
 import { frontendConfig, queryRangeConfig } from "@skald/frontend/config";
 import { ingesterClientConfig, ingesterConfig } from "@skald/ingester/config";
@@ -6,7 +7,6 @@ import { experiment, field, gone, limitsConfig, runtimeConfig } from "@skald/run
 import { authConfig, lbacConfig } from "./sections/access.js";
 import { indexGatewayConfig, querySchedulerConfig } from "./sections/backend.js";
 import { commonConfig } from "./sections/common.js";
-import { compactorClientConfig, compactorConfig } from "./sections/compactor.js";
 import { memberlistConfig } from "./sections/memberlist.js";
 import { analyticsConfig, operationalConfig, tracingConfig } from "./sections/observability.js";
 import { patternIngesterConfig } from "./sections/pattern-ingester.js";
