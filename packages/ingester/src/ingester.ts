@@ -10,11 +10,9 @@ import type {
   RowMask,
   Scanner,
   ScanOptions,
-  ScanPlan,
   ScanTask,
   Selection,
   SelectRequest,
-  SourceRef,
   StreamTask,
 } from "@skald/contracts";
 import {
@@ -26,22 +24,21 @@ import {
   systemClock,
   unavailable,
 } from "@skald/model";
-import { type Logger, type Metrics, repeat, type Sleep, sleep } from "@skald/runtime";
-import { DirectoryLock, type LocalRef, nodeWalDisk, Wal, type WalDisk } from "@skald/storage";
+import { type Logger, type Metrics, repeat, type Sleep } from "@skald/runtime";
+import { DirectoryLock, type LocalRef, nodeWalDisk, type WalDisk } from "@skald/storage";
 import { DiskWatch } from "./flush/disk-watch.js";
+import { Flusher } from "./flush/flusher.js";
 import { LocalSegments } from "./flush/local-segments.js";
 import { PushQueue } from "./flush/push-queue.js";
-import { type Seal, Sealer } from "./flush/sealer.js";
-import { type SegmentStore, Uploader } from "./flush/uploader.js";
-import type { Head } from "./head/head.js";
+import type { Seal } from "./flush/sealer.js";
+import type { SegmentStore } from "./flush/uploader.js";
 import type { IngesterLimits } from "./limits.js";
-import { PendingPushes } from "./log/pending-pushes.js";
-import { noLog, type PushLog } from "./log/push-log.js";
-import { forwardRecordsOf, recordsOf } from "./log/push-record.js";
+import { Journal } from "./log/journal.js";
 import { recoverHeads } from "./log/recovery.js";
-import { createIngesterMetrics, type IngesterMetrics, observeSealed } from "./metrics.js";
+import { createIngesterMetrics, type IngesterMetrics } from "./metrics.js";
 import type { IngesterOptions } from "./options.js";
 import { Heads } from "./tenant/heads.js";
+import { HeldScanner } from "./tenant/held-scanner.js";
 import { selectHeads } from "./tenant/selection.js";
 import type { TenantAppend } from "./tenant/tenant.js";
 import { Views } from "./tenant/views.js";
@@ -66,19 +63,10 @@ export interface IngesterDependencies {
 /** `starting` while the log is replayed: neither pushes nor queries are taken. */
 export type IngesterState = "new" | "starting" | "running" | "stopping" | "stopped";
 
-/** A head whose rows are on their way to a later file of the log. */
-interface ForwardedHead {
-  readonly head: Head;
-  readonly file: number;
-  readonly written: Promise<void>;
-}
-
 /** Memory of a row of a batch beside its line. */
 const bytesPerRow = 40;
 /** How often the disk is looked at. */
 const diskCheckPeriodMs = 5000;
-/** How long a flush gathers segments before it uploads them. */
-const uploadPauseMs = 50;
 
 /**
  * Holds new rows until they are in the object store. A push is checked, appended to heads in memory and to the
@@ -93,21 +81,17 @@ export class Ingester implements IngesterContract {
   readonly #metrics: IngesterMetrics;
   readonly #segments: LocalSegments;
   readonly #heads: Heads;
-  readonly #sealer: Sealer;
-  readonly #uploader: Uploader;
+  readonly #journal: Journal;
+  readonly #flusher: Flusher;
   readonly #queue: PushQueue;
   readonly #disk: DiskWatch;
   readonly #views: Views;
+  readonly #scanner: HeldScanner;
   readonly #abort = new AbortController();
-  readonly #pending = new PendingPushes();
   readonly #locks: DirectoryLock[] = [];
-  #wal: PushLog = noLog;
-  #walFile = 0;
   #state: IngesterState = "new";
   #started: Promise<void> = Promise.resolve();
   #loops: Promise<unknown> = Promise.resolve();
-  #cutting: Promise<void> = Promise.resolve();
-  #cutPlanned = false;
 
   constructor(deps: IngesterDependencies) {
     const { options, log } = deps;
@@ -123,19 +107,35 @@ export class Ingester implements IngesterContract {
       timeOfDay,
       onDropped: (path) => deps.onDropped?.(path),
     });
+    this.#metrics = this.#createMetrics();
     this.#heads = new Heads({
       options,
       startMs: timeOfDay.nowMs(),
       clock: this.#clock,
       metrics: () => this.#metrics,
-      sealer: () => this.#sealer,
+      sealer: () => this.#flusher.sealer,
     });
-    this.#sealer = this.#createSealer();
-    this.#uploader = this.#createUploader();
+    const { metrics, ...rest } = deps;
+    const parts = {
+      ...rest,
+      metrics: this.#metrics,
+      heads: this.#heads,
+      segments: this.#segments,
+      clock: this.#clock,
+    };
+    this.#journal = new Journal({ ...parts, onSettled: () => this.#flusher.sealer.kick() });
+    this.#flusher = new Flusher({
+      ...parts,
+      onSealed: (sizeBytes) => {
+        this.#disk.wrote(sizeBytes);
+        this.#journal.planCut();
+      },
+    });
     this.#views = new Views(this.#clock);
+    this.#scanner = new HeldScanner(deps.scanner, this.#views);
     this.#queue = new PushQueue({
-      sealer: this.#sealer,
-      log: () => this.#wal,
+      sealer: this.#flusher.sealer,
+      log: () => this.#journal.wal,
       maxWaitingBytes: options.bounds.maxWaitingBytes,
       maxWaitMs: options.bounds.maxPushWaitMs,
       ...(deps.sleep === undefined ? {} : { sleep: deps.sleep }),
@@ -145,15 +145,7 @@ export class Ingester implements IngesterContract {
       dirs: this.#directories(),
       disk: deps.disk ?? nodeWalDisk,
       minFreeBytes: options.bounds.minFreeBytes,
-      queuedBytes: () => this.#wal.stats().queuedBytes,
-    });
-    this.#metrics = createIngesterMetrics(deps.metrics, {
-      chunks: () => this.#heads.count,
-      flushQueue: () => this.#sealer.length,
-      headBytes: () => this.#heads.memory.usedBytes,
-      localSegments: () => this.#segments.all().length,
-      walBytes: () => this.#wal.stats().bytes,
-      walQueuedBytes: () => this.#wal.stats().queuedBytes,
+      queuedBytes: () => this.#journal.wal.stats().queuedBytes,
     });
   }
 
@@ -181,10 +173,11 @@ export class Ingester implements IngesterContract {
     this.#lockDirectories();
     const { corrupt } = await this.#segments.open();
     this.#metrics.corruptSegments.inc(corrupt);
-    if (this.#options.config.wal.enabled) await this.#startLog();
+    if (this.#options.config.wal.enabled) await this.#recover();
+    await this.#journal.open();
     await this.checkDisk();
     this.#state = "running";
-    this.#planCut();
+    this.#journal.allowCuts();
     const { sleep } = this.#deps;
     const loop = (pauseMs: number, task: () => Promise<void> | void) =>
       repeat(task, {
@@ -208,34 +201,13 @@ export class Ingester implements IngesterContract {
     this.#state = "stopping";
     await this.#loops;
     if (wasRunning && (options.flush ?? this.#options.config.wal.flush_on_shutdown)) {
-      try {
-        await this.#inTime(this.flush());
-      } catch (error) {
-        this.#log.error("flushing at the end failed; the rest stays on the local disk", { error });
-      }
+      await this.#flusher.flushAtEnd();
     }
-    await this.#sealer.close();
-    await this.#uploader.close();
-    await this.#cutAll();
-    await this.#wal.close();
+    await this.#flusher.close();
+    await this.#journal.cutAll();
+    await this.#journal.wal.close();
     for (const lock of this.#locks) lock.release();
     this.#state = "stopped";
-  }
-
-  /** Waits for the last flush no longer than whoever asked for the end can be expected to. */
-  async #inTime(flush: Promise<void>): Promise<void> {
-    const done = new AbortController();
-    const { maxStopFlushMs } = this.#options.bounds;
-    const late = (this.#deps.sleep ?? sleep)(maxStopFlushMs, done.signal).then(() => {
-      throw unavailable(`it has taken longer than ${maxStopFlushMs / 1000}s`);
-    });
-    // Both go on behind the race, and nobody hears of them any more.
-    for (const one of [flush, late]) one.catch(() => undefined);
-    try {
-      await Promise.race([flush, late]);
-    } finally {
-      done.abort();
-    }
   }
 
   async push({ tenant, batch }: PushRequest): Promise<PushOutcome> {
@@ -246,7 +218,7 @@ export class Ingester implements IngesterContract {
       const push = this.#append(tenant, batch);
       if (push.ranges.length > 0) await this.#write(push, batch);
       // Duplicates of rows that are not written yet are as safe as those.
-      else if (push.duplicates > 0) await this.#pending.settled(push.tenant);
+      else if (push.duplicates > 0) await this.#journal.settled(push.tenant);
       return { refusals: push.refusals };
     } finally {
       release();
@@ -271,78 +243,51 @@ export class Ingester implements IngesterContract {
   }
 
   async scan(task: ScanTask, options: ScanOptions): Promise<EncodedOutcome> {
-    return this.#deps.scanner.scan(this.#local(task), options);
+    return this.#scanner.scan(task, options);
   }
 
   async measure(task: ScanTask, options: ScanOptions): Promise<number> {
-    return this.#deps.scanner.measure(this.#local(task), options);
+    return this.#scanner.measure(task, options);
   }
 
   async streams(task: StreamTask, options: ScanOptions): Promise<EncodedStreams> {
-    const sources = task.sources.map((ref) => this.#localRef(ref));
-    return this.#deps.scanner.streams({ ...task, sources }, options);
+    return this.#scanner.streams(task, options);
   }
 
   async labels(task: LabelTask, options: ScanOptions): Promise<EncodedStreams> {
-    const sources = task.sources.map((ref) => this.#localRef(ref));
-    return this.#deps.scanner.labels({ ...task, sources }, options);
+    return this.#scanner.labels(task, options);
   }
 
   async duplicates(task: DuplicateTask, options: ScanOptions): Promise<RowMask> {
-    const newer = this.#localRef(task.newer);
-    const older = task.older.map((ref) => this.#localRef(ref));
-    return this.#deps.scanner.duplicates({ ...task, newer, older }, options);
+    return this.#scanner.duplicates(task, options);
   }
 
   /** Seals every head and uploads every local segment, of one tenant or of all. */
   async flush({ tenant }: FlushRequest = {}): Promise<void> {
-    let isSealed = false;
-    const sealing = this.#heads.seal(tenant).finally(() => {
-      isSealed = true;
-    });
-    sealing.catch(() => undefined);
-    // What is sealed is uploaded while the rest is.
-    for (;;) {
-      const done = new AbortController();
-      const pause = (this.#deps.sleep ?? sleep)(uploadPauseMs, done.signal).catch(() => undefined);
-      await Promise.race([sealing, pause]).finally(() => done.abort());
-      if (isSealed) break;
-      await this.#uploader.flush(tenant);
-    }
-    await sealing;
-    await this.#uploader.flush(tenant);
+    await this.#flusher.flush(tenant);
   }
 
   /** Does what is due by time: seals old heads, uploads old segments, drops what nobody needs. */
   async sweep(): Promise<void> {
     this.#heads.freezeOld();
-    this.#relieveLog();
+    this.#journal.relieve();
     this.#heads.removeIdle();
     this.#views.sweep();
-    this.#uploader.sweep();
-    await this.#cutAll();
-    await this.#uploader.dropOld(this.#wal.firstFile);
+    this.#flusher.uploader.sweep();
+    await this.#journal.cutAll();
+    await this.#flusher.uploader.dropOld(this.#journal.wal.firstFile);
   }
 
   /** Looks whether the disk has room and takes writes: until the next look pushes are taken or refused accordingly. */
   async checkDisk(): Promise<void> {
-    await Promise.all([this.#disk.check(), this.#wal.checkDisk()]);
-  }
-
-  #local(task: ScanTask): ScanTask<ScanPlan, LocalRef> {
-    const sources = task.sources.map((source) => ({ ...source, ref: this.#localRef(source.ref) }));
-    return { ...task, sources };
-  }
-
-  #localRef(ref: SourceRef): LocalRef {
-    return ref.kind === "head" ? this.#views.find(ref) : ref;
+    await Promise.all([this.#disk.check(), this.#journal.wal.checkDisk()]);
   }
 
   #assertPushable(): void {
     if (this.#state !== "running") {
       throw unavailable(`the ingester is ${this.#state} and takes no pushes; try again`);
     }
-    const refusal = this.#wal.refusal ?? this.#disk.refusal;
+    const refusal = this.#journal.wal.refusal ?? this.#disk.refusal;
     if (refusal === undefined) return;
     this.#metrics.walDiskFull.inc();
     const { code, message, retryAfterSeconds = diskCheckPeriodMs / 1000 } = refusal;
@@ -369,58 +314,10 @@ export class Ingester implements IngesterContract {
     return push;
   }
 
-  /** Logs what was appended; publishes it when the log has it. */
   #write(push: TenantAppend, batch: Batch): Promise<void> {
-    const file = this.#wal.nextFile();
-    const logged = batch.source?.body.byteLength ?? batch.lineBytes;
-    this.#disk.wrote(logged);
-    const written = this.#pending.add(push, file, this.#clock.elapsedMs(), () => {
-      const records = recordsOf(push, batch, { file, offset: this.#wal.offset });
-      return this.#wal.append(records, () => this.#publish()).written;
-    });
-    this.#metrics.walRecords.inc();
-    this.#metrics.walBytes.inc(logged);
-    this.#heads.freezeFull(push.tenant, push.heads.keys());
-    if (file !== this.#walFile) this.#relieveLog();
-    this.#walFile = file;
-    return written;
-  }
-
-  /** Writes small heads again that keep much of the log from being cut; the log is cut when they are synced. */
-  #relieveLog(): void {
-    const forwarded = this.#heads.relieve(this.#wal).map(({ tenant, head }) => {
-      const file = this.#wal.nextFile();
-      const records = forwardRecordsOf(tenant, head, { file, offset: this.#wal.offset });
-      head.forwarding = true;
-      head.noteFile(file);
-      this.#metrics.forwardedEntries.inc(head.rowCount);
-      return { head, file, written: this.#wal.append(records, () => undefined).written };
-    });
-    if (forwarded.length > 0) void this.#moveOn(forwarded);
-  }
-
-  async #moveOn(forwarded: readonly ForwardedHead[]): Promise<void> {
-    try {
-      await Promise.all(forwarded.map(({ written }) => written));
-      await this.#wal.sync();
-      for (const { head, file } of forwarded) head.forwardTo(file);
-    } catch (error) {
-      // The log has told, and the rows are where they were.
-      this.#log.warn("writing small heads again failed; trying again", { error });
-    } finally {
-      for (const { head } of forwarded) head.forwarding = false;
-    }
-    this.#planCut();
-  }
-
-  #publish(): void {
-    this.#pending.publishOldest();
-    this.#sealer.kick();
-  }
-
-  #undoPending(): void {
-    this.#pending.undoAll();
-    this.#sealer.kick();
+    const bytes = batch.source?.body.byteLength ?? batch.lineBytes;
+    this.#disk.wrote(bytes);
+    return this.#journal.write(push, batch, bytes);
   }
 
   /** Two processes that write to one log, or seal what it holds, would lose rows of each other. */
@@ -438,109 +335,33 @@ export class Ingester implements IngesterContract {
     return [...new Set(config.wal.enabled ? [dataDir, config.wal.dir] : [dataDir])];
   }
 
-  async #startLog(): Promise<void> {
-    const { sleep, disk } = this.#deps;
+  async #recover(): Promise<void> {
+    const { disk, limitsOf } = this.#deps;
     const { config, bounds } = this.#options;
-    const { dir, fsync, fsync_interval, disk_full_threshold, replay_memory_ceiling } = config.wal;
+    const { dir, replay_memory_ceiling } = config.wal;
     await recoverHeads({
       dir,
       ceilingBytes: Math.min(replay_memory_ceiling, bounds.maxReplayBytes, config.max_head_memory),
       heads: this.#heads,
-      sealer: this.#sealer,
+      sealer: this.#flusher.sealer,
       segments: this.#segments,
-      limitsOf: this.#deps.limitsOf,
+      limitsOf,
       metrics: this.#metrics,
       log: this.#log,
       clock: this.#clock,
       signal: this.#abort.signal,
       ...(disk === undefined ? {} : { disk }),
     });
-    const wal = await Wal.open({
-      dir,
-      fsync,
-      fsyncIntervalMs: fsync_interval,
-      maxFileBytes: bounds.maxWalFileBytes,
-      maxQueuedBytes: bounds.maxWalQueuedBytes,
-      diskFullThreshold: disk_full_threshold,
-      onError: (error) => {
-        this.#metrics.walFailures.inc();
-        this.#log.error("the write-ahead log failed", { error });
-      },
-      ...(sleep === undefined ? {} : { sleep }),
-      ...(disk === undefined ? {} : { disk }),
-    });
-    wal.onAbort(() => this.#undoPending());
-    wal.onUnsynced((file) => this.#heads.freezeIn(file));
-    this.#wal = wal;
-    await wal.checkDisk();
   }
 
-  #createSealer(): Sealer {
-    const { seal, sleep } = this.#deps;
-    const { config, bounds } = this.#options;
-    const { min_period, max_period } = config.flush_op_backoff;
-    return new Sealer({
-      seal: async (job) => {
-        const path = this.#segments.temporaryOf(job.path);
-        const sealed = await seal({ ...job, path, sync: false });
-        await this.#segments.place(job.path);
-        return sealed;
-      },
-      concurrency: bounds.sealConcurrency,
-      maxFrozenBytes: bounds.maxFrozenBytes,
-      backoff: { min_period, max_period },
-      pathOf: (head) => this.#segments.pathOf(head),
-      streamsOf: (head) => this.#heads.streamsOf(head),
-      onSealed: (head, sealed, path, reason) => {
-        const nowMs = this.#clock.elapsedMs();
-        const measures = { reason, targetBytes: config.head_target_size, nowMs };
-        observeSealed(this.#metrics, head, sealed, measures);
-        this.#disk.wrote(sealed.sizeBytes);
-        this.#segments.add(head, sealed, path);
-        this.#heads.replace(head);
-        this.#planCut();
-      },
-      onEmpty: (head) => this.#heads.replace(head),
-      onFailed: () => this.#metrics.flushFailures.inc(),
-      log: this.#log,
-      ...(sleep === undefined ? {} : { sleep }),
-    });
-  }
-
-  #createUploader(): Uploader {
-    return new Uploader({
-      store: this.#deps.store,
-      segments: this.#segments,
-      config: this.#options.config,
-      bounds: this.#options.bounds,
-      onStored: ({ ref }) => {
-        this.#metrics.chunksStored.inc({ tenant: ref.tenant });
-        this.#metrics.storedBytes.inc({ tenant: ref.tenant }, ref.sizeBytes);
-      },
-      onFailed: () => this.#metrics.flushFailures.inc(),
-      log: this.#log,
-      clock: this.#clock,
-    });
-  }
-
-  /** Cuts what can be cut, down to nothing when every row is in a segment. */
-  async #cutAll(): Promise<void> {
-    if (this.#heads.firstWalFile() > this.#wal.nextFile()) this.#wal.rotate();
-    this.#planCut();
-    await this.#cutting;
-  }
-
-  /** Cuts the log behind the oldest unsealed row, one cut at a time. */
-  #planCut(): void {
-    if (this.#cutPlanned || this.#state === "starting") return;
-    this.#cutPlanned = true;
-    this.#cutting = this.#cutting.then(async () => {
-      this.#cutPlanned = false;
-      try {
-        await this.#wal.cut(this.#heads.firstWalFile());
-      } catch (error) {
-        this.#log.error("cutting the write-ahead log failed", { error });
-      }
+  #createMetrics(): IngesterMetrics {
+    return createIngesterMetrics(this.#deps.metrics, {
+      chunks: () => this.#heads.count,
+      flushQueue: () => this.#flusher.sealer.length,
+      headBytes: () => this.#heads.memory.usedBytes,
+      localSegments: () => this.#segments.all().length,
+      walBytes: () => this.#journal.wal.stats().bytes,
+      walQueuedBytes: () => this.#journal.wal.stats().queuedBytes,
     });
   }
 }

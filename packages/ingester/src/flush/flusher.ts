@@ -1,0 +1,132 @@
+import { type SteadyClock, unavailable } from "@skald/model";
+import { type Logger, type Sleep, sleep } from "@skald/runtime";
+import { type IngesterMetrics, observeSealed } from "../metrics.js";
+import type { IngesterOptions } from "../options.js";
+import type { Heads } from "../tenant/heads.js";
+import type { LocalSegment, LocalSegments } from "./local-segments.js";
+import { type Seal, Sealer } from "./sealer.js";
+import { type SegmentStore, Uploader } from "./uploader.js";
+
+export interface FlusherContext {
+  readonly options: IngesterOptions;
+  readonly seal: Seal;
+  readonly store: SegmentStore;
+  readonly heads: Heads;
+  readonly segments: LocalSegments;
+  /** Told of each segment of so many bytes that has taken the place of its head. */
+  readonly onSealed: (sizeBytes: number) => void;
+  readonly metrics: IngesterMetrics;
+  readonly log: Logger;
+  readonly clock: SteadyClock;
+  readonly sleep?: Sleep;
+}
+
+/** How long a flush gathers segments before it uploads them. */
+const uploadPauseMs = 50;
+
+/** The way of rows out of memory: heads become segments on the local disk, those go to the object store. */
+export class Flusher {
+  readonly sealer: Sealer;
+  readonly uploader: Uploader;
+  readonly #context: FlusherContext;
+
+  constructor(context: FlusherContext) {
+    this.#context = context;
+    this.sealer = this.#createSealer();
+    this.uploader = this.#createUploader();
+  }
+
+  /** Seals every head and uploads every local segment, of one tenant or of all. Rejects with `unavailable`. */
+  async flush(tenant?: string): Promise<void> {
+    let isSealed = false;
+    const sealing = this.#context.heads.seal(tenant).finally(() => {
+      isSealed = true;
+    });
+    sealing.catch(() => undefined);
+    // What is sealed is uploaded while the rest is.
+    for (;;) {
+      const done = new AbortController();
+      const pause = (this.#context.sleep ?? sleep)(uploadPauseMs, done.signal);
+      pause.catch(() => undefined);
+      await Promise.race([sealing, pause]).finally(() => done.abort());
+      if (isSealed) break;
+      await this.uploader.flush(tenant);
+    }
+    await sealing;
+    await this.uploader.flush(tenant);
+  }
+
+  /** Flushes all for the last time, no longer than whoever asked for the end can be expected to wait; never rejects. */
+  async flushAtEnd(): Promise<void> {
+    const done = new AbortController();
+    const { maxStopFlushMs } = this.#context.options.bounds;
+    const late = (this.#context.sleep ?? sleep)(maxStopFlushMs, done.signal).then(() => {
+      throw unavailable(`it has taken longer than ${maxStopFlushMs / 1000}s`);
+    });
+    const flush = this.flush();
+    // Both go on behind the race, and nobody hears of them any more.
+    for (const one of [flush, late]) one.catch(() => undefined);
+    try {
+      await Promise.race([flush, late]);
+    } catch (error) {
+      const text = "flushing at the end failed; the rest stays on the local disk";
+      this.#context.log.error(text, { error });
+    } finally {
+      done.abort();
+    }
+  }
+
+  /** Ends what runs; what is not sealed stays in the log, what is not uploaded on the local disk. */
+  async close(): Promise<void> {
+    await this.sealer.close();
+    await this.uploader.close();
+  }
+
+  #createSealer(): Sealer {
+    const { seal, segments, heads, metrics, clock, log, sleep } = this.#context;
+    const { config, bounds } = this.#context.options;
+    const { min_period, max_period } = config.flush_op_backoff;
+    return new Sealer({
+      seal: async (job) => {
+        const path = segments.temporaryOf(job.path);
+        const sealed = await seal({ ...job, path, sync: false });
+        await segments.place(job.path);
+        return sealed;
+      },
+      concurrency: bounds.sealConcurrency,
+      maxFrozenBytes: bounds.maxFrozenBytes,
+      backoff: { min_period, max_period },
+      pathOf: (head) => segments.pathOf(head),
+      streamsOf: (head) => heads.streamsOf(head),
+      onSealed: (head, sealed, path, reason) => {
+        const nowMs = clock.elapsedMs();
+        const measures = { reason, targetBytes: config.head_target_size, nowMs };
+        observeSealed(metrics, head, sealed, measures);
+        segments.add(head, sealed, path);
+        heads.replace(head);
+        this.#context.onSealed(sealed.sizeBytes);
+      },
+      onEmpty: (head) => heads.replace(head),
+      onFailed: () => metrics.flushFailures.inc(),
+      log,
+      ...(sleep === undefined ? {} : { sleep }),
+    });
+  }
+
+  #createUploader(): Uploader {
+    const { options, store, segments, metrics, log, clock } = this.#context;
+    return new Uploader({
+      store,
+      segments,
+      config: options.config,
+      bounds: options.bounds,
+      onStored: ({ ref }: LocalSegment) => {
+        metrics.chunksStored.inc({ tenant: ref.tenant });
+        metrics.storedBytes.inc({ tenant: ref.tenant }, ref.sizeBytes);
+      },
+      onFailed: () => metrics.flushFailures.inc(),
+      log,
+      clock,
+    });
+  }
+}

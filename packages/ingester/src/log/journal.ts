@@ -1,0 +1,164 @@
+import type { Batch, SteadyClock } from "@skald/model";
+import type { Logger, Sleep } from "@skald/runtime";
+import { Wal, type WalDisk } from "@skald/storage";
+import type { Head } from "../head/head.js";
+import type { IngesterMetrics } from "../metrics.js";
+import type { IngesterOptions } from "../options.js";
+import type { Heads } from "../tenant/heads.js";
+import type { Tenant, TenantAppend } from "../tenant/tenant.js";
+import { PendingPushes } from "./pending-pushes.js";
+import { noLog, type PushLog } from "./push-log.js";
+import { forwardRecordsOf, recordsOf } from "./push-record.js";
+
+export interface JournalContext {
+  readonly options: IngesterOptions;
+  readonly heads: Heads;
+  /** Told when rows were published or taken back: a head may have got its last one. */
+  readonly onSettled: () => void;
+  readonly metrics: IngesterMetrics;
+  readonly log: Logger;
+  readonly clock: SteadyClock;
+  readonly sleep?: Sleep;
+  readonly disk?: WalDisk;
+}
+
+/** A head whose rows are on their way to a later file of the log. */
+interface ForwardedHead {
+  readonly head: Head;
+  readonly file: number;
+  readonly written: Promise<void>;
+}
+
+/**
+ * Keeps the write-ahead log for the heads: writes what was appended to them and publishes it, writes small heads again that
+ * keep much of the log, and cuts the log behind the oldest unsealed row.
+ */
+export class Journal {
+  readonly #context: JournalContext;
+  readonly #pending = new PendingPushes();
+  #wal: PushLog = noLog;
+  #lastFile = 0;
+  #isOpen = false;
+  #cutting: Promise<void> = Promise.resolve();
+  #cutPlanned = false;
+
+  constructor(context: JournalContext) {
+    this.#context = context;
+  }
+
+  /** The log itself; in its place one that keeps nothing until `open` has resolved, and where logging is switched off. */
+  get wal(): PushLog {
+    return this.#wal;
+  }
+
+  /** Opens the log, if there is to be one. */
+  async open(): Promise<void> {
+    const { options, metrics, log, heads, sleep, disk } = this.#context;
+    const { dir, enabled, fsync, fsync_interval, disk_full_threshold } = options.config.wal;
+    if (!enabled) return;
+    const wal = await Wal.open({
+      dir,
+      fsync,
+      fsyncIntervalMs: fsync_interval,
+      maxFileBytes: options.bounds.maxWalFileBytes,
+      maxQueuedBytes: options.bounds.maxWalQueuedBytes,
+      diskFullThreshold: disk_full_threshold,
+      onError: (error) => {
+        metrics.walFailures.inc();
+        log.error("the write-ahead log failed", { error });
+      },
+      ...(sleep === undefined ? {} : { sleep }),
+      ...(disk === undefined ? {} : { disk }),
+    });
+    wal.onAbort(() => this.#undoPending());
+    wal.onUnsynced((file) => heads.freezeIn(file));
+    this.#wal = wal;
+    await wal.checkDisk();
+  }
+
+  /** Lets the log be cut from now on: every row that it has is in a head or a segment. */
+  allowCuts(): void {
+    this.#isOpen = true;
+    this.planCut();
+  }
+
+  /** Logs what was appended; publishes it when the log has it. `bytes` is what the log takes of it, roughly. */
+  write(push: TenantAppend, batch: Batch, bytes: number): Promise<void> {
+    const { metrics, heads, clock } = this.#context;
+    const file = this.#wal.nextFile();
+    const written = this.#pending.add(push, file, clock.elapsedMs(), () => {
+      const records = recordsOf(push, batch, { file, offset: this.#wal.offset });
+      return this.#wal.append(records, () => this.#publish()).written;
+    });
+    metrics.walRecords.inc();
+    metrics.walBytes.inc(bytes);
+    heads.freezeFull(push.tenant, push.heads.keys());
+    if (file !== this.#lastFile) this.relieve();
+    this.#lastFile = file;
+    return written;
+  }
+
+  /** Settles as the last push of a tenant that is not written does; at once when all are. */
+  settled(tenant: Tenant): Promise<void> {
+    return this.#pending.settled(tenant);
+  }
+
+  /** Writes small heads again that keep much of the log from being cut; the log is cut when they are synced. */
+  relieve(): void {
+    const { heads, metrics } = this.#context;
+    const forwarded = heads.relieve(this.#wal).map(({ tenant, head }) => {
+      const file = this.#wal.nextFile();
+      const records = forwardRecordsOf(tenant, head, { file, offset: this.#wal.offset });
+      head.forwarding = true;
+      head.noteFile(file);
+      metrics.forwardedEntries.inc(head.rowCount);
+      return { head, file, written: this.#wal.append(records, () => undefined).written };
+    });
+    if (forwarded.length > 0) void this.#moveOn(forwarded);
+  }
+
+  /** Cuts what can be cut, down to nothing when every row is in a segment. */
+  async cutAll(): Promise<void> {
+    if (this.#context.heads.firstWalFile() > this.#wal.nextFile()) this.#wal.rotate();
+    this.planCut();
+    await this.#cutting;
+  }
+
+  /** Cuts the log behind the oldest unsealed row, one cut at a time. */
+  planCut(): void {
+    if (this.#cutPlanned || !this.#isOpen) return;
+    this.#cutPlanned = true;
+    this.#cutting = this.#cutting.then(async () => {
+      this.#cutPlanned = false;
+      try {
+        await this.#wal.cut(this.#context.heads.firstWalFile());
+      } catch (error) {
+        this.#context.log.error("cutting the write-ahead log failed", { error });
+      }
+    });
+  }
+
+  async #moveOn(forwarded: readonly ForwardedHead[]): Promise<void> {
+    try {
+      await Promise.all(forwarded.map(({ written }) => written));
+      await this.#wal.sync();
+      for (const { head, file } of forwarded) head.forwardTo(file);
+    } catch (error) {
+      // The log has told, and the rows are where they were.
+      this.#context.log.warn("writing small heads again failed; trying again", { error });
+    } finally {
+      for (const { head } of forwarded) head.forwarding = false;
+    }
+    this.planCut();
+  }
+
+  #publish(): void {
+    this.#pending.publishOldest();
+    this.#context.onSettled();
+  }
+
+  #undoPending(): void {
+    this.#pending.undoAll();
+    this.#context.onSettled();
+  }
+}

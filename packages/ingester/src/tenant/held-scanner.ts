@@ -1,0 +1,59 @@
+import type {
+  DuplicateTask,
+  EncodedOutcome,
+  EncodedStreams,
+  LabelTask,
+  RowMask,
+  Scanner,
+  ScanOptions,
+  ScanPlan,
+  ScanTask,
+  SourceRef,
+  StreamTask,
+} from "@skald/contracts";
+import type { LocalRef } from "@skald/storage";
+import type { Views } from "./views.js";
+
+/** Scans what an ingester holds, for those who know heads by the view that names them. */
+export class HeldScanner implements Scanner {
+  readonly #scanner: Scanner<LocalRef>;
+  readonly #views: Views;
+
+  constructor(scanner: Scanner<LocalRef>, views: Views) {
+    this.#scanner = scanner;
+    this.#views = views;
+  }
+
+  async scan(task: ScanTask, options: ScanOptions): Promise<EncodedOutcome> {
+    return this.#scanner.scan(this.#local(task), options);
+  }
+
+  async measure(task: ScanTask, options: ScanOptions): Promise<number> {
+    return this.#scanner.measure(this.#local(task), options);
+  }
+
+  async streams(task: StreamTask, options: ScanOptions): Promise<EncodedStreams> {
+    const sources = task.sources.map((ref) => this.#localRef(ref));
+    return this.#scanner.streams({ ...task, sources }, options);
+  }
+
+  async labels(task: LabelTask, options: ScanOptions): Promise<EncodedStreams> {
+    const sources = task.sources.map((ref) => this.#localRef(ref));
+    return this.#scanner.labels({ ...task, sources }, options);
+  }
+
+  async duplicates(task: DuplicateTask, options: ScanOptions): Promise<RowMask> {
+    const newer = this.#localRef(task.newer);
+    const older = task.older.map((ref) => this.#localRef(ref));
+    return this.#scanner.duplicates({ ...task, newer, older }, options);
+  }
+
+  #local(task: ScanTask): ScanTask<ScanPlan, LocalRef> {
+    const sources = task.sources.map((source) => ({ ...source, ref: this.#localRef(source.ref) }));
+    return { ...task, sources };
+  }
+
+  #localRef(ref: SourceRef): LocalRef {
+    return ref.kind === "head" ? this.#views.find(ref) : ref;
+  }
+}
