@@ -1,8 +1,10 @@
-// Many tenants on one node: `node bench/tenants.mjs [flood|stop|quiet] [--tenants 10000] [--pushes 60000] [--lines 10]
+// Many tenants on one node: `node bench/tenants.mjs [flood|stop|quiet|kill] [--tenants 10000] [--pushes 60000] [--lines 10]
 // [--connections 32] [--busy-mb 1500] [--dir DIR] [--args="-ingester.max-head-memory=64MB"]`. Starts the built program on a
 // directory of its own, sends pushes over sockets kept open, and prints one table.
 //   flood  small pushes of all tenants in turn: pushes per second, and how many segments were made of them
 //   stop   the same with one push per tenant, then SIGTERM with everything to be sealed and uploaded: seconds until it has ended
+//   kill   a log of --log-mb 1000 with nothing of it sealed (100 tenants), SIGKILL, and a start with the usual settings: seconds
+//          until it is ready, until a query has counted every line, and the delay of pushes meanwhile
 //   quiet  one busy tenant beside many that push a row now and then (500 unless --tenants says else): what their segments hold
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -19,6 +21,7 @@ const { values: args, positionals } = parseArgs({
     lines: { type: "string", default: "10" },
     connections: { type: "string", default: "32" },
     "busy-mb": { type: "string", default: "1500" },
+    "log-mb": { type: "string", default: "1000" },
     dir: { type: "string", default: tmpdir() },
     args: { type: "string", default: "" },
     port: { type: "string", default: "3177" },
@@ -29,14 +32,17 @@ const lineBytes = 100;
 const row = "x".repeat(lineBytes - 12);
 const root = new URL("..", import.meta.url).pathname;
 const dir = mkdtempSync(join(args.dir, "skald-tenants-"));
-const server = startServer();
+/** Heads that nothing freezes. */
+const keepAll = ["-ingester.head-target-size=8GB", "-ingester.max-head-memory=8GB"];
+let server = startServer(mode === "kill" ? keepAll : []);
 let clockNs = BigInt(Date.now()) * 1_000_000n;
 try {
   await until(async () => (await get("/ready")).ok);
   if (mode === "flood") await flood(Number(args.tenants ?? 10_000), Number(args.pushes ?? 60_000));
   else if (mode === "stop") await stop(Number(args.tenants ?? 10_000));
   else if (mode === "quiet") await quiet(Number(args.tenants ?? 500), Number(args["busy-mb"]));
-  else throw new Error(`unknown mode ${mode}: flood, stop or quiet`);
+  else if (mode === "kill") await kill(Number(args.tenants ?? 100), Number(args["log-mb"]));
+  else throw new Error(`unknown mode ${mode}: flood, stop, quiet or kill`);
 } finally {
   await endServer();
   rmSync(dir, { recursive: true });
@@ -66,6 +72,48 @@ async function stop(tenants) {
     tenants,
     "SIGTERM s": ((performance.now() - start) / 1000).toFixed(1),
     "CPU s (at least)": stop.cpu?.toFixed(1),
+  });
+}
+
+async function kill(tenants, logMb) {
+  const lines = 2500;
+  const pushes = Math.ceil((logMb * 1e6) / (lines * (lineBytes + 27)));
+  await pushInTurn(tenants, pushes, lines);
+  const size = await gauge("loki_ingester_wal_disk_bytes");
+  await endServer(undefined, "SIGKILL");
+  const start = performance.now();
+  const seconds = () => ((performance.now() - start) / 1000).toFixed(2);
+  server = startServer();
+  await until(async () => (await get("/ready")).ok, 5);
+  const ready = seconds();
+  const delays = [];
+  let counted;
+  const probing = (async () => {
+    const probe = requestOf("probe", 1);
+    while (counted === undefined) {
+      const from = performance.now();
+      await sendAll(1, () => probe());
+      delays.push(performance.now() - from);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  })();
+  const query = "sum(count_over_time({app=%22a%22}[1h]))";
+  const all = Array.from({ length: tenants }, (_, i) => `tenant-${i}`).join("|");
+  const { text } = await get(`/loki/api/v1/query?query=${query}`, { "x-scope-orgid": all });
+  counted = seconds();
+  await probing;
+  const count = /"(\d+)"\]\}\]/.exec(text)?.[1] ?? text;
+  delays.sort((a, b) => a - b);
+  print({
+    tenants,
+    "log MB": (size / 1e6).toFixed(0),
+    "ready s": ready,
+    "counted s": counted,
+    lines: `${count} of ${pushes * lines}`,
+    pushes: delays.length,
+    "push p50 ms": delays[delays.length >> 1].toFixed(1),
+    "push max ms": delays.at(-1).toFixed(1),
+    "peak MiB": peakMiB(),
   });
 }
 
@@ -144,7 +192,7 @@ async function sendAll(count, make) {
   return { seconds: (performance.now() - start) / 1000, refused };
 }
 
-function startServer() {
+function startServer(more = []) {
   const limits = ["ingestion-rate-limit-mb=1000", "ingestion-burst-size-mb=1000"];
   return spawn(
     process.execPath,
@@ -156,17 +204,19 @@ function startServer() {
       `-server.http-listen-port=${args.port}`,
       ...limits.map((limit) => `-distributor.${limit}`),
       ...(mode === "stop" ? ["-ingester.flush-on-shutdown=true"] : []),
+      ...more,
+      ...(mode === "kill" ? ["-querier.multi-tenant-queries-enabled=true"] : []),
       ...args.args.split(" ").filter((arg) => arg !== ""),
     ],
     { cwd: dir, stdio: ["ignore", "ignore", process.env.VERBOSE ? "inherit" : "ignore"] },
   );
 }
 
-async function endServer(meanwhile = () => undefined) {
+async function endServer(meanwhile = () => undefined, signal = "SIGTERM") {
   if (server.exitCode !== null || server.signalCode !== null) return;
   const ended = new Promise((resolve) => server.once("exit", resolve));
   const timer = setInterval(meanwhile, 100);
-  server.kill("SIGTERM");
+  server.kill(signal);
   await ended;
   clearInterval(timer);
 }
@@ -185,13 +235,13 @@ async function gauge(name) {
   return Number(new RegExp(`^${name} (\\S+)`, "m").exec(text)?.[1] ?? 0);
 }
 
-async function get(path) {
-  const response = await fetch(`http://127.0.0.1:${args.port}${path}`).catch(() => undefined);
+async function get(path, headers = {}) {
+  const response = await fetch(`http://127.0.0.1:${args.port}${path}`, { headers }).catch(() => undefined);
   return { ok: response?.ok ?? false, text: (await response?.text()) ?? "" };
 }
 
-async function until(condition) {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 50));
+async function until(condition, pauseMs = 50) {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, pauseMs));
 }
 
 function peakMiB() {

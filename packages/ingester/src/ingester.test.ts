@@ -215,7 +215,8 @@ describe("the life of an ingester", () => {
         return sealHere(job);
       },
     });
-    await expect(second.ingester.start()).rejects.toThrow("aborted");
+    await second.ingester.start();
+    await expect(second.ingester.replayed).rejects.toThrow("aborted");
     await until(() => second.ingester.state === "stopped");
     expect(seals).toBe(7);
     const third = await setUp({ dir: first.dir });
@@ -235,6 +236,7 @@ describe("the life of an ingester", () => {
     await appendFile(join(first.dir, "wal", "00000001.wal"), "torn");
     const again = await setUp({ dir: first.dir });
     await again.ingester.start();
+    await again.ingester.replayed;
     const { text } = await again.metrics.read();
     for (const line of [
       'wal_corruptions_total{type="torn"} 1',

@@ -24,7 +24,7 @@ import {
   systemClock,
   unavailable,
 } from "@skald/model";
-import { type Logger, type Metrics, repeat, type Sleep } from "@skald/runtime";
+import { type Logger, type Metrics, repeat, type Sleep, sleep } from "@skald/runtime";
 import { DirectoryLock, type LocalRef, nodeWalDisk, type WalDisk } from "@skald/storage";
 import { DiskWatch } from "./flush/disk-watch.js";
 import { Flusher } from "./flush/flusher.js";
@@ -34,7 +34,7 @@ import type { Seal } from "./flush/sealer.js";
 import type { SegmentStore } from "./flush/uploader.js";
 import type { IngesterLimits } from "./limits.js";
 import { Journal } from "./log/journal.js";
-import { recoverHeads } from "./log/recovery.js";
+import { Recovery, type RecoveryContext } from "./log/recovery.js";
 import { createIngesterMetrics, type IngesterMetrics } from "./metrics.js";
 import type { IngesterOptions } from "./options.js";
 import { Heads } from "./tenant/heads.js";
@@ -60,7 +60,7 @@ export interface IngesterDependencies {
   readonly disk?: WalDisk;
 }
 
-/** `starting` while the log is replayed: neither pushes nor queries are taken. */
+/** `starting` while directories are locked and looked through: neither pushes nor queries are taken. */
 export type IngesterState = "new" | "starting" | "running" | "stopping" | "stopped";
 
 /** Memory of a row of a batch beside its line. */
@@ -87,6 +87,7 @@ export class Ingester implements IngesterContract {
   readonly #disk: DiskWatch;
   readonly #views: Views;
   readonly #scanner: HeldScanner;
+  readonly #recovery = new Recovery();
   readonly #abort = new AbortController();
   readonly #locks: DirectoryLock[] = [];
   #state: IngesterState = "new";
@@ -159,8 +160,8 @@ export class Ingester implements IngesterContract {
   }
 
   /**
-   * Locks its directories, finds local segments, replays the log, and takes pushes from then on. Rejects when another
-   * process has the directories, when it is stopped meanwhile, or the signal is aborted.
+   * Locks its directories, finds local segments, opens the log, and takes pushes from then on. What is in the log is
+   * replayed behind: queries wait for it. Rejects when another process has the directories.
    */
   start(signal?: AbortSignal): Promise<void> {
     signal?.addEventListener("abort", () => this.#abort.abort(), { once: true });
@@ -173,11 +174,11 @@ export class Ingester implements IngesterContract {
     this.#lockDirectories();
     const { corrupt } = await this.#segments.open();
     this.#metrics.corruptSegments.inc(corrupt);
-    if (this.#options.config.wal.enabled) await this.#recover();
     await this.#journal.open();
     await this.checkDisk();
     this.#state = "running";
-    this.#journal.allowCuts();
+    this.#recovery.begin(this.#options.config.wal.enabled ? this.#recoveryContext() : undefined);
+    void this.replayed.then(() => this.#journal.allowCuts(), ignore);
     const { sleep } = this.#deps;
     const loop = (pauseMs: number, task: () => Promise<void> | void) =>
       repeat(task, {
@@ -192,6 +193,23 @@ export class Ingester implements IngesterContract {
     ]);
   }
 
+  /**
+   * Resolves when all that earlier processes left in the log can be queried; rejects when it cannot be read, or the ingester
+   * is stopped meanwhile.
+   */
+  get replayed(): Promise<void> {
+    return this.#recovery.done;
+  }
+
+  /** Runs until the signal is aborted. Rejects when the log cannot be replayed: what is in it would not be found. */
+  async run(signal: AbortSignal): Promise<void> {
+    await this.replayed;
+    if (signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+  }
+
   /** Takes no more pushes, seals and uploads everything if asked to, and closes the log. */
   async stop(options: { flush?: boolean } = {}): Promise<void> {
     this.#abort.abort();
@@ -200,6 +218,7 @@ export class Ingester implements IngesterContract {
     const wasRunning = this.#state === "running";
     this.#state = "stopping";
     await this.#loops;
+    await this.replayed.catch(ignore);
     if (wasRunning && (options.flush ?? this.#options.config.wal.flush_on_shutdown)) {
       await this.#flusher.flushAtEnd();
     }
@@ -225,9 +244,15 @@ export class Ingester implements IngesterContract {
     }
   }
 
-  async select(request: SelectRequest): Promise<Selection> {
-    if (this.#state !== "running" && this.#state !== "stopping") {
-      throw unavailable(`the ingester is ${this.#state}; try again`);
+  async select(
+    request: SelectRequest,
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<Selection> {
+    this.#assertReadable();
+    if (!this.#recovery.isDone) {
+      const { maxReplayWaitMs } = this.#options.bounds;
+      await this.#recovery.wait(maxReplayWaitMs, signal, this.#deps.sleep ?? sleep);
+      this.#assertReadable();
     }
     const tenant = this.#heads.find(request.tenant);
     const heads = tenant === undefined ? [] : selectHeads(request, tenant);
@@ -264,16 +289,19 @@ export class Ingester implements IngesterContract {
 
   /** Seals every head and uploads every local segment, of one tenant or of all. */
   async flush({ tenant }: FlushRequest = {}): Promise<void> {
+    await this.replayed;
     await this.#flusher.flush(tenant);
   }
 
   /** Does what is due by time: seals old heads, uploads old segments, drops what nobody needs. */
   async sweep(): Promise<void> {
     this.#heads.freezeOld();
-    this.#journal.relieve();
-    this.#heads.removeIdle();
     this.#views.sweep();
     this.#flusher.uploader.sweep();
+    // A replay goes by the numbers of streams, by local segments, and by files that no head knows yet.
+    if (!this.#recovery.isDone) return;
+    this.#journal.relieve();
+    this.#heads.removeIdle();
     await this.#journal.cutAll();
     await this.#flusher.uploader.dropOld(this.#journal.wal.firstFile);
   }
@@ -292,6 +320,11 @@ export class Ingester implements IngesterContract {
     this.#metrics.walDiskFull.inc();
     const { code, message, retryAfterSeconds = diskCheckPeriodMs / 1000 } = refusal;
     throw new SkaldError(code, message, { cause: refusal, retryAfterSeconds });
+  }
+
+  #assertReadable(): void {
+    if (this.#state === "running" || this.#state === "stopping") return;
+    throw unavailable(`the ingester is ${this.#state}; try again`);
   }
 
   #enter(batch: Batch): Promise<() => void> {
@@ -335,13 +368,11 @@ export class Ingester implements IngesterContract {
     return [...new Set(config.wal.enabled ? [dataDir, config.wal.dir] : [dataDir])];
   }
 
-  async #recover(): Promise<void> {
+  #recoveryContext(): RecoveryContext {
     const { disk, limitsOf } = this.#deps;
-    const { config, bounds } = this.#options;
-    const { dir, replay_memory_ceiling } = config.wal;
-    await recoverHeads({
-      dir,
-      ceilingBytes: Math.min(replay_memory_ceiling, bounds.maxReplayBytes, config.max_head_memory),
+    return {
+      options: this.#options,
+      endFile: this.#journal.wal.nextFile(),
       heads: this.#heads,
       sealer: this.#flusher.sealer,
       segments: this.#segments,
@@ -351,7 +382,7 @@ export class Ingester implements IngesterContract {
       clock: this.#clock,
       signal: this.#abort.signal,
       ...(disk === undefined ? {} : { disk }),
-    });
+    };
   }
 
   #createMetrics(): IngesterMetrics {
@@ -365,3 +396,5 @@ export class Ingester implements IngesterContract {
     });
   }
 }
+
+function ignore(): void {}

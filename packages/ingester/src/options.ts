@@ -30,6 +30,8 @@ export interface IngesterBounds {
   readonly maxForwardBytes: number;
   /** What of `wal.replay_memory_ceiling` holds at most. */
   readonly maxReplayBytes: number;
+  /** Time that a query waits for the log to be replayed. */
+  readonly maxReplayWaitMs: number;
   /** Free space of the disk with `dataDir` below which pushes are refused; of a small disk a twentieth. */
   readonly minFreeBytes: number;
   /** Size of all local segments that are not uploaded; the oldest go beyond it. */
@@ -52,6 +54,7 @@ export const defaultBounds: IngesterBounds = {
   maxPinnedWalBytes: 1024 * MiB,
   maxForwardBytes: MiB,
   maxReplayBytes: Number.POSITIVE_INFINITY,
+  maxReplayWaitMs: 20_000,
   minFreeBytes: 128 * MiB,
   maxLocalBytes: 4096 * MiB,
   localRetainMs: 15 * 60_000,

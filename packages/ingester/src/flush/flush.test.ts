@@ -221,6 +221,7 @@ describe("sealing", () => {
     const sleep = () => new Promise<void>((resolve) => setImmediate(resolve));
     const setup = await setUp({ seal, sleep, changes: { head_target_size: 10 } });
     await setup.ingester.start();
+    await setup.ingester.replayed;
     await pushLine(setup, 1, "0123456789");
     await until(async () => (await kinds(setup)).includes("segment"));
     expect(state.calls).toBe(6);

@@ -49,7 +49,8 @@ export class Sealer {
   readonly #waiting = new Set<Frozen>();
   readonly #tasks = new Map<Head, Frozen>();
   readonly #abort = new AbortController();
-  readonly #roomWaiters = new Set<() => void>();
+  /** With the part of the memory for frozen heads below which each goes on. */
+  readonly #roomWaiters = new Map<() => void, number>();
   readonly #watchers = new Set<(head: Head, error: unknown) => void>();
   /** Ends the pauses of heads that failed. */
   #hurry = new AbortController();
@@ -74,6 +75,11 @@ export class Sealer {
 
   get hasRoom(): boolean {
     return this.#frozenBytes < this.#options.maxFrozenBytes;
+  }
+
+  /** Whether less than a part of the memory for frozen heads is taken. */
+  hasRoomFor(part: number): boolean {
+    return this.#frozenBytes < part * this.#options.maxFrozenBytes;
   }
 
   /** Takes a head that gets no more rows; the promise resolves when it is a segment. */
@@ -108,10 +114,13 @@ export class Sealer {
     return this.#abort.signal.aborted;
   }
 
-  /** Resolves when pushes may go on. Check again: others may have been faster. Rejects with the signal's reason. */
-  room(signal?: AbortSignal): Promise<void> {
+  /**
+   * Resolves when less than a part of the memory for frozen heads is taken. Check again: others may have been faster. Rejects
+   * with the signal's reason.
+   */
+  room(signal?: AbortSignal, part = 1): Promise<void> {
     if (signal?.aborted) return Promise.reject(signal.reason);
-    if (this.hasRoom || this.isClosed) return Promise.resolve();
+    if (this.hasRoomFor(part) || this.isClosed) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const letIn = () => {
         signal?.removeEventListener("abort", giveUp);
@@ -121,7 +130,7 @@ export class Sealer {
         this.#roomWaiters.delete(letIn);
         reject(signal?.reason);
       };
-      this.#roomWaiters.add(letIn);
+      this.#roomWaiters.set(letIn, part);
       signal?.addEventListener("abort", giveUp, { once: true });
     });
   }
@@ -200,9 +209,11 @@ export class Sealer {
   }
 
   #letIn(): void {
-    if (!this.hasRoom && !this.isClosed) return;
-    for (const letIn of this.#roomWaiters) letIn();
-    this.#roomWaiters.clear();
+    for (const [letIn, part] of this.#roomWaiters) {
+      if (!this.hasRoomFor(part) && !this.isClosed) continue;
+      this.#roomWaiters.delete(letIn);
+      letIn();
+    }
   }
 }
 

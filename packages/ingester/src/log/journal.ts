@@ -38,7 +38,7 @@ export class Journal {
   readonly #pending = new PendingPushes();
   #wal: PushLog = noLog;
   #lastFile = 0;
-  #isOpen = false;
+  #isReplayed = false;
   #cutting: Promise<void> = Promise.resolve();
   #cutPlanned = false;
 
@@ -76,9 +76,9 @@ export class Journal {
     await wal.checkDisk();
   }
 
-  /** Lets the log be cut from now on: every row that it has is in a head or a segment. */
+  /** Lets the log be cut from now on: every row that it has is in a head that knows its file, or in a segment. */
   allowCuts(): void {
-    this.#isOpen = true;
+    this.#isReplayed = true;
     this.planCut();
   }
 
@@ -105,6 +105,7 @@ export class Journal {
 
   /** Writes small heads again that keep much of the log from being cut; the log is cut when they are synced. */
   relieve(): void {
+    if (!this.#isReplayed) return;
     const { heads, metrics } = this.#context;
     const forwarded = heads.relieve(this.#wal).map(({ tenant, head }) => {
       const file = this.#wal.nextFile();
@@ -119,6 +120,7 @@ export class Journal {
 
   /** Cuts what can be cut, down to nothing when every row is in a segment. */
   async cutAll(): Promise<void> {
+    if (!this.#isReplayed) return;
     if (this.#context.heads.firstWalFile() > this.#wal.nextFile()) this.#wal.rotate();
     this.planCut();
     await this.#cutting;
@@ -126,7 +128,7 @@ export class Journal {
 
   /** Cuts the log behind the oldest unsealed row, one cut at a time. */
   planCut(): void {
-    if (this.#cutPlanned || !this.#isOpen) return;
+    if (this.#cutPlanned || !this.#isReplayed) return;
     this.#cutPlanned = true;
     this.#cutting = this.#cutting.then(async () => {
       this.#cutPlanned = false;

@@ -138,6 +138,7 @@ async function killAndRestart(setup: Setup, changes = {}): Promise<Setup> {
   const { clock, store } = setup;
   const next = await setUp({ dir, clock, store, changes });
   await next.ingester.start();
+  await next.ingester.replayed;
   return next;
 }
 

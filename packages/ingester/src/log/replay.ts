@@ -13,22 +13,22 @@ import {
   type WalRecord,
 } from "@skald/storage";
 import { timeOf } from "../admit/admission.js";
-import type { Head } from "../head/head.js";
 import type { Tenant } from "../tenant/tenant.js";
+import type { ReplayedHeads } from "./replayed-heads.js";
 import type { SealedHeads } from "./sealed-heads.js";
 
 export interface ReplayContext {
   readonly dir: string;
+  /** Number of the first file that is not replayed: this process writes it. */
+  readonly endFile: number;
   readonly disk?: WalDisk;
   /** Heads that are segments already, whole or up to a place of the log. */
   readonly sealed: SealedHeads;
   readonly tenantOf: (name: string) => Tenant;
   readonly addStream: (tenant: Tenant, text: string) => number;
-  readonly createHead: (tenant: Tenant, day: number, id: string) => Head;
-  /** Takes a head that has got its last row. */
-  readonly freeze: (tenant: Tenant, head: Head) => void;
-  /** Called after each push; may wait until memory is free again. */
-  readonly afterPush: (position: WalPosition) => Promise<void>;
+  readonly heads: ReplayedHeads;
+  /** Called after each record; may wait until memory is free again. */
+  readonly afterRecord: (position: WalPosition) => Promise<void> | undefined;
   readonly onDamage: (damage: WalDamage) => void;
 }
 
@@ -48,8 +48,12 @@ export async function replayLog(context: ReplayContext): Promise<ReplaySummary> 
   const replay = new Replay(context);
   const total = await replayWal({
     dir: context.dir,
+    endFile: context.endFile,
     ...(context.disk === undefined ? {} : { disk: context.disk }),
-    onRecord: (record, position) => replay.apply(record, position),
+    onRecord: (record, position) => {
+      replay.apply(record, position);
+      return context.afterRecord(position);
+    },
     onNamesAhead: (record, file) => replay.nameAhead(record, file),
     onDamage: context.onDamage,
   });
@@ -68,7 +72,7 @@ class Replay {
     this.#context = context;
   }
 
-  async apply(record: WalRecord, position: WalPosition): Promise<void> {
+  apply(record: WalRecord, position: WalPosition): void {
     this.#enter(position.file);
     if (record.kind === "streams") return this.#name(record);
     const open = new Map<number, string>();
@@ -84,11 +88,13 @@ class Replay {
       forEachDay(decoded.batch, range, (day, rowFrom, rowTo) => {
         const id = open.get(day);
         if (id === undefined) return;
-        const head = this.#headFor(tenant, day, id);
-        this.#restore(tenant, head, decoded.batch, { ...range, rowFrom, rowTo }, position);
+        const rows = { ...range, rowFrom, rowTo };
+        const { heads } = this.#context;
+        const head = heads.headFor(tenant, day, id);
+        heads.restore(tenant, head, decoded.batch, rows, position.file);
+        this.entries += rowTo - rowFrom;
       });
     }
-    await this.#context.afterPush(position);
   }
 
   /** Numbers mean nothing in another file: it may be of another process. */
@@ -126,36 +132,13 @@ class Replay {
     }
   }
 
-  #restore(
-    tenant: Tenant,
-    head: Head,
-    batch: Batch,
-    range: BatchRange,
-    position: WalPosition,
-  ): void {
-    tenant.restore(batch, range, head);
-    head.noteFile(position.file);
-    this.entries += range.rowTo - range.rowFrom;
-    tenant.streams.noteNewest(range.stream, head.day, newestOf(batch, range, head.day));
-  }
-
   /** What the log has had of the heads so far comes again, as a whole. */
   #replace(tenant: Tenant, open: ReadonlyMap<number, string>): void {
     for (const [day, id] of open) {
-      const head = this.#headFor(tenant, day, id);
+      const head = this.#context.heads.headFor(tenant, day, id);
       this.entries -= head.rowCount;
-      head.clear();
+      this.#context.heads.clear(head);
     }
-  }
-
-  /** The head of an id; another head of the day has got its last row by then. */
-  #headFor(tenant: Tenant, day: number, id: string): Head {
-    const known = tenant.heads.get(day);
-    if (known?.id === id) return known;
-    if (known !== undefined) this.#context.freeze(tenant, known);
-    const head = this.#context.createHead(tenant, day, id);
-    tenant.heads.set(day, head);
-    return head;
   }
 
   #decode(
@@ -222,15 +205,4 @@ function forEachDay(
     visit(day, from, to);
     from = to;
   }
-}
-
-/** Newest time of rows of one day, ns since its start. */
-function newestOf(batch: Batch, { rowFrom, rowTo }: BatchRange, day: number): number {
-  const dayStart = day * 86_400;
-  let newest = 0;
-  for (let row = rowFrom; row < rowTo; row++) {
-    const time = (batch.seconds[row]! - dayStart) * 1e9 + batch.nanos[row]!;
-    if (time > newest) newest = time;
-  }
-  return newest;
 }

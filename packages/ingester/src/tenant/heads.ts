@@ -1,13 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { type SkaldError, type SteadyClock, unavailable } from "@skald/model";
-import { type SharedStreams, shareTexts, type WalPosition } from "@skald/storage";
+import { type SharedStreams, shareTexts } from "@skald/storage";
 import type { FlushReason, Sealer } from "../flush/sealer.js";
 import { maxBlockLineBytes } from "../head/capacity.js";
 import { Head } from "../head/head.js";
 import { HeadMemory } from "../head/memory.js";
 import { PinnedFiles } from "../log/pinned-files.js";
 import type { PushLog } from "../log/push-log.js";
-import { partId } from "../log/sealed-heads.js";
 import type { IngesterMetrics } from "../metrics.js";
 import type { IngesterOptions } from "../options.js";
 import { Tenant } from "./tenant.js";
@@ -42,6 +41,8 @@ export class Heads {
   readonly #tenants = new Map<string, Tenant>();
   readonly #idPrefix: string;
   #nextId = 0;
+  /** Memory of heads that a replay fills and that take no pushes yet. */
+  replayedBytes = 0;
 
   constructor(context: HeadsContext) {
     this.#context = context;
@@ -91,7 +92,7 @@ export class Heads {
 
   /** Ends a head: the next rows of its day begin another one. */
   freeze(tenant: Tenant, head: Head, reason: FlushReason): Promise<void> {
-    tenant.heads.delete(head.day);
+    if (tenant.heads.get(head.day) === head) tenant.heads.delete(head.day);
     tenant.frozen.add(head);
     return this.#context.sealer().freeze(head, reason);
   }
@@ -174,19 +175,6 @@ export class Heads {
   }
 
   /**
-   * While replaying: seals the largest heads before their last row is read, under ids that say how far they go, until the
-   * others take less than `maxBytes`. Resolves when they are segments.
-   */
-  async sealParts(position: WalPosition, maxBytes: number): Promise<void> {
-    if (this.#growingBytes <= maxBytes) return;
-    const tasks = this.#beyond(bulkPart * maxBytes).map(({ tenant, head }) => {
-      head.id = partId(head.id, position);
-      return this.freeze(tenant, head, "memory");
-    });
-    await Promise.all(tasks);
-  }
-
-  /**
    * Freezes every head with rows, of a tenant or of all; resolves when they are segments. Rejects with `unavailable` at the
    * first failure: it is tried again in the background, and nobody knows for how long.
    */
@@ -247,9 +235,9 @@ export class Heads {
     }
   }
 
-  /** Memory of the heads that are not frozen. */
+  /** Memory of the heads that take pushes. */
   get #growingBytes(): number {
-    return this.memory.usedBytes - this.#context.sealer().frozenBytes;
+    return this.memory.usedBytes - this.#context.sealer().frozenBytes - this.replayedBytes;
   }
 
   /** The largest heads without which the others take no more than so many bytes. */

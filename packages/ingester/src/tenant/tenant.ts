@@ -49,14 +49,21 @@ export class Tenant {
   /** Heads that take no more rows and are not segments yet, oldest first. */
   readonly frozen = new Set<Head>();
   readonly #context: TenantContext;
+  #isPushedTo = false;
 
   constructor(name: string, context: TenantContext) {
     this.name = name;
     this.#context = context;
   }
 
+  /** Whether this process has taken a push for it. */
+  get isPushedTo(): boolean {
+    return this.#isPushedTo;
+  }
+
   /** Appends what the limits allow of a batch to the heads; nothing of it is visible yet. */
   append(batch: Batch, limits: IngesterLimits, nowMs: number): TenantAppend {
+    this.#isPushedTo = true;
     const push: TenantAppend = {
       tenant: this,
       ranges: [],
@@ -95,6 +102,15 @@ export class Tenant {
   restore(batch: Batch, range: BatchRange, head: Head): void {
     head.append(batch, range.rowFrom, range.rowTo, range.stream);
     head.publish(head.mark());
+  }
+
+  /** Moves the newest times of streams on to what a head has of them. */
+  noteNewestOf(head: Head): void {
+    for (const { columns, runCount } of head.blocks) {
+      for (let run = 0; run < runCount; run++) {
+        this.streams.noteNewest(columns.runStream[run]!, head.day, columns.runMax[run]!);
+      }
+    }
   }
 
   /** The head that takes rows of a day, made when there is none. */

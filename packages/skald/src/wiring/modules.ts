@@ -180,6 +180,7 @@ function buildIngester(parts: Parts, { config, log, metrics }: ModuleContext): B
   const service = new Service({
     name: "ingester",
     start: (signal) => ingester.start(signal),
+    run: (signal) => ingester.run(signal),
     stop: () => ingester.stop(),
   });
   return { service, unready: () => ingester.unready, routes: operatorRoutes(ingester) };

@@ -5,6 +5,8 @@ import type { WalPosition } from "./wal.js";
 
 export interface WalReplayOptions {
   readonly dir: string;
+  /** Files from this number on are not read: somebody writes them meanwhile. */
+  readonly endFile?: number;
   /** Gets each record in the order it was written; the next one waits for it. */
   readonly onRecord: (record: WalRecord, position: WalPosition) => Promise<void> | void;
   /**
@@ -40,7 +42,9 @@ export interface WalReplayResult {
 export async function replayWal(options: WalReplayOptions): Promise<WalReplayResult> {
   const disk = options.disk ?? nodeWalDisk;
   const total = { files: 0, records: 0, bytes: 0 };
+  const { endFile = Number.POSITIVE_INFINITY } = options;
   for (const file of walNumbers(await disk.list(options.dir))) {
+    if (file >= endFile) break;
     const path = walPath(options.dir, file);
     const bytes = await disk.read(path);
     const frames = new WalFrames(bytes);
@@ -50,7 +54,8 @@ export async function replayWal(options: WalReplayOptions): Promise<WalReplayRes
       }
       if (frame.type === walVoidType) continue;
       const record = decodeFrame(frame, path, options);
-      if (record !== undefined) await options.onRecord(record, { file, offset: frame.offset });
+      const waits = record && options.onRecord(record, { file, offset: frame.offset });
+      if (waits !== undefined) await waits;
       total.records++;
     }
     total.files++;
