@@ -1,3 +1,5 @@
+export type { DroppedRows, MergeInput } from "./compact/input-cursor.js";
+export { compactLevel, type MergeOptions, mergeSegments } from "./compact/merge-segments.js";
 export { DirectoryLock } from "./directory-lock.js";
 export { DirectorySyncs, makeLastingDirectory } from "./directory-syncs.js";
 export * from "./head/head-block.js";

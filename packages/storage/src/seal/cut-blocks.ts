@@ -2,7 +2,7 @@ import { type BytesColumn, paddingBytes } from "@skald/model";
 import { lengthsHeadroom } from "../segment/write/columns.js";
 import type { SortedBlock } from "../segment/write/layout.js";
 import { MoreGatherer } from "./gather-more.js";
-import type { OpenedHeads, SealBlock } from "./open-heads.js";
+import type { RowBlocks, SealBlock } from "./open-heads.js";
 import { RowRanges, type RowSink } from "./row-ranges.js";
 
 /** A block is full at this many bytes of lines or rows, whichever comes first; a longer line has one to itself. */
@@ -25,7 +25,7 @@ export class BlockCutter implements RowSink {
   #lineTarget = new Uint8Array(0);
 
   /** The blocks that `emit` gets are valid during the call. */
-  constructor(heads: OpenedHeads, emit: (block: SortedBlock) => void) {
+  constructor(heads: RowBlocks, emit: (block: SortedBlock) => void) {
     this.#blocks = heads.blocks;
     this.#names = heads.metadataNames.columns;
     this.#more = new MoreGatherer(heads.metadataNames.more.length);

@@ -1,6 +1,6 @@
 import type { BytesColumn } from "@skald/model";
 import type { MoreRows } from "./more-rows.js";
-import type { OpenedHeads, SealBlock } from "./open-heads.js";
+import type { RowBlocks, SealBlock } from "./open-heads.js";
 import { RowRanges, type RowSink } from "./row-ranges.js";
 
 /** Ties of up to this many rows are compared pair by pair, longer ones are grouped first. */
@@ -17,7 +17,7 @@ export class DuplicateFilter {
   /** The rows of the tie being looked at, in order. */
   readonly #tie = new RowRanges();
 
-  constructor(heads: OpenedHeads) {
+  constructor(heads: RowBlocks) {
     this.#blocks = heads.blocks;
     this.#names = heads.metadataNames.columns;
   }

@@ -1,4 +1,4 @@
-import type { OpenedHeads } from "./open-heads.js";
+import type { RowBlocks } from "./open-heads.js";
 import type { RowRanges } from "./row-ranges.js";
 
 /**
@@ -6,11 +6,7 @@ import type { RowRanges } from "./row-ranges.js";
  * times stay in order of arrival. Neighbouring strands are merged pairwise until one is left: n rows in k strands
  * cost n log k.
  */
-export function mergeStrands(
-  heads: OpenedHeads,
-  strands: RowRanges,
-  ordered: RowRanges,
-): RowRanges {
+export function mergeStrands(heads: RowBlocks, strands: RowRanges, ordered: RowRanges): RowRanges {
   const rows = flatten(heads, strands);
   let bounds = rows.bounds;
   let from = rows.order;
@@ -45,7 +41,7 @@ interface FlatRows {
   readonly bounds: number[];
 }
 
-function flatten({ blocks }: OpenedHeads, strands: RowRanges): FlatRows {
+function flatten({ blocks }: RowBlocks, strands: RowRanges): FlatRows {
   const bounds = [0];
   for (let i = 0; i < strands.count; i++) {
     bounds.push(bounds[i]! + strands.to[i]! - strands.from[i]!);

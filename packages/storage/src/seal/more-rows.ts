@@ -42,10 +42,18 @@ export class MoreNumbers {
   }
 
   rowsOf(block: PairedBlock): MoreRows {
-    if (this.#numbers.size === 0) return noPairs(block.rowCount);
+    if (!this.#hasAny(block)) return noPairs(block.rowCount);
     const pairs = pairsOf(block);
     const numberOf = Int32Array.from(pairs.names, (name) => this.#numbers.get(name) ?? -1);
     return pick(pairs, numberOf, block.rowCount);
+  }
+
+  #hasAny(block: PairedBlock): boolean {
+    return (
+      this.#numbers.size > 0 &&
+      (block.metadataPairs !== undefined ||
+        block.metadataNames().some((name) => this.#numbers.has(name)))
+    );
   }
 }
 

@@ -24,6 +24,12 @@ export interface SealBlock {
   readonly more: MoreRows;
 }
 
+/** Blocks that row ranges number, and every metadata name of theirs. */
+export interface RowBlocks {
+  readonly blocks: readonly SealBlock[];
+  readonly metadataNames: NameSplit;
+}
+
 /** The runs of all blocks, sorted by stream and within a stream by arrival. */
 export interface SealRuns {
   readonly count: number;
@@ -36,14 +42,11 @@ export interface SealRuns {
 }
 
 /** The columns of all blocks of some heads, ready to be sorted. */
-export interface OpenedHeads {
+export interface OpenedHeads extends RowBlocks {
   readonly baseNs: bigint;
   /** Of the streams that have rows, ascending by code unit. */
   readonly streamTexts: readonly string[];
-  readonly blocks: readonly SealBlock[];
   readonly runs: SealRuns;
-  /** Every metadata name. */
-  readonly metadataNames: NameSplit;
 }
 
 /** Reads the columns of the blocks and numbers the streams of all heads together. */
@@ -130,7 +133,8 @@ function sortRuns(heads: readonly SealHead[], streams: StreamNumbers): SealRuns 
   return sorted;
 }
 
-function sealBlock(block: PairedBlock, names: NameSplit, more: MoreNumbers): SealBlock {
+/** Reads the columns of a block. */
+export function sealBlock(block: PairedBlock, names: NameSplit, more: MoreNumbers): SealBlock {
   const lines = block.lines();
   const metadata = new Map<string, BytesColumn>();
   for (const name of names.columns) {

@@ -1,6 +1,6 @@
 import { DuplicateFilter } from "./drop-duplicates.js";
 import { mergeStrands } from "./merge-strands.js";
-import type { OpenedHeads } from "./open-heads.js";
+import type { OpenedHeads, RowBlocks } from "./open-heads.js";
 import { RowRanges, type RowSink } from "./row-ranges.js";
 
 /**
@@ -61,7 +61,7 @@ function collectStrands(
 }
 
 /** How strands lie: one wholly before the next, touching in equal times, or so that they must be merged. */
-function follow({ blocks }: OpenedHeads, strands: RowRanges): "apart" | "touch" | "merge" {
+export function follow({ blocks }: RowBlocks, strands: RowRanges): "apart" | "touch" | "merge" {
   let before = Number.NEGATIVE_INFINITY;
   let touch = false;
   for (let i = 0; i < strands.count; i++) {

@@ -33,6 +33,11 @@ export interface Segment {
   labelNames(): readonly string[];
   /** Values that any stream has for the name, sorted; empty when no stream has it. */
   labelValues(name: string): readonly string[];
+  /**
+   * In how many rows each name of structured metadata has a value; of names that have no column it is known only that they
+   * are there.
+   */
+  metadataRows(): ReadonlyMap<string, number>;
   /** Streams that satisfy every matcher, ascending. Each matcher is tested once per distinct value of its name. */
   matchStreams(matchers: readonly Matcher[]): Uint32Array;
 

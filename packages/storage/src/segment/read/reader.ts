@@ -118,6 +118,20 @@ class OpenedSegment implements Segment {
     return Array.from({ length: column?.valueCount ?? 0 }, (_, code) => column!.value(code));
   }
 
+  metadataRows(): ReadonlyMap<string, number> {
+    return this.#guard(() => {
+      const rows = new Map(this.#index.more().names.map((name) => [name, 1]));
+      this.#index.metadataNames.forEach((name, i) => {
+        const { values } = this.#index.pages(firstMetadataColumn + i);
+        rows.set(
+          name,
+          values.reduce((sum, count) => sum + count, 0),
+        );
+      });
+      return rows;
+    });
+  }
+
   forEachRun(stream: number, visit: (block: number, run: number) => void): void {
     this.#index.runs.forEachOf(stream, visit);
   }

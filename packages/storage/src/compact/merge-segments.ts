@@ -1,0 +1,166 @@
+import { detectedLevelName } from "@skald/model";
+import { BlockCutter } from "../seal/cut-blocks.js";
+import { DuplicateFilter } from "../seal/drop-duplicates.js";
+import { mergeStrands } from "../seal/merge-strands.js";
+import { MoreNumbers } from "../seal/more-rows.js";
+import { RowRanges } from "../seal/row-ranges.js";
+import type { SealedSegment } from "../seal/seal.js";
+import { follow } from "../seal/sort-rows.js";
+import { type NameSplit, splitMetadata } from "../segment/write/layout.js";
+import { SegmentWriter } from "../segment/write/writer.js";
+import { BlockWindow } from "./block-window.js";
+import { InputCursor, type MergeInput } from "./input-cursor.js";
+import { numberStreams } from "./number-streams.js";
+
+export interface MergeOptions {
+  readonly tenant: string;
+  /** Id of the new segment, see keys.ts. */
+  readonly id: string;
+  /** Where its file appears when it is complete and its bytes are synced (see `sync`). */
+  readonly path: string;
+  /** Of one tenant and day, opened for synchronous reads, in order of arrival: of equal times the rows of an earlier one come first. */
+  readonly inputs: readonly MergeInput[];
+  /** Level of zstd; that of compaction where absent. */
+  readonly level?: number;
+  /** False: the caller syncs the file. */
+  readonly sync?: boolean;
+}
+
+/** Level of zstd for what stays. */
+export const compactLevel = 6;
+
+/**
+ * Merges segments into one, as if all their rows were sealed at once: sorted by stream, then time, doubled rows dropped.
+ * Holds the blocks that the inputs are in, never their columns; so what many inputs cost is a block and an index each.
+ * Ends in steps of about a block, after each of which the caller may go on, wait, or give up with `return()`: then there is no
+ * file. The result is undefined when no row is left. Blocks the thread in each step. Figures: bench/compact.mjs.
+ */
+export function* mergeSegments(
+  options: MergeOptions,
+): Generator<undefined, SealedSegment | undefined, undefined> {
+  const { inputs } = options;
+  const streams = numberStreams(inputs);
+  if (streams.texts.length === 0) return undefined;
+  const metadata = metadataSplit(inputs);
+  const window = new BlockWindow(metadata, new MoreNumbers(metadata.more));
+  const writer = new SegmentWriter({
+    ...{ path: options.path, id: options.id, tenant: options.tenant, metadata },
+    baseNs: inputs[0]!.segment.baseNs,
+    streamTexts: streams.texts,
+    level: options.level ?? compactLevel,
+    ...(options.sync === undefined ? {} : { sync: options.sync }),
+  });
+  let isDone = false;
+  try {
+    let written = 0;
+    const cutter = new BlockCutter(window, (block) => {
+      writer.append(block);
+      window.release();
+      written++;
+    });
+    const merge = new StreamMerge(window, cutter);
+    const cursors = inputs.map(
+      ({ segment, dropped }, i) =>
+        new InputCursor({ segment, dropped, window, numbers: streams.ofInput[i]! }),
+    );
+    let seen = 0;
+    for (let { stream, some } = nextStream(cursors); some.length > 0; ) {
+      // A stream whose rows are all dropped has no number of its own.
+      while (merge.round(streams.kept[stream] ?? -1, stream, some)) {
+        if (written > seen) yield;
+        seen = written;
+      }
+      ({ stream, some } = nextStream(cursors));
+    }
+    cutter.finish();
+    const sealed = writer.finish();
+    isDone = true;
+    return sealed;
+  } finally {
+    if (!isDone) writer.abort();
+  }
+}
+
+/** The first stream that any cursor is at, and those that are at it, in order of arrival. */
+function nextStream(cursors: readonly InputCursor[]): { stream: number; some: InputCursor[] } {
+  let stream = Number.POSITIVE_INFINITY;
+  for (const cursor of cursors) if (cursor.stream < stream) stream = cursor.stream;
+  if (stream === Number.POSITIVE_INFINITY) return { stream, some: [] };
+  return { stream, some: cursors.filter((cursor) => cursor.stream === stream) };
+}
+
+/** Hands on the rows of one stream of several inputs, in rounds of what overlaps. */
+class StreamMerge {
+  readonly #window: BlockWindow;
+  readonly #cutter: BlockCutter;
+  readonly #duplicates: DuplicateFilter;
+  readonly #strands = new RowRanges();
+  readonly #ordered = new RowRanges();
+
+  constructor(window: BlockWindow, cutter: BlockCutter) {
+    this.#window = window;
+    this.#cutter = cutter;
+    this.#duplicates = new DuplicateFilter(window);
+  }
+
+  /** Hands on the next rows under the number of the stream to write; false when there are none. */
+  round(number: number, stream: number, inputs: readonly InputCursor[]): boolean {
+    const some = inputs.filter((input) => input.stream === stream);
+    if (some.length === 0) return false;
+    const until = roundEnd(some);
+    const strands = this.#strands;
+    strands.clear();
+    let from = 0;
+    for (const input of some)
+      if (input.min <= until) {
+        input.takeUpTo(until, strands);
+        from++;
+      }
+    // Within one input doubled rows are gone already.
+    if (from === 1) strands.emit(number, this.#cutter);
+    else this.#emitMerged(number);
+    this.#window.endRound();
+    return true;
+  }
+
+  #emitMerged(number: number): void {
+    const inOrder = follow(this.#window, this.#strands);
+    if (inOrder === "apart") {
+      this.#strands.emit(number, this.#cutter);
+      return;
+    }
+    const ranges =
+      inOrder === "merge"
+        ? mergeStrands(this.#window, this.#strands, this.#ordered)
+        : this.#strands;
+    this.#duplicates.emit(number, ranges, this.#cutter);
+  }
+}
+
+/**
+ * Up to which time, inclusive, every input can be taken with one run of it read: the end of the run that begins first, or of
+ * another that begins before that and ends earlier while more follows it.
+ */
+function roundEnd(inputs: readonly InputCursor[]): number {
+  let first = inputs[0]!;
+  for (const input of inputs) if (input.min < first.min) first = input;
+  let until = first.max;
+  for (const input of inputs) {
+    if (input.min <= until && input.max < until && input.minAfter !== undefined) until = input.max;
+  }
+  return until;
+}
+
+/** Those in most rows first. */
+function metadataSplit(inputs: readonly MergeInput[]): NameSplit {
+  const rows = new Map<string, number>();
+  for (const { segment } of inputs) {
+    for (const [name, count] of segment.metadataRows()) {
+      rows.set(name, (rows.get(name) ?? 0) + count);
+    }
+  }
+  // As sealing does.
+  if (rows.has(detectedLevelName)) rows.set(detectedLevelName, Number.POSITIVE_INFINITY);
+  const rowsOf = (name: string) => rows.get(name)!;
+  return splitMetadata([...rows.keys()].sort().sort((a, b) => rowsOf(b) - rowsOf(a)));
+}
