@@ -1,14 +1,17 @@
-import type { SegmentRef, TimeRange } from "@skald/model";
+import type { Matcher, SegmentRef, TimeRange } from "@skald/model";
 import type { CallOptions } from "./call.js";
 
 /** Knows the sealed segments of the object store; ids are those that ingesters gave them. */
 export interface Catalog {
-  /** Segments of a tenant that may hold rows of the range. */
+  /** Segments of a tenant that may hold rows of the range, of streams that satisfy every matcher; each row is in one of them. */
   list(request: CatalogRequest, options: CallOptions): Promise<readonly SegmentRef[]>;
 }
 
 export interface CatalogRequest extends TimeRange {
   readonly tenant: string;
+  readonly matchers?: readonly Matcher[];
+  /** Ids of segments that the asker has elsewhere: which of them a segment of the answer replaces is told with it. */
+  readonly held?: readonly string[];
   /** Lists anew, because a segment of the last listing was gone. */
   readonly fresh?: boolean;
 }

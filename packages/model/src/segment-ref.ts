@@ -9,6 +9,8 @@ export interface SegmentRef {
   readonly maxNs: bigint;
   readonly location: SegmentLocation;
   readonly sizeBytes: number;
+  /** Ids, of those that the asker has, of segments whose rows are in this one. */
+  readonly replaces?: readonly string[];
 }
 
 /** Where the bytes are: a file of this machine, or an object of the store. */

@@ -1,5 +1,10 @@
 export type { DroppedRows, MergeInput } from "./compact/input-cursor.js";
 export { compactLevel, type MergeOptions, mergeSegments } from "./compact/merge-segments.js";
+export * from "./day-index/day-edit.js";
+export * from "./day-index/day-index.js";
+export * from "./day-index/day-view.js";
+export { decodeDayIndex } from "./day-index/image.js";
+export { indexesOf, OpenedDays, type OpenedDaysOptions } from "./day-index/opened-days.js";
 export { DirectoryLock } from "./directory-lock.js";
 export { DirectorySyncs, makeLastingDirectory } from "./directory-syncs.js";
 export * from "./head/head-block.js";

@@ -10,6 +10,24 @@ const local: SegmentRef = {
   location: { kind: "file", path: "local" },
 };
 
+it("uses the store's segment instead of those that it has replaced", async () => {
+  const other: SegmentRef = { ...local, id: "other" };
+  const merged: SegmentRef = { ...local, id: "merged", replaces: ["local"] };
+  const ingester = { select: async () => ({ sources: [local, other] }) } as unknown as Ingester;
+  const corrupt = new CorruptSegments({ clock: { elapsedMs: () => 0 }, onFound: () => {} });
+  const asked: unknown[] = [];
+  const list = async (request: unknown) => {
+    asked.push(request);
+    return [merged];
+  };
+  const finder = new SourceFinder({ ingester, catalog: { list }, corrupt });
+  const search: Search = { fresh: false, views: [], missing: new Set() };
+  const request = { tenant: "t", matchers: [], fromNs: 0n, toNs: 40n };
+  const found = await finder.list(request, search, signal);
+  expect(found.map(({ ref }) => ref.id)).toEqual(["merged", "other"]);
+  expect(asked).toEqual([{ ...request, held: ["local", "other"], fresh: false }]);
+});
+
 describe("a store that cannot be listed", () => {
   const down = unavailable("the store is down");
   it.each([

@@ -46,17 +46,18 @@ export class SourceFinder {
     const { view, sources, completeFromNs } = await ingester.select(request, { signal });
     if (view !== undefined) views.push(view);
     signal.throwIfAborted();
-    const { tenant, fromNs, toNs } = request;
+    const segments = sources.filter(({ kind }) => kind === "segment").map(({ id }) => id);
     const listed = await catalog
-      .list({ tenant, fromNs, toNs, fresh }, { signal })
+      .list({ ...request, held: segments, fresh }, { signal })
       .catch((error: unknown) => {
-        const isRecent = completeFromNs !== undefined && fromNs >= completeFromNs;
+        const isRecent = completeFromNs !== undefined && request.fromNs >= completeFromNs;
         if (!isRecent || errorCodeOf(error) !== "unavailable") throw error;
         search.unlisted = true;
         return [];
       });
     signal.throwIfAborted();
-    const recent = corrupt.without(sources);
+    const merged = new Set(listed.flatMap(({ replaces = [] }) => replaces));
+    const recent = corrupt.without(sources.filter(({ id }) => !merged.has(id)));
     const held = new Set(recent.map((ref) => ref.id));
     const others = listed.filter((ref) => !held.has(ref.id));
     return orderSources(

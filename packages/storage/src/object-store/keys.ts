@@ -60,6 +60,50 @@ export function dayPrefix(tenant: string, ns: bigint): string {
   return `${tenantPrefix(tenant)}date=${dateOf(floorDiv(ns, dayNs))}/`;
 }
 
+/** Names one state of the index of a tenant's day; see docs/formats/day-index.md. */
+export interface DayIndexKey {
+  readonly tenant: string;
+  /** Start of the UTC day: ns since the epoch. */
+  readonly baseNs: bigint;
+  readonly generation: number;
+}
+
+const generationDigits = 10;
+
+/** Sorts behind the segments of the day, by generation. */
+export function dayIndexKey({ tenant, baseNs, generation }: DayIndexKey): string {
+  const number = String(generation).padStart(generationDigits, "0");
+  return `${dayPrefix(tenant, baseNs)}index-${number}.day`;
+}
+
+/** What a key says of a day index; undefined for any other object. */
+export function parseDayIndexKey(key: string): DayIndexKey | undefined {
+  const match = /^(tenant=.+\/date=\d{4}-\d{2}-\d{2}\/)index-(\d{10})\.day$/.exec(key);
+  if (match === null) return undefined;
+  const day = parseDayPrefix(match[1] as string);
+  return day === undefined ? undefined : { ...day, generation: Number(match[2]) };
+}
+
+/** What a prefix of the segments of a day says; undefined for any other. */
+export function parseDayPrefix(prefix: string): Omit<DayIndexKey, "generation"> | undefined {
+  const match = /^tenant=((?:[^/]+~\/)*[^/]+)\/date=(\d{4}-\d{2}-\d{2})\/$/.exec(prefix);
+  if (match === null) return undefined;
+  const tenant = tenantOfDirectory(match[1] as string);
+  const baseNs = parseDate(match[2] as string);
+  return tenant === undefined || baseNs === undefined ? undefined : { tenant, baseNs };
+}
+
+const mergedPrefix = "merged-";
+
+/** The id of what a compactor makes; only a day index can say whether it counts. */
+export function mergedId(hash: string): string {
+  return mergedPrefix + hash;
+}
+
+export function isMergedId(id: string): boolean {
+  return id.startsWith(mergedPrefix);
+}
+
 const maxDirectoryBytes = 200;
 
 /** The mark at the end of all parts but the last keeps the prefix of a tenant from being one of another's keys. */

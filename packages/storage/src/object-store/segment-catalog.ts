@@ -1,6 +1,8 @@
 import {
   dayNs,
+  errorCodeOf,
   floorDiv,
+  type Matcher,
   type SegmentLocation,
   type SegmentRef,
   type SteadyClock,
@@ -8,20 +10,32 @@ import {
 } from "@skald/model";
 import { sleep } from "@skald/runtime";
 import { LRUCache } from "lru-cache";
-import { dayPrefix, parseSegmentKey, tenantPrefix } from "./keys.js";
-import type { CallOptions, ObjectStore } from "./object-store.js";
+import type { DayIndex } from "../day-index/day-index.js";
+import { type DayView, dayView } from "../day-index/day-view.js";
+import { decodeDayIndex } from "../day-index/image.js";
+import { OpenedDays } from "../day-index/opened-days.js";
+import type { IndexImage } from "../segment/read/index-image.js";
+import { dayPrefix, tenantPrefix } from "./keys.js";
+import type { CallOptions, ObjectInfo, ObjectStore } from "./object-store.js";
 
 export interface SegmentCatalogOptions {
-  readonly store: Pick<ObjectStore, "list">;
+  readonly store: Pick<ObjectStore, "list" | "get">;
   /** Where the bytes of a key are. */
   readonly locate: (key: string) => SegmentLocation;
   readonly clock: SteadyClock;
+  /** Decodes a day index elsewhere than on this thread. */
+  readonly decodeIndex?: (name: string, bytes: Uint8Array) => Promise<IndexImage>;
   /** Told of a listing that could not be read again while an older one still serves; others reject. */
   readonly onListFailure?: (error: unknown, prefix: string) => void;
+  /** Told of a day index that is damaged; the one before it is used. */
+  readonly onCorruptIndex?: (error: unknown, key: string) => void;
 }
 
 interface ListRequest extends TimeRange {
   readonly tenant: string;
+  readonly matchers?: readonly Matcher[];
+  /** Ids of segments that the asker has. */
+  readonly held?: readonly string[];
   /** Lists anew, because a segment of the last listing was gone. */
   readonly fresh?: boolean;
 }
@@ -38,7 +52,7 @@ const maxListings = 10_000;
 const maxDaysListed = 40n;
 
 interface Listing {
-  readonly refs: readonly SegmentRef[];
+  readonly days: readonly DayView[];
   readonly readMs: number;
 }
 
@@ -47,41 +61,50 @@ interface Failure {
   readonly failedMs: number;
 }
 
-/** Knows the sealed segments of the object store: lists days by prefix and prunes by the times in the names. */
+/**
+ * Knows the sealed segments of the object store: lists days by prefix, reads their newest index, and prunes by its streams and by
+ * times. A segment that an index names as replaced is never told beside the one that has its rows.
+ */
 export class SegmentCatalog {
   readonly #options: SegmentCatalogOptions;
   readonly #listings = new LRUCache<string, Listing>({ max: maxListings });
+  readonly #opened: OpenedDays;
   /** Listings that could not be read. */
   readonly #failures = new LRUCache<string, Failure>({ max: maxListings });
   /** Listings that are being read. */
-  readonly #reading = new Map<string, Promise<readonly SegmentRef[]>>();
+  readonly #reading = new Map<string, Promise<readonly DayView[]>>();
 
   constructor(options: SegmentCatalogOptions) {
     this.#options = options;
+    this.#opened = new OpenedDays({
+      store: options.store,
+      decode: options.decodeIndex ?? (async (name, bytes) => decodeDayIndex(name, bytes)),
+      onCorrupt: options.onCorruptIndex ?? (() => {}),
+    });
   }
 
-  /** Segments of a tenant that may hold rows of the range, by key. */
+  /** Segments of a tenant that may hold rows of the range, of streams that satisfy every matcher. */
   async list(request: ListRequest, { signal }: CallOptions): Promise<SegmentRef[]> {
     const { tenant, fromNs, toNs, fresh = false } = request;
     const listings = await Promise.all(
       prefixesOf(tenant, fromNs, toNs).map((prefix) => this.#listing(prefix, fresh)),
     );
     signal.throwIfAborted();
-    return listings.flat().filter((ref) => ref.maxNs >= fromNs && ref.minNs < toNs);
+    return listings.flat().flatMap((day) => day.select(request));
   }
 
-  async #listing(prefix: string, fresh: boolean): Promise<readonly SegmentRef[]> {
+  async #listing(prefix: string, fresh: boolean): Promise<readonly DayView[]> {
     const known = fresh ? undefined : this.#listings.get(prefix);
     const ageMs = known === undefined ? 0 : this.#options.clock.elapsedMs() - known.readMs;
     if (known === undefined || ageMs > maxListingAgeMs) return this.#wait(prefix);
     // When it fails the next query tries again, until the listing is too old.
     if (ageMs > listingLifeMs && !this.#reading.has(prefix))
       this.#refresh(prefix).catch((error) => this.#options.onListFailure?.(error, prefix));
-    return known.refs;
+    return known.days;
   }
 
   /** Where the last read failed a short while ago, a long wait for the next would end the same way. */
-  async #wait(prefix: string): Promise<readonly SegmentRef[]> {
+  async #wait(prefix: string): Promise<readonly DayView[]> {
     const reading = this.#refresh(prefix);
     const failure = this.#failures.get(prefix);
     const nowMs = this.#options.clock.elapsedMs();
@@ -97,16 +120,16 @@ export class SegmentCatalog {
     }
   }
 
-  #refresh(prefix: string): Promise<readonly SegmentRef[]> {
+  #refresh(prefix: string): Promise<readonly DayView[]> {
     const underWay = this.#reading.get(prefix);
     if (underWay !== undefined) return underWay;
     const readMs = this.#options.clock.elapsedMs();
     const reading = this.#read(prefix)
       .then(
-        (refs) => {
+        (days) => {
           this.#failures.delete(prefix);
-          this.#listings.set(prefix, { refs, readMs });
-          return refs;
+          this.#listings.set(prefix, { days, readMs });
+          return days;
         },
         (error: unknown) => {
           this.#failures.set(prefix, { error, failedMs: this.#options.clock.elapsedMs() });
@@ -119,15 +142,30 @@ export class SegmentCatalog {
   }
 
   /** Not cancelled with the query that asked first: others wait for the same listing. */
-  async #read(prefix: string): Promise<SegmentRef[]> {
-    const refs: SegmentRef[] = [];
-    const { signal } = new AbortController();
-    for await (const { key, sizeBytes } of this.#options.store.list(prefix, { signal })) {
-      const parsed = parseSegmentKey(key);
-      if (parsed === undefined) continue;
-      refs.push({ kind: "segment", ...parsed, sizeBytes, location: this.#options.locate(key) });
+  async #read(prefix: string): Promise<readonly DayView[]> {
+    try {
+      return await this.#readDays(prefix);
+    } catch (error) {
+      // An index that was listed may be deleted by now; there is a newer one then.
+      if (errorCodeOf(error) !== "not_found") throw error;
+      return this.#readDays(prefix);
     }
-    return refs;
+  }
+
+  async #readDays(prefix: string): Promise<readonly DayView[]> {
+    const { signal } = new AbortController();
+    const byDay = new Map<string, ObjectInfo[]>();
+    for await (const object of this.#options.store.list(prefix, { signal })) {
+      const day = object.key.slice(0, object.key.lastIndexOf("/") + 1);
+      const objects = byDay.get(day);
+      if (objects === undefined) byDay.set(day, [object]);
+      else objects.push(object);
+    }
+    const days = [...byDay.values()].map(async (objects) => {
+      const index: DayIndex | undefined = await this.#opened.newest(objects, { signal });
+      return dayView(objects, index, this.#options.locate);
+    });
+    return Promise.all(days);
   }
 }
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { dayNs, type PushEncoding, type PushFormat } from "@skald/model";
 import { makeBatch } from "@skald/testkit";
+import { DayEdit } from "../day-index/day-edit.js";
 import { HeadBlock } from "../head/head-block.js";
 import { sealSegment } from "../seal/seal.js";
 import { walPath } from "../wal/disk.js";
@@ -77,6 +78,21 @@ export function goldenRecords(): WalRecord[] {
 
 /** Start of the UTC day of the golden rows. */
 export const goldenBaseNs = 20_777n * dayNs;
+
+/** The day of testdata/day-v1.day, of generation 42. */
+export function goldenDay(): DayEdit {
+  const edit = new DayEdit({ tenant: "golden", baseNs: goldenBaseNs });
+  const times = { minNs: goldenBaseNs + 5n, maxNs: goldenBaseNs + 10n ** 12n };
+  const counts = { sizeBytes: 1234, rows: 7, lineBytes: 4321, level: 0 };
+  edit.add({ id: "head-1", ...times, ...counts }, ['{app="api"}']);
+  edit.add({ id: "merged-2", ...times, ...counts, level: 1 }, [
+    '{app="api"}',
+    '{app="web", größe="1"}',
+  ]);
+  edit.remove({ id: "head-2", ...times, sinceMs: 1_795_000_000_000, by: "merged-2" });
+  edit.remove({ id: "head-3", ...times, sinceMs: 1_795_000_000_001, by: undefined });
+  return edit;
+}
 
 /** Rows of testdata/head-v1.bin: three that a view shows, then one that was not published. */
 export const goldenHeadRows: readonly Row[] = [
@@ -178,6 +194,8 @@ export async function writeGolden(directory: string): Promise<void> {
   const path = join(directory, "segment-v1-filters.parquet");
   const heads = [headOf([goldenFilteredRows()], goldenBaseNs)];
   sealSegment({ tenant: "golden", id: "golden", path, heads });
+  const day = goldenDay().encode({ generation: 42, writtenMs: 5 });
+  await writeFile(join(directory, "day-v1.day"), day);
 }
 
 /** The record of testdata/wal-v1.bin that is damaged in wal-v1-repaired.bin. */

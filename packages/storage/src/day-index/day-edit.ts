@@ -1,0 +1,142 @@
+import { crc32 } from "node:zlib";
+import { dayNs, parseStreamText } from "@skald/model";
+import { ByteWriter } from "../bytes.js";
+import { SectionWriter } from "../segment/index-sections.js";
+import { labelColumns, writeStreams } from "../segment/streams.js";
+import { zstd } from "../zstd/zstd.js";
+import type { DayIndex, GoneSegment, IndexedSegment } from "./day-index.js";
+import { dayHeaderBytes, dayMagic, daySection, dayVersion } from "./image.js";
+
+/** Level of zstd: postings and labels are written rarely, and read often. */
+const level = 3;
+
+/** The next state of a day: what an index had, with changes. */
+export class DayEdit {
+  readonly #day: Pick<DayIndex, "tenant" | "baseNs">;
+  readonly #segments = new Map<string, IndexedSegment>();
+  readonly #gone = new Map<string, GoneSegment>();
+  /** Ids of the segments that hold a stream, by its text; those that are no more in the day included. */
+  readonly #holders = new Map<string, string[]>();
+
+  /** Begins with what the index has, or with an empty day. */
+  constructor(day: DayIndex | Pick<DayIndex, "tenant" | "baseNs">) {
+    this.#day = day;
+    if (!("streams" in day)) return;
+    for (const segment of day.segments) this.#segments.set(segment.id, segment);
+    for (const gone of day.gone) this.#gone.set(gone.id, gone);
+    for (let stream = 0; stream < day.streams.count; stream++) {
+      const ids = Array.from(day.segmentsOf(stream), (place) => day.segments[place]!.id);
+      this.#holders.set(day.streams.text(stream), ids);
+    }
+  }
+
+  /** Adds a segment with its streams, by their canonical texts. */
+  add(segment: IndexedSegment, streamTexts: Iterable<string>): void {
+    if (this.#segments.has(segment.id)) return;
+    this.#segments.set(segment.id, segment);
+    this.#gone.delete(segment.id);
+    for (const text of streamTexts) {
+      const ids = this.#holders.get(text);
+      if (ids === undefined) this.#holders.set(text, [segment.id]);
+      else ids.push(segment.id);
+    }
+  }
+
+  /** Makes a segment one that is gone; its rows, and those of the segments that it had replaced, are in `by`, if anywhere. */
+  remove(segment: GoneSegment): void {
+    this.#segments.delete(segment.id);
+    this.#gone.set(segment.id, segment);
+    for (const [id, gone] of this.#gone) {
+      if (gone.by === segment.id) this.#gone.set(id, { ...gone, by: segment.by });
+    }
+  }
+
+  /** Says no more that a segment is gone. */
+  forget(id: string): void {
+    this.#gone.delete(id);
+  }
+
+  /** The bytes of the index of a generation; see docs/formats/day-index.md. */
+  encode({ generation, writtenMs }: Pick<DayIndex, "generation" | "writtenMs">): Uint8Array {
+    const segments = [...this.#segments.values()].sort(bySpan);
+    const places = new Map(segments.map(({ id }, place) => [id, place]));
+    const streams = this.#streams(places);
+    const sections = new SectionWriter();
+    const { tenant, baseNs } = this.#day;
+    sections.texts(daySection.tenant, [tenant]);
+    const day = Number(baseNs / dayNs);
+    sections.numbers(
+      daySection.summary,
+      Float64Array.of(day, generation, writtenMs, streams.texts.length),
+    );
+    this.#writeSegments(sections, segments);
+    this.#writeGone(sections, places);
+    writeStreams(sections, labelColumns(streams.texts.map(parseStreamText)));
+    sections.numbers(daySection.streamCounts, Uint32Array.from(streams.counts));
+    sections.numbers(daySection.streamSegments, Uint32Array.from(streams.segments));
+    return framed(sections.finish());
+  }
+
+  #streams(places: ReadonlyMap<string, number>) {
+    const texts: string[] = [];
+    const counts: number[] = [];
+    const segments: number[] = [];
+    for (const text of [...this.#holders.keys()].sort()) {
+      const held: number[] = [];
+      for (const id of this.#holders.get(text)!) {
+        const place = places.get(id);
+        if (place !== undefined) held.push(place);
+      }
+      if (held.length === 0) continue;
+      texts.push(text);
+      counts.push(held.length);
+      for (const place of held.sort((a, b) => a - b)) segments.push(place);
+    }
+    return { texts, counts, segments };
+  }
+
+  #writeSegments(sections: SectionWriter, segments: readonly IndexedSegment[]): void {
+    const numbers = (id: number, of: (segment: IndexedSegment) => number) =>
+      sections.numbers(id, Float64Array.from(segments, of));
+    const ids = segments.map(({ id }) => id);
+    sections.texts(daySection.ids, ids);
+    numbers(daySection.minTimes, ({ minNs }) => Number(minNs - this.#day.baseNs));
+    numbers(daySection.spans, ({ minNs, maxNs }) => Number(maxNs - minNs));
+    numbers(daySection.sizeBytes, ({ sizeBytes }) => sizeBytes);
+    numbers(daySection.rows, ({ rows }) => rows);
+    numbers(daySection.lineBytes, ({ lineBytes }) => lineBytes);
+    numbers(daySection.levels, (segment) => segment.level);
+  }
+
+  #writeGone(sections: SectionWriter, places: ReadonlyMap<string, number>): void {
+    const gone = [...this.#gone.values()].sort(bySpan);
+    const numbers = (id: number, of: (segment: GoneSegment) => number) =>
+      sections.numbers(id, Float64Array.from(gone, of));
+    const ids = gone.map(({ id }) => id);
+    sections.texts(daySection.goneIds, ids);
+    numbers(daySection.goneMinTimes, ({ minNs }) => Number(minNs - this.#day.baseNs));
+    numbers(daySection.goneSpans, ({ minNs, maxNs }) => Number(maxNs - minNs));
+    numbers(daySection.goneSinceMs, ({ sinceMs }) => sinceMs);
+    numbers(daySection.goneBy, ({ by }) => (by === undefined ? 0 : (places.get(by) ?? -1) + 1));
+  }
+}
+
+function framed(raw: Uint8Array): Uint8Array {
+  const frame = zstd.compress(raw, level);
+  const out = new ByteWriter(dayHeaderBytes + frame.byteLength);
+  out.append(Buffer.from(dayMagic, "latin1"));
+  out.u32(dayVersion);
+  out.u32(raw.byteLength);
+  out.u32(crc32(frame));
+  out.u32(0);
+  out.append(frame);
+  return out.view();
+}
+
+function bySpan(
+  a: Pick<IndexedSegment, "id" | "minNs">,
+  b: Pick<IndexedSegment, "id" | "minNs">,
+): number {
+  if (a.minNs !== b.minNs) return a.minNs < b.minNs ? -1 : 1;
+  return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
+}

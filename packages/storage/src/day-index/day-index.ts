@@ -1,0 +1,159 @@
+import { dayNs, internal, type Matcher, type TimeRange } from "@skald/model";
+import { LRUCache } from "lru-cache";
+import { SectionReader } from "../segment/index-sections.js";
+import { ImageReader, type IndexImage } from "../segment/read/index-image.js";
+import { StreamTable } from "../segment/read/stream-table.js";
+import type { LabelTable } from "../segment/segment.js";
+import { dayPart, daySection } from "./image.js";
+
+/** What a day index says of a segment. */
+export interface IndexedSegment {
+  readonly id: string;
+  /** ns since the epoch, inclusive */
+  readonly minNs: bigint;
+  readonly maxNs: bigint;
+  readonly sizeBytes: number;
+  readonly rows: number;
+  /** Bytes of the lines. */
+  readonly lineBytes: number;
+  /** Merges that its rows went through. */
+  readonly level: number;
+}
+
+/** A segment that counts no more. */
+export interface GoneSegment extends Pick<IndexedSegment, "id" | "minNs" | "maxNs"> {
+  /** Since when, ms since the epoch. */
+  readonly sinceMs: number;
+  /** The segment that has its rows; undefined when none has. */
+  readonly by: string | undefined;
+}
+
+/** Answers that an opened index remembers. */
+const maxRemembered = 32;
+
+/** The segments of a tenant's day as of one generation of its index, and their streams. */
+export class DayIndex {
+  readonly image: IndexImage;
+  readonly tenant: string;
+  /** Start of the UTC day: ns since the epoch. */
+  readonly baseNs: bigint;
+  readonly generation: number;
+  /** ms since the epoch */
+  readonly writtenMs: number;
+  /** In the order of their first times. */
+  readonly segments: readonly IndexedSegment[];
+  readonly gone: readonly GoneSegment[];
+  readonly streams: LabelTable;
+  readonly #places: ReadonlyMap<string, number>;
+  readonly #goneById: ReadonlyMap<string, GoneSegment>;
+  readonly #minTimes: Float64Array;
+  readonly #maxTimes: Float64Array;
+  readonly #firstSegments: Uint32Array;
+  readonly #streamSegments: Uint32Array;
+  readonly #found = new LRUCache<string, Uint8Array>({ max: maxRemembered });
+
+  constructor(image: IndexImage) {
+    const reader = new ImageReader(image);
+    const sections = new SectionReader(reader.bytes(dayPart.sections));
+    const [day, generation, writtenMs, streamCount] = sections.numbers(daySection.summary);
+    this.image = image;
+    this.tenant = sections.texts(daySection.tenant)[0] ?? "";
+    this.baseNs = BigInt(day!) * dayNs;
+    this.generation = generation!;
+    this.writtenMs = writtenMs!;
+    this.#minTimes = reader.numbers(dayPart.minTimes);
+    this.#maxTimes = reader.numbers(dayPart.maxTimes);
+    this.#firstSegments = reader.words(dayPart.firstSegments);
+    this.#streamSegments = reader.words(dayPart.segments);
+    this.segments = this.#readSegments(sections);
+    this.gone = this.#readGone(sections);
+    this.#places = new Map(this.segments.map(({ id }, place) => [id, place]));
+    this.#goneById = new Map(this.gone.map((gone) => [gone.id, gone]));
+    this.streams = new StreamTable(reader, dayPart.streams, sections, streamCount!);
+  }
+
+  /** Whether the index says anything of a segment: one that it does not know is younger. */
+  knows(id: string): boolean {
+    return this.#places.has(id) || this.#goneById.has(id);
+  }
+
+  find(id: string): IndexedSegment | undefined {
+    const place = this.#places.get(id);
+    return place === undefined ? undefined : this.segments[place];
+  }
+
+  goneOf(id: string): GoneSegment | undefined {
+    return this.#goneById.get(id);
+  }
+
+  /** Places in `segments` of those that may hold rows of the range, and of a stream that satisfies every matcher. */
+  select({ fromNs, toNs }: TimeRange, matchers: readonly Matcher[] = []): number[] {
+    const from = Number(fromNs - this.baseNs);
+    const to = Number(toNs - this.baseNs);
+    const wanted = matchers.length === 0 ? undefined : this.#holding(matchers);
+    const places: number[] = [];
+    for (let place = 0; place < this.segments.length; place++) {
+      if (this.#minTimes[place]! >= to || this.#maxTimes[place]! < from) continue;
+      if (wanted === undefined || wanted[place] === 1) places.push(place);
+    }
+    return places;
+  }
+
+  /** Places of the segments that hold a stream, ascending. */
+  segmentsOf(stream: number): Uint32Array {
+    return this.#streamSegments.subarray(
+      this.#firstSegments[stream],
+      this.#firstSegments[stream + 1],
+    );
+  }
+
+  /** A flag for each segment: 1 where it holds a stream that satisfies every matcher. */
+  #holding(matchers: readonly Matcher[]): Uint8Array {
+    const key = JSON.stringify(matchers);
+    const known = this.#found.get(key);
+    if (known !== undefined) return known;
+    const flags = new Uint8Array(this.segments.length);
+    let left = flags.length;
+    for (const stream of this.streams.match(matchers)) {
+      if (left === 0) break;
+      for (const place of this.segmentsOf(stream)) {
+        if (flags[place] === 0) left--;
+        flags[place] = 1;
+      }
+    }
+    this.#found.set(key, flags);
+    return flags;
+  }
+
+  #readSegments(sections: SectionReader): IndexedSegment[] {
+    const sizes = sections.numbers(daySection.sizeBytes);
+    const rows = sections.numbers(daySection.rows);
+    const lineBytes = sections.numbers(daySection.lineBytes);
+    const levels = sections.numbers(daySection.levels);
+    return sections.texts(daySection.ids).map((id, place) => ({
+      id,
+      minNs: this.baseNs + BigInt(this.#minTimes[place]!),
+      maxNs: this.baseNs + BigInt(this.#maxTimes[place]!),
+      sizeBytes: sizes[place]!,
+      rows: rows[place]!,
+      lineBytes: lineBytes[place]!,
+      level: levels[place]!,
+    }));
+  }
+
+  #readGone(sections: SectionReader): GoneSegment[] {
+    const minTimes = sections.numbers(daySection.goneMinTimes);
+    const spans = sections.numbers(daySection.goneSpans);
+    const sinceMs = sections.numbers(daySection.goneSinceMs);
+    const by = sections.numbers(daySection.goneBy);
+    return sections.texts(daySection.goneIds).map((id, i) => {
+      const minNs = this.baseNs + BigInt(minTimes[i]!);
+      const holder = this.segments[by[i]! - 1];
+      if (by[i]! > 0 && holder === undefined) throw internal(`day index has no segment ${by[i]}`);
+      return {
+        ...{ id, minNs, maxNs: minNs + BigInt(spans[i]!), sinceMs: sinceMs[i]! },
+        by: holder?.id,
+      };
+    });
+  }
+}

@@ -1,0 +1,70 @@
+import type { Matcher, SegmentLocation, SegmentRef, TimeRange } from "@skald/model";
+import { isMergedId, parseSegmentKey, segmentKey } from "../object-store/keys.js";
+import type { ObjectInfo } from "../object-store/object-store.js";
+import type { DayIndex } from "./day-index.js";
+
+/** What a listing of a day and its newest index say together. */
+export interface DayView {
+  readonly index: DayIndex | undefined;
+  /** Segments that the index does not know. */
+  readonly young: readonly SegmentRef[];
+  select(request: DaySelection): SegmentRef[];
+}
+
+export interface DaySelection extends TimeRange {
+  readonly matchers?: readonly Matcher[];
+  /** Ids of segments that the asker has; of these, what a segment replaces is told with it. */
+  readonly held?: readonly string[];
+}
+
+/** Puts the listing of a day and its newest index together: each row of the day is in exactly one of the segments. */
+export function dayView(
+  objects: readonly ObjectInfo[],
+  index: DayIndex | undefined,
+  locate: (key: string) => SegmentLocation,
+): DayView {
+  const young: SegmentRef[] = [];
+  for (const { key, sizeBytes } of objects) {
+    const parsed = parseSegmentKey(key);
+    if (parsed === undefined || isMergedId(parsed.id) || index?.knows(parsed.id) === true) continue;
+    young.push({ kind: "segment", ...parsed, sizeBytes, location: locate(key) });
+  }
+  const known: (SegmentRef | undefined)[] = [];
+  const refAt = (day: DayIndex, place: number): SegmentRef => {
+    known[place] ??= refOf(day, place, locate);
+    return known[place];
+  };
+  const select = ({ fromNs, toNs, matchers, held = [] }: DaySelection): SegmentRef[] => {
+    const found = young.filter((ref) => ref.maxNs >= fromNs && ref.minNs < toNs);
+    if (index === undefined) return found;
+    const replaced = replacedBy(index, held);
+    for (const place of index.select({ fromNs, toNs }, matchers)) {
+      const ref = refAt(index, place);
+      const replaces = replaced.get(ref.id);
+      found.push(replaces === undefined ? ref : { ...ref, replaces });
+    }
+    return found;
+  };
+  return { index, young, select };
+}
+
+/** Which of the ids each segment has replaced. */
+function replacedBy(index: DayIndex, held: readonly string[]): Map<string, string[]> {
+  const replaced = new Map<string, string[]>();
+  for (const id of held) {
+    const by = index.goneOf(id)?.by;
+    if (by !== undefined) replaced.set(by, [...(replaced.get(by) ?? []), id]);
+  }
+  return replaced;
+}
+
+function refOf(
+  index: DayIndex,
+  place: number,
+  locate: (key: string) => SegmentLocation,
+): SegmentRef {
+  const { id, minNs, maxNs, sizeBytes } = index.segments[place]!;
+  const { tenant } = index;
+  const location = locate(segmentKey({ tenant, id, minNs, maxNs }));
+  return { kind: "segment", id, tenant, minNs, maxNs, sizeBytes, location };
+}

@@ -1,0 +1,101 @@
+import { crc32 } from "node:zlib";
+import { internal } from "@skald/model";
+import { SectionReader, section } from "../segment/index-sections.js";
+import { type IndexImage, writeImage } from "../segment/read/index-image.js";
+import { decodeStreams } from "../segment/read/stream-table.js";
+import { zstd, zstdContentBytes } from "../zstd/zstd.js";
+
+/** Sections of a day index beside those of labels, see docs/formats/day-index.md. */
+export const daySection = {
+  tenant: 64,
+  summary: 65,
+  ids: 66,
+  minTimes: 67,
+  spans: 68,
+  sizeBytes: 69,
+  rows: 70,
+  lineBytes: 71,
+  levels: 72,
+  streamCounts: 73,
+  streamSegments: 74,
+  goneIds: 75,
+  goneMinTimes: 76,
+  goneSpans: 77,
+  goneSinceMs: 78,
+  goneBy: 79,
+} as const;
+
+/** Parts of an image; those of the streams follow. */
+export const dayPart = {
+  sections: 0,
+  minTimes: 1,
+  maxTimes: 2,
+  firstSegments: 3,
+  segments: 4,
+  streams: 5,
+} as const;
+
+export const dayMagic = "SKALDDAY";
+export const dayVersion = 1;
+export const dayHeaderBytes = 24;
+const maxRawBytes = 1024 * 1024 * 1024;
+
+/**
+ * Checks and decodes the bytes of a day index, to be opened on any thread. Throws `internal`, naming it, when they are not
+ * what was written.
+ */
+export function decodeDayIndex(name: string, bytes: Uint8Array): IndexImage {
+  try {
+    return decode(bytes);
+  } catch (error) {
+    throw internal(`day index ${name} cannot be read: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}
+
+function decode(bytes: Uint8Array): IndexImage {
+  const head = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (head.length < dayHeaderBytes || head.toString("latin1", 0, 8) !== dayMagic)
+    throw internal("it is none");
+  const version = head.readUInt32LE(8);
+  if (version !== dayVersion) throw internal(`its version is ${version}, not ${dayVersion}`);
+  const rawBytes = head.readUInt32LE(12);
+  const frame = bytes.subarray(dayHeaderBytes);
+  if (crc32(frame) !== head.readUInt32LE(16)) throw internal("it does not match its checksum");
+  if (rawBytes > maxRawBytes || zstdContentBytes(frame) !== rawBytes)
+    throw internal("it has no valid size");
+  const sections = new SectionReader(zstd.decompress(frame, rawBytes));
+  const [, , , streamCount] = sections.numbers(daySection.summary);
+  const minTimes = sections.numbers(daySection.minTimes);
+  const spans = sections.numbers(daySection.spans);
+  const first = runningSum(sections.numbers(daySection.streamCounts));
+  const segments = Uint32Array.from(sections.numbers(daySection.streamSegments));
+  if (
+    spans.length !== minTimes.length ||
+    first.length !== streamCount! + 1 ||
+    first.at(-1) !== segments.length ||
+    segments.some((place) => place >= minTimes.length)
+  ) {
+    throw internal("its parts do not fit together");
+  }
+  return writeImage([
+    sections.without([
+      ...[section.labelValues, section.labelStreams, section.labelCodes],
+      ...[daySection.streamCounts, daySection.streamSegments],
+    ]),
+    minTimes,
+    minTimes.map((time, i) => time + spans[i]!),
+    first,
+    segments,
+    ...decodeStreams(sections, streamCount!),
+  ]);
+}
+
+function runningSum(counts: Float64Array): Uint32Array {
+  const sums = new Uint32Array(counts.length + 1);
+  counts.forEach((count, i) => {
+    sums[i + 1] = sums[i]! + count;
+  });
+  return sums;
+}
