@@ -7,3 +7,4 @@ export type * from "./ingester.js";
 export type * from "./querier.js";
 export type * from "./scan.js";
 export type * from "./source.js";
+export type * from "./volume.js";

@@ -2,6 +2,7 @@ import type { LogResult, Plan, QueryResult } from "@skald/logql";
 import type { Matcher, QueryStats, TimeRange } from "@skald/model";
 import type { CallOptions } from "./call.js";
 import type { StreamColumns } from "./codec/streams.js";
+import type { VolumeCells, VolumePlan } from "./volume.js";
 
 /** Whose query it is, and how much work it is. */
 export interface QueryShare {
@@ -20,6 +21,8 @@ export interface Querier {
   streams(request: StreamsRequest, options: CallOptions): Promise<readonly TenantStreams[]>;
   /** Label names of those streams, or values of one name. */
   labels(request: LabelsRequest, options: CallOptions): Promise<readonly TenantLabels[]>;
+  /** Counts rows and bytes of streams, by labels and time. Throws invalid_argument at too many groups. */
+  volumes(request: VolumeRequest, options: CallOptions): Promise<VolumeAnswer>;
 }
 
 export interface QueryRequest {
@@ -66,4 +69,17 @@ export interface TenantLabels {
   readonly tenant: string;
   /** Sorted, each once. */
   readonly texts: readonly string[];
+}
+
+export interface VolumeRequest extends VolumePlan {
+  /** Sorted, at least one. */
+  readonly tenants: readonly string[];
+  readonly actors?: readonly string[];
+}
+
+export interface VolumeAnswer extends VolumeCells {
+  /** Distinct streams with rows in the range; 0 when they are not counted. */
+  readonly streamCount: number;
+  readonly stats: QueryStats;
+  readonly warnings: readonly string[];
 }

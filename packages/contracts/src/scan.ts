@@ -4,6 +4,7 @@ import type { CallOptions } from "./call.js";
 import type { EncodedStreams } from "./codec/streams.js";
 import type { QueryShare } from "./querier.js";
 import type { SourceRef } from "./source.js";
+import type { VolumeCells, VolumePlan } from "./volume.js";
 
 /**
  * Reads sources where they are: the threads of this process, or an ingester. `Ref` is how it is told of a source. Every
@@ -14,6 +15,8 @@ export interface Scanner<Ref = SourceRef> {
   scan(task: ScanTask<ScanPlan, Ref>, options: ScanOptions): Promise<EncodedOutcome>;
   /** Bytes of lines that a scan may have to read, from headers. */
   measure(task: ScanTask<ScanPlan, Ref>, options: ScanOptions): Promise<number>;
+  /** Counts rows and bytes without a look at lines, as `VolumeOutcome`. Throws invalid_argument at too many groups. */
+  volumes(task: VolumeTask<Ref>, options: ScanOptions): Promise<EncodedOutcome>;
   /** Matching streams, each once, as `StreamColumns`. */
   streams(task: StreamTask<Ref>, options: ScanOptions): Promise<EncodedStreams>;
   /** Label names of matching streams, or the values of one name, sorted, as texts. */
@@ -90,4 +93,16 @@ export interface RowMask {
   /** Block numbers, ascending, and for each the ascending row numbers, each once. */
   readonly blocks: Uint32Array;
   readonly rows: readonly Uint32Array[];
+}
+
+/** Counts rows and bytes of some sources, from headers. */
+export interface VolumeTask<Ref = SourceRef> {
+  readonly plan: VolumePlan;
+  readonly sources: readonly ScanSource<Ref>[];
+}
+
+export interface VolumeOutcome extends VolumeCells {
+  /** Two numbers for each stream that was counted, equal for equal label sets; empty when they are not. */
+  readonly streams: Uint32Array;
+  readonly stats: ReadStats;
 }

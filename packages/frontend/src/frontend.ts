@@ -4,6 +4,8 @@ import type {
   StreamsRequest,
   TenantLabels,
   TenantStreams,
+  VolumeAnswer,
+  VolumePlan,
 } from "@skald/contracts";
 import {
   compilePipeline,
@@ -20,6 +22,7 @@ import {
   formatPrometheusDuration,
   invalidArgument,
   type Matcher,
+  notFound,
   nowNs,
   type QueryStats,
   SkaldError,
@@ -54,6 +57,16 @@ export interface QueryFacts {
   readonly seconds: number;
   /** Of one that was answered. */
   readonly stats: QueryStats | undefined;
+}
+
+/** How much there is of a selector. */
+export interface IndexStats {
+  readonly streams: number;
+  /** Blocks with such rows. */
+  readonly chunks: number;
+  /** Of lines. */
+  readonly bytes: number;
+  readonly entries: number;
 }
 
 /** The label that tells the tenants of one query apart. */
@@ -153,6 +166,42 @@ export class Frontend {
     );
   }
 
+  /**
+   * Rows and bytes of streams by labels and time; undefined when none of that time may be looked at. Throws not_found
+   * when the tenant may not ask for it, invalid_argument at more groups than it may have.
+   */
+  volume(
+    tenants: readonly string[],
+    plan: Omit<VolumePlan, "maxGroups">,
+    signal: AbortSignal,
+  ): Promise<VolumeAnswer | undefined> {
+    const { volume_enabled, volume_max_series } = this.#limits(tenants);
+    if (!volume_enabled) return Promise.reject(notFound("not found"));
+    const maxGroups = volume_max_series || Number.MAX_SAFE_INTEGER;
+    return this.#volumes(tenants, { ...plan, maxGroups }, signal);
+  }
+
+  /** Streams of a selector with rows in the range, and how much that is. */
+  async indexStats(
+    tenants: readonly string[],
+    query: string,
+    range: TimeRange,
+    signal: AbortSignal,
+  ): Promise<IndexStats> {
+    const buckets = { firstNs: range.fromNs, stepNs: range.toNs - range.fromNs, count: 1 };
+    const groupBy = { kind: "series", names: [] } as const;
+    const matchers = parseSelector(query);
+    const plan = { ...range, matchers, groupBy, buckets, maxGroups: 1, countsStreams: true };
+    const answer = await this.#volumes(tenants, plan, signal);
+    if (answer === undefined) return { streams: 0, chunks: 0, bytes: 0, entries: 0 };
+    return {
+      streams: answer.streamCount,
+      chunks: answer.blocks,
+      bytes: Math.round(answer.bytes[0] ?? 0),
+      entries: answer.rows[0] ?? 0,
+    };
+  }
+
   format(query: string): string {
     return formatQuery(parseQuery(query));
   }
@@ -228,6 +277,19 @@ export class Frontend {
     const { limits, ...asked } = request;
     return this.#withTimeout(limits, signal, (bounded) =>
       this.#querier.labels(label === undefined ? asked : { ...asked, label }, { signal: bounded }),
+    );
+  }
+
+  async #volumes(
+    tenants: readonly string[],
+    plan: VolumePlan,
+    signal: AbortSignal,
+  ): Promise<VolumeAnswer | undefined> {
+    const request = this.#request(tenants, [plan.matchers], plan);
+    if (request === undefined) return undefined;
+    const { limits, selectors: _, ...asked } = request;
+    return this.#withTimeout(limits, signal, (bounded) =>
+      this.#querier.volumes({ ...plan, ...asked }, { signal: bounded }),
     );
   }
 

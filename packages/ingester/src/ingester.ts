@@ -14,6 +14,7 @@ import type {
   Selection,
   SelectRequest,
   StreamTask,
+  VolumeTask,
 } from "@skald/contracts";
 import {
   type Batch,
@@ -273,6 +274,10 @@ export class Ingester implements IngesterContract {
 
   async measure(task: ScanTask, options: ScanOptions): Promise<number> {
     return this.#scanner.measure(task, options);
+  }
+
+  async volumes(task: VolumeTask, options: ScanOptions): Promise<EncodedOutcome> {
+    return this.#scanner.volumes(task, options);
   }
 
   async streams(task: StreamTask, options: ScanOptions): Promise<EncodedStreams> {

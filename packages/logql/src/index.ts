@@ -1,6 +1,7 @@
 export { evaluate } from "./engine/engine.js";
 export { formatSample } from "./engine/format-sample.js";
 export { compilePipeline } from "./pipeline/pipeline.js";
+export { sanitizeLabelName } from "./pipeline/row/labels.js";
 export type * from "./pipeline/types.js";
 export * from "./plan/budget.js";
 export { defaultQueryLimits, type QueryLimits } from "./plan/limits.js";

@@ -18,6 +18,8 @@ import {
   type StreamTask,
   type TenantLabels,
   type TenantStreams,
+  type VolumeAnswer,
+  type VolumeRequest,
 } from "@skald/contracts";
 import {
   Budget,
@@ -50,6 +52,7 @@ import { estimateBytes, TaskCutter } from "./run/cut-tasks.js";
 import { logTasks, runLogQuery } from "./run/log-query.js";
 import { leafTasks, runLeaf } from "./run/metric-query.js";
 import { QueryRun, QueryTooHeavy } from "./run/query-run.js";
+import { VolumeMerge } from "./run/volume-merge.js";
 
 /** Raw bytes of lines for each byte of an index, roughly. */
 const indexShare = 512;
@@ -85,6 +88,9 @@ export interface QuerierDeps {
   /** Counts what all queries hold together. */
   readonly memory?: Memory;
 }
+
+/** What headers say is neither read nor held. */
+const unlimited: QueryByteLimits = { maxBytesRead: 0, maxMemoryBytes: Number.MAX_SAFE_INTEGER };
 
 const unlistedWarning = "the object store does not answer: only what ingesters hold was searched";
 
@@ -124,11 +130,7 @@ export class Querier implements Contract {
         plan.kind === "log"
           ? await this.#queryLog({ tenants, plan, search, run, signal })
           : await this.#queryMetric({ tenants, plan, search, run, signal });
-      const warnings = [
-        ...result.warnings,
-        ...corruptWarnings(search.missing),
-        ...(search.unlisted === true ? [unlistedWarning] : []),
-      ];
+      const warnings = [...result.warnings, ...warningsOf(search)];
       return { result: { ...result, warnings }, stats: run.stats(result) };
     });
   }
@@ -173,6 +175,28 @@ export class Querier implements Contract {
         }),
       ),
     );
+  }
+
+  /** Counts rows and bytes of streams, by labels and time. Throws invalid_argument at too many groups. */
+  volumes(request: VolumeRequest, { signal }: { signal: AbortSignal }): Promise<VolumeAnswer> {
+    const { tenants, matchers, actors: _, ...rest } = request;
+    return this.#search(async (search) => {
+      const run = this.#run(unlimited, shareOf(request), signal);
+      const range = { fromNs: request.fromNs, toNs: request.toNs };
+      const sources = await this.#list({ tenants, matchers, range }, search, signal);
+      run.see(sources);
+      run.book(estimateBytes(sources, range) / indexShare);
+      const plan = { ...rest, matchers: ownMatchers(tenants, matchers) };
+      const merge = new VolumeMerge(plan);
+      const tasks = new TaskCutter(sources, { split: true, threads: run.threads });
+      await runConcurrently(tasks.take(), run.lanes, signal, async (task, stop) => {
+        const outcome = await run.volumes(task, plan, stop);
+        tasks.learn(task, outcome.stats);
+        merge.add(outcome);
+      });
+      signal.throwIfAborted();
+      return { ...merge.finish(), stats: run.stats(), warnings: warningsOf(search) };
+    });
   }
 
   #run(limits: QueryByteLimits, share: QueryShare, signal: AbortSignal): QueryRun {
@@ -311,6 +335,11 @@ interface Query<Plan> {
   readonly search: Search;
   readonly run: QueryRun;
   readonly signal: AbortSignal;
+}
+
+/** What an answer lacks. */
+function warningsOf({ missing, unlisted }: Search): string[] {
+  return [...corruptWarnings(missing), ...(unlisted === true ? [unlistedWarning] : [])];
 }
 
 /** True when the rows of a leaf are counted by headers, most of them at least. */

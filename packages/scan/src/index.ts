@@ -11,4 +11,7 @@ export { type OpenSource, type Source, segmentSource } from "./source/source.js"
 export { tenantLabelName } from "./source/tenant-label.js";
 export { rangeOf, type ScanContext } from "./source/view.js";
 export { StreamCollector } from "./streams/collect-streams.js";
+export { StreamHashes } from "./streams/hash-numbers.js";
 export { scanLabels, scanStreams } from "./streams/scan-streams.js";
+export { scanVolumes } from "./volume/scan-volumes.js";
+export { VolumeCounts } from "./volume/volume-counts.js";

@@ -9,6 +9,7 @@ import {
   type ScanPlan,
   type ScanTask,
   type StreamTask,
+  type VolumeTask,
 } from "@skald/contracts";
 import type { JobContext, JobHandler, JobResult } from "@skald/runtime";
 import { type LocalRef, type SlotRange, SlotsMissing } from "@skald/storage";
@@ -20,6 +21,7 @@ import {
   missingIndexes,
   missingOfMeasure,
   missingOfScan,
+  missingOfVolumes,
   missingTimes,
   refuseMissing,
 } from "./remote/slot-needs.js";
@@ -29,6 +31,7 @@ import { type OpenedImage, SourceCache } from "./source/cache.js";
 import type { OpenSource } from "./source/source.js";
 import type { ScanContext } from "./source/view.js";
 import { scanLabels, scanStreams } from "./streams/scan-streams.js";
+import { scanVolumes } from "./volume/scan-volumes.js";
 
 /** Open files per thread. */
 const maxOpenSegments = 256;
@@ -72,6 +75,13 @@ export function scanJobs(): Record<string, JobHandler> {
         (open) => missingOfMeasure(task, open, { check }),
       );
       return reply(found);
+    },
+    volumes: (task: VolumeTask<LocalRef>, { check }: JobContext): JobResult => {
+      const found = use(
+        (open) => countCached(task, open, () => scanVolumes(task, open, { check, memory })),
+        (open) => missingOfVolumes(task, open, { check }),
+      );
+      return reply(isMissing(found) ? found : encodeOutcome(found));
     },
     streams: (task: StreamTask<LocalRef>, { check }: JobContext): JobResult => {
       const found = use(

@@ -9,6 +9,7 @@ import type {
   ScanPlan,
   ScanTask,
   StreamTask,
+  VolumeTask,
 } from "@skald/contracts";
 import type { WorkerPool } from "@skald/runtime";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
@@ -52,6 +53,10 @@ export class ScanPool implements Scanner<LocalRef> {
 
   measure(task: ScanTask<ScanPlan, LocalRef>, options: ScanOptions): Promise<number> {
     return this.#run("measure", this.#imagedTask(task), options);
+  }
+
+  volumes(task: VolumeTask<LocalRef>, options: ScanOptions): Promise<EncodedOutcome> {
+    return this.#run("volumes", this.#imagedTask(task), options);
   }
 
   streams(task: StreamTask<LocalRef>, options: ScanOptions): Promise<EncodedStreams> {
@@ -99,7 +104,7 @@ export class ScanPool implements Scanner<LocalRef> {
     return this.#run("duplicates", { ...task, newer, older }, options);
   }
 
-  #imagedTask(task: ScanTask<ScanPlan, LocalRef>) {
+  #imagedTask(task: Pick<ScanTask<ScanPlan, LocalRef>, "sources">) {
     const refs = this.#imaged(task.sources.map(({ ref }) => ref));
     return { ...task, sources: task.sources.map((source, i) => ({ ...source, ref: refs[i] })) };
   }

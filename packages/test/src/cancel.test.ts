@@ -115,6 +115,7 @@ function watched(querier: Querier): QuerierContract {
     },
     streams: (request, options) => querier.streams(request, options),
     labels: (request, options) => querier.labels(request, options),
+    volumes: (request, options) => querier.volumes(request, options),
   };
 }
 

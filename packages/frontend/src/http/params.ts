@@ -27,9 +27,7 @@ const maxPoints = 11_000n;
 
 /** Parses the parameters of query_range; throws invalid_argument with the reference's texts. */
 export function parseRangeParams(params: URLSearchParams, nowNs: bigint): RangeParams {
-  const { startNs, endNs } = parseBounds(params, nowNs, hourNs);
-  if (endNs < startNs)
-    throw invalidArgument("end timestamp must not be before or equal to start time");
+  const { startNs, endNs } = parseOrderedBounds(params, nowNs);
   const stepNs = parseStep(params, startNs, endNs);
   const intervalNs = parseSpan(params.get("interval") || "0");
   if (intervalNs < 0n) throw invalidArgument("interval must be >= 0");
@@ -61,6 +59,17 @@ export function parseInstantParams(params: URLSearchParams, nowNs: bigint): Inst
     limit: parseLimit(params),
     direction: parseDirection(params),
   };
+}
+
+/** Start and end of a request for the last hour by default; throws when it ends before it starts. */
+export function parseOrderedBounds(
+  params: URLSearchParams,
+  nowNs: bigint,
+): { startNs: bigint; endNs: bigint } {
+  const bounds = parseBounds(params, nowNs, hourNs);
+  if (bounds.endNs < bounds.startNs)
+    throw invalidArgument("end timestamp must not be before or equal to start time");
+  return bounds;
 }
 
 /** Start and end of a request; start defaults to `min(end, now) - since`, since to `defaultSinceNs`. */
@@ -124,9 +133,22 @@ export function parseSpan(text: string): bigint {
   return duration;
 }
 
-export function parseLimit(params: URLSearchParams): number {
-  const text = params.get("limit") ?? "";
-  if (text === "") return defaultLimit;
+/** A parameter that bounds an answer. */
+export interface LimitParam {
+  /** The first that is there counts; `limit` if not given. */
+  readonly names?: readonly string[];
+  /** 100 if not given. */
+  readonly fallback?: number;
+  /** Whether 0 means the fallback too. */
+  readonly zeroIsFallback?: boolean;
+}
+
+export function parseLimit(
+  params: URLSearchParams,
+  { names = ["limit"], fallback = defaultLimit, zeroIsFallback = false }: LimitParam = {},
+): number {
+  const text = names.map((name) => params.get(name) ?? "").find((value) => value !== "") ?? "";
+  if (text === "" || (zeroIsFallback && text === "0")) return fallback;
   const limit = parseInt64(text);
   if (limit === undefined) throw invalidArgument(integerProblem("Atoi", text));
   if (limit <= 0n) throw invalidArgument("limit must be a positive value");

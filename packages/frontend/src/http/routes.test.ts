@@ -82,6 +82,7 @@ function makeApi(
       asked.push(request);
       return request.tenants.map((tenant) => ({ tenant, streams: [streams] }));
     },
+    volumes: () => Promise.reject(new Error("not asked for")),
     labels: async (request) => {
       asked.push(request);
       const texts = { app: ["a", "b"], env: ["x"], none: [] }[request.label ?? "none"];
@@ -330,6 +331,7 @@ describe("query_range", () => {
           signal.addEventListener("abort", () => reject(new SkaldError("cancelled", "stopped")));
         }),
       streams: async () => [],
+      volumes: () => Promise.reject(new Error("not asked for")),
       labels: async () => [],
     };
     const frontend = new Frontend({
@@ -402,6 +404,7 @@ describe("statistics", () => {
         querier: {
           query: () => (fails === undefined ? Promise.resolve(answer) : Promise.reject(fails)),
           streams: () => Promise.resolve([]),
+          volumes: () => Promise.reject(new Error("not asked for")),
           labels: () => Promise.resolve([]),
         },
         limitsOf: () => limits,

@@ -14,6 +14,7 @@ import { encodeList, encodeQueryResult, encodeSeries } from "../encode/json.js";
 import { encodeLegacyStreams } from "../encode/legacy.js";
 import { encodeParquet, parquetType } from "../encode/parquet.js";
 import { type Frontend, tenantLabel } from "../frontend.js";
+import { type ExploreEndpoint, exploreHandlers } from "./explore-handlers.js";
 import { parseBounds, parseInstantParams, parseRangeParams } from "./params.js";
 
 export interface QueryRouteOptions extends TenantOptions {
@@ -33,6 +34,7 @@ const v1 = ["/service/api/v1", "/loki/api/v1"];
 const legacy = ["/api/legacy", "/api/prom"];
 
 export type QueryEndpoint =
+  | ExploreEndpoint
   | "query_range"
   | "query"
   | "labels"
@@ -49,6 +51,13 @@ const queryPaths: readonly (readonly [QueryEndpoint, readonly string[], string])
   ["labels", [...v1, ...legacy], "/label"],
   ["label_values", [...v1, ...legacy], "/label/:name/values"],
   ["series", [...v1, ...legacy], "/series"],
+  ["index_stats", v1, "/index/stats"],
+  ["index_shards", v1, "/index/shards"],
+  ["index_volume", v1, "/index/volume"],
+  ["index_volume_range", v1, "/index/volume_range"],
+  ["detected_labels", v1, "/detected_labels"],
+  ["detected_fields", v1, "/detected_fields"],
+  ["detected_field_values", v1, "/detected_field/:name/values"],
   ["legacy_query", legacy, "/query"],
   ["format_query", v1, "/format_query"],
 ];
@@ -128,6 +137,7 @@ export function queryHandlers(
   };
 
   return {
+    ...exploreHandlers(frontend, tenantsOf),
     query_range: queryRange,
     query,
     labels,

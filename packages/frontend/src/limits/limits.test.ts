@@ -13,6 +13,8 @@ const none: QueryTenantLimits = {
   query_timeout: 0,
   required_labels: [],
   minimum_labels_number: 0,
+  volume_enabled: true,
+  volume_max_series: 0,
 };
 
 describe("combineLimits", () => {

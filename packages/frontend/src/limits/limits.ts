@@ -15,6 +15,8 @@ export type QueryTenantLimits = Pick<
   | "query_timeout"
   | "required_labels"
   | "minimum_labels_number"
+  | "volume_enabled"
+  | "volume_max_series"
 >;
 
 /** The limits of a request over several tenants: of each the smallest that is set; label rules of all. */
@@ -34,6 +36,8 @@ export function combineLimits(all: readonly QueryTenantLimits[]): QueryTenantLim
     max_query_memory_bytes: least((limits) => limits.max_query_memory_bytes),
     query_timeout: least((limits) => limits.query_timeout),
     required_labels: [...new Set(all.flatMap((limits) => limits.required_labels))],
+    volume_enabled: all.every((limits) => limits.volume_enabled),
+    volume_max_series: least((limits) => limits.volume_max_series),
     minimum_labels_number: Math.max(0, ...all.map((limits) => limits.minimum_labels_number)),
   };
 }

@@ -10,6 +10,7 @@ import type {
   ScanTask,
   SourceRef,
   StreamTask,
+  VolumeTask,
 } from "@skald/contracts";
 import type { LocalRef } from "@skald/storage";
 import type { Views } from "./views.js";
@@ -30,6 +31,11 @@ export class HeldScanner implements Scanner {
 
   async measure(task: ScanTask, options: ScanOptions): Promise<number> {
     return this.#scanner.measure(this.#local(task), options);
+  }
+
+  async volumes(task: VolumeTask, options: ScanOptions): Promise<EncodedOutcome> {
+    const sources = task.sources.map((source) => ({ ...source, ref: this.#localRef(source.ref) }));
+    return this.#scanner.volumes({ ...task, sources }, options);
   }
 
   async streams(task: StreamTask, options: ScanOptions): Promise<EncodedStreams> {

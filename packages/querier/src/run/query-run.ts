@@ -1,5 +1,6 @@
 import {
   decodeOutcome,
+  decodeVolumes,
   type QueryByteLimits,
   type QueryShare,
   type RowMask,
@@ -8,6 +9,8 @@ import {
   type ScanPlan,
   type ScanSource,
   type ScanTask,
+  type VolumeOutcome,
+  type VolumePlan,
 } from "@skald/contracts";
 import type { Budget, LogResult, QueryResult } from "@skald/logql";
 import {
@@ -105,17 +108,23 @@ export class QueryRun {
     /** Asked when the scan starts; see `ScanTask.boundNs`. */
     bound: () => Pick<ScanTask, "boundNs"> = () => ({}),
   ): Promise<ScanOutcome<Plan>> {
-    const sources = await Promise.all(
-      task.sources.map(async ({ source, part }) => ({
-        ...scanSource(source, part),
-        ...(source.older.length === 0 ? {} : { mask: await this.#maskOf(source, range, signal) }),
-      })),
-    );
+    const sources = await this.#masked(task, range, signal);
     const scanner = this.#scanners[task.side];
     const options = { signal, share: this.#share };
     const bytes = await scanner.scan({ plan, sources, ...bound() }, options);
     const outcome = decodeOutcome<Plan>(bytes);
     this.#add(task.side, outcome);
+    return outcome;
+  }
+
+  /** Counts rows and bytes of a task from headers; as `scan` in all else. */
+  async volumes(task: QueryTask, plan: VolumePlan, signal: AbortSignal): Promise<VolumeOutcome> {
+    const sources = await this.#masked(task, plan, signal);
+    const options = { signal, share: this.#share };
+    const outcome = decodeVolumes(
+      await this.#scanners[task.side].volumes({ plan, sources }, options),
+    );
+    this.#add(task.side, { stats: outcome.stats, streams: 0 });
     return outcome;
   }
 
@@ -128,7 +137,7 @@ export class QueryRun {
     );
   }
 
-  stats(result: QueryResult | LogResult): QueryStats {
+  stats(result?: QueryResult | LogResult): QueryStats {
     return {
       ...this.#read,
       ingestersReached: this.#ingesters,
@@ -136,18 +145,28 @@ export class QueryRun {
       execSeconds: (performance.now() - this.#started) / 1000,
       // Whoever let it wait knows.
       queueSeconds: 0,
-      entriesReturned: result.kind === "streams" ? result.rowCount : 0,
+      entriesReturned: result?.kind === "streams" ? result.rowCount : 0,
       shards: this.#shards,
     };
   }
 
-  #add(side: Side, { stats, streams }: ScanOutcome): void {
+  #add(side: Side, { stats, streams }: Pick<ScanOutcome, "stats" | "streams">): void {
     addReadStats(this.#read[side], stats);
     this.#streams = Math.max(this.#streams, streams);
     this.#shards++;
     const { maxBytesRead } = this.limits;
     const bytes = bytesOf(this.#read.ingester) + bytesOf(this.#read.store);
     if (maxBytesRead > 0 && bytes > maxBytesRead) throw tooManyBytesRead(bytes, maxBytesRead);
+  }
+
+  /** The sources of a task, with the rows of each that older ones have too. */
+  #masked({ sources }: QueryTask, range: TimeRange, signal: AbortSignal): Promise<ScanSource[]> {
+    return Promise.all(
+      sources.map(async ({ source, part }) => ({
+        ...scanSource(source, part),
+        ...(source.older.length === 0 ? {} : { mask: await this.#maskOf(source, range, signal) }),
+      })),
+    );
   }
 
   /** Found out once per query: parts of a source and several leaves ask for the same. */

@@ -16,6 +16,7 @@ import {
   type ScanPlan,
   type ScanTask,
   type StreamTask,
+  type VolumeTask,
 } from "@skald/contracts";
 import {
   defaultQueryLimits,
@@ -40,6 +41,7 @@ import {
   scanLog,
   scanMetric,
   scanStreams,
+  scanVolumes,
   segmentSource,
   uniteMasks,
 } from "@skald/scan";
@@ -78,6 +80,13 @@ export class LocalScanner implements Scanner<LocalRef> {
   measure(task: ScanTask<ScanPlan, LocalRef>, options: CallOptions): Promise<number> {
     const refs = task.sources.map(({ ref }) => ref);
     return this.#run("measure", refs, options, (check) => measureScan(task, this.#open, { check }));
+  }
+
+  volumes(task: VolumeTask<LocalRef>, options: CallOptions): Promise<EncodedOutcome> {
+    const refs = task.sources.map(({ ref }) => ref);
+    return this.#run("volumes", refs, options, (check) =>
+      encodeOutcome(scanVolumes(task, this.#open, { check })),
+    );
   }
 
   streams(task: StreamTask<LocalRef>, options: CallOptions): Promise<EncodedStreams> {
@@ -204,6 +213,10 @@ function ingesterOf(
       scanner.streams({ ...task, sources: task.sources.map(local) }, options),
     labels: async (task, options) =>
       scanner.labels({ ...task, sources: task.sources.map(local) }, options),
+    volumes: async (task, options) => {
+      const sources = task.sources.map((source) => ({ ...source, ref: local(source.ref) }));
+      return scanner.volumes({ ...task, sources }, options);
+    },
     duplicates: async ({ newer, older, ...rest }, options) =>
       scanner.duplicates({ newer: local(newer), older: older.map(local), ...rest }, options),
   };

@@ -2,7 +2,6 @@ import * as field from "../config/field.js";
 import { oneProcess } from "../config/reasons.js";
 
 const notSplit = "queries are not split yet";
-const noVolume = { unused: "volume queries are not answered yet" };
 
 const ranges = {
   max_query_lookback: field.duration(
@@ -79,15 +78,11 @@ const sizes = {
   ),
   required_labels: field.list([], "labels that a query must match on"),
   minimum_labels_number: field.integer(0, "matchers that a query must have"),
-  volume_enabled: field.toggle(true, "answer volume queries", "limits.volume-enabled", {
-    ...noVolume,
-    holds: (on) => !on,
-  }),
+  volume_enabled: field.toggle(true, "answer volume queries", "limits.volume-enabled"),
   volume_max_series: field.integer(
     1000,
     "series in the answer of a volume query",
     "limits.volume-max-series",
-    noVolume,
   ),
 };
 

@@ -9,6 +9,7 @@ import type {
   ScanPlan,
   ScanTask,
   StreamTask,
+  VolumeTask,
 } from "@skald/contracts";
 import { type SegmentRef, SkaldError } from "@skald/model";
 import {
@@ -66,6 +67,14 @@ export class RemoteScanner implements Scanner<LocalRef> {
     return this.#run(refs, options, (local) => {
       const sources = task.sources.map((source, i) => ({ ...source, ref: local[i] as LocalRef }));
       return this.#deps.scanner.measure({ ...task, sources }, options);
+    });
+  }
+
+  volumes(task: VolumeTask<LocalRef>, options: ScanOptions): Promise<EncodedOutcome> {
+    const refs = task.sources.map(({ ref }) => ref);
+    return this.#run(refs, options, (local) => {
+      const sources = task.sources.map((source, i) => ({ ...source, ref: local[i] as LocalRef }));
+      return this.#deps.scanner.volumes({ ...task, sources }, options);
     });
   }
 

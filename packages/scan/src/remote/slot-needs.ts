@@ -1,4 +1,4 @@
-import type { ScanPlan, ScanTask } from "@skald/contracts";
+import type { ScanPlan, ScanTask, VolumeTask } from "@skald/contracts";
 import { startLogScan, startMetricScan } from "@skald/logql";
 import type { ReadStats } from "@skald/model";
 import {
@@ -14,6 +14,7 @@ import { withoutRefused } from "../needle-skip.js";
 import { measureScan, uncounted } from "../scan-metric.js";
 import type { OpenSource, Source } from "../source/source.js";
 import { candidatesOf, rangeOf, type ScanContext, viewOf } from "../source/view.js";
+import { cutBlocks } from "../volume/scan-volumes.js";
 
 type Check = Pick<ScanContext, "check">;
 
@@ -62,6 +63,22 @@ export function missingOfMeasure(
     return missingOr(() => {
       measureScan({ ...task, sources: [scanned] }, open, context);
       return [];
+    });
+  });
+}
+
+/** What is not there of indexes, and of the times in blocks that headers cannot count. */
+export function missingOfVolumes(
+  { plan, sources }: VolumeTask<LocalRef>,
+  open: OpenSource,
+  context: Check,
+): SlotRange[] {
+  return sources.flatMap((scanned) => {
+    const { ref } = scanned;
+    if (!isCached(ref)) return [];
+    return missingOr(() => {
+      const view = viewOf(open(ref), scanned, plan);
+      return missingIn(view.source, blocksOf(cutBlocks(view, plan, context)), onlyTimestamps);
     });
   });
 }

@@ -1,4 +1,4 @@
-import type { RowMask, ScanPlan, ScanSource } from "@skald/contracts";
+import type { RowMask, ScanPlan, ScanSource, VolumePlan } from "@skald/contracts";
 import { isInShard, type StreamLabels } from "@skald/logql";
 import {
   emptyReadStats,
@@ -53,10 +53,17 @@ export function rangeOf(plan: ScanPlan): TimeRange {
   return { fromNs: plan.fromNs, toNs: plan.toNs };
 }
 
-export function viewOf(source: Source, scanned: ScanSource<LocalRef>, plan: ScanPlan): SourceView {
+/** Which streams of a source are looked at. */
+type StreamChoice = ScanPlan | Pick<VolumePlan, "matchers">;
+
+export function viewOf(
+  source: Source,
+  scanned: ScanSource<LocalRef>,
+  plan: StreamChoice,
+): SourceView {
   const { part = { from: 0, to: 1 }, mask, sequence, tenantLabel } = scanned;
   let selected = source.streams.match("log" in plan ? plan.log.matchers : plan.matchers);
-  const { shard } = plan;
+  const shard = "shard" in plan ? plan.shard : undefined;
   if (shard !== undefined) {
     selected = selected.filter((stream) => isInShard(shard, source.streams.text(stream)));
   }

@@ -62,3 +62,23 @@ export class HashNumbers {
     }
   }
 }
+
+/** Distinct streams by their hashes. */
+export class StreamHashes {
+  readonly #known = new HashNumbers();
+  readonly #hashes: number[] = [];
+
+  get count(): number {
+    return this.#known.size;
+  }
+
+  add(first: number, second: number): void {
+    const { size } = this.#known;
+    if (this.#known.numberOf(first, second) === size) this.#hashes.push(first, second);
+  }
+
+  /** Two numbers for each. */
+  take(): Uint32Array {
+    return Uint32Array.from(this.#hashes);
+  }
+}

@@ -43,6 +43,7 @@ function threadsOf(...replies: (QueryReply | ((options: JobOptions) => Promise<Q
       query: () => Promise.reject(new QueryTooHeavy(costHere)),
       streams: () => Promise.reject(new QueryTooHeavy(costHere)),
       labels: () => Promise.reject(new QueryTooHeavy(costHere)),
+      volumes: () => Promise.reject(new QueryTooHeavy(costHere)),
     },
     limitsOf: (tenant) => ({ ...defaultLimits, max_query_series: tenant === "a" ? 7 : 9 }),
     routes: {

@@ -11,9 +11,9 @@ export interface Services {
 }
 
 const calls = {
-  ingester: ["select", "release", "scan", "measure", "streams", "labels", "duplicates"],
+  ingester: ["select", "release", "scan", "measure", "volumes", "streams", "labels", "duplicates"],
   catalog: ["list"],
-  scanner: ["scan", "measure", "streams", "labels", "duplicates"],
+  scanner: ["scan", "measure", "volumes", "streams", "labels", "duplicates"],
 } as const;
 
 interface Called {
@@ -31,7 +31,7 @@ export function hostOf(services: Services): Record<string, HostFunction> {
       host[`${service}.${name}`] = async ({ message, options }: Called, { signal }) => {
         const value = await (target[name] as Method).call(target, message, { ...options, signal });
         // What a scan found moves on; nobody here looks at it.
-        const isBytes = name === "scan" && value instanceof Uint8Array;
+        const isBytes = (name === "scan" || name === "volumes") && value instanceof Uint8Array;
         return isBytes ? { value, transfer: [value.buffer as ArrayBuffer] } : { value };
       };
     }

@@ -1,0 +1,200 @@
+import {
+  compilePipeline,
+  groupLogRows,
+  type LogResult,
+  type Pipeline,
+  type RowLabels,
+  sanitizeLabelName,
+} from "@skald/logql";
+import type { Block, Labels } from "@skald/model";
+import { type FieldType, fieldTypeOf } from "./field-type.js";
+
+/** A field of log lines, as found in a sample of them. */
+export interface DetectedField {
+  readonly label: string;
+  readonly type: FieldType;
+  /** Distinct values, each once. */
+  readonly values: ReadonlySet<string>;
+  /** How it is read from a line, sorted; none for structured metadata. */
+  readonly parsers: readonly ParserName[];
+  /** Keys from the outermost object to the value; undefined when no JSON has it. */
+  readonly jsonPath: readonly string[] | undefined;
+}
+
+type ParserName = "json" | "logfmt";
+
+const errorNames = new Set(["__error__", "__error_details__"]);
+
+/**
+ * The fields of the rows of an answer, at most `limit`: structured metadata, what the stages of the query parsed, and
+ * what `json`, or else `logfmt`, finds in the lines.
+ */
+export function detectFields(result: LogResult, limit: number): DetectedField[] {
+  const fields = new Map<string, FieldFacts>();
+  const parsers = parseRows(result);
+  const add = (label: string, value: string, group: number): FieldFacts | undefined => {
+    let field = fields.get(label);
+    if (field === undefined) {
+      if (fields.size >= limit) return undefined;
+      field = new FieldFacts(label);
+      fields.set(label, field);
+    }
+    field.add(value, group);
+    return field;
+  };
+  const groups = groupLogRows(result, "all");
+  for (const [group, { rows }] of groups.entries()) {
+    for (const row of rows) {
+      const { categories } = result.labels[result.labelSet[row]!] as RowLabels;
+      for (const [label, value] of pairsOf(categories.structuredMetadata)) add(label, value, group);
+      const found = parsers(row);
+      const parsed = new Map([...(found?.pairs ?? []), ...pairsOf(categories.parsed)]);
+      for (const [label, value] of parsed) {
+        if (errorNames.has(label)) continue;
+        const field = add(label, value, group);
+        if (found !== undefined) field?.see(found.parser, found.text, categories.stream);
+      }
+    }
+  }
+  return [...fields.values()];
+}
+
+/** What is known of a field so far. */
+class FieldFacts implements DetectedField {
+  readonly label: string;
+  type: FieldType = "string";
+  readonly values = new Set<string>();
+  readonly parsers: ParserName[] = [];
+  jsonPath: readonly string[] | undefined;
+
+  #group = -1;
+
+  constructor(label: string) {
+    this.label = label;
+  }
+
+  /** The first value in a stream says what the field is there; the last stream decides. */
+  add(value: string, group: number): void {
+    if (group !== this.#group) this.type = fieldTypeOf(value);
+    this.#group = group;
+    this.values.add(value);
+  }
+
+  see(parser: ParserName, text: () => string, stream: Labels): void {
+    if (!this.parsers.includes(parser)) this.parsers.push(parser);
+    this.parsers.sort();
+    if (parser === "json") this.jsonPath ??= jsonPathOf(text(), this.label, stream);
+  }
+}
+
+/** What a parser found in a line. */
+interface ParsedLine {
+  readonly parser: ParserName;
+  readonly pairs: readonly (readonly [string, string])[];
+  readonly text: () => string;
+}
+
+/** Reads each line as JSON, and those that are none as logfmt; undefined where neither can. */
+function parseRows(result: LogResult): (row: number) => ParsedLine | undefined {
+  const json = compilePipeline({
+    stages: [{ kind: "json", extractions: [] }],
+    output: { kind: "log" },
+  });
+  const logfmt = compilePipeline({
+    stages: [{ kind: "logfmt", extractions: [], strict: false, keepEmpty: false }],
+    output: { kind: "log" },
+  });
+  const { bytes, offsets } = result.lines;
+  const decoder = new TextDecoder();
+  const text = (row: number) => () => decoder.decode(bytes.slice(offsets[row], offsets[row + 1]));
+  const asJson = runOver(json, result, (_row) => true);
+  const asLogfmt = runOver(logfmt, result, (row) => asJson[row] === undefined);
+  return (row) => {
+    const pairs = asJson[row] ?? asLogfmt[row];
+    if (pairs === undefined) return undefined;
+    return { parser: asJson[row] === undefined ? "logfmt" : "json", pairs, text: text(row) };
+  };
+}
+
+type Pairs = readonly (readonly [string, string])[];
+
+/** By row, what the only stage of a pipeline parsed; undefined for rows that it cannot parse, or was not asked for. */
+function runOver(
+  pipeline: Pipeline,
+  result: LogResult,
+  isWanted: (row: number) => boolean,
+): (Pairs | undefined)[] {
+  const { rowCount, labels } = result;
+  const rows = Uint32Array.from({ length: rowCount }, (_, row) => row).filter(isWanted);
+  const block = blockOf(result);
+  const run = pipeline.start();
+  const streamLabels = (set: number) => labels[set]!.categories.stream;
+  const found = new Array<Pairs | undefined>(rowCount).fill(undefined);
+  const batch = run.process(block, streamLabels, { rows, count: rows.length });
+  for (let i = 0; i < batch.count; i++) {
+    const parsed = run.series.get(batch.series[i]!).categories?.parsed;
+    if (parsed === undefined || parsed.names.includes("__error__")) continue;
+    found[batch.rows[i]!] = pairsOf(parsed);
+  }
+  return found;
+}
+
+/** The lines of an answer as a block of one run a row, whose stream is the row's label set. */
+function blockOf({ rowCount, lines, labelSet }: LogResult): Block {
+  const zeros = new Float64Array(rowCount);
+  return {
+    baseNs: 0n,
+    rowCount,
+    runs: {
+      count: rowCount,
+      stream: labelSet,
+      rowStart: Uint32Array.from({ length: rowCount + 1 }, (_, row) => row),
+      minTime: zeros,
+      maxTime: zeros,
+      lineBytes: zeros,
+    },
+    timestamps: () => zeros,
+    lines: () => lines,
+    metadataNames: () => [],
+    metadata: () => undefined,
+  };
+}
+
+function pairsOf({ names, values }: Labels): Pairs {
+  return names.map((name, i) => [name, values[i] as string]);
+}
+
+/** Deeper objects are not looked at. */
+const depthMax = 128;
+
+/** The keys that lead to the field of a label; undefined when the line has none. */
+function jsonPathOf(line: string, label: string, stream: Labels): string[] | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  const suffix = "_extracted";
+  const path = findPath(value, label, "", 0);
+  if (path !== undefined || !label.endsWith(suffix)) return path;
+  const own = label.slice(0, -suffix.length);
+  return stream.names.includes(own) ? findPath(value, own, "", 0) : undefined;
+}
+
+function findPath(
+  value: unknown,
+  label: string,
+  prefix: string,
+  depth: number,
+): string[] | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  if (depth >= depthMax) return undefined;
+  for (const [key, inner] of Object.entries(value)) {
+    const name = prefix + sanitizeLabelName(key, prefix !== "");
+    if (name === label && (typeof inner !== "object" || inner === null)) return [key];
+    const rest = label.startsWith(name) ? findPath(inner, label, `${name}_`, depth + 1) : undefined;
+    if (rest !== undefined) return [key, ...rest];
+  }
+  return undefined;
+}

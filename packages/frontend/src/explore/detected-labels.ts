@@ -1,0 +1,54 @@
+import type { TimeRange } from "@skald/model";
+import type { Frontend } from "../frontend.js";
+
+/** A label that tells streams apart in a way that people think in. */
+export interface DetectedLabel {
+  readonly label: string;
+  /** Distinct values. */
+  readonly cardinality: number;
+}
+
+/** Labels that are listed whatever their values are. */
+const alwaysKept = new Set(["cluster", "namespace", "instance", "pod"]);
+/** Labels whose values are asked for at the same time. */
+const labelsAtOnce = 4;
+
+/** The labels of a selector's streams, but those whose values are all numbers or ids; sorted by name. */
+export async function detectLabels(
+  frontend: Pick<Frontend, "labelNames" | "labelValues">,
+  tenants: readonly string[],
+  { query, range }: { readonly query: string; readonly range: TimeRange },
+  signal: AbortSignal,
+): Promise<DetectedLabel[]> {
+  const names = await frontend.labelNames(tenants, query, range, signal);
+  const found: DetectedLabel[] = [];
+  for (let at = 0; at < names.length; at += labelsAtOnce) {
+    const some = names.slice(at, at + labelsAtOnce);
+    const values = await Promise.all(
+      some.map((name) => frontend.labelValues(tenants, name, query, range, signal)),
+    );
+    some.forEach((label, i) => {
+      const own = values[i]!.filter((value) => value !== "");
+      if (isTelling(label, own)) found.push({ label, cardinality: own.length });
+    });
+  }
+  return found;
+}
+
+function isTelling(label: string, values: readonly string[]): boolean {
+  if (values.length === 0) return false;
+  return alwaysKept.has(label) || areFlags(values) || !values.every(isId);
+}
+
+/** Both, or one, of the numbers that stand for no and yes. */
+function areFlags(values: readonly string[]): boolean {
+  return values.length <= 2 && values.every((value) => value === "0" || value === "1");
+}
+
+const numberText = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+const uuidText =
+  /^(?:urn:uuid:)?\{?[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\}?$/i;
+
+function isId(value: string): boolean {
+  return numberText.test(value) || uuidText.test(value);
+}

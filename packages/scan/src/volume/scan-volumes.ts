@@ -1,0 +1,169 @@
+import type { VolumeBuckets, VolumeOutcome, VolumePlan, VolumeTask } from "@skald/contracts";
+import type { ReadStats } from "@skald/model";
+import type { LocalRef } from "@skald/storage";
+import { BlockReader } from "../block-reader.js";
+import type { OpenSource } from "../source/source.js";
+import {
+  type Candidate,
+  candidateOf,
+  candidatesOf,
+  countRead,
+  type ScanContext,
+  type SourceView,
+  startStats,
+  viewOf,
+} from "../source/view.js";
+import { StreamHashes } from "../streams/hash-numbers.js";
+import { VolumeTable } from "./volume-table.js";
+
+/** What rows are counted by needs no column but their times, and that only where a run is cut. */
+const onlyTimestamps = { lines: false, metadata: [], timestamps: true } as const;
+
+/**
+ * Counts rows and bytes of lines by labels and buckets of time: runs of one bucket from headers, rows of others by
+ * their times. Throws invalid_argument at too many groups.
+ */
+export function scanVolumes(
+  { plan, sources }: VolumeTask<LocalRef>,
+  open: OpenSource,
+  context: ScanContext,
+): VolumeOutcome {
+  const views = sources.map((scanned) => viewOf(open(scanned.ref), scanned, plan));
+  const table = new VolumeTable(plan);
+  const streams = new StreamHashes();
+  const stats = startStats(views);
+  let blocks = 0;
+  for (const view of views) {
+    const scan = { table, plan, view, stats, context };
+    const { cut, counted } = countRuns(scan);
+    const counting = new Set(counted);
+    countRows(scan, cut, counting);
+    blocks += counting.size;
+    if (plan.countsStreams) addStreams(streams, view, table);
+  }
+  return { ...table.finish(), blocks, streams: streams.take(), stats };
+}
+
+/** Blocks with runs that headers cannot count, before any is counted. */
+export function cutBlocks(
+  view: SourceView,
+  plan: VolumePlan,
+  { check }: Pick<ScanContext, "check">,
+) {
+  const cursor = new Buckets(plan, view.source.baseNs);
+  return candidatesOf(view, plan).filter(({ block, runs }) => {
+    check();
+    const { minTime, maxTime } = view.source.runs(block);
+    return runs.some((run) => !cursor.holds(minTime[run]!, maxTime[run]!));
+  });
+}
+
+interface VolumeScan {
+  readonly table: VolumeTable;
+  readonly plan: VolumePlan;
+  readonly view: SourceView;
+  readonly stats: ReadStats;
+  readonly context: ScanContext;
+}
+
+/** Counts what headers can; the blocks of that, and those with runs that are left. */
+function countRuns({ table, plan, view, stats, context }: VolumeScan) {
+  const { source } = view;
+  const cursor = new Buckets(plan, source.baseNs);
+  const cut: Candidate[] = [];
+  const counted: number[] = [];
+  table.open(view);
+  for (const { block, runs } of candidatesOf(view, plan, stats)) {
+    context.check();
+    const header = source.runs(block);
+    const hasExcluded = view.excludedOf(block) !== undefined;
+    const left = runs.filter((run) => {
+      if (!cursor.holds(header.minTime[run]!, header.maxTime[run]!)) return true;
+      const all = header.rowStart[run + 1]! - header.rowStart[run]!;
+      const rows = all - (hasExcluded ? view.excludedIn(block, run) : 0);
+      const bytes = rows === all ? header.lineBytes[run]! : (header.lineBytes[run]! * rows) / all;
+      table.add(header.stream[run]!, cursor.bucket, rows, bytes);
+      return false;
+    });
+    if (left.length < runs.length) counted.push(block);
+    if (left.length > 0) cut.push(candidateOf(block, left, header));
+  }
+  return { cut, counted };
+}
+
+/** Counts runs that lie in several buckets, or partly in none, by the times of their rows. */
+function countRows(
+  { table, plan, view, stats, context }: VolumeScan,
+  cut: readonly Candidate[],
+  counted: Set<number>,
+): void {
+  const { source } = view;
+  const cursor = new Buckets(plan, source.baseNs);
+  const reader = new BlockReader(source, onlyTimestamps, cut, context.memory);
+  try {
+    for (const candidate of cut) {
+      context.check();
+      const { block, runs } = candidate;
+      const times = reader.read(block).timestamps();
+      const { stream, rowStart, lineBytes } = source.runs(block);
+      const excluded = new Set(view.excludedOf(block));
+      for (const run of runs) {
+        const from = rowStart[run]!;
+        const to = rowStart[run + 1]!;
+        const share = lineBytes[run]! / (to - from);
+        for (let row = from; row < to; row++) {
+          if (excluded.has(row) || !cursor.seek(times[row]!)) continue;
+          table.add(stream[run]!, cursor.bucket, 1, share);
+          counted.add(block);
+        }
+      }
+      countRead(stats, view, candidate, false);
+    }
+  } finally {
+    reader.close();
+  }
+}
+
+function addStreams(streams: StreamHashes, { source, selected }: SourceView, table: VolumeTable) {
+  const { hashes } = source.streams;
+  for (const stream of selected) {
+    if (table.has(stream)) streams.add(hashes[2 * stream]!, hashes[2 * stream + 1]!);
+  }
+}
+
+/** Finds the buckets of times of a day, exactly, however far away the first bucket is. */
+class Buckets {
+  /** Of the last time that was sought. */
+  bucket = 0;
+  readonly #from: number;
+  readonly #to: number;
+  readonly #step: number;
+  /** The bucket of midnight, and how far behind its begin midnight is. */
+  readonly #first: number;
+  readonly #shift: number;
+
+  constructor({ fromNs, toNs, buckets }: VolumePlan, baseNs: bigint) {
+    const { firstNs, stepNs }: VolumeBuckets = buckets;
+    const behind = baseNs - firstNs;
+    const shift = ((behind % stepNs) + stepNs) % stepNs;
+    this.#from = Number(fromNs - baseNs);
+    this.#to = Number(toNs - baseNs);
+    this.#step = Number(stepNs);
+    this.#first = Number((behind - shift) / stepNs);
+    this.#shift = Number(shift);
+  }
+
+  /** False for a time that is not asked for. */
+  seek(time: number): boolean {
+    if (time < this.#from || time >= this.#to) return false;
+    this.bucket = this.#first + Math.floor((time + this.#shift) / this.#step);
+    return true;
+  }
+
+  /** True when both times, and so all between, are in one bucket. */
+  holds(minTime: number, maxTime: number): boolean {
+    if (!this.seek(minTime)) return false;
+    const { bucket } = this;
+    return this.seek(maxTime) && this.bucket === bucket;
+  }
+}
