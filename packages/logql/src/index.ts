@@ -23,10 +23,10 @@ export {
   groupLogRows,
   mergeLogPartials,
   type ResultStream,
-  rowPlaces,
 } from "./scan/log/merge.js";
-export { compareRows, type RowPlaces } from "./scan/log/row-store.js";
+export { compareRows, type RowPlaces, timestampNs } from "./scan/log/row-store.js";
 export * from "./scan/metric/metric-scan.js";
 export { type MetricPartial, transferablesOf } from "./scan/metric/partial.js";
 export { rowErrorOf } from "./scan/metric/pipeline-series.js";
+export { streamKey } from "./scan/stream-keys.js";
 export * from "./syntax.js";

@@ -143,14 +143,14 @@ describe("several tenants", () => {
     expect(plain(await querier.query(one, never))).toEqual(['0 {__tenant_id__="u", app="a"} a0']);
   });
 
-  it("order rows of equal time by tenant", async () => {
+  it("order rows of equal time by stream, of which the tenant is a label", async () => {
     const querier = querierOf(scans, { store: [other, segments[0]] });
     const answer = await querier.query(request("{app=`a`}", { tenants }, { limit: 4 }), never);
     expect(plain(answer)).toEqual([
-      '0 {__tenant_id__="t", app="a"} a0',
       '0 {__tenant_id__="u", app="a"} a0',
-      '1000000 {__tenant_id__="t", app="a"} a1',
+      '0 {__tenant_id__="t", app="a"} a0',
       '1000000 {__tenant_id__="u", app="a"} a1',
+      '1000000 {__tenant_id__="t", app="a"} a1',
     ]);
   });
 });

@@ -1,4 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
+import { streamKey } from "@skald/logql";
+import { labelsFromObject } from "@skald/model";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { scanLog } from "./scan-log.js";
@@ -15,6 +17,8 @@ const anySource = fc.record({
   rows: fc.array(anyRow, { minLength: 1, maxLength: 30, size: "max" }),
   rowsPerBlock: fc.integer({ min: 1, max: 7 }),
 });
+
+const keyOf = (app: string) => streamKey(labelsFromObject({ app }));
 
 describe("scanLog", () => {
   it("gives the rows of a sorted list, for any limit, bound and mask", () => {
@@ -70,7 +74,10 @@ describe("scanLog", () => {
                 time < rest.to,
             )
             .filter(({ time }) => bound === null || (sign > 0 ? time <= bound : time >= bound))
-            .sort((a, b) => sign * (a.time - b.time || a.order - b.order))
+            .sort(
+              (a, b) =>
+                sign * (a.time - b.time || keyOf(a.app) - keyOf(b.app) || a.order - b.order),
+            )
             .slice(0, rest.limit);
           expect(rowsOf(plan, [partial]).map(([time, , line]) => `${time} ${line}`)).toEqual(
             want.map(({ time, line }) => `${time} ${line}`),

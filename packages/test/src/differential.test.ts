@@ -28,7 +28,7 @@ beforeAll(async () => {
   const endMs = Date.now();
   calls = randomQueries(testSeed(), testRuns(2000), { endMs, spanMs });
   const first = await startServer(folder, flags);
-  await pushAll(first, randomPushes({ seed: testSeed(), endMs, rowCount: 1500, hasTies: false }));
+  await pushAll(first, randomPushes({ seed: testSeed(), endMs, rowCount: 1500, hasTies: true }));
   before = await askAll(first, calls);
   expect((await fetch(`${first.url}/flush`, { method: "POST" })).status).toBe(204);
   await first.kill("SIGTERM");

@@ -1,6 +1,6 @@
 import { Budget } from "../plan/budget.js";
 import { type LeafMode, type LeafPlan, wantsTimes } from "../plan/plan.js";
-import { SampleColumns } from "../scan/metric/accumulate.js";
+import { type CellEnd, keepEnd, SampleColumns } from "../scan/metric/accumulate.js";
 import { CellTable } from "../scan/metric/cells.js";
 import type { MetricPartial } from "../scan/metric/partial.js";
 import { partialOfCells, partialOfSamples } from "../scan/metric/partial.js";
@@ -67,8 +67,8 @@ const joinCell: Readonly<Record<Exclude<LeafMode, "samples">, JoinCell>> = {
     cells.value[cell] = joined.mean;
     cells.extra[cell] = joined.squares;
   },
-  first: (cells, cell, partial, i) => keepEnd(cells, cell, partial, i, 1),
-  last: (cells, cell, partial, i) => keepEnd(cells, cell, partial, i, -1),
+  first: (cells, cell, partial, i) => keepEnd(cells, cell, 1, endOf(partial, i)),
+  last: (cells, cell, partial, i) => keepEnd(cells, cell, -1, endOf(partial, i)),
 };
 
 function addValue(cells: CellTable, cell: number, partial: MetricPartial, i: number): void {
@@ -90,18 +90,6 @@ function keepExtreme(
   if (isFirst || Number.isNaN(kept) || sign * value < sign * kept) cells.value[cell] = value;
 }
 
-function keepEnd(
-  cells: CellTable,
-  cell: number,
-  partial: MetricPartial,
-  i: number,
-  sign: 1 | -1,
-): void {
-  const kept = cells.extra[cell] as number;
-  const time = partial.extra[i] as number;
-  const isFirst = cells.rows[cell] === 0;
-  cells.rows[cell]! += partial.count[i] as number;
-  if (!isFirst && (sign > 0 ? time >= kept : time < kept)) return;
-  cells.value[cell] = partial.value[i] as number;
-  cells.extra[cell] = time;
+function endOf({ count, value, extra, stream }: MetricPartial, i: number): CellEnd {
+  return { rows: count[i]!, value: value[i]!, time: extra[i]!, stream: stream[i]! };
 }

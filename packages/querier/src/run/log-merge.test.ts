@@ -27,20 +27,34 @@ function planFor(limit: number, direction: LogPlan["direction"], intervalNs = 0n
   return planOf("{app=~`.+`}", { limit, direction, intervalNs }) as LogPlan;
 }
 
+/** Streams in no order of their names. */
+const keyOf = (app: string) => (app === "a" ? 2 : 1);
+
 /** What a scan of the rows would give. */
 function partialOf({ limit, direction }: LogPlan, rows: readonly Row[]): LogPartial {
   const sign = direction === "backward" ? -1 : 1;
   const best = [...rows]
-    .sort((a, b) => sign * (a.time - b.time || a.sequence - b.sequence || a.row - b.row))
+    .sort(
+      (a, b) =>
+        sign *
+        (a.time - b.time ||
+          keyOf(a.app) - keyOf(b.app) ||
+          a.sequence - b.sequence ||
+          a.row - b.row),
+    )
     .slice(0, limit);
   const apps = [...new Set(rows.map(({ app }) => app))];
   const offsets = [0];
   for (const { line } of best) offsets.push((offsets.at(-1) as number) + line.length);
   return {
     rowCount: best.length,
-    timestamps: BigInt64Array.from(best, ({ time }) => BigInt(time)),
-    sequence: Float64Array.from(best, ({ sequence }) => sequence),
-    row: Uint32Array.from(best, ({ row }) => row),
+    places: {
+      day: new Float64Array(best.length),
+      time: Float64Array.from(best, ({ time }) => time),
+      stream: Float64Array.from(best, ({ app }) => keyOf(app)),
+      sequence: Float64Array.from(best, ({ sequence }) => sequence),
+      row: Float64Array.from(best, ({ row }) => row),
+    },
     labelSet: Uint32Array.from(best, ({ app }) => apps.indexOf(app)),
     lines: {
       bytes: Buffer.from(best.map(({ line }) => line).join("")),

@@ -1,9 +1,11 @@
 import {
   type Budget,
+  compareRows,
   type LogPartial,
   type LogPlan,
   type LogResult,
   mergeLogPartials,
+  timestampNs,
 } from "@skald/logql";
 import { paddingBytes } from "@skald/model";
 
@@ -41,7 +43,7 @@ export class LogMerge {
     const { limit } = this.#plan;
     if (this.#row.length < limit) return undefined;
     const owner = this.#held[this.#owner[limit - 1] as number] as LogPartial;
-    return owner.timestamps[this.#row[limit - 1] as number];
+    return timestampNs(owner.places, this.#row[limit - 1] as number);
   }
 
   result(): LogResult {
@@ -59,7 +61,7 @@ export class LogMerge {
       const owner = this.#owner[i] as number;
       const row = this.#row[i] as number;
       const partial = this.#held[owner] as LogPartial;
-      timestamps[i] = partial.timestamps[row] as bigint;
+      timestamps[i] = timestampNs(partial.places, row);
       labelSet[i] = (firstLabel[owner] as number) + (partial.labelSet[row] as number);
     }
     return {
@@ -121,13 +123,7 @@ export class LogMerge {
     const partial = this.#held[this.#owner[at] as number] as LogPartial;
     const known = this.#row[at] as number;
     const sign = this.#plan.direction === "backward" ? -1 : 1;
-    const time = partial.timestamps[known] as bigint;
-    const otherTime = other.timestamps[row] as bigint;
-    if (time !== otherTime) return time < otherTime === sign > 0;
-    const distance =
-      (partial.sequence[known] as number) - (other.sequence[row] as number) ||
-      (partial.row[known] as number) - (other.row[row] as number);
-    return sign * distance <= 0;
+    return sign * compareRows(partial.places, known, other.places, row) <= 0;
   }
 
   /** Frees the rows that others have pushed out. */
@@ -157,7 +153,8 @@ export class LogMerge {
 
 /** The first rows of a partial, without the memory of the others. */
 function firstRows(partial: LogPartial, count: number): LogPartial {
-  const { bytes, offsets } = partial.lines;
+  const { places, lines } = partial;
+  const { bytes, offsets } = lines;
   const end = offsets[count] as number;
   const kept = new Uint8Array(end + paddingBytes);
   kept.set(bytes.subarray(0, end));
@@ -165,9 +162,13 @@ function firstRows(partial: LogPartial, count: number): LogPartial {
   const renumbered = new Map(used.map((set, i) => [set, i]));
   return {
     rowCount: count,
-    timestamps: partial.timestamps.slice(0, count),
-    sequence: partial.sequence.slice(0, count),
-    row: partial.row.slice(0, count),
+    places: {
+      day: places.day.slice(0, count),
+      time: places.time.slice(0, count),
+      stream: places.stream.slice(0, count),
+      sequence: places.sequence.slice(0, count),
+      row: places.row.slice(0, count),
+    },
     labelSet: partial.labelSet.slice(0, count).map((set) => renumbered.get(set) as number),
     lines: { bytes: kept, offsets: offsets.slice(0, count + 1) },
     labels: used.map((set) => partial.labels[set] as LogPartial["labels"][number]),

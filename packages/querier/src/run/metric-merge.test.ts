@@ -34,6 +34,7 @@ function partialOf(
     count: new Float64Array(series.length).fill(1),
     value: Float64Array.from(series, ([, { value }]) => value),
     extra: Float64Array.from(series, ([, { time }]) => time),
+    stream: new Float64Array(series.length),
   };
 }
 

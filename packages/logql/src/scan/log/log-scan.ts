@@ -4,7 +4,9 @@ import type { Pipeline, PipelineRun, RowBatch, RunOptions } from "../../pipeline
 import type { LogPlan } from "../../plan/plan.js";
 import type { RowLabels } from "../../plan/result.js";
 import type { ColumnNeeds, RunSelection, StreamLabels } from "../block-selection.js";
+import { StreamKeys } from "../stream-keys.js";
 import { BestRows, timestampOf } from "./best-rows.js";
+import type { RowPlaces } from "./row-store.js";
 import { LogSelection } from "./selection.js";
 
 /**
@@ -21,8 +23,8 @@ export interface LogScan {
    */
   worstTime(): bigint | undefined;
   /**
-   * Adds the selected rows that lie in the time range of the plan. Of rows with equal timestamps the ones with a
-   * smaller `sequence` come first (a number below 2^53 of source and block), then the ones with a smaller row number.
+   * Adds the selected rows that lie in the time range of the plan. Of rows of a stream with equal timestamps the ones
+   * with a smaller `sequence` come first (a number below 2^53 of source and block), then the ones with a smaller row number.
    */
   addBlock(block: Block, streams: StreamLabels, selection: RunSelection, sequence: number): void;
   /** What was kept; the scan cannot be used afterwards. */
@@ -32,11 +34,7 @@ export interface LogScan {
 /** The best rows of one scan, best first: plain data. */
 export interface LogPartial {
   readonly rowCount: number;
-  /** ns since the epoch */
-  readonly timestamps: BigInt64Array;
-  readonly sequence: Float64Array;
-  /** Row number within its block. */
-  readonly row: Uint32Array;
+  readonly places: RowPlaces;
   /** Index into `labels`. */
   readonly labelSet: Uint32Array;
   readonly lines: BytesColumn;
@@ -64,6 +62,7 @@ class LogQueryScan implements LogScan {
   readonly #best: BestRows;
   readonly #selection: LogSelection;
   readonly #runOptions: RunOptions;
+  readonly #streamKeys = new StreamKeys();
   #run: PipelineRun;
 
   constructor(plan: LogPlan, check: (() => void) | undefined) {
@@ -91,6 +90,7 @@ class LogQueryScan implements LogScan {
       this.#run = this.#pipeline.start(this.#runOptions);
     }
     const batch = this.#run.process(block, streams, wanted);
+    this.#streamKeys.start(block, streams);
     this.#addRows(block, batch, sequence);
     if (this.#best.isFull) this.#best.prune();
   }
@@ -99,9 +99,7 @@ class LogQueryScan implements LogScan {
     const rows = this.#best.finish();
     return {
       rowCount: rows.count,
-      timestamps: rows.timestamps(),
-      sequence: rows.sequences(),
-      row: rows.rows(),
+      places: rows.places(),
       labelSet: rows.labelSets(),
       lines: rows.lines(),
       labels: this.#best.labels,
@@ -120,6 +118,7 @@ class LogQueryScan implements LogScan {
       const place = {
         day,
         time: times[row]!,
+        stream: this.#streamKeys.ofRow(row),
         sequence,
         row,
         labelSet: this.#labelSet(batch.series[i]!, labelSetOf),

@@ -1,8 +1,8 @@
-import { dayNs, floorDiv, formatLabels, type Labels } from "@skald/model";
+import { formatLabels, type Labels } from "@skald/model";
 import type { LogPlan } from "../../plan/plan.js";
 import type { LogResult, RowLabels } from "../../plan/result.js";
 import type { LogPartial } from "./log-scan.js";
-import { type RowPlaces, RowStore } from "./row-store.js";
+import { RowStore } from "./row-store.js";
 
 /**
  * The answer of a log query from the partials of all its scans: rows in the direction of the query, cut at the limit,
@@ -45,29 +45,18 @@ class LabelSets {
 function addRows(store: RowStore, partial: LogPartial, labels: LabelSets): void {
   const { bytes, offsets } = partial.lines;
   const renumbered = partial.labels.map((set) => labels.find(set));
-  const { day, time, sequence, row } = rowPlaces(partial);
+  const { day, time, stream, sequence, row } = partial.places;
   for (let i = 0; i < partial.rowCount; i++) {
     const place = {
       day: day[i]!,
       time: time[i]!,
+      stream: stream[i]!,
       sequence: sequence[i]!,
       row: row[i]!,
       labelSet: renumbered[partial.labelSet[i]!]!,
     };
     store.push(place, bytes.subarray(offsets[i]!, offsets[i + 1]!));
   }
-}
-
-/** The places of the rows of a partial, to be compared with those of others. */
-export function rowPlaces({ rowCount, timestamps, sequence, row }: LogPartial): RowPlaces {
-  const day = new Float64Array(rowCount);
-  const time = new Float64Array(rowCount);
-  for (let i = 0; i < rowCount; i++) {
-    const at = floorDiv(timestamps[i]!, dayNs);
-    day[i] = Number(at);
-    time[i] = Number(timestamps[i]! - at * dayNs);
-  }
-  return { day, time, sequence, row };
 }
 
 /** The rows that lie at least the interval behind the last one taken. */

@@ -4,10 +4,14 @@ import type { Direction } from "../../plan/plan.js";
 
 const initialRows = 64;
 
-/** Where a row stands among all rows of a query; `day` counts UTC days since the epoch, `time` is ns within it. */
+/**
+ * Where a row stands among all rows of a query; `day` counts UTC days since the epoch, `time` is ns within it, `stream` is
+ * the key of its stream.
+ */
 export interface RowPlace {
   readonly day: number;
   readonly time: number;
+  readonly stream: number;
   readonly sequence: number;
   readonly row: number;
   readonly labelSet: number;
@@ -17,21 +21,29 @@ export interface RowPlace {
 export interface RowPlaces {
   readonly day: Float64Array;
   readonly time: Float64Array;
+  readonly stream: Float64Array;
   readonly sequence: Float64Array;
-  readonly row: Float64Array | Uint32Array;
+  readonly row: Float64Array;
 }
 
 /**
- * The one order of log rows: by time, then by source and block, then as they stand in the block. Negative when row i of
- * the first comes before row j of the second; with the sign changed it is the order of a backward query.
+ * The one order of log rows: by time, then by stream, then as they came: by source and block, and as they stand in the
+ * block. Negative when row i of the first comes before row j of the second; with the sign changed it is the order of a
+ * backward query.
  */
 export function compareRows(a: RowPlaces, i: number, b: RowPlaces, j: number): number {
   return (
     a.day[i]! - b.day[j]! ||
     a.time[i]! - b.time[j]! ||
+    a.stream[i]! - b.stream[j]! ||
     a.sequence[i]! - b.sequence[j]! ||
     a.row[i]! - b.row[j]!
   );
+}
+
+/** ns since the epoch of a row. */
+export function timestampNs({ day, time }: RowPlaces, at: number): bigint {
+  return BigInt(day[at]!) * dayNs + BigInt(time[at]!);
 }
 
 /** A growing store of rows in columns, with the bytes of their lines. */
@@ -41,6 +53,7 @@ export class RowStore implements RowPlaces {
   readonly bytes = new ByteStore();
   day = new Float64Array(initialRows);
   time = new Float64Array(initialRows);
+  stream = new Float64Array(initialRows);
   sequence = new Float64Array(initialRows);
   row = new Float64Array(initialRows);
   #labelSet = new Float64Array(initialRows);
@@ -51,6 +64,7 @@ export class RowStore implements RowPlaces {
     const at = this.count++;
     this.day[at] = place.day;
     this.time[at] = place.time;
+    this.stream[at] = place.stream;
     this.sequence[at] = place.sequence;
     this.row[at] = place.row;
     this.#labelSet[at] = place.labelSet;
@@ -62,6 +76,7 @@ export class RowStore implements RowPlaces {
     return {
       day: this.day[at]!,
       time: this.time[at]!,
+      stream: this.stream[at]!,
       sequence: this.sequence[at]!,
       row: this.row[at]!,
       labelSet: this.#labelSet[at]!,
@@ -73,7 +88,13 @@ export class RowStore implements RowPlaces {
   }
 
   timestampNs(at: number): bigint {
-    return BigInt(this.day[at]!) * dayNs + BigInt(this.time[at]!);
+    return timestampNs(this, at);
+  }
+
+  places(): RowPlaces {
+    const columns = [this.day, this.time, this.stream, this.sequence, this.row] as const;
+    const [day, time, stream, sequence, row] = columns.map((column) => column.slice(0, this.count));
+    return { day: day!, time: time!, stream: stream!, sequence: sequence!, row: row! };
   }
 
   /** Numbers of the rows, best first in a direction. */
@@ -90,14 +111,6 @@ export class RowStore implements RowPlaces {
     return out;
   }
 
-  sequences(): Float64Array {
-    return this.sequence.slice(0, this.count);
-  }
-
-  rows(): Uint32Array {
-    return Uint32Array.from(this.row.subarray(0, this.count));
-  }
-
   labelSets(): Uint32Array {
     return Uint32Array.from(this.#labelSet.subarray(0, this.count));
   }
@@ -111,6 +124,7 @@ export class RowStore implements RowPlaces {
     const length = this.row.length * 2;
     this.day = grown(this.day, length);
     this.time = grown(this.time, length);
+    this.stream = grown(this.stream, length);
     this.sequence = grown(this.sequence, length);
     this.row = grown(this.row, length);
     this.#labelSet = grown(this.#labelSet, length);

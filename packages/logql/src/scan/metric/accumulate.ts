@@ -20,6 +20,8 @@ export interface AddedRows {
   readonly times: Float64Array;
   /** Added to a time gives ns since the end of the leaf. */
   readonly timeShift: number;
+  /** Key of the stream of a row; rows are asked for in ascending order. */
+  readonly streamKeyOf: (row: number) => number;
   /** Bounds of line i of `lineAt(i)`: by position if a stage changed lines, else by row number. */
   readonly lineOffsets: Uint32Array;
   readonly linesByPosition: boolean;
@@ -104,18 +106,44 @@ function addMoments(cells: CellTable, added: AddedRows): void {
   });
 }
 
-/** Keeps the value with the smallest time and that time; with sign -1 the greatest, of equal ones the later added. */
+/** Keeps the first value, with its time and the key of its stream; with sign -1 the last. */
 function addEnds(cells: CellTable, added: AddedRows, sign: 1 | -1): void {
-  const { rows, values, times, timeShift } = added;
+  const { rows, values, times, timeShift, streamKeyOf } = added;
   forEachCell(cells, added, (cell, i) => {
-    const time = times[rows[i]!]! + timeShift;
-    const kept = cells.extra[cell]!;
-    const isFirst = cells.rows[cell] === 0;
-    cells.rows[cell]! += 1;
-    if (!isFirst && (sign > 0 ? time >= kept : time < kept)) return;
-    cells.value[cell] = values[i]!;
-    cells.extra[cell] = time;
+    const row = rows[i]!;
+    keepEnd(cells, cell, sign, {
+      rows: 1,
+      value: values[i]!,
+      time: times[row]! + timeShift,
+      stream: streamKeyOf(row),
+    });
   });
+}
+
+/** Rows of a cell, and which of them ends it. */
+export interface CellEnd {
+  readonly rows: number;
+  readonly value: number;
+  /** ns since the end of the leaf */
+  readonly time: number;
+  /** Key of its stream. */
+  readonly stream: number;
+}
+
+/**
+ * Keeps the row with the smallest time, with sign -1 the greatest: of equal ones as rows of an answer are ordered, by
+ * stream, then as they came.
+ */
+export function keepEnd(cells: CellTable, cell: number, sign: 1 | -1, end: CellEnd): void {
+  const isFirst = cells.rows[cell] === 0;
+  cells.rows[cell]! += end.rows;
+  if (!isFirst) {
+    const distance = end.time - cells.extra[cell]! || end.stream - cells.stream[cell]!;
+    if (sign > 0 ? distance >= 0 : distance < 0) return;
+  }
+  cells.value[cell] = end.value;
+  cells.extra[cell] = end.time;
+  cells.stream[cell] = end.stream;
 }
 
 function forEachCell(

@@ -19,9 +19,10 @@ export class CellTable {
   bucket = new Uint32Array(initialCells);
   /** Rows, and what the mode keeps besides; see MetricPartial. */
   rows = new Float64Array(initialCells);
-  /** Has a length only in modes that use it; so has `extra`. */
+  /** Has a length only in modes that use it; so have `extra` and `stream`. */
   value: Float64Array;
   extra: Float64Array;
+  stream: Float64Array;
   readonly #index = new HashIndex();
   readonly #maxCells: number;
   /** `#cellOfId[id]` is meant while `#stamps[id]` is the present stamp, which changes with the bucket. */
@@ -35,6 +36,7 @@ export class CellTable {
     const hasValue = mode !== "count" && mode !== "samples";
     this.value = new Float64Array(hasValue ? initialCells : 0);
     this.extra = new Float64Array(hasExtra(mode) ? initialCells : 0);
+    this.stream = new Float64Array(keepsEnd(mode) ? initialCells : 0);
   }
 
   /** The cell of a pair; a new one has `rows` 0. */
@@ -111,12 +113,18 @@ export class CellTable {
     this.rows = grown(this.rows, length);
     if (this.value.length > 0) this.value = grown(this.value, length);
     if (this.extra.length > 0) this.extra = grown(this.extra, length);
+    if (this.stream.length > 0) this.stream = grown(this.stream, length);
   }
 }
 
 /** True when a cell has more than its rows and one value. */
 export function hasExtra(mode: LeafMode): boolean {
-  return mode === "moments" || mode === "first" || mode === "last";
+  return mode === "moments" || keepsEnd(mode);
+}
+
+/** True when a cell is one of its rows. */
+export function keepsEnd(mode: LeafMode): boolean {
+  return mode === "first" || mode === "last";
 }
 
 function hash(series: number, bucket: number): number {

@@ -133,6 +133,22 @@ describe("a metric scan", () => {
     expect(answer(leaf, ...partials)).toEqual([want]);
   });
 
+  it.each(["first_over_time", "last_over_time"])(
+    "%s breaks ties between streams by the streams, however they are stored",
+    (op) => {
+      const leaf = leafOf(`${op}({app="a"} | unwrap v [1m]) by (app)`);
+      const rows = ["1", "2", "3", "4"].map((v) =>
+        rowAt(5, { labels: { app: "a", pod: v }, metadata: { v } }),
+      );
+      const [want] = answer(leaf, scanBlocks(leaf, makeBlock(rows)));
+      for (const order of [rows.toReversed(), [2, 0, 3, 1].map((i) => rows[i]!)]) {
+        expect(answer(leaf, scanBlocks(leaf, makeBlock(order)))).toEqual([want]);
+        const partials = order.map((row) => scanBlocks(leaf, makeBlock([row])));
+        expect(answer(leaf, ...partials)).toEqual([want]);
+      }
+    },
+  );
+
   it("counts the bytes of lines as stages left them", () => {
     const leaf = leafOf('sum(bytes_over_time({app="a"} | line_format "ab" [1m]))');
     const rows = [rowAt(5), rowAt(6, { line: "a very long line" })];

@@ -10,6 +10,7 @@ import {
   type RunSelection,
   type StreamLabels,
 } from "../block-selection.js";
+import { StreamKeys } from "../stream-keys.js";
 import { accumulators, SampleColumns } from "./accumulate.js";
 import { CellTable } from "./cells.js";
 import { type MetricPartial, partialOfCells, partialOfSamples } from "./partial.js";
@@ -19,7 +20,7 @@ import { WindowRows } from "./window-rows.js";
 
 /**
  * Accumulates the rows of one leaf, in memory bounded by the plan. Blocks and sources may come in any order; of rows
- * with equal timestamps first_over_time takes the one added first, last_over_time the one added last. Throws
+ * of a stream with equal timestamps first_over_time takes the one added first, last_over_time the one added last. Throws
  * invalid_argument when the rows break a limit of the plan or end in `__error__`.
  */
 export interface MetricScan {
@@ -61,6 +62,8 @@ class LeafScan implements MetricScan {
   readonly #cells: CellTable;
   readonly #samples: SampleColumns;
   readonly #windowRows = new WindowRows();
+  readonly #streamKeys = new StreamKeys();
+  readonly #streamKeyOf = (row: number) => this.#streamKeys.ofRow(row);
   readonly #pipeline: PipelineSeries;
   readonly #streams: StreamSeries;
   /** True when rows can be counted without running the pipeline. */
@@ -166,6 +169,7 @@ class LeafScan implements MetricScan {
     windowRows.select(block, selection, cursor);
     if (windowRows.count === 0) return;
     const batch = this.#pipeline.process(block, streams, windowRows);
+    this.#streamKeys.start(block, streams);
     const { mode } = this.#leaf;
     const needsTimes = mode === "first" || mode === "last" || mode === "samples";
     const lines = batch.lines ?? (mode === "bytes" ? block.lines() : undefined);
@@ -177,6 +181,7 @@ class LeafScan implements MetricScan {
       bucketOfRow: windowRows.bucketOfRow,
       values: batch.values ?? noNumbers,
       times: needsTimes ? block.timestamps() : noNumbers,
+      streamKeyOf: this.#streamKeyOf,
       timeShift: Number(block.baseNs - lastWindowEnd(this.#leaf.windows)),
       lineOffsets: lines?.offsets ?? noOffsets,
       linesByPosition: batch.lines !== undefined,

@@ -1,7 +1,7 @@
 import type { Labels } from "@skald/model";
 import type { LeafMode } from "../../plan/plan.js";
 import type { SampleColumns } from "./accumulate.js";
-import { type CellTable, hasExtra } from "./cells.js";
+import { type CellTable, hasExtra, keepsEnd } from "./cells.js";
 
 /**
  * What one scan accumulated: plain data for a structured clone (`transferablesOf` lists its buffers). Series s has
@@ -20,11 +20,20 @@ export interface MetricPartial {
   readonly value: Float64Array;
   /** Modes first, last and samples: ns since `lastWindowEnd`; moments: sum of squared differences from the mean. */
   readonly extra: Float64Array;
+  /** Modes first and last: keys of the streams of the values. */
+  readonly stream: Float64Array;
 }
 
 /** The buffers of a partial, to be moved to another thread instead of copied. */
 export function transferablesOf(partial: MetricPartial): ArrayBuffer[] {
-  const columns = [partial.start, partial.bucket, partial.count, partial.value, partial.extra];
+  const columns = [
+    partial.start,
+    partial.bucket,
+    partial.count,
+    partial.value,
+    partial.extra,
+    partial.stream,
+  ];
   return columns.map((column) => column.buffer as ArrayBuffer);
 }
 
@@ -48,6 +57,7 @@ export function partialOfCells(
     count: picked(cells.rows, order),
     value: mode === "count" ? none : picked(cells.value, order),
     extra: hasExtra(mode) ? picked(cells.extra, order) : none,
+    stream: keepsEnd(mode) ? picked(cells.stream, order) : none,
   };
 }
 
@@ -83,7 +93,8 @@ export function partialOfSamples(
     }
   }
   const start = startsOfSeries(labels.length, cells, order, (cell) => cells.rows[cell]!);
-  return { mode: "samples", labels, start, bucket, count: none, value, extra: time };
+  const columns = { start, bucket, count: none, value, extra: time, stream: none };
+  return { mode: "samples", labels, ...columns };
 }
 
 /** Sorts the samples of [from, to) by time; equal times keep their order. */

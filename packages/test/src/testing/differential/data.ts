@@ -17,7 +17,7 @@ export interface DataOptions {
   /** Time of the last row, ms since the epoch. */
   readonly endMs: number;
   readonly rowCount: number;
-  /** Gives one row in six the time of the one before it: which of them a limit keeps, and their order, is up to the server. */
+  /** Gives one row in six the time of the one before it: of other streams, which of them a limit keeps is up to the server. */
   readonly hasTies: boolean;
 }
 
