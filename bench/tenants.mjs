@@ -236,7 +236,9 @@ async function gauge(name) {
 }
 
 async function get(path, headers = {}) {
-  const response = await fetch(`http://127.0.0.1:${args.port}${path}`, { headers }).catch(() => undefined);
+  const response = await fetch(`http://127.0.0.1:${args.port}${path}`, { headers }).catch(
+    () => undefined,
+  );
   return { ok: response?.ok ?? false, text: (await response?.text()) ?? "" };
 }
 

@@ -74,7 +74,10 @@ class Replay {
 
   apply(record: WalRecord, position: WalPosition): void {
     this.#enter(position.file);
-    if (record.kind === "streams") return this.#name(record);
+    if (record.kind === "streams") {
+      this.#name(record);
+      return;
+    }
     const open = new Map<number, string>();
     for (const { day, id } of record.heads) {
       if (!this.#context.sealed.covers(record.tenant, id, position)) open.set(day, id);
