@@ -86,6 +86,7 @@ async function kill(tenants, logMb) {
   server = startServer();
   await until(async () => (await get("/ready")).ok, 5);
   const ready = seconds();
+  const readyCpu = cpuSeconds();
   const delays = [];
   let counted;
   const probing = (async () => {
@@ -99,7 +100,12 @@ async function kill(tenants, logMb) {
   })();
   const query = "sum(count_over_time({app=%22a%22}[1h]))";
   const all = Array.from({ length: tenants }, (_, i) => `tenant-${i}`).join("|");
-  const { text } = await get(`/loki/api/v1/query?query=${query}`, { "x-scope-orgid": all });
+  let text = "";
+  await until(async () => {
+    const answer = await get(`/loki/api/v1/query?query=${query}`, { "x-scope-orgid": all });
+    text = answer.text;
+    return answer.ok;
+  });
   counted = seconds();
   await probing;
   const count = /"(\d+)"\]\}\]/.exec(text)?.[1] ?? text;
@@ -108,6 +114,7 @@ async function kill(tenants, logMb) {
     tenants,
     "log MB": (size / 1e6).toFixed(0),
     "ready s": ready,
+    "CPU s until then": readyCpu.toFixed(2),
     "counted s": counted,
     lines: `${count} of ${pushes * lines}`,
     pushes: delays.length,

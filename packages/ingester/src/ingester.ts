@@ -16,23 +16,14 @@ import type {
   StreamTask,
   VolumeTask,
 } from "@skald/contracts";
-import {
-  type Batch,
-  type Clock,
-  SkaldError,
-  type SteadyClock,
-  steadyClock,
-  systemClock,
-  unavailable,
-} from "@skald/model";
+import { type Clock, type SteadyClock, steadyClock, systemClock, unavailable } from "@skald/model";
 import { type Logger, type Metrics, repeat, type Sleep, sleep } from "@skald/runtime";
-import { DirectoryLock, type LocalRef, nodeWalDisk, type WalDisk } from "@skald/storage";
-import { DiskWatch } from "./flush/disk-watch.js";
+import { DirectoryLock, type LocalRef, type WalDisk } from "@skald/storage";
 import { Flusher } from "./flush/flusher.js";
 import { LocalSegments } from "./flush/local-segments.js";
-import { PushQueue } from "./flush/push-queue.js";
 import type { Seal } from "./flush/sealer.js";
 import type { SegmentStore } from "./flush/uploader.js";
+import { diskCheckPeriodMs, Intake } from "./intake.js";
 import type { IngesterLimits } from "./limits.js";
 import { Journal } from "./log/journal.js";
 import { Recovery, type RecoveryContext } from "./log/recovery.js";
@@ -41,7 +32,6 @@ import type { IngesterOptions } from "./options.js";
 import { Heads } from "./tenant/heads.js";
 import { HeldScanner } from "./tenant/held-scanner.js";
 import { selectHeads } from "./tenant/selection.js";
-import type { TenantAppend } from "./tenant/tenant.js";
 import { Views } from "./tenant/views.js";
 
 export interface IngesterDependencies {
@@ -64,11 +54,6 @@ export interface IngesterDependencies {
 /** `starting` while directories are locked and looked through: neither pushes nor queries are taken. */
 export type IngesterState = "new" | "starting" | "running" | "stopping" | "stopped";
 
-/** Memory of a row of a batch beside its line. */
-const bytesPerRow = 40;
-/** How often the disk is looked at. */
-const diskCheckPeriodMs = 5000;
-
 /**
  * Holds new rows until they are in the object store. A push is checked, appended to heads in memory and to the
  * write-ahead log, and visible once the log has it. Heads are sealed into segments on the local disk by workers, and
@@ -84,8 +69,7 @@ export class Ingester implements IngesterContract {
   readonly #heads: Heads;
   readonly #journal: Journal;
   readonly #flusher: Flusher;
-  readonly #queue: PushQueue;
-  readonly #disk: DiskWatch;
+  readonly #intake: Intake;
   readonly #views: Views;
   readonly #scanner: HeldScanner;
   readonly #recovery = new Recovery();
@@ -129,25 +113,18 @@ export class Ingester implements IngesterContract {
     this.#flusher = new Flusher({
       ...parts,
       onSealed: (sizeBytes) => {
-        this.#disk.wrote(sizeBytes);
+        this.#intake.wrote(sizeBytes);
         this.#journal.planCut();
       },
     });
     this.#views = new Views(this.#clock);
     this.#scanner = new HeldScanner(deps.scanner, this.#views);
-    this.#queue = new PushQueue({
+    this.#intake = new Intake({
+      ...parts,
+      directories: this.#directories(),
+      journal: this.#journal,
       sealer: this.#flusher.sealer,
-      log: () => this.#journal.wal,
-      maxWaitingBytes: options.bounds.maxWaitingBytes,
-      maxWaitMs: options.bounds.maxPushWaitMs,
-      ...(deps.sleep === undefined ? {} : { sleep: deps.sleep }),
-    });
-    this.#disk = new DiskWatch({
-      dataDir: options.dataDir,
-      dirs: this.#directories(),
-      disk: deps.disk ?? nodeWalDisk,
-      minFreeBytes: options.bounds.minFreeBytes,
-      queuedBytes: () => this.#journal.wal.stats().queuedBytes,
+      assertRunning: () => this.#assertRunning(),
     });
   }
 
@@ -157,7 +134,7 @@ export class Ingester implements IngesterContract {
 
   /** Why it takes no pushes although it runs: a directory cannot be written. Goes away by itself when it can be. */
   get unready(): string | undefined {
-    return this.#state === "running" ? this.#disk.unwritable : undefined;
+    return this.#state === "running" ? this.#intake.unwritable : undefined;
   }
 
   /**
@@ -230,19 +207,8 @@ export class Ingester implements IngesterContract {
     this.#state = "stopped";
   }
 
-  async push({ tenant, batch }: PushRequest): Promise<PushOutcome> {
-    this.#assertPushable();
-    const release = await this.#enter(batch);
-    try {
-      this.#assertPushable();
-      const push = this.#append(tenant, batch);
-      if (push.ranges.length > 0) await this.#write(push, batch);
-      // Duplicates of rows that are not written yet are as safe as those.
-      else if (push.duplicates > 0) await this.#journal.settled(push.tenant);
-      return { refusals: push.refusals };
-    } finally {
-      release();
-    }
+  async push(request: PushRequest): Promise<PushOutcome> {
+    return this.#intake.push(request);
   }
 
   async select(
@@ -313,49 +279,17 @@ export class Ingester implements IngesterContract {
 
   /** Looks whether the disk has room and takes writes: until the next look pushes are taken or refused accordingly. */
   async checkDisk(): Promise<void> {
-    await Promise.all([this.#disk.check(), this.#journal.wal.checkDisk()]);
+    await this.#intake.checkDisk();
   }
 
-  #assertPushable(): void {
-    if (this.#state !== "running") {
-      throw unavailable(`the ingester is ${this.#state} and takes no pushes; try again`);
-    }
-    const refusal = this.#journal.wal.refusal ?? this.#disk.refusal;
-    if (refusal === undefined) return;
-    this.#metrics.walDiskFull.inc();
-    const { code, message, retryAfterSeconds = diskCheckPeriodMs / 1000 } = refusal;
-    throw new SkaldError(code, message, { cause: refusal, retryAfterSeconds });
+  #assertRunning(): void {
+    if (this.#state === "running") return;
+    throw unavailable(`the ingester is ${this.#state} and takes no pushes; try again`);
   }
 
   #assertReadable(): void {
     if (this.#state === "running" || this.#state === "stopping") return;
     throw unavailable(`the ingester is ${this.#state}; try again`);
-  }
-
-  #enter(batch: Batch): Promise<() => void> {
-    const body = batch.source?.body.byteLength ?? 0;
-    const logBytes = (body > 0 ? body : batch.bytes.byteLength) + batch.rowCount;
-    const heldBytes = body + batch.bytes.byteLength + bytesPerRow * batch.rowCount;
-    return this.#queue.enter(logBytes, heldBytes);
-  }
-
-  #append(name: string, batch: Batch): TenantAppend {
-    const tenant = this.#heads.tenantOf(name);
-    const streamsBefore = tenant.streams.size;
-    const push = tenant.append(batch, this.#deps.limitsOf(name), this.#clock.elapsedMs());
-    const created = tenant.streams.size - streamsBefore;
-    if (created > 0) {
-      this.#metrics.streamsCreated.inc({ tenant: name }, created);
-      this.#metrics.memoryStreams.set({ tenant: name }, tenant.streams.size);
-    }
-    if (push.duplicates > 0) this.#metrics.duplicates.inc(push.duplicates);
-    return push;
-  }
-
-  #write(push: TenantAppend, batch: Batch): Promise<void> {
-    const bytes = batch.source?.body.byteLength ?? batch.lineBytes;
-    this.#disk.wrote(bytes);
-    return this.#journal.write(push, batch, bytes);
   }
 
   /** Two processes that write to one log, or seal what it holds, would lose rows of each other. */

@@ -62,6 +62,7 @@ export class Recovery {
   /** Waits at most `maxWaitMs` for the end. Rejects with `unavailable` after that, or with the signal's reason. */
   async wait(maxWaitMs: number, signal: AbortSignal | undefined, pause: Sleep): Promise<void> {
     if (this.#isDone) return;
+    signal?.throwIfAborted();
     const ended = new AbortController();
     const signals = signal === undefined ? [ended.signal] : [ended.signal, signal];
     const late = pause(maxWaitMs, AbortSignal.any(signals));

@@ -74,10 +74,14 @@ class Replay {
 
   apply(record: WalRecord, position: WalPosition): void {
     this.#enter(position.file);
-    if (record.kind === "streams") {
-      this.#name(record);
-      return;
-    }
+    if (record.kind === "streams") this.#name(record);
+    else this.#restore(record, position);
+  }
+
+  #restore(
+    record: PushBodyRecord | PushColumnsRecord | ForwardRecord,
+    position: WalPosition,
+  ): void {
     const open = new Map<number, string>();
     for (const { day, id } of record.heads) {
       if (!this.#context.sealed.covers(record.tenant, id, position)) open.set(day, id);
