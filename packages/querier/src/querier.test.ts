@@ -200,3 +200,38 @@ describe("streams", () => {
     ]);
   });
 });
+
+describe("volumes", () => {
+  const bucket = { firstNs: 0n, stepNs: 2n ** 62n, count: 1 };
+  const ask = (querier: Querier, tenants: string[], more = {}) =>
+    querier.volumes(
+      {
+        tenants,
+        matchers: [{ name: "app", op: "=~", value: ".+" }],
+        groupBy: { kind: "series", names: ["app"] },
+        buckets: bucket,
+        maxGroups: 10,
+        countsStreams: true,
+        fromNs: 0n,
+        toNs: 2n ** 62n,
+        ...more,
+      },
+      never,
+    );
+
+  it("count a row once that several sources have", async () => {
+    const again = makeSegment(directory.path, tenRows("a", 5), { id: "twice" });
+    const querier = querierOf(scans, { store: [...segments, again] });
+    const { groups, rows, streamCount, stats } = await ask(querier, ["t"]);
+    expect(groups.map(formatLabels)).toEqual(['{app="a"}']);
+    expect([[...rows], streamCount]).toEqual([[60], 1]);
+    expect(stats.store.duplicates).toBe(10);
+  });
+
+  it("refuse more groups than they may have, over all sources", async () => {
+    const other = makeSegment(directory.path, tenRows("b", 200), { id: "other" });
+    const querier = querierOf(scans, { store: [...large, other] });
+    expect((await ask(querier, ["t"])).groups).toHaveLength(2);
+    await expect(ask(querier, ["t"], { maxGroups: 1 })).rejects.toThrow("(limit: 1 series)");
+  });
+});

@@ -7,7 +7,7 @@ export type ConfigTree = Readonly<Record<string, unknown>>;
 
 /** The configuration as YAML that can be read again, except that secrets are masked. */
 export function formatConfig(section: SectionNode, config: ConfigTree): string {
-  return stringify(printable(section, config), { lineWidth: 0 });
+  return stringify(printableConfig(section, config), { lineWidth: 0 });
 }
 
 /** Only the keys whose values differ, as they are in `config`. */
@@ -30,13 +30,14 @@ export function pickChanged(
 /** A text instead of a value that must not be seen. */
 export const masked = "********";
 
-function printable(section: SectionNode, config: ConfigTree): Record<string, unknown> {
+/** The same as plain data: durations and sizes as they are written, secrets masked. */
+export function printableConfig(section: SectionNode, config: ConfigTree): Record<string, unknown> {
   const out: Record<string, unknown> = {};
   for (const [key, child] of section.children) {
     const value = config[key];
     if (value === undefined) continue;
     out[key] =
-      child.kind === "leaf" ? printLeaf(child, value) : printable(child, value as ConfigTree);
+      child.kind === "leaf" ? printLeaf(child, value) : printableConfig(child, value as ConfigTree);
   }
   return out;
 }
@@ -45,10 +46,10 @@ function printLeaf(leaf: LeafNode, value: unknown): unknown {
   const { note, items } = leaf;
   if (note.secret) return value === "" ? "" : masked;
   if (items !== undefined && Array.isArray(value))
-    return value.map((item) => printable(items, item as ConfigTree));
+    return value.map((item) => printableConfig(items, item as ConfigTree));
   if (items !== undefined) {
     const entries = Object.entries(value as Record<string, ConfigTree>);
-    return Object.fromEntries(entries.map(([name, item]) => [name, printable(items, item)]));
+    return Object.fromEntries(entries.map(([name, item]) => [name, printableConfig(items, item)]));
   }
   return maskData(note.format(value));
 }

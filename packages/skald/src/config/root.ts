@@ -67,7 +67,6 @@ const top = {
     publishedLimits,
     "limits that a client may ask for about its own tenant",
     "limits.tenant-limits-allow-publish",
-    { unused: "limits are not published yet" },
   ),
 };
 

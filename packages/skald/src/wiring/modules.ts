@@ -19,6 +19,7 @@ import {
 } from "@skald/storage";
 import type { RawHandler, Route } from "@skald/transport";
 import type { Config } from "../config/root.js";
+import { drilldownRoutes } from "../http/drilldown-routes.js";
 import { operatorRoutes } from "../http/operator-routes.js";
 import { pushRoutes } from "../http/push-routes.js";
 import { memoryBytes } from "../memory.js";
@@ -256,7 +257,7 @@ function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): Bu
 
 function buildFrontend(
   { queries, limits }: Parts,
-  { config, metrics }: ModuleContext,
+  { build, config, metrics }: ModuleContext,
 ): BuiltModule {
   const threads = new QueryThreads({
     ...queries,
@@ -269,7 +270,16 @@ function buildFrontend(
       alignToStep: config.query_range.align_queries_with_step,
     },
   });
-  return { routes: queryRoutes((endpoint, request) => threads.serve(endpoint, request)) };
+  const drilldown = drilldownRoutes({
+    ...tenancyOf(config),
+    limitsOf: (tenant) => limits.of(tenant),
+    published: config.tenant_limits_allow_publish,
+    patternsEnabled: () => config.pattern_ingester.enabled,
+    version: build.version,
+  });
+  return {
+    routes: [...queryRoutes((endpoint, request) => threads.serve(endpoint, request)), ...drilldown],
+  };
 }
 
 /** Queries wait in their tenant's turn, and so do the scans of them. */

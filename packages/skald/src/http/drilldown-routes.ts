@@ -1,0 +1,30 @@
+import { type Limits, limitsConfig, printableConfig, readSchema } from "@skald/runtime/config";
+import { jsonResponse, parseTenants, type Route, type TenantOptions } from "@skald/transport";
+
+export interface DrilldownDeps extends TenantOptions {
+  readonly limitsOf: (tenant: string) => Limits;
+  /** Names of limits that a client may know. */
+  readonly published: readonly string[];
+  readonly patternsEnabled: () => boolean;
+  /** Of the API. */
+  readonly version: string;
+}
+
+/** What Logs Drilldown asks about its tenant; of several tenants, about the first. */
+export function drilldownRoutes(deps: DrilldownDeps): Route[] {
+  const section = readSchema(limitsConfig);
+  return ["/service/api/v1", "/loki/api/v1"].map((prefix) => ({
+    methods: ["GET"],
+    path: `${prefix}/drilldown-limits`,
+    handler: ({ headers }) => {
+      const [tenant] = parseTenants(headers["x-scope-orgid"], deps);
+      const all = printableConfig(section, deps.limitsOf(tenant as string));
+      const known = deps.published.filter((name) => name in all);
+      return jsonResponse(200, {
+        limits: Object.fromEntries(known.map((name) => [name, all[name]])),
+        pattern_ingester_enabled: deps.patternsEnabled(),
+        version: deps.version,
+      });
+    },
+  }));
+}
