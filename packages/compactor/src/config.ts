@@ -122,3 +122,6 @@ export const compactorConfig = field.section(
 
 /** `compactor_grpc_client`: how the compactor is called. */
 export const compactorClientConfig = grpcClientBlock("compactor.grpc-client");
+
+/** `compactor`, as it is set. */
+export type CompactorConfig = Readonly<field.Values<typeof compactorConfig>>;

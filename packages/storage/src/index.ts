@@ -3,6 +3,7 @@ export { compactLevel, type MergeOptions, mergeSegments } from "./compact/merge-
 export * from "./day-index/day-edit.js";
 export * from "./day-index/day-index.js";
 export * from "./day-index/day-view.js";
+export * from "./day-index/edit-day.js";
 export { decodeDayIndex } from "./day-index/image.js";
 export { indexesOf, OpenedDays, type OpenedDaysOptions } from "./day-index/opened-days.js";
 export { DirectoryLock } from "./directory-lock.js";

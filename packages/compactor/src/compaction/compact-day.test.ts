@@ -1,0 +1,154 @@
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { MemoryStore, type ObjectStore } from "@skald/storage";
+import { Compactors, testBounds } from "../testing/compactors.js";
+import {
+  baseNs,
+  listDay,
+  putRows,
+  readRows,
+  rowTexts,
+  type StoredRow,
+  table,
+} from "../testing/stored-rows.js";
+
+const { signal } = new AbortController();
+let compactors: Compactors;
+let nowMs: number;
+const clock = { nowMs: () => nowMs };
+let store: MemoryStore;
+
+beforeEach(() => {
+  compactors = new Compactors();
+  nowMs = 1_000_000;
+  store = new MemoryStore(clock);
+});
+afterEach(() => compactors.close());
+
+function rowsOf(from: number, count: number, app = "a"): StoredRow[] {
+  return Array.from({ length: count }, (_, i) => ({ app, time: from + i, line: `line ${i}` }));
+}
+
+async function keysOf(of: ObjectStore): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of of.list("", { signal }))
+    keys.push(key.slice(key.lastIndexOf("/") + 1));
+  return keys;
+}
+
+describe("compacting a day", () => {
+  it("merges small segments, and what comes later with them", async () => {
+    const first = [rowsOf(0, 10), rowsOf(5, 10), rowsOf(100, 5, "b")];
+    for (const [i, rows] of first.entries()) await putRows(store, `s${i}`, rows);
+    const days = await compactors.make(store, { clock });
+    await days.run(table, { signal });
+    expect((await listDay(store)).map(({ id }) => id)).toEqual([expect.stringMatching(/^merged-/)]);
+    expect(await readRows(store)).toEqual(rowTexts(first.flat()));
+    const later = rowsOf(50, 10);
+    await putRows(store, "later", later);
+    await days.run(table, { signal });
+    expect(await listDay(store)).toHaveLength(1);
+    expect(await readRows(store)).toEqual(rowTexts([...first.flat(), ...later]));
+  });
+
+  it("has nothing to do twice", async () => {
+    for (const i of [0, 1]) await putRows(store, `s${i}`, rowsOf(i * 10, 10));
+    const days = await compactors.make(store, { clock });
+    await days.run(table, { signal });
+    const before = await keysOf(store);
+    await days.run(table, { signal });
+    expect(await keysOf(store)).toEqual(before);
+  });
+
+  it("deletes what was replaced after the grace time, and old indexes", async () => {
+    const rows = [rowsOf(0, 10), rowsOf(10, 10)];
+    for (const [i, some] of rows.entries()) await putRows(store, `s${i}`, some);
+    const days = await compactors.make(store, { clock });
+    await days.run(table, { signal });
+    nowMs += testBounds.graceMs - 1;
+    await days.run(table, { signal });
+    expect((await keysOf(store)).filter((key) => /-s\d/.test(key))).toHaveLength(2);
+    nowMs += 2;
+    await days.run(table, { signal });
+    expect(await keysOf(store)).toEqual([
+      expect.stringMatching(/-merged-/),
+      "index-0000000002.day",
+    ]);
+    expect(await readRows(store)).toEqual(rowTexts(rows.flat()));
+    nowMs += testBounds.rememberMs;
+    await days.run(table, { signal });
+    expect((await keysOf(store)).at(-1)).toBe("index-0000000003.day");
+  });
+
+  it("hides and deletes a replaced segment that is uploaded again", async () => {
+    const rows = [rowsOf(0, 10), rowsOf(10, 10)];
+    for (const [i, some] of rows.entries()) await putRows(store, `s${i}`, some);
+    const days = await compactors.make(store, { clock });
+    await days.run(table, { signal });
+    nowMs += testBounds.graceMs;
+    await days.run(table, { signal });
+    await putRows(store, "s0", rowsOf(0, 10));
+    expect(await readRows(store)).toEqual(rowTexts(rows.flat()));
+    await days.run(table, { signal });
+    expect((await keysOf(store)).filter((key) => /-s\d/.test(key))).toEqual([]);
+  });
+
+  it("leaves a damaged segment alone, and merges the others", async () => {
+    const rows = [0, 1, 2, 3].map((i) => rowsOf(i * 10, 10));
+    const keys: string[] = [];
+    for (const [i, some] of rows.entries()) keys.push(await putRows(store, `s${i}`, some));
+    const bytes = await store.get(keys[1]!, { signal });
+    // In the page of the lines, then everywhere.
+    await store.put(
+      keys[1]!,
+      bytes.map((byte, at) => (at > 4 && at < 200 ? byte ^ 1 : byte)),
+      {
+        signal,
+      },
+    );
+    await store.put(
+      keys[2]!,
+      bytes.map(() => 0),
+      { signal },
+    );
+    let damaged = 0;
+    const days = await compactors.make(store, { clock, onDamaged: () => damaged++ });
+    await days.run(table, { signal });
+    const ids = (await listDay(store)).map(({ id }) => id).sort();
+    expect(ids).toEqual([expect.stringMatching(/^merged-/), "s1", "s2"]);
+    expect(damaged).toBe(2);
+  });
+
+  it("drops segments and rows as it is told", async () => {
+    for (const i of [0, 1, 2]) await putRows(store, `s${i}`, rowsOf(i * 10, 10));
+    const done: string[] = [];
+    const rows = Uint32Array.from({ length: 9 }, (_, row) => row);
+    const days = await compactors.make(store, {
+      clock,
+      rules: {
+        changesOf: async () => ({
+          drop: done.length > 0 ? [] : ["s0"],
+          rewrite: new Map(
+            done.length > 0 ? [] : [["s1", { blocks: Uint32Array.of(0), rows: [rows] }]],
+          ),
+        }),
+        onDone: (_, ids) => done.push(...ids),
+      },
+    });
+    await days.run(table, { signal });
+    expect(done).toEqual(["s0", "s1"]);
+    expect(await readRows(store)).toEqual(rowTexts([rowsOf(10, 10)[9]!, ...rowsOf(20, 10)]));
+  });
+
+  it("does nothing to a day whose newest index is damaged", async () => {
+    for (const i of [0, 1]) await putRows(store, `s${i}`, rowsOf(i * 10, 10));
+    const days = await compactors.make(store, { clock });
+    await days.run(table, { signal });
+    nowMs += testBounds.graceMs * 2;
+    const index = (await keysOf(store)).at(-1)!;
+    const key = `tenant=t/date=${new Date(Number(baseNs / 1_000_000n)).toISOString().slice(0, 10)}/`;
+    await store.put(key + index, new Uint8Array(30), { signal });
+    const before = await keysOf(store);
+    await expect(days.run(table, { signal })).rejects.toMatchObject({ code: "internal" });
+    expect(await keysOf(store)).toEqual(before);
+  });
+});

@@ -1,0 +1,310 @@
+import { createHash } from "node:crypto";
+import { type Clock, errorCodeOf, type SegmentLocation, type SegmentRef } from "@skald/model";
+import type { Logger } from "@skald/runtime";
+import {
+  type AddedSegment,
+  corruptSegmentOf,
+  type DayChange,
+  DayIndex,
+  type DroppedRows,
+  dayIndexKey,
+  type EditedDay,
+  type GoneSegment,
+  type IndexedSegment,
+  mergedId,
+  type ObjectStore,
+  OpenedDays,
+  objectRange,
+  openSegmentAsync,
+  type SealedSegment,
+  segmentKey,
+} from "@skald/storage";
+import { type DayState, readDay } from "./day-state.js";
+import type { MergeJob } from "./jobs.js";
+import { type PlanBounds, planMerges } from "./plan.js";
+import { planSweep, type SweepBounds } from "./sweep.js";
+import type { Table } from "./tables.js";
+import type { WorkFiles } from "./work-files.js";
+
+interface Cancellable {
+  readonly signal: AbortSignal;
+}
+
+/** The work of a compactor that takes long, on other threads. */
+export interface CompactionThreads {
+  merge(job: MergeJob, options: Cancellable): Promise<SealedSegment | undefined>;
+  edit(change: DayChange, options: Cancellable): Promise<EditedDay>;
+  open(name: string, bytes: Uint8Array): Promise<DayIndex["image"]>;
+}
+
+/** What else is to become of the segments of a day: for retention and deletion. Asked once each time that a day is looked at. */
+export interface DayRules {
+  changesOf(day: DayIndex, options: Cancellable): Promise<DayRemovals>;
+  /** The index says so now; `segments` were dropped or written again without the rows. */
+  onDone?(table: Table, segments: readonly string[]): void;
+}
+
+export interface DayRemovals {
+  /** Ids of segments of which no row stays. */
+  readonly drop: readonly string[];
+  /** By id, rows that are to go. */
+  readonly rewrite: ReadonlyMap<string, DroppedRows>;
+}
+
+export interface DayCompactionDeps {
+  readonly store: ObjectStore;
+  readonly threads: CompactionThreads;
+  readonly locate: (key: string) => SegmentLocation;
+  readonly work: WorkFiles;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly bounds: PlanBounds & SweepBounds & { readonly settleMs: number };
+  readonly rules?: DayRules | undefined;
+  /** Told of what was done. */
+  readonly onMerged: (merge: { readonly inputs: number; readonly bytes: number }) => void;
+  readonly onDamaged: () => void;
+}
+
+/** What a merge or a change left to do when another compactor was first; the next look at the day finds what that did. */
+export class OtherWasFirst extends Error {}
+
+interface Changes {
+  readonly add?: readonly AddedSegment[];
+  readonly remove?: readonly GoneSegment[];
+  readonly forget?: readonly string[];
+}
+
+interface MergeInput {
+  readonly segment: IndexedSegment;
+  readonly dropped?: DroppedRows | undefined;
+}
+
+const nsPerMs = 1_000_000n;
+const dayMs = 86_400_000;
+
+/**
+ * Brings days into order. The index is the only truth: a merge puts its file, then the next generation of the index, if nobody
+ * else has put that; only then do queries see it. Whatever the newest index has had among what is gone for the grace time is
+ * deleted, and nothing else is. So it may end, or meet another one, at every step.
+ */
+export class DayCompaction {
+  readonly #deps: DayCompactionDeps;
+  readonly #opened: OpenedDays;
+  /** Ids of segments that cannot be read. */
+  readonly #damaged = new Set<string>();
+
+  constructor(deps: DayCompactionDeps) {
+    this.#deps = deps;
+    this.#opened = new OpenedDays({
+      store: deps.store,
+      decode: (name, bytes) => deps.threads.open(name, bytes),
+      onCorrupt: (error, key) => deps.log.error("a day index is damaged", { key, error }),
+    });
+  }
+
+  /** Clears a day, brings its index up to date, and merges what is worth it. Throws OtherWasFirst when another does so too. */
+  async run(table: Table, { signal }: Cancellable): Promise<void> {
+    const { store, locate, bounds, clock } = this.#deps;
+    const reader = { store, locate, opened: this.#opened };
+    let day = await readDay(table, reader, { signal });
+    const { deletes, orphans, forget } = planSweep(day.index, day.objects, clock.nowMs(), bounds);
+    for (const key of deletes) await store.delete(key, { signal });
+    const add = await this.#young(day, signal);
+    if (add.length + orphans.length + forget.length > 0)
+      day = await this.#publish(day, { add, remove: orphans, forget }, signal);
+    day = await this.#applyRules(day, signal);
+    for (;;) {
+      const groups = this.#plan(day);
+      if (groups.length === 0) return;
+      for (const group of groups) {
+        const inputs = group.map((segment) => ({ segment }));
+        day = await this.#merge(day, inputs, signal);
+      }
+    }
+  }
+
+  #plan({ index, baseNs }: DayState): IndexedSegment[][] {
+    const { bounds, clock } = this.#deps;
+    const sound = (index?.segments ?? []).filter(({ id }) => !this.#damaged.has(id));
+    const isSettled = Number(baseNs / nsPerMs) + dayMs + bounds.settleMs < clock.nowMs();
+    return planMerges(sound, isSettled, bounds);
+  }
+
+  /** Young segments, ready to be added to the index. */
+  async #young({ young }: DayState, signal: AbortSignal): Promise<AddedSegment[]> {
+    const added: AddedSegment[] = [];
+    for (const ref of young) {
+      if (this.#damaged.has(ref.id)) continue;
+      const image = await this.#imageOf(ref, signal);
+      if (image !== "damaged") added.push({ ref, level: 0, ...image });
+    }
+    return added;
+  }
+
+  /** A file is opened by the thread that makes the index. */
+  async #imageOf(ref: SegmentRef, signal: AbortSignal) {
+    const { location } = ref;
+    if (location.kind === "file") return {};
+    try {
+      const range = objectRange(this.#deps.store, location.key, ref.sizeBytes);
+      return { image: (await openSegmentAsync(range, ref, { signal })).image };
+    } catch (error) {
+      if (errorCodeOf(error) !== "internal") throw error;
+      this.#setAside(ref.id, (error as Error).message);
+      return "damaged";
+    }
+  }
+
+  async #applyRules(day: DayState, signal: AbortSignal): Promise<DayState> {
+    const { rules, clock } = this.#deps;
+    if (rules === undefined || day.index === undefined) return day;
+    const { drop, rewrite } = await rules.changesOf(day.index, { signal });
+    const sinceMs = clock.nowMs();
+    const remove = findAll(day.index, drop).map((segment) => goneOf(segment, sinceMs, undefined));
+    let next = remove.length === 0 ? day : await this.#publish(day, { remove }, signal);
+    for (const segment of findAll(day.index, [...rewrite.keys()])) {
+      const dropped = rewrite.get(segment.id);
+      next = await this.#merge(next, [{ segment, dropped }], signal);
+    }
+    rules.onDone?.(
+      day,
+      [...drop, ...rewrite.keys()].filter((id) => !this.#damaged.has(id)),
+    );
+    return next;
+  }
+
+  async #merge(
+    day: DayState,
+    inputs: readonly MergeInput[],
+    signal: AbortSignal,
+  ): Promise<DayState> {
+    const { store, work, threads } = this.#deps;
+    const path = work.newPath();
+    const files: string[] = [path];
+    const id = mergedId(hashOf(day, inputs));
+    try {
+      const sources: MergeJob["inputs"][number][] = [];
+      for (const { segment, dropped } of inputs) {
+        const ref = await work.local(this.#refOf(day, segment), store, { signal });
+        files.push(ref.location.path);
+        sources.push({ ref, dropped });
+      }
+      const job = { tenant: day.tenant, id, path, inputs: sources };
+      const sealed = await threads.merge(job, { signal });
+      const add =
+        sealed === undefined ? [] : [await this.#put(day, { id, path, sealed, inputs }, signal)];
+      const sinceMs = this.#deps.clock.nowMs();
+      const by = sealed === undefined ? undefined : id;
+      const remove = inputs.map(({ segment }) => goneOf(segment, sinceMs, by));
+      const next = await this.#publish(day, { add, remove }, signal);
+      this.#deps.onMerged({ inputs: inputs.length, bytes: sealed?.bytes ?? 0 });
+      return next;
+    } catch (error) {
+      if (!this.#isDamageOf(error, day, inputs, files)) throw error;
+      return day;
+    } finally {
+      for (const file of files) await work.remove(file);
+    }
+  }
+
+  /** Puts a merged file into the store; also what is there already from a try that ended after that. */
+  async #put(
+    day: DayState,
+    merged: {
+      readonly id: string;
+      readonly path: string;
+      readonly sealed: SealedSegment;
+      readonly inputs: readonly MergeInput[];
+    },
+    signal: AbortSignal,
+  ): Promise<AddedSegment> {
+    const { store } = this.#deps;
+    const { id, path, inputs } = merged;
+    const { minNs, maxNs } = merged.sealed;
+    const key = segmentKey({ tenant: day.tenant, id, minNs, maxNs });
+    await store.putFile(key, path, { ifAbsent: true, isSynced: true, signal });
+    const { sizeBytes } = await store.stat(key, { signal });
+    const location = { kind: "file", path } as const;
+    const ref: SegmentRef = {
+      ...{ kind: "segment", id, tenant: day.tenant },
+      ...{ minNs, maxNs, sizeBytes, location },
+    };
+    return { ref, level: 1 + Math.max(...inputs.map(({ segment }) => segment.level)) };
+  }
+
+  /** Puts the next generation of the index. Throws OtherWasFirst when there is one. */
+  async #publish(day: DayState, changes: Changes, signal: AbortSignal): Promise<DayState> {
+    const { store, threads, clock, log } = this.#deps;
+    const { tenant, baseNs, index } = day;
+    const generation = day.generation + 1;
+    const { add = [], remove = [], forget = [] } = changes;
+    const edited = await threads.edit(
+      {
+        ...{ tenant, baseNs, add, remove, forget, generation },
+        base: index?.image,
+        writtenMs: clock.nowMs(),
+      },
+      { signal },
+    );
+    for (const { id, reason } of edited.damaged) this.#setAside(id, reason);
+    const key = dayIndexKey({ tenant, baseNs, generation });
+    const outcome = await store.put(key, edited.bytes, { ifAbsent: true, signal });
+    if (outcome === "exists") throw new OtherWasFirst(`another compactor has written ${key}`);
+    log.debug("wrote a day index", { key, added: add.length, removed: remove.length });
+    return { ...day, index: new DayIndex(edited.image), generation, young: [] };
+  }
+
+  #refOf({ tenant }: DayState, segment: IndexedSegment): SegmentRef {
+    const { id, minNs, maxNs, sizeBytes } = segment;
+    const location = this.#deps.locate(segmentKey({ tenant, id, minNs, maxNs }));
+    return { kind: "segment", id, tenant, minNs, maxNs, sizeBytes, location };
+  }
+
+  /** Whether a merge failed because of one of its inputs, which is left alone from then on. */
+  #isDamageOf(
+    error: unknown,
+    day: DayState,
+    inputs: readonly MergeInput[],
+    files: readonly string[],
+  ): boolean {
+    const damaged = corruptSegmentOf(error);
+    const place = damaged === undefined ? -1 : files.indexOf(damaged) - 1;
+    const segment = inputs[place]?.segment;
+    if (segment === undefined) return false;
+    this.#setAside(segment.id, (error as Error).message, day);
+    return true;
+  }
+
+  #setAside(id: string, reason: string, facts: Partial<Table> = {}): void {
+    if (this.#damaged.has(id)) return;
+    this.#damaged.add(id);
+    this.#deps.onDamaged();
+    const { tenant } = facts;
+    this.#deps.log.error("a segment is damaged; it is not merged", { tenant, segment: id, reason });
+  }
+}
+
+function findAll(index: DayIndex, ids: readonly string[]): IndexedSegment[] {
+  return ids.flatMap((id) => index.find(id) ?? []);
+}
+
+function goneOf(
+  { id, minNs, maxNs }: IndexedSegment,
+  sinceMs: number,
+  by: string | undefined,
+): GoneSegment {
+  return { id, minNs, maxNs, sinceMs, by };
+}
+
+/** The same for two compactors that do the same to the same generation; an id is never used again in a later one. */
+function hashOf({ tenant, baseNs, generation }: DayState, inputs: readonly MergeInput[]): string {
+  const hash = createHash("sha256");
+  hash.update(JSON.stringify([tenant, String(baseNs), generation]));
+  for (const { segment, dropped } of inputs) {
+    hash.update(JSON.stringify(segment.id));
+    if (dropped === undefined) continue;
+    hash.update(dropped.blocks);
+    for (const rows of dropped.rows) hash.update(rows);
+  }
+  return hash.digest("hex").slice(0, 32);
+}

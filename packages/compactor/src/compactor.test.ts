@@ -1,0 +1,80 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, it } from "@jest/globals";
+import { silentLogger } from "@skald/runtime/log";
+import { Metrics } from "@skald/runtime/metrics";
+import { MemoryStore, type ObjectStore } from "@skald/storage";
+import { Compactor, type CompactorDeps } from "./compactor.js";
+import { testBounds, threadsHere } from "./testing/compactors.js";
+import { listDay, putRows, readRows, rowTexts } from "./testing/stored-rows.js";
+
+const directory = mkdtempSync(join(tmpdir(), "skald-compactor-"));
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+function compactorOf(store: ObjectStore, metrics: Metrics): Compactor {
+  const config = {
+    ...{ compaction_interval: 1, max_compaction_parallelism: 2, retention_delete_delay: 1000 },
+    ...{ skip_latest_n_tables: 0, tables_to_compact: 0, working_directory: directory },
+  } as CompactorDeps["config"];
+  return new Compactor({
+    ...{ config, store, metrics, threads: threadsHere, bounds: testBounds },
+    locate: (key) => ({ kind: "object", key }),
+    clock: { nowMs: () => 1_000_000 },
+    log: silentLogger(),
+  });
+}
+
+it("merges by itself until it is stopped, and counts", async () => {
+  const store = new MemoryStore({ nowMs: () => 1_000_000 });
+  const rows = [1, 2, 3].map((time) => ({ app: "a", time, line: `${time}` }));
+  for (const [i, row] of rows.entries()) await putRows(store, `s${i}`, [row]);
+  const metrics = new Metrics();
+  let merged = (): void => {};
+  const isMerged = new Promise<void>((resolve) => {
+    merged = resolve;
+  });
+  const compactor = compactorOf(
+    {
+      ...methodsOf(store),
+      put: async (...args) => {
+        const outcome = await store.put(...args);
+        if (args[0].endsWith("2.day")) merged();
+        return outcome;
+      },
+    },
+    metrics,
+  );
+  await compactor.start();
+  await isMerged;
+  await compactor.stop();
+  expect(await listDay(store)).toHaveLength(1);
+  expect(await readRows(store)).toEqual(rowTexts(rows));
+});
+
+it("tells of days that fail, and goes on with others", async () => {
+  const store = new MemoryStore({ nowMs: () => 1_000_000 });
+  await putRows(store, "s0", [{ app: "a", time: 1, line: "x" }]);
+  const metrics = new Metrics();
+  const broken = {
+    ...methodsOf(store),
+    put: () => Promise.reject(new Error("disk full")),
+  };
+  const compactor = compactorOf(broken, metrics);
+  await compactor.runOnce();
+  const { text } = await metrics.read();
+  expect(text).toContain('compact_tables_operation_total{status="failure"} 1');
+});
+
+function methodsOf(store: ObjectStore): ObjectStore {
+  return {
+    put: (...args) => store.put(...args),
+    putFile: (...args) => store.putFile(...args),
+    get: (...args) => store.get(...args),
+    stat: (...args) => store.stat(...args),
+    getRange: (...args) => store.getRange(...args),
+    list: (...args) => store.list(...args),
+    folders: (...args) => store.folders(...args),
+    delete: (...args) => store.delete(...args),
+  };
+}

@@ -1,0 +1,154 @@
+import type { Clock, SegmentLocation } from "@skald/model";
+import { type Logger, type Metrics, repeat } from "@skald/runtime";
+import type { ObjectStore } from "@skald/storage";
+import {
+  type CompactionThreads,
+  DayCompaction,
+  type DayCompactionDeps,
+  type DayRules,
+  OtherWasFirst,
+} from "./compaction/compact-day.js";
+import { planBounds } from "./compaction/plan.js";
+import { listTables, prefixOf, type Table } from "./compaction/tables.js";
+import { WorkFiles } from "./compaction/work-files.js";
+import type { CompactorConfig } from "./config.js";
+
+export interface CompactorDeps {
+  readonly config: CompactorConfig;
+  readonly store: ObjectStore;
+  /** Where the bytes of a key are. */
+  readonly locate: (key: string) => SegmentLocation;
+  readonly threads: CompactionThreads;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly rules?: DayRules;
+  readonly bounds?: Partial<DayCompactionDeps["bounds"]>;
+}
+
+/** How long after its end a day is merged for good: what comes later is little. */
+const settleMs = 2 * 3_600_000;
+/** How long an ingester may be away and come back with what was merged meanwhile. */
+const rememberMs = 24 * 3_600_000;
+/** A day that ended so long ago, and had nothing to do, is looked at this rarely. */
+const quietMs = 7 * 86_400_000;
+const quietPauseMs = 6 * 3_600_000;
+const nsPerMs = 1_000_000n;
+
+/**
+ * Keeps the days of the store in order, the newest first: merges small segments, drops doubled rows, writes day indexes, and
+ * deletes what was replaced. Any number of them may work on one store.
+ */
+export class Compactor {
+  readonly #deps: CompactorDeps;
+  readonly #work: WorkFiles;
+  readonly #days: DayCompaction;
+  readonly #abort = new AbortController();
+  /** By prefix, when a quiet day was looked at. */
+  readonly #seenMs = new Map<string, number>();
+  readonly #operations;
+  readonly #lastRun;
+  readonly #races;
+  #loop: Promise<void> = Promise.resolve();
+
+  constructor(deps: CompactorDeps) {
+    const { metrics, config, store, locate, threads, clock, log, rules } = deps;
+    this.#deps = deps;
+    this.#work = new WorkFiles(config.working_directory);
+    this.#operations = metrics.counter(
+      "boltdb_shipper_compact_tables_operation_total",
+      "Runs over all tables.",
+      ["status"],
+    );
+    this.#lastRun = metrics.gauge(
+      "boltdb_shipper_compact_tables_operation_last_successful_run_timestamp_seconds",
+      "When a run over all tables ended well, seconds since the epoch.",
+    );
+    this.#races = metrics.counter("compactor_races_total", "Days that another compactor was at.");
+    const merges = metrics.counter("compactor_merges_total", "Merges that ended.");
+    const inputs = metrics.counter("compactor_merged_segments_total", "Segments that were merged.");
+    const bytes = metrics.counter("compactor_merged_bytes_total", "Bytes of lines merged.");
+    const damaged = metrics.counter("compactor_corrupt_segments_total", "Segments left unmerged.");
+    this.#days = new DayCompaction({
+      ...{ store, locate, threads, clock, log, rules, work: this.#work },
+      bounds: {
+        ...planBounds,
+        ...{ settleMs, rememberMs, graceMs: config.retention_delete_delay },
+        ...deps.bounds,
+      },
+      onMerged: (merge) => {
+        merges.inc();
+        inputs.inc(merge.inputs);
+        bytes.inc(merge.bytes);
+      },
+      onDamaged: () => damaged.inc(),
+    });
+  }
+
+  /** Begins to look after the store. */
+  async start(): Promise<void> {
+    await this.#work.open();
+    const { compaction_interval: pauseMs } = this.#deps.config;
+    const { signal } = this.#abort;
+    const onError = (error: unknown) => this.#deps.log.error("a compaction failed", { error });
+    this.#loop = repeat(() => this.runOnce(), { pauseMs, signal, onError });
+  }
+
+  /** Ends what runs; whatever was begun is done anew later. */
+  async stop(): Promise<void> {
+    this.#abort.abort();
+    await this.#loop;
+  }
+
+  /** Looks at all days once. Rejects when the store cannot be listed; what fails in a day is told and counted. */
+  async runOnce(): Promise<void> {
+    const { config, store } = this.#deps;
+    const { signal } = this.#abort;
+    const choice = { skipNewest: config.skip_latest_n_tables, most: config.tables_to_compact };
+    try {
+      const tables = await listTables(store, choice, signal);
+      const due = tables.filter((table) => this.#isDue(table));
+      let failed = 0;
+      const next = async (): Promise<void> => {
+        for (let table = due.shift(); table !== undefined; table = due.shift()) {
+          if (signal.aborted) return;
+          if (!(await this.#compact(table))) failed++;
+        }
+      };
+      await Promise.all(Array.from({ length: config.max_compaction_parallelism }, next));
+      this.#operations.inc({ status: failed === 0 ? "success" : "failure" });
+      if (failed === 0) this.#lastRun.set(this.#deps.clock.nowMs() / 1000);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#operations.inc({ status: "failure" });
+      throw error;
+    }
+  }
+
+  async #compact(table: Table): Promise<boolean> {
+    const { log, clock } = this.#deps;
+    const { signal } = this.#abort;
+    const facts = { tenant: table.tenant, day: prefixOf(table) };
+    try {
+      await this.#days.run(table, { signal });
+      this.#seenMs.set(prefixOf(table), clock.nowMs());
+      return true;
+    } catch (error) {
+      if (signal.aborted) return true;
+      if (error instanceof OtherWasFirst) {
+        this.#races.inc();
+        log.info("another compactor works on this day", facts);
+        return true;
+      }
+      log.error("compacting a day failed; it is tried again", { ...facts, error });
+      return false;
+    }
+  }
+
+  #isDue(table: Table): boolean {
+    const nowMs = this.#deps.clock.nowMs();
+    const ageMs = nowMs - Number(table.baseNs / nsPerMs);
+    const seenMs = this.#seenMs.get(prefixOf(table)) ?? Number.NEGATIVE_INFINITY;
+    return ageMs < quietMs || nowMs - seenMs >= quietPauseMs;
+  }
+}

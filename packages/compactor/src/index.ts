@@ -1,0 +1,2 @@
+export type { CompactionThreads, DayRules } from "./compaction/compact-day.js";
+export { Compactor, type CompactorDeps } from "./compactor.js";
