@@ -98,19 +98,15 @@ export const distributorConfig = field.section(
           "distributor.otlp-attribute-logging.max-attributes",
         ),
       },
-      { unused: "OTLP is not taken in yet" },
+      { unused: "attributes are not logged" },
     ),
-    otlp_config: field.section(
-      "OTLP.",
-      {
-        default_resource_attributes_as_index_labels: field.list(
-          indexLabelAttributes,
-          "resource attributes that become labels",
-          "distributor.otlp.default_resource_attributes_as_index_labels",
-        ),
-      },
-      { unused: "OTLP is not taken in yet" },
-    ),
+    otlp_config: field.section("OTLP.", {
+      default_resource_attributes_as_index_labels: field.list(
+        indexLabelAttributes,
+        "resource attributes that become labels",
+        "distributor.otlp.default_resource_attributes_as_index_labels",
+      ),
+    }),
     default_policy_stream_mappings: field.priorityStreams("policy -> selectors, for all tenants", {
       unused: "streams have no policies yet",
     }),

@@ -19,6 +19,7 @@ import {
 import { discoverLevels } from "./levels/discover-levels.js";
 import type { PushLimits } from "./limits.js";
 import type { DistributorOptions, IncomingPush } from "./options.js";
+import { otlpMappingOf } from "./otlp-mapping.js";
 import {
   failedResponse,
   type PushResponse,
@@ -39,7 +40,15 @@ import type { PushStream } from "./validate/stream-rules.js";
 import { type Validated, validate } from "./validate/validate.js";
 
 /** Bodies above these sizes are decoded in a worker: about 5 ms of this thread. */
-const inlineBytes = { identity: 2 * 1024 * 1024, gzip: 256 * 1024, deflate: 256 * 1024 } as const;
+const inlineBytes = {
+  identity: 2 * 1024 * 1024,
+  gzip: 256 * 1024,
+  deflate: 256 * 1024,
+  zstd: 256 * 1024,
+  lz4: 256 * 1024,
+} as const;
+/** The same for OTLP, which takes longer to read. */
+const otlpShare = 4;
 /** Rows that were decoded are stored, also when whoever sent them is gone. */
 const neverStopped = new AbortController().signal;
 /** What a small body may become on this thread: about 20 ms of it. */
@@ -64,7 +73,11 @@ export class Distributor implements Contract {
    */
   async push(tenant: string, request: IncomingPush): Promise<PushResponse> {
     try {
-      const body = { ...parsePushHeaders(request), body: request.body };
+      const body = {
+        ...parsePushHeaders(request),
+        body: request.body,
+        ...this.#reading(tenant, request),
+      };
       checkBackfillShard(request.backfillShard);
       const push = await this.#decode(tenant, body, request.take);
       const { backfillShard } = request;
@@ -85,11 +98,20 @@ export class Distributor implements Contract {
     return { refusals: [...refusalsOf(validated), ...refusals] };
   }
 
+  /** What an OTLP body is read with; nothing for other ones. */
+  #reading(tenant: string, { style }: IncomingPush): Pick<PushBody, "otlp"> {
+    if (style !== "otlp") return {};
+    const { clock, limitsOf, otlpIndexLabels = [] } = this.#options;
+    const mapping = otlpMappingOf(limitsOf(tenant), otlpIndexLabels);
+    return { otlp: { mapping, receivedMs: clock.nowMs() } };
+  }
+
   async #decode(tenant: string, body: PushBody, take?: TakeBytes): Promise<RawPush> {
     const { decodeInWorker, maxDecompressedBytes, metrics } = this.#options;
     try {
       if (decodeInWorker === undefined) return decodePush(body, maxDecompressedBytes, take);
-      const isSmall = body.body.length <= inlineBytes[body.encoding];
+      const share = body.otlp === undefined ? 1 : otlpShare;
+      const isSmall = body.body.length <= inlineBytes[body.encoding] / share;
       const push = isSmall ? decodeInline(body, maxDecompressedBytes, take) : undefined;
       return push ?? (await decodeInWorker(body, maxDecompressedBytes));
     } catch (error) {
@@ -219,11 +241,12 @@ interface AppendInput extends StoreInput {
 
 /** Decodes on this thread; undefined when that becomes more than it has time for. */
 function decodeInline(body: PushBody, maxBytes: number, take?: TakeBytes): RawPush | undefined {
+  const share = body.otlp === undefined ? 1 : otlpShare;
   try {
-    return decodePush(body, Math.min(maxBytes, maxInlineDecodedBytes), take);
+    return decodePush(body, Math.min(maxBytes, maxInlineDecodedBytes / share), take);
   } catch (error) {
     const isLarge = error instanceof SkaldError && error.code === "too_large";
-    if (isLarge && maxBytes > maxInlineDecodedBytes) return undefined;
+    if (isLarge && maxBytes > maxInlineDecodedBytes / share) return undefined;
     throw error;
   }
 }

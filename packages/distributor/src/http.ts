@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { PushStyle } from "@skald/push";
 import { endResponse, readBody } from "@skald/transport";
+import { type AnswerForm, answerForm, plainText, retryableStatus } from "./answer-form.js";
 import type { Distributor } from "./distributor.js";
 import type { InflightBytes } from "./inflight.js";
 import { type PushMemory, PushMemoryPool } from "./push-memory.js";
@@ -29,6 +30,7 @@ export function createPushHandler(options: PushHandlerOptions): PushHandler {
   const pool = new PushMemoryPool();
   return async (request, response, tenant, style) => {
     const reservation = new Reservation(options.inflight);
+    const form = answerForm(style, request.headers["content-type"]);
     let memory: PushMemory | undefined;
     const take = (length: number) => {
       memory ??= pool.take();
@@ -47,11 +49,11 @@ export function createPushHandler(options: PushHandlerOptions): PushHandler {
         take,
         ...(typeof shard === "string" ? { backfillShard: shard } : {}),
       });
-      send(response, answer);
+      send(response, answer, form);
       // After a fault somebody may still be at it.
       if (memory !== undefined && answer.status < 500) pool.give(memory);
     } catch (error) {
-      send(response, failedResponse(error));
+      send(response, failedResponse(error), form);
     } finally {
       reservation.release();
     }
@@ -78,9 +80,9 @@ class Reservation {
   }
 }
 
-function send(response: ServerResponse, answer: PushResponse): void {
+function send(response: ServerResponse, answer: PushResponse, form: AnswerForm): void {
   if (response.destroyed) return;
-  response.statusCode = answer.status;
+  response.statusCode = form === plainText ? answer.status : retryableStatus(answer.status);
   if (answer.retryAfterSeconds !== undefined) {
     response.setHeader("retry-after", answer.retryAfterSeconds);
   }
@@ -88,7 +90,7 @@ function send(response: ServerResponse, answer: PushResponse): void {
     endResponse(response);
     return;
   }
-  response.setHeader("content-type", "text/plain; charset=utf-8");
+  response.setHeader("content-type", form.contentType);
   response.setHeader("x-content-type-options", "nosniff");
-  endResponse(response, Buffer.from(`${answer.text}\n`));
+  endResponse(response, form.encode(answer.text));
 }

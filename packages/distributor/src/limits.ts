@@ -30,4 +30,5 @@ export type PushLimits = Pick<
   | "block_ingestion_until"
   | "block_ingestion_status_code"
   | "enforced_labels"
+  | "otlp_config"
 >;

@@ -11,6 +11,8 @@ export interface DistributorOptions {
   readonly limitsOf: (tenant: string) => PushLimits;
   readonly metrics: DistributorMetrics;
   readonly clock: Clock;
+  /** OTLP: resource attributes that become labels of the stream unless a tenant says else; default none. */
+  readonly otlpIndexLabels?: readonly string[];
   /** What a body may become in memory; above it 413. */
   readonly maxDecompressedBytes: number;
   /** Distributors that share a global rate; default 1. */

@@ -1,8 +1,9 @@
 import type { Labels } from "./labels.js";
+import type { OtlpReading } from "./otlp.js";
 
 /** Forms of a push body after its content encoding is undone. */
-export type PushFormat = "protobuf" | "json" | "legacy_json";
-export type PushEncoding = "identity" | "gzip" | "deflate";
+export type PushFormat = "protobuf" | "json" | "legacy_json" | "otlp_protobuf" | "otlp_json";
+export type PushEncoding = "identity" | "gzip" | "deflate" | "zstd" | "lz4";
 
 /** One stream of a batch: the rows `rowStart .. rowEnd`, in order of arrival. */
 export interface BatchStream {
@@ -52,4 +53,6 @@ export interface BatchSource {
   readonly body: Uint8Array;
   /** Row ordinals of the push that were refused, ascending. */
   readonly dropped: Uint32Array;
+  /** Of the OTLP forms: what the body was read with. */
+  readonly otlp?: OtlpReading;
 }

@@ -190,7 +190,7 @@ export function blankInvalidUtf8(bytes: Uint8Array, start: number, length: numbe
 }
 
 /** Bytes of the character that begins with the non-ASCII byte at `at`; 0 when it is not valid UTF-8. */
-function sequenceLength(bytes: Uint8Array, at: number, end: number): number {
+export function sequenceLength(bytes: Uint8Array, at: number, end: number): number {
   const lead = bytes[at]!;
   const width = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
   if (width === 0 || at + width > end) return 0;

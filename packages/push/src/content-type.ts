@@ -1,17 +1,18 @@
 import { invalidArgument, type PushEncoding, type PushFormat } from "@skald/model";
 
-/** Which of the two JSON forms a path takes: `/loki/api/v1/push` or `/api/prom/push`. */
-export type PushStyle = "v1" | "legacy";
+/** What a path takes: `/loki/api/v1/push`, `/api/prom/push` with another JSON form, or `/otlp/v1/logs`. */
+export type PushStyle = "v1" | "legacy" | "otlp";
 
 /**
- * The form of a push body from its headers: JSON for `application/json`, snappy protobuf for any other media type.
- * Throws invalid_argument for a missing or malformed type and for an unknown encoding.
+ * The form of a push body from its headers: JSON for `application/json`, snappy protobuf for any other media type; OTLP takes
+ * no other type, and no parameters. Throws invalid_argument for a missing or malformed type and for an unknown encoding.
  */
 export function parsePushHeaders(headers: {
   contentType: string | undefined;
   contentEncoding: string | undefined;
   style: PushStyle;
 }): { format: PushFormat; encoding: PushEncoding } {
+  if (headers.style === "otlp") return parseOtlpHeaders(headers);
   const json = parseMediaType(headers.contentType ?? "") === "application/json";
   const jsonFormat = headers.style === "v1" ? "json" : "legacy_json";
   return {
@@ -19,6 +20,29 @@ export function parsePushHeaders(headers: {
     encoding: parseEncoding(headers.contentEncoding ?? ""),
   };
 }
+
+function parseOtlpHeaders(headers: {
+  contentType: string | undefined;
+  contentEncoding: string | undefined;
+}): { format: PushFormat; encoding: PushEncoding } {
+  const { contentType = "", contentEncoding: encoding = "" } = headers;
+  const format = otlpFormats.get(contentType);
+  if (format === undefined) {
+    throw invalidArgument(
+      `content type: ${contentType.slice(0, 64)} is not supported; use application/x-protobuf or application/json`,
+    );
+  }
+  if (encoding === "") return { format, encoding: "identity" };
+  if (encoding === "gzip" || encoding === "zstd" || encoding === "lz4") return { format, encoding };
+  throw invalidArgument(
+    `unsupported content encoding ${encoding.slice(0, 64)}: only gzip, lz4 and zstd are supported`,
+  );
+}
+
+const otlpFormats: ReadonlyMap<string, PushFormat> = new Map([
+  ["application/x-protobuf", "otlp_protobuf"],
+  ["application/json", "otlp_json"],
+]);
 
 /** `snappy` says nothing new: protobuf bodies are raw snappy anyway, and JSON is never snappy. */
 function parseEncoding(text: string): PushEncoding {

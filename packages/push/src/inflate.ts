@@ -1,5 +1,6 @@
-import { gunzipSync, inflateRawSync } from "node:zlib";
+import { gunzipSync, inflateRawSync, zstdDecompressSync } from "node:zlib";
 import { invalidArgument, type PushEncoding, SkaldError, tooLarge } from "@skald/model";
+import { decodeLz4 } from "./lz4.js";
 
 /** What a gzip body of several members may inflate to: the size at its end, of the last one, says too little of it. */
 const freeBytes = 32 * 1024 * 1024;
@@ -22,7 +23,7 @@ export function inflatePush(
     return body;
   }
   try {
-    return encoding === "gzip" ? gunzip(body, maxBytes) : inflateRaw(body, maxBytes);
+    return inflaters[encoding](body, maxBytes);
   } catch (error) {
     throw inflateError(encoding, error, maxBytes);
   }
@@ -52,6 +53,19 @@ function inflateRaw(body: Uint8Array, maxBytes: number): Uint8Array {
     chunkSize: Math.max(minChunkBytes, guess),
   });
 }
+
+/** What a log line is not compressed beyond. */
+const maxRatio = 32;
+
+function unzstd(body: Uint8Array, maxBytes: number): Uint8Array {
+  const guess = Math.min(body.length * 10, maxGuessedChunkBytes, maxBytes);
+  return zstdDecompressSync(body, {
+    maxOutputLength: Math.min(maxBytes, Math.max(freeBytes, maxRatio * body.length)),
+    chunkSize: Math.max(minChunkBytes, guess),
+  });
+}
+
+const inflaters = { gzip: gunzip, deflate: inflateRaw, zstd: unzstd, lz4: decodeLz4 } as const;
 
 function inflateError(encoding: PushEncoding, error: unknown, maxBytes: number): SkaldError {
   if (error instanceof SkaldError) return error;

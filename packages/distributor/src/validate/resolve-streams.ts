@@ -21,10 +21,11 @@ export function* resolveStreams(
   for (let ordinal = 0; ordinal < push.streamCount; ordinal++) {
     const start = streamLabelStart[ordinal]!;
     const length = streamLabelLength[ordinal]!;
-    let stream = cache.get(rules, bytes, start, length);
+    const own = push.streamServiceKnown?.[ordinal] === 1 ? rules.undiscovered : rules;
+    let stream = cache.get(own, bytes, start, length);
     if (stream === undefined) {
-      stream = rules.apply(parsePushLabels(format, bytes, start, length));
-      cache.set(rules, bytes, start, length, stream);
+      stream = own.apply(parsePushLabels(format, bytes, start, length));
+      cache.set(own, bytes, start, length, stream);
     }
     streams.push(stream);
     if (ordinal % streamsPerStep === 0) yield;

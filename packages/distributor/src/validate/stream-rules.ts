@@ -33,11 +33,22 @@ export class StreamRules {
   readonly #tenant: string;
   readonly #limits: PushLimits;
   readonly #backfillShard: string | undefined;
+  #undiscovered: StreamRules | undefined;
 
   constructor(tenant: string, limits: PushLimits, backfillShard?: string) {
     this.#tenant = tenant;
     this.#limits = limits;
     this.#backfillShard = backfillShard;
+  }
+
+  /** The same rules without a look for the service, for streams whose service is known and no label. */
+  get undiscovered(): StreamRules {
+    this.#undiscovered ??= new StreamRules(
+      this.#tenant,
+      { ...this.#limits, discover_service_name: [] },
+      this.#backfillShard,
+    );
+    return this.#undiscovered;
   }
 
   /** Applies the rules to labels as pushed: empty values go, `service_name` and the shard of a backfill come. */

@@ -13,6 +13,8 @@ export interface RawPush {
   readonly streamLabelLength: Uint32Array;
   /** Stream s has the rows `streamRowStart[s] .. streamRowStart[s+1]`; length: streams + 1 */
   readonly streamRowStart: Uint32Array;
+  /** OTLP: 1 for streams whose service was named, so that none is looked for among their labels. */
+  readonly streamServiceKnown?: Uint8Array;
   /** Whole seconds since the epoch, and the rest in ns. */
   readonly seconds: Float64Array;
   readonly nanos: Uint32Array;

@@ -241,14 +241,23 @@ export function priorityStreams(
   return data(streamsByPolicy, {}, "map of lists", help, options);
 }
 
+/** `check` says what is wrong with the items, beyond each for itself. */
+export interface SectionsOptions<T> extends FieldOptions<T[]> {
+  readonly check?: (items: readonly T[]) => string | undefined;
+}
+
 /** A YAML list of sections of one kind. */
 export function sections<S extends z.ZodObject>(
   items: S,
   help: string,
-  options?: FieldOptions<z.infer<S>[]>,
+  { check, ...options }: SectionsOptions<z.infer<S>> = {},
 ): Field<z.infer<S>[]> {
   const note = { ...scalar("list of sections", help, undefined), defaultValue: [], items };
-  return declare(z.array(items), { ...note, kind: "sections" }, options);
+  const list = z.array(items).superRefine((value, context) => {
+    const problem = check?.(value);
+    if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
+  });
+  return declare(list, { ...note, kind: "sections" }, options);
 }
 
 /** A YAML map from a name of the user's choice to a section. */

@@ -1,3 +1,4 @@
+import { compileRegex } from "@skald/model";
 import { z } from "zod";
 import * as field from "../config/field.js";
 import { noRing } from "../config/reasons.js";
@@ -256,20 +257,43 @@ const attributeRule = field.section("What becomes of attributes.", {
   regex: field.text("", "expression that must match the whole name"),
 });
 
+type AttributeRule = field.Values<typeof attributeRule>;
+
+/** What is wrong with a list of rules; undefined when it is good. */
+function ruleProblem(rules: readonly AttributeRule[]): string | undefined {
+  for (const { attributes, regex } of rules) {
+    if (attributes.length > 0 && regex !== "") return "a rule has attributes or a regex, not both";
+    if (attributes.length === 0 && regex === "") return "a rule needs attributes or a regex";
+    try {
+      compileRegex(regex, { anchored: true });
+    } catch (error) {
+      return error instanceof Error ? error.message : "bad regex";
+    }
+  }
+  return undefined;
+}
+
+function scopeRuleProblem(rules: readonly AttributeRule[]): string | undefined {
+  const isLabel = rules.some(({ action }) => action === "index_label");
+  return isLabel ? "attributes of a scope cannot be index labels" : ruleProblem(rules);
+}
+
 const otlp = {
-  otlp_config: field.section(
-    "How OTLP attributes are kept.",
-    {
-      resource_attributes: field.section("Attributes of the resource.", {
-        ignore_defaults: field.toggle(false, "drop the built-in list of index labels"),
-        attributes_config: field.sections(attributeRule, "rules; the first that matches wins"),
+  otlp_config: field.section("How OTLP attributes are kept.", {
+    resource_attributes: field.section("Attributes of the resource.", {
+      ignore_defaults: field.toggle(false, "drop the built-in list of index labels"),
+      attributes_config: field.sections(attributeRule, "rules; the first that matches wins", {
+        check: ruleProblem,
       }),
-      scope_attributes: field.sections(attributeRule, "rules for attributes of the scope"),
-      log_attributes: field.sections(attributeRule, "rules for attributes of the record"),
-      severity_text_as_label: field.toggle(false, "keep the severity text as an index label"),
-    },
-    { unused: "OTLP is not taken in yet" },
-  ),
+    }),
+    scope_attributes: field.sections(attributeRule, "rules for attributes of the scope", {
+      check: scopeRuleProblem,
+    }),
+    log_attributes: field.sections(attributeRule, "rules for attributes of the record", {
+      check: ruleProblem,
+    }),
+    severity_text_as_label: field.toggle(false, "keep the severity text as an index label"),
+  }),
 };
 
 /** The limits that a push is held against. */

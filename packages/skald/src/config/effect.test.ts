@@ -76,6 +76,8 @@ async function useAll(config: Config): Promise<void> {
   const statuses: number[] = [];
   try {
     statuses.push((await fetch(`${url}/push`, push)).status);
+    const otlp = { ...push, body: otlpBody(Date.now()) };
+    statuses.push((await fetch(`http://127.0.0.1:${port}/otlp/v1/logs`, otlp)).status);
     for (const path of [
       'query_range?query={app="a"}',
       'query?query=count_over_time({app="a"}[1m])',
@@ -87,7 +89,12 @@ async function useAll(config: Config): Promise<void> {
   } finally {
     await process.stop();
   }
-  expect(statuses).toEqual([204, 200, 200, 200, 200, 204]);
+  expect(statuses).toEqual([204, 204, 200, 200, 200, 200, 204]);
+}
+
+function otlpBody(ms: number): string {
+  const record = { timeUnixNano: `${ms}000000`, body: { stringValue: "x" }, severityText: "INFO" };
+  return JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords: [record] }] }] });
 }
 
 /** The values of all keys that the program reads, when some keys are set to something new. */

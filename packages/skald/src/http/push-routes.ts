@@ -6,7 +6,7 @@ import { memoryBytes } from "../memory.js";
 /** Pushes take more room than they came with, so they get a part of the memory only. */
 const memoryShare = 1 / 8;
 
-/** Pushes by path; those of the legacy API have another JSON form. */
+/** Pushes by path; those of the legacy API have another JSON form, those of OTLP others altogether. */
 export function pushRoutes(
   config: Config,
   distributor: Pick<Distributor, "push">,
@@ -25,6 +25,7 @@ export function pushRoutes(
     ["/loki/api/v1/push", "v1"],
     ["/api/legacy/push", "legacy"],
     ["/api/prom/push", "legacy"],
+    ["/otlp/v1/logs", "otlp"],
   ] as const;
   return new Map(
     styles.map(([path, style]) => [

@@ -196,6 +196,7 @@ function buildDistributor(
     limitsOf: (tenant) => limits.of(tenant),
     metrics: createDistributorMetrics(metrics),
     clock: systemClock,
+    otlpIndexLabels: config.distributor.otlp_config.default_resource_attributes_as_index_labels,
     maxDecompressedBytes: config.distributor.max_decompressed_size,
     decodeInWorker: (input, maxBytes) =>
       pool.run<RawPush>("decode_push", { input, maxBytes }, { lane: "urgent" }),

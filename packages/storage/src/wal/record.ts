@@ -2,6 +2,7 @@ import {
   type Batch,
   type BatchSource,
   internal,
+  type OtlpReading,
   type PushEncoding,
   type PushFormat,
 } from "@skald/model";
@@ -81,6 +82,7 @@ export function encodeWalRecord(record: WalRecord): Uint8Array[] {
   const { source } = record;
   writer.u8(formats.indexOf(source.format));
   writer.u8(encodings.indexOf(source.encoding));
+  if (isOtlp(source.format)) writer.text(JSON.stringify(source.otlp));
   writer.u32s(record.ordinals);
   writer.u32s(record.streams);
   writer.u32s(source.dropped);
@@ -102,18 +104,29 @@ export function decodeWalRecord(type: number, payload: Uint8Array): WalRecord {
   if (type !== walRecordTypes.push_body) throw internal(`record has the unknown type ${type}`);
   const format = reader.oneOf(formats);
   const encoding = reader.oneOf(encodings);
+  const otlp = isOtlp(format) ? (JSON.parse(reader.text()) as OtlpReading) : undefined;
   const ordinals = reader.u32s();
   const streams = reader.u32s();
   const dropped = reader.u32s();
   const levels = reader.bytes();
   const body = reader.bytes();
-  const source = { format, encoding, body, dropped };
+  const source = { format, encoding, body, dropped, ...(otlp === undefined ? {} : { otlp }) };
   return { kind: "push_body", tenant, heads, ordinals, streams, levels, source };
 }
 
 // The order is the code on disk: only ever append.
-const formats: readonly PushFormat[] = ["protobuf", "json", "legacy_json"];
-const encodings: readonly PushEncoding[] = ["identity", "gzip", "deflate"];
+const formats: readonly PushFormat[] = [
+  "protobuf",
+  "json",
+  "legacy_json",
+  "otlp_protobuf",
+  "otlp_json",
+];
+const encodings: readonly PushEncoding[] = ["identity", "gzip", "deflate", "zstd", "lz4"];
+
+function isOtlp(format: PushFormat): boolean {
+  return format === "otlp_protobuf" || format === "otlp_json";
+}
 
 function readStreams(reader: ByteReader): { numbers: number[]; texts: string[] } {
   const numbers: number[] = [];

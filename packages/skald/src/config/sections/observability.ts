@@ -51,7 +51,7 @@ export const operationalConfig = field.section(
     unused: "these lines are not logged yet",
     ignored: {
       filter_push_request_streams_ips: experiment,
-      log_otlp_attribute_expansion: "OTLP is not taken in yet",
+      log_otlp_attribute_expansion: "attributes are not logged",
     },
   },
 );

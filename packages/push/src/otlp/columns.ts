@@ -1,0 +1,226 @@
+import { grown, type RawPush, type RawPushLimits, type TakeBytes } from "@skald/kernels";
+import { tooLarge } from "@skald/model";
+import type { Arena } from "./arena.js";
+
+/** What a record takes of a body at least, about, and a pair: the columns begin with room for so many and grow. */
+const bytesPerRow = 96;
+const bytesPerPair = 16;
+const minRoom = 64;
+
+/** A range of the arena. */
+export interface TextRange {
+  readonly start: number;
+  readonly length: number;
+}
+
+/** Pairs that many rows share. */
+export class SharedPairs {
+  readonly ranges: number[] = [];
+
+  addPair(nameStart: number, nameLength: number, valueStart: number, valueLength: number): void {
+    if (valueLength > 0) this.ranges.push(nameStart, nameLength, valueStart, valueLength);
+  }
+}
+
+/** The rows and streams of a push, put together one by one. Throws too_large beyond the limits. */
+export class PushColumns {
+  rowCount = 0;
+  pairCount = 0;
+  readonly #limits: RawPushLimits;
+  #seconds: Float64Array;
+  #nanos: Uint32Array;
+  #lineStart: Uint32Array;
+  #lineLength: Uint32Array;
+  #rowStream: Uint32Array;
+  #metaStart: Uint32Array;
+  #nameStart: Uint32Array;
+  #nameLength: Uint32Array;
+  #valueStart: Uint32Array;
+  #valueLength: Uint32Array;
+  readonly #streams: { readonly labels: TextRange; readonly isServiceKnown: boolean }[] = [];
+  #isOrdered = true;
+
+  constructor(bodyBytes: number, limits: RawPushLimits, take?: TakeBytes) {
+    this.#limits = limits;
+    const rows = Math.min(limits.maxRows, minRoom + Math.ceil(bodyBytes / bytesPerRow));
+    const pairs = Math.min(limits.maxPairs, minRoom + Math.ceil(bodyBytes / bytesPerPair));
+    const u32s = (length: number) => {
+      const memory = take?.(length * 4);
+      return memory === undefined
+        ? new Uint32Array(length)
+        : new Uint32Array(memory.buffer, memory.byteOffset, length);
+    };
+    const seconds = take?.(rows * 8);
+    this.#seconds =
+      seconds === undefined
+        ? new Float64Array(rows)
+        : new Float64Array(seconds.buffer, seconds.byteOffset, rows);
+    this.#nanos = u32s(rows);
+    this.#lineStart = u32s(rows);
+    this.#lineLength = u32s(rows);
+    this.#rowStream = u32s(rows);
+    this.#metaStart = u32s(rows + 1);
+    this.#metaStart[0] = 0;
+    this.#nameStart = u32s(pairs);
+    this.#nameLength = u32s(pairs);
+    this.#valueStart = u32s(pairs);
+    this.#valueLength = u32s(pairs);
+  }
+
+  /** Adds a stream; returns its number. */
+  addStream(labels: TextRange, isServiceKnown: boolean): number {
+    if (this.#streams.length === this.#limits.maxStreams) {
+      throw tooLarge(`push has more than ${this.#limits.maxStreams} streams`);
+    }
+    this.#streams.push({ labels, isServiceKnown });
+    return this.#streams.length - 1;
+  }
+
+  /** Adds a pair to the row that `addRow` will end. */
+  addPair(nameStart: number, nameLength: number, valueStart: number, valueLength: number): void {
+    if (valueLength === 0) return;
+    if (this.pairCount === this.#nameStart.length) this.#growPairs(1);
+    const at = this.pairCount++;
+    this.#nameStart[at] = nameStart;
+    this.#nameLength[at] = nameLength;
+    this.#valueStart[at] = valueStart;
+    this.#valueLength[at] = valueLength;
+  }
+
+  addShared({ ranges }: SharedPairs): void {
+    const count = ranges.length / 4;
+    if (this.pairCount + count > this.#nameStart.length) this.#growPairs(count);
+    let at = this.pairCount;
+    for (let i = 0; i < ranges.length; i += 4) {
+      this.#nameStart[at] = ranges[i]!;
+      this.#nameLength[at] = ranges[i + 1]!;
+      this.#valueStart[at] = ranges[i + 2]!;
+      this.#valueLength[at++] = ranges[i + 3]!;
+    }
+    this.pairCount = at;
+  }
+
+  /** Ends a row: all pairs since the one before are its own. */
+  addRow(stream: number, seconds: number, nanos: number, line: TextRange): void {
+    if (this.rowCount === this.#seconds.length) this.#growRows();
+    const row = this.rowCount++;
+    if (row > 0 && this.#rowStream[row - 1]! > stream) this.#isOrdered = false;
+    this.#rowStream[row] = stream;
+    this.#seconds[row] = seconds;
+    this.#nanos[row] = nanos;
+    this.#lineStart[row] = line.start;
+    this.#lineLength[row] = line.length;
+    this.#metaStart[row + 1] = this.pairCount;
+  }
+
+  /** The push, with the rows of a stream behind one another. */
+  finish(arena: Arena): RawPush {
+    const streamRowStart = this.#countRows();
+    const streams = this.#streams;
+    const rows = this.#isOrdered ? this.#rowColumns() : this.#orderedColumns(streamRowStart);
+    return {
+      bytes: arena.bytes.subarray(0, arena.end),
+      streamCount: streams.length,
+      rowCount: this.rowCount,
+      pairCount: this.pairCount,
+      streamLabelStart: Uint32Array.from(streams, ({ labels }) => labels.start),
+      streamLabelLength: Uint32Array.from(streams, ({ labels }) => labels.length),
+      streamServiceKnown: Uint8Array.from(streams, ({ isServiceKnown }) => Number(isServiceKnown)),
+      streamRowStart,
+      ...rows,
+    };
+  }
+
+  #countRows(): Uint32Array {
+    const starts = new Uint32Array(this.#streams.length + 1);
+    for (let row = 0; row < this.rowCount; row++) starts[this.#rowStream[row]! + 1]!++;
+    for (let stream = 0; stream < this.#streams.length; stream++) {
+      starts[stream + 1]! += starts[stream]!;
+    }
+    return starts;
+  }
+
+  #rowColumns(): RowColumns {
+    const { rowCount, pairCount } = this;
+    return {
+      seconds: this.#seconds.subarray(0, rowCount),
+      nanos: this.#nanos.subarray(0, rowCount),
+      lineStart: this.#lineStart.subarray(0, rowCount),
+      lineLength: this.#lineLength.subarray(0, rowCount),
+      metaStart: this.#metaStart.subarray(0, rowCount + 1),
+      metaNameStart: this.#nameStart.subarray(0, pairCount),
+      metaNameLength: this.#nameLength.subarray(0, pairCount),
+      metaValueStart: this.#valueStart.subarray(0, pairCount),
+      metaValueLength: this.#valueLength.subarray(0, pairCount),
+    };
+  }
+
+  /** The columns with the rows sorted by stream; rows of one stay in their order. */
+  #orderedColumns(streamRowStart: Uint32Array): RowColumns {
+    const { rowCount } = this;
+    const from = this.#rowColumns();
+    const place = streamRowStart.slice();
+    const order = new Uint32Array(rowCount);
+    for (let row = 0; row < rowCount; row++) order[place[this.#rowStream[row]!]!++] = row;
+    const to: RowColumns = {
+      seconds: new Float64Array(rowCount),
+      nanos: new Uint32Array(rowCount),
+      lineStart: new Uint32Array(rowCount),
+      lineLength: new Uint32Array(rowCount),
+      metaStart: new Uint32Array(rowCount + 1),
+      metaNameStart: new Uint32Array(this.pairCount),
+      metaNameLength: new Uint32Array(this.pairCount),
+      metaValueStart: new Uint32Array(this.pairCount),
+      metaValueLength: new Uint32Array(this.pairCount),
+    };
+    let pair = 0;
+    for (let i = 0; i < rowCount; i++) {
+      const row = order[i]!;
+      for (const name of rowFields) to[name][i] = from[name][row]!;
+      const end = from.metaStart[row + 1]!;
+      for (let source = from.metaStart[row]!; source < end; source++, pair++) {
+        for (const name of pairFields) to[name][pair] = from[name][source]!;
+      }
+      to.metaStart[i + 1] = pair;
+    }
+    return to;
+  }
+
+  #growRows(): void {
+    const { maxRows } = this.#limits;
+    if (this.rowCount === maxRows) throw tooLarge(`push has more than ${maxRows} entries`);
+    const room = Math.min(maxRows, 2 * this.rowCount);
+    this.#seconds = grown(this.#seconds, room);
+    this.#nanos = grown(this.#nanos, room);
+    this.#lineStart = grown(this.#lineStart, room);
+    this.#lineLength = grown(this.#lineLength, room);
+    this.#rowStream = grown(this.#rowStream, room);
+    this.#metaStart = grown(this.#metaStart, room + 1);
+  }
+
+  #growPairs(count: number): void {
+    const { maxPairs } = this.#limits;
+    const needed = this.pairCount + count;
+    if (needed > maxPairs) {
+      throw tooLarge(`push has more than ${maxPairs} pairs of structured metadata`);
+    }
+    const room = Math.min(maxPairs, Math.max(needed, 2 * this.pairCount));
+    this.#nameStart = grown(this.#nameStart, room);
+    this.#nameLength = grown(this.#nameLength, room);
+    this.#valueStart = grown(this.#valueStart, room);
+    this.#valueLength = grown(this.#valueLength, room);
+  }
+}
+
+const rowFields = ["seconds", "nanos", "lineStart", "lineLength"] as const;
+const pairFields = [
+  "metaNameStart",
+  "metaNameLength",
+  "metaValueStart",
+  "metaValueLength",
+] as const;
+
+type RowColumns = Pick<
+  RawPush,
+  (typeof rowFields)[number] | (typeof pairFields)[number] | "metaStart"
+>;

@@ -1,0 +1,385 @@
+import type { RawPush, RawPushLimits, TakeBytes } from "@skald/kernels";
+import { formatLabels, invalidArgument, makeLabels, type OtlpReading } from "@skald/model";
+import { sanitiseLabelName } from "../metadata-names.js";
+import {
+  AnyValues,
+  forEachKeyValue,
+  type KeyValue,
+  maxValueDepth,
+  readKeyValue,
+  tooDeep,
+  utf8Of,
+  valueKind,
+} from "./any-value.js";
+import { Arena } from "./arena.js";
+import { type AttributeRules, type CompiledMapping, compileMapping } from "./attribute-rules.js";
+import { PushColumns, SharedPairs } from "./columns.js";
+import { ProtoReader } from "./proto-reader.js";
+import { nanosOf, RecordFields, recordField, secondsOf } from "./record-fields.js";
+
+/** Names of what a record has beside its attributes. */
+const fieldNames = [
+  "observed_timestamp",
+  "severity_number",
+  "severity_text",
+  "dropped_attributes_count",
+  "flags",
+  "trace_id",
+  "span_id",
+  "event_name",
+  "scope_name",
+  "scope_version",
+  "scope_dropped_attributes_count",
+] as const;
+
+type FieldName = (typeof fieldNames)[number];
+
+const severityText = "severity_text";
+const serviceName = "service.name";
+/** Room behind a body for texts that are not part of it: an eighth, and this. */
+const spareBytes = 4096;
+
+/**
+ * Decodes an OTLP ExportLogsServiceRequest into columns: attributes become labels and structured metadata as the
+ * reading says, each record a row. Throws invalid_argument for malformed input and too_large beyond a limit.
+ */
+export function decodeOtlp(
+  body: Uint8Array,
+  reading: OtlpReading,
+  limits: RawPushLimits,
+  take?: TakeBytes,
+): RawPush {
+  const room = body.length + (body.length >> 3) + spareBytes;
+  const arena = new Arena(Math.min(room, limits.maxDecodedBytes), limits.maxDecodedBytes, take);
+  arena.copy(body, 0, body.length);
+  return decodeOtlpArena(arena, reading, limits, take);
+}
+
+/** The same for a message that fills an arena, behind which texts are written. */
+export function decodeOtlpArena(
+  arena: Arena,
+  reading: OtlpReading,
+  limits: RawPushLimits,
+  take?: TakeBytes,
+): RawPush {
+  return new OtlpDecoder(arena, reading, limits, take).decode();
+}
+
+class OtlpDecoder {
+  readonly #arena: Arena;
+  /** The arena as it was at the start: what was decoded never moves in it. */
+  readonly #bytes: Uint8Array;
+  readonly #bodyEnd: number;
+  readonly #mapping: CompiledMapping;
+  readonly #receivedMs: number;
+  readonly #columns: PushColumns;
+  readonly #values: AnyValues;
+  readonly #names: Readonly<Record<FieldName, number>>;
+  #resource = new SharedPairs();
+  #resourceLabels: LabelPairs = [];
+  #isServiceKnown = false;
+  /** Streams of the resource by the labels that its records add to it. */
+  #streams = new Map<string, number>();
+  #plainStream = -1;
+  #scope = new SharedPairs();
+  readonly #record = new RecordFields();
+  #recordLabels: LabelPairs = [];
+
+  constructor(arena: Arena, reading: OtlpReading, limits: RawPushLimits, take?: TakeBytes) {
+    this.#arena = arena;
+    this.#bytes = arena.bytes;
+    this.#bodyEnd = arena.end;
+    this.#mapping = compileMapping(reading.mapping);
+    this.#receivedMs = reading.receivedMs;
+    this.#columns = new PushColumns(arena.end, limits, take);
+    this.#values = new AnyValues(arena.bytes, arena);
+    this.#names = writeNames(arena);
+  }
+
+  decode(): RawPush {
+    const reader = new ProtoReader(this.#bytes, 0, this.#bodyEnd);
+    for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+      if (tag !== 0x0a) {
+        reader.skip(tag);
+        continue;
+      }
+      const outer = reader.enter();
+      this.#readResourceLogs(reader);
+      reader.leave(outer);
+    }
+    return this.#columns.finish(this.#arena);
+  }
+
+  #readResourceLogs(reader: ProtoReader): void {
+    this.#resource = new SharedPairs();
+    this.#resourceLabels = [];
+    this.#isServiceKnown = false;
+    this.#streams = new Map();
+    this.#plainStream = -1;
+    const start = reader.at;
+    // Fields may come in any order, and records need what the resource says.
+    for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+      if (tag !== 0x0a) {
+        reader.skip(tag);
+        continue;
+      }
+      const outer = reader.enter();
+      this.#readResource(reader);
+      reader.leave(outer);
+    }
+    reader.at = start;
+    for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+      if (tag !== 0x12) {
+        reader.skip(tag);
+        continue;
+      }
+      const outer = reader.enter();
+      this.#readScopeLogs(reader);
+      reader.leave(outer);
+    }
+  }
+
+  #readResource(reader: ProtoReader): void {
+    for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+      if (tag !== 0x0a) {
+        reader.skip(tag);
+        continue;
+      }
+      const outer = reader.enter();
+      const pair = readKeyValue(reader);
+      reader.leave(outer);
+      if (this.#namesService(pair)) this.#isServiceKnown = true;
+      this.#keep(pair, this.#mapping.resource, this.#resource, this.#resourceLabels);
+    }
+  }
+
+  #namesService({ keyStart, keyLength, valueStart, valueEnd }: KeyValue): boolean {
+    if (keyLength !== serviceName.length) return false;
+    if (utf8Of(this.#bytes, keyStart, keyLength) !== serviceName) return false;
+    this.#values.text(valueStart, valueEnd);
+    return this.#values.length > 0;
+  }
+
+  #readScopeLogs(reader: ProtoReader): void {
+    this.#scope = new SharedPairs();
+    const start = reader.at;
+    for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+      if (tag !== 0x0a) {
+        reader.skip(tag);
+        continue;
+      }
+      const outer = reader.enter();
+      this.#readScope(reader);
+      reader.leave(outer);
+    }
+    reader.at = start;
+    for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+      if (tag !== 0x12) {
+        reader.skip(tag);
+        continue;
+      }
+      const outer = reader.enter();
+      this.#readRecord(reader);
+      reader.leave(outer);
+    }
+  }
+
+  /** Name, version and count come behind the attributes, whatever their order: of equal names the last counts. */
+  #readScope(reader: ProtoReader): void {
+    const own = new SharedPairs();
+    for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+      if (tag === 0x0a || tag === 0x12) {
+        const name = tag === 0x0a ? "scope_name" : "scope_version";
+        const length = reader.length();
+        own.addPair(this.#names[name], name.length, reader.at, length);
+        reader.at += length;
+      } else if (tag === 0x1a) {
+        const outer = reader.enter();
+        const pair = readKeyValue(reader);
+        reader.leave(outer);
+        this.#keep(pair, this.#mapping.scope, this.#scope, []);
+      } else if (tag === 0x20) {
+        const count = reader.int32() >>> 0;
+        if (count === 0) continue;
+        const start = this.#arena.end;
+        this.#arena.decimal(count);
+        const name = "scope_dropped_attributes_count";
+        own.addPair(this.#names[name], name.length, start, this.#arena.end - start);
+      } else reader.skip(tag);
+    }
+    this.#scope.ranges.push(...own.ranges);
+  }
+
+  #readRecord(reader: ProtoReader): void {
+    const record = this.#record;
+    const columns = this.#columns;
+    this.#recordLabels = [];
+    record.read(reader, this.#readAttribute);
+    if (record.isTimed && record.isObserved) this.#addObserved();
+    if (record.severity !== 0) this.#addNumber("severity_number", record.severity);
+    this.#addSeverityText();
+    if (record.dropped !== 0) this.#addNumber("dropped_attributes_count", record.dropped);
+    if (record.flags !== 0) this.#addNumber("flags", record.flags);
+    this.#addHex("trace_id", recordField.traceId);
+    this.#addHex("span_id", recordField.spanId);
+    const event = recordField.eventName;
+    this.#add("event_name", record.starts[event]!, record.lengths[event]!);
+    columns.addShared(this.#resource);
+    columns.addShared(this.#scope);
+    const body = record.starts[recordField.body]!;
+    this.#values.text(body, body + record.lengths[recordField.body]!);
+    this.#addRow();
+  }
+
+  #addRow(): void {
+    const record = this.#record;
+    const stream = this.#stream();
+    if (!record.isTimed && !record.isObserved) {
+      const seconds = Math.floor(this.#receivedMs / 1000);
+      const nanos = (this.#receivedMs - seconds * 1000) * 1e6;
+      this.#columns.addRow(stream, seconds, nanos, this.#values);
+      return;
+    }
+    const low = record.isTimed ? record.timeLow : record.observedLow;
+    const high = record.isTimed ? record.timeHigh : record.observedHigh;
+    this.#columns.addRow(stream, secondsOf(low, high), nanosOf(low, high), this.#values);
+  }
+
+  readonly #readAttribute = (reader: ProtoReader): void => {
+    const outer = reader.enter();
+    const pair = readKeyValue(reader);
+    reader.leave(outer);
+    this.#keep(pair, this.#mapping.log, this.#columns, this.#recordLabels);
+  };
+
+  #addObserved(): void {
+    const { observedLow: low, observedHigh: high } = this.#record;
+    const start = this.#arena.end;
+    const seconds = secondsOf(low, high);
+    if (seconds > 0) this.#arena.decimal(seconds);
+    this.#arena.decimal(nanosOf(low, high), seconds > 0 ? 9 : 1);
+    this.#add("observed_timestamp", start, this.#arena.end - start);
+  }
+
+  #addSeverityText(): void {
+    const start = this.#record.starts[recordField.severityText]!;
+    const length = this.#record.lengths[recordField.severityText]!;
+    if (length === 0) return;
+    if (!this.#mapping.severityTextAsLabel) this.#add(severityText, start, length);
+    else this.#recordLabels.push([severityText, utf8Of(this.#bytes, start, length)]);
+  }
+
+  #addNumber(name: FieldName, value: number): void {
+    const start = this.#arena.end;
+    if (value < 0) this.#arena.ascii(String(value));
+    else this.#arena.decimal(value);
+    this.#add(name, start, this.#arena.end - start);
+  }
+
+  #addHex(name: FieldName, field: number): void {
+    const length = this.#record.lengths[field]!;
+    if (length === 0) return;
+    const start = this.#arena.end;
+    this.#arena.hex(this.#bytes, this.#record.starts[field]!, length);
+    this.#add(name, start, this.#arena.end - start);
+  }
+
+  #add(name: FieldName, start: number, length: number): void {
+    this.#columns.addPair(this.#names[name], name.length, start, length);
+  }
+
+  /** Puts an attribute where the rules say. */
+  #keep(pair: KeyValue, rules: AttributeRules, metadata: PairSink, labels: LabelPairs): void {
+    const action = rules.actionOf(this.#bytes, pair.keyStart, pair.keyLength);
+    if (action === "drop") return;
+    const name = { bytes: this.#bytes, start: pair.keyStart, length: pair.keyLength };
+    this.#flatten(name, pair, 0, action === "index_label" ? labels : metadata);
+  }
+
+  /** Adds the value of an attribute; each member of a map under a name of its own. */
+  #flatten(name: Name, pair: KeyValue, depth: number, to: PairSink | LabelPairs): void {
+    const values = this.#values;
+    values.read(pair.valueStart, pair.valueEnd);
+    if (values.kind === valueKind.map) {
+      if (depth === maxValueDepth) throw tooDeep();
+      forEachKeyValue(this.#bytes, values.from, values.from + values.size, (member) => {
+        this.#flatten(this.#joined(name, member), member, depth + 1, to);
+      });
+      return;
+    }
+    values.text(pair.valueStart, pair.valueEnd);
+    if (!Array.isArray(to)) {
+      to.addPair(name.start, name.length, values.start, values.length);
+      return;
+    }
+    const raw = utf8Of(name.bytes, name.start, name.length);
+    const value = utf8Of(this.#arena.bytes, values.start, values.length);
+    to.push([labelName(raw), value]);
+  }
+
+  #joined(prefix: Name, { keyStart, keyLength }: KeyValue): Name {
+    const arena = this.#arena;
+    const start = arena.end;
+    arena.copy(prefix.bytes, prefix.start, prefix.length);
+    arena.byte(underscore);
+    arena.copy(this.#bytes, keyStart, keyLength);
+    return { bytes: arena.bytes, start, length: arena.end - start };
+  }
+
+  /** The stream of a record: that of its resource, or one more for the labels that it adds. */
+  #stream(): number {
+    if (this.#recordLabels.length === 0) {
+      if (this.#plainStream < 0) this.#plainStream = this.#addStream(this.#resourceLabels);
+      return this.#plainStream;
+    }
+    const labels = [...this.#resourceLabels, ...this.#recordLabels];
+    const key = JSON.stringify(this.#recordLabels);
+    let stream = this.#streams.get(key);
+    if (stream === undefined) {
+      stream = this.#addStream(labels);
+      this.#streams.set(key, stream);
+    }
+    return stream;
+  }
+
+  #addStream(pairs: LabelPairs): number {
+    const start = this.#arena.end;
+    this.#arena.utf8(formatLabels(makeLabels(new Map(pairs))));
+    return this.#columns.addStream(
+      { start, length: this.#arena.end - start },
+      this.#isServiceKnown,
+    );
+  }
+}
+
+type LabelPairs = [string, string][];
+
+/** Where metadata pairs go: those of a row, or those that rows share. */
+interface PairSink {
+  addPair(nameStart: number, nameLength: number, valueStart: number, valueLength: number): void;
+}
+
+interface Name {
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly length: number;
+}
+
+const underscore = 0x5f;
+
+function labelName(raw: string): string {
+  const name = sanitiseLabelName(raw);
+  if (name !== undefined) return name;
+  throw invalidArgument(
+    `attribute name '${raw.slice(0, 64)}' has no letter or digit to make a label name from`,
+  );
+}
+
+function writeNames(arena: Arena): Record<FieldName, number> {
+  const starts = fieldNames.map((name) => {
+    const start = arena.end;
+    arena.ascii(name);
+    return [name, start] as const;
+  });
+  return Object.fromEntries(starts) as Record<FieldName, number>;
+}

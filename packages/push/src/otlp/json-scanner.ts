@@ -1,0 +1,200 @@
+import { invalidArgument } from "@skald/model";
+import type { Arena } from "./arena.js";
+
+const mark = 0x22;
+const backslash = 0x5c;
+const firstPlain = 0x20;
+/** Objects and arrays within each other beyond this are refused. */
+export const maxJsonDepth = 256;
+
+/** Walks over JSON text in bytes. Throws invalid_argument for what is no JSON. */
+export class JsonScanner {
+  readonly bytes: Uint8Array;
+  at = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+
+  /** The next byte that is no white space, without passing over it; -1 at the end. */
+  peek(): number {
+    for (; this.at < this.bytes.length; this.at++) {
+      const byte = this.bytes[this.at]!;
+      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return byte;
+    }
+    return -1;
+  }
+
+  /** Passes over a byte; false when another one comes. */
+  accept(byte: number): boolean {
+    if (this.peek() !== byte) return false;
+    this.at++;
+    return true;
+  }
+
+  expect(byte: number): void {
+    if (!this.accept(byte)) throw this.error(`expected '${String.fromCharCode(byte)}'`);
+  }
+
+  /** Passes over `null`; false when something else comes. */
+  acceptNull(): boolean {
+    if (this.peek() !== 0x6e) return false;
+    this.#word("null");
+    return true;
+  }
+
+  bool(): boolean {
+    const isTrue = this.peek() === 0x74;
+    this.#word(isTrue ? "true" : "false");
+    return isTrue;
+  }
+
+  /** The text of a number as it stands, also of one between quotes. */
+  number(): string {
+    const isQuoted = this.accept(mark);
+    if (!isQuoted) this.peek();
+    const start = this.at;
+    while (isNumberByte(this.bytes[this.at] ?? 0)) this.at++;
+    const text = asciiOf(this.bytes, start, this.at);
+    if (text === "") throw this.error("expected a number");
+    if (isQuoted && this.bytes[this.at++] !== mark) throw this.error("expected a number");
+    return text;
+  }
+
+  /** Text of a string, for names and other short ones. */
+  string(arena: Arena): string {
+    const start = arena.end;
+    this.text(arena);
+    const text = asciiOf(arena.bytes, start, arena.end);
+    arena.end = start;
+    return text;
+  }
+
+  /** Appends the text of a string to an arena. */
+  text(arena: Arena): void {
+    this.expect(mark);
+    const { bytes } = this;
+    for (;;) {
+      const start = this.at;
+      let at = start;
+      let byte = bytes[at]!;
+      while (byte !== mark && byte !== backslash && byte >= firstPlain) byte = bytes[++at]!;
+      if (at > start) arena.copy(bytes, start, at - start);
+      this.at = at + 1;
+      if (byte === mark) return;
+      if (byte !== backslash) throw this.error("invalid character in a string");
+      this.#escape(arena);
+    }
+  }
+
+  /** Passes over any value. */
+  skip(depth: number): void {
+    if (depth > maxJsonDepth) throw this.tooDeep();
+    const byte = this.peek();
+    if (byte === mark) this.#skipString();
+    else if (byte === 0x7b || byte === 0x5b) this.#skipList(byte, depth);
+    else if (byte === 0x74 || byte === 0x66) this.bool();
+    else if (!this.acceptNull()) this.number();
+  }
+
+  /** Nothing but white space may come any more. */
+  end(): void {
+    if (this.peek() !== -1) throw this.error("unexpected text behind the value");
+  }
+
+  tooDeep(): Error {
+    return this.error(`more than ${maxJsonDepth} levels of nesting`);
+  }
+
+  error(what: string): Error {
+    return invalidArgument(`invalid JSON at byte ${this.at}: ${what}`);
+  }
+
+  #skipList(open: number, depth: number): void {
+    const isObject = open === 0x7b;
+    const close = isObject ? 0x7d : 0x5d;
+    this.at++;
+    if (this.accept(close)) return;
+    do {
+      if (isObject) {
+        this.#skipString();
+        this.expect(0x3a);
+      }
+      this.skip(depth + 1);
+    } while (this.accept(0x2c));
+    this.expect(close);
+  }
+
+  #skipString(): void {
+    this.expect(mark);
+    for (; this.at < this.bytes.length; this.at++) {
+      const byte = this.bytes[this.at]!;
+      if (byte === backslash) this.at++;
+      else if (byte === mark) {
+        this.at++;
+        return;
+      }
+    }
+    throw this.error("unexpected end of a string");
+  }
+
+  #escape(arena: Arena): void {
+    const letter = String.fromCharCode(this.bytes[this.at++] ?? 0);
+    if (letter !== "u") {
+      const plain = escapes[letter];
+      if (plain === undefined) throw this.error("invalid escape");
+      arena.byte(plain);
+      return;
+    }
+    const first = this.#hex4();
+    const isHigh = first >= 0xd800 && first < 0xdc00;
+    if (isHigh && this.bytes[this.at] === backslash && this.bytes[this.at + 1] === 0x75) {
+      const before = this.at;
+      this.at += 2;
+      const second = this.#hex4();
+      if (second >= 0xdc00 && second < 0xe000) {
+        arena.utf8(String.fromCharCode(first, second));
+        return;
+      }
+      this.at = before;
+    }
+    arena.utf8(String.fromCharCode(first));
+  }
+
+  #hex4(): number {
+    const text = asciiOf(this.bytes, this.at, this.at + 4);
+    if (!/^[0-9a-fA-F]{4}$/.test(text)) throw this.error("invalid escape");
+    this.at += 4;
+    return Number.parseInt(text, 16);
+  }
+
+  #word(word: string): void {
+    const end = this.at + word.length;
+    if (asciiOf(this.bytes, this.at, end) !== word) throw this.error("unexpected character");
+    this.at = end;
+  }
+}
+
+const escapes: Readonly<Record<string, number>> = {
+  '"': 0x22,
+  "\\": 0x5c,
+  "/": 0x2f,
+  b: 0x08,
+  f: 0x0c,
+  n: 0x0a,
+  r: 0x0d,
+  t: 0x09,
+};
+
+/** Digits, signs, the dot, and letters as in `1e9`, `NaN` and `-Infinity`. */
+function isNumberByte(byte: number): boolean {
+  if (byte >= 0x30 && byte <= 0x39) return true;
+  return byte === 0x2b || byte === 0x2d || byte === 0x2e || (byte >= 0x41 && (byte | 0x20) <= 0x7a);
+}
+
+/** A range of bytes as text, one character each. */
+export function asciiOf(bytes: Uint8Array, start: number, end: number): string {
+  const stop = Math.min(end, bytes.length);
+  if (start >= stop) return "";
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, stop - start).toString("latin1");
+}

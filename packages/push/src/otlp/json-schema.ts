@@ -1,0 +1,89 @@
+/** How a JSON value becomes a protobuf field. */
+export type JsonKind =
+  | "text"
+  | "bool"
+  | "int64"
+  | "uint32"
+  | "severity"
+  | "fixed64"
+  | "fixed32"
+  | "double"
+  | "hex"
+  | "base64"
+  | { readonly message: () => JsonMessage };
+
+export interface JsonField {
+  readonly number: number;
+  readonly kind: JsonKind;
+  readonly isRepeated: boolean;
+}
+
+/** The fields of a message by their JSON names, in both spellings. */
+export type JsonMessage = ReadonlyMap<string, JsonField>;
+
+function message(fields: Record<string, readonly [number, JsonKind, "repeated"?]>): JsonMessage {
+  const byName = new Map<string, JsonField>();
+  for (const [name, [number, kind, repeated]] of Object.entries(fields)) {
+    const field = { number, kind, isRepeated: repeated !== undefined };
+    byName.set(name, field);
+    byName.set(
+      name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      field,
+    );
+  }
+  return byName;
+}
+
+const anyValue: JsonMessage = message({
+  stringValue: [1, "text"],
+  boolValue: [2, "bool"],
+  intValue: [3, "int64"],
+  doubleValue: [4, "double"],
+  arrayValue: [5, { message: () => arrayValue }],
+  kvlistValue: [6, { message: () => keyValueList }],
+  bytesValue: [7, "base64"],
+});
+
+const arrayValue = message({ values: [1, { message: () => anyValue }, "repeated"] });
+
+const keyValue = message({ key: [1, "text"], value: [2, { message: () => anyValue }] });
+
+const keyValueList = message({ values: [1, { message: () => keyValue }, "repeated"] });
+
+const resource = message({ attributes: [1, { message: () => keyValue }, "repeated"] });
+
+const scope = message({
+  name: [1, "text"],
+  version: [2, "text"],
+  attributes: [3, { message: () => keyValue }, "repeated"],
+  droppedAttributesCount: [4, "uint32"],
+});
+
+const logRecord = message({
+  timeUnixNano: [1, "fixed64"],
+  severityNumber: [2, "severity"],
+  severityText: [3, "text"],
+  body: [5, { message: () => anyValue }],
+  attributes: [6, { message: () => keyValue }, "repeated"],
+  droppedAttributesCount: [7, "uint32"],
+  flags: [8, "fixed32"],
+  traceId: [9, "hex"],
+  spanId: [10, "hex"],
+  observedTimeUnixNano: [11, "fixed64"],
+  eventName: [12, "text"],
+});
+
+const scopeLogs = message({
+  scope: [1, { message: () => scope }],
+  logRecords: [2, { message: () => logRecord }, "repeated"],
+});
+
+const resourceLogs = message({
+  resource: [1, { message: () => resource }],
+  scopeLogs: [2, { message: () => scopeLogs }, "repeated"],
+});
+
+/** ExportLogsServiceRequest. Fields that make no difference to what is stored are left out, as unknown ones are. */
+export const exportLogsRequest = message({
+  resourceLogs: [1, { message: () => resourceLogs }, "repeated"],
+});

@@ -1,0 +1,124 @@
+import { invalidArgument } from "@skald/model";
+
+/** Wire types of protobuf. */
+export const wire = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
+
+const maxVarintBytes = 10;
+
+/** Walks over the fields of protobuf messages in place. Throws invalid_argument for what is no protobuf. */
+export class ProtoReader {
+  readonly bytes: Uint8Array;
+  at: number;
+  /** End of the message that is being read. */
+  end: number;
+  /** Halves of the last 64-bit number. */
+  low = 0;
+  high = 0;
+
+  constructor(bytes: Uint8Array, start: number, end: number) {
+    this.bytes = bytes;
+    this.at = start;
+    this.end = end;
+  }
+
+  /** The next tag, field number and wire type; 0 at the end of the message. */
+  tag(): number {
+    if (this.at >= this.end) return 0;
+    const byte = this.bytes[this.at]!;
+    if (byte >= 0x08 && byte < 0x80) {
+      this.at++;
+      return byte;
+    }
+    const tag = this.varint();
+    if (tag < 0x08 || tag > 0xffffffff) throw invalidArgument("proto: illegal tag");
+    return tag;
+  }
+
+  /** A varint; exact up to 2^53. */
+  varint(): number {
+    const byte = this.bytes[this.at]!;
+    if (byte < 0x80 && this.at < this.end) {
+      this.at++;
+      return byte;
+    }
+    this.varint64();
+    return this.high * 0x1_0000_0000 + this.low;
+  }
+
+  /** A varint of 32 bits with a sign; what is longer is cut. */
+  int32(): number {
+    const value = this.varint();
+    return value < 0x8000_0000 ? value : this.low | 0;
+  }
+
+  /** A varint into `low` and `high`. */
+  varint64(): void {
+    let low = 0;
+    let high = 0;
+    for (let i = 0; i < maxVarintBytes; i++) {
+      if (this.at >= this.end) throw unexpectedEnd();
+      const byte = this.bytes[this.at++]!;
+      const bits = byte & 0x7f;
+      if (i < 4) low |= bits << (7 * i);
+      else if (i === 4) {
+        low |= bits << 28;
+        high |= bits >>> 4;
+      } else high |= bits << (7 * i - 32);
+      if (byte < 0x80) {
+        this.low = low >>> 0;
+        this.high = high >>> 0;
+        return;
+      }
+    }
+    throw invalidArgument("proto: integer overflow");
+  }
+
+  /** A fixed 64-bit number into `low` and `high`. */
+  fixed64(): void {
+    this.low = this.fixed32();
+    this.high = this.fixed32();
+  }
+
+  fixed32(): number {
+    const { bytes, at } = this;
+    if (at + 4 > this.end) throw unexpectedEnd();
+    this.at = at + 4;
+    return (
+      (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> 0
+    );
+  }
+
+  /** Length of the bytes, text or message that begins at `at` behind it. */
+  length(): number {
+    const length = this.varint();
+    if (length > this.end - this.at) throw unexpectedEnd();
+    return length;
+  }
+
+  /** Begins the message that comes next; returns what `leave` needs. */
+  enter(): number {
+    const outer = this.end;
+    const length = this.length();
+    this.end = this.at + length;
+    return outer;
+  }
+
+  leave(outer: number): void {
+    this.at = this.end;
+    this.end = outer;
+  }
+
+  /** Passes over the value of a tag. */
+  skip(tag: number): void {
+    const type = tag & 7;
+    if (type === wire.varint) this.varint();
+    else if (type === wire.bytes) this.leave(this.enter());
+    else if (type === wire.fixed64) this.fixed64();
+    else if (type === wire.fixed32) this.fixed32();
+    else throw invalidArgument(`proto: illegal wireType ${type}`);
+  }
+}
+
+function unexpectedEnd(): Error {
+  return invalidArgument("unexpected EOF");
+}
