@@ -61,7 +61,8 @@ class NameResolver {
         ofPair[pair] =
           pair - start < width &&
           metaNameLength[guess] === length &&
-          equalBytes(bytes, metaNameStart[guess]!, bytes, at, length)
+          (metaNameStart[guess] === at ||
+            equalBytes(bytes, metaNameStart[guess]!, bytes, at, length))
             ? ofPair[guess]!
             : this.#table.indexOf(at, length);
       }

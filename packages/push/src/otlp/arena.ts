@@ -55,6 +55,12 @@ export class Arena {
     this.end += length;
   }
 
+  /** Appends a fixed 32-bit number, its lowest byte first. */
+  fixed32(value: number): void {
+    this.reserve(4);
+    for (let shift = 0; shift < 32; shift += 8) this.bytes[this.end++] = value >>> shift;
+  }
+
   hex(from: Uint8Array, start: number, length: number): void {
     this.reserve(2 * length);
     for (let i = start; i < start + length; i++) {
@@ -70,10 +76,12 @@ export class Arena {
     for (let bound = 10 ** digits; value >= bound; bound *= 10) count++;
     this.reserve(count);
     let rest = value;
-    for (let at = this.end + count - 1; at >= this.end; at--) {
-      const tenth = Math.floor(rest / 10);
-      this.bytes[at] = zero + rest - 10 * tenth;
-      rest = tenth;
+    let at = this.end + count;
+    for (; rest > 0xffff_ffff; rest = Math.floor(rest / 10)) this.bytes[--at] = zero + (rest % 10);
+    for (let small = rest >>> 0; at > this.end; ) {
+      const tenth = (small / 10) >>> 0;
+      this.bytes[--at] = zero + small - 10 * tenth;
+      small = tenth;
     }
     this.end += count;
   }

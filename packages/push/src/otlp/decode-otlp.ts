@@ -36,7 +36,7 @@ type FieldName = (typeof fieldNames)[number];
 
 const severityText = "severity_text";
 const serviceName = "service.name";
-/** Room behind a body for texts that are not part of it: an eighth, and this. */
+/** Room behind a body for texts that are not part of it: half of it, and this. */
 const spareBytes = 4096;
 
 /**
@@ -49,7 +49,7 @@ export function decodeOtlp(
   limits: RawPushLimits,
   take?: TakeBytes,
 ): RawPush {
-  const room = body.length + (body.length >> 3) + spareBytes;
+  const room = body.length + (body.length >> 1) + spareBytes;
   const arena = new Arena(Math.min(room, limits.maxDecodedBytes), limits.maxDecodedBytes, take);
   arena.copy(body, 0, body.length);
   return decodeOtlpArena(arena, reading, limits, take);

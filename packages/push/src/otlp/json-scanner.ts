@@ -4,6 +4,10 @@ import type { Arena } from "./arena.js";
 const mark = 0x22;
 const backslash = 0x5c;
 const firstPlain = 0x20;
+const two32 = 0x1_0000_0000;
+/** 64 bits have 20 digits: these, and those behind them. */
+const headDigits = 11;
+const tailDigits = 9;
 /** Objects and arrays within each other beyond this are refused. */
 export const maxJsonDepth = 256;
 
@@ -11,6 +15,9 @@ export const maxJsonDepth = 256;
 export class JsonScanner {
   readonly bytes: Uint8Array;
   at = 0;
+  /** Halves of the last whole number, without its sign. */
+  low = 0;
+  high = 0;
 
   constructor(bytes: Uint8Array) {
     this.bytes = bytes;
@@ -43,6 +50,18 @@ export class JsonScanner {
     return true;
   }
 
+  /** Passes over one of some texts; false when none comes. */
+  acceptText(texts: readonly Uint8Array[]): boolean {
+    for (const text of texts) {
+      let i = 0;
+      while (i < text.length && this.bytes[this.at + i] === text[i]) i++;
+      if (i < text.length) continue;
+      this.at += i;
+      return true;
+    }
+    return false;
+  }
+
   bool(): boolean {
     const isTrue = this.peek() === 0x74;
     this.#word(isTrue ? "true" : "false");
@@ -56,12 +75,50 @@ export class JsonScanner {
     const start = this.at;
     while (isNumberByte(this.bytes[this.at] ?? 0)) this.at++;
     const text = asciiOf(this.bytes, start, this.at);
-    if (text === "") throw this.error("expected a number");
-    if (isQuoted && this.bytes[this.at++] !== mark) throw this.error("expected a number");
+    if (text === "" || (isQuoted && this.bytes[this.at++] !== mark)) {
+      throw this.error("expected a number");
+    }
     return text;
   }
 
-  /** Text of a string, for names and other short ones. */
+  /** Reads a whole number below 2^64, also one between quotes, into `low` and `high`; whether it has a minus. */
+  integer(): boolean {
+    const isQuoted = this.accept(mark);
+    const isNegative = this.peek() === 0x2d;
+    if (isNegative) this.at++;
+    const start = this.at;
+    let head = 0;
+    let tail = 0;
+    for (let digit = this.#digit(); digit >= 0; digit = this.#digit()) {
+      if (this.at - start < headDigits) head = head * 10 + digit;
+      else tail = tail * 10 + digit;
+      this.at++;
+    }
+    const digits = this.at - start;
+    const isEnd = isQuoted
+      ? this.bytes[this.at++] === mark
+      : !isNumberByte(this.bytes[this.at] ?? 0);
+    if (digits === 0 || !isEnd) throw this.error("expected a whole number");
+    if (digits > headDigits + tailDigits) throw this.error("number out of range");
+    this.#setProduct(head, 10 ** Math.max(0, digits - headDigits), tail);
+    return isNegative;
+  }
+
+  #digit(): number {
+    const byte = this.bytes[this.at] ?? 0;
+    return byte >= 0x30 && byte <= 0x39 ? byte - 0x30 : -1;
+  }
+
+  /** Sets `low` and `high` to `head * power + tail`: each product of halves is exact as a double. */
+  #setProduct(head: number, power: number, tail: number): void {
+    const upper = Math.floor(head / 0x10000) * power;
+    const lower = (upper % 0x10000) * 0x10000 + (head % 0x10000) * power + tail;
+    this.high = Math.floor(upper / 0x10000) + Math.floor(lower / two32);
+    this.low = lower % two32;
+    if (this.high >= two32) throw this.error("number out of range");
+  }
+
+  /** Text of a short string. */
   string(arena: Arena): string {
     const start = arena.end;
     this.text(arena);
@@ -127,6 +184,11 @@ export class JsonScanner {
 
   #skipString(): void {
     this.expect(mark);
+    this.skipText();
+  }
+
+  /** Passes over the rest of a string. */
+  skipText(): void {
     for (; this.at < this.bytes.length; this.at++) {
       const byte = this.bytes[this.at]!;
       if (byte === backslash) this.at++;

@@ -16,22 +16,19 @@ export interface JsonField {
   readonly number: number;
   readonly kind: JsonKind;
   readonly isRepeated: boolean;
+  /** Its name with the closing quote, in camel case and in snake case. */
+  readonly names: readonly Uint8Array[];
 }
 
-/** The fields of a message by their JSON names, in both spellings. */
-export type JsonMessage = ReadonlyMap<string, JsonField>;
+/** The fields of a message. */
+export type JsonMessage = readonly JsonField[];
 
 function message(fields: Record<string, readonly [number, JsonKind, "repeated"?]>): JsonMessage {
-  const byName = new Map<string, JsonField>();
-  for (const [name, [number, kind, repeated]] of Object.entries(fields)) {
-    const field = { number, kind, isRepeated: repeated !== undefined };
-    byName.set(name, field);
-    byName.set(
-      name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-      field,
-    );
-  }
-  return byName;
+  return Object.entries(fields).map(([name, [number, kind, repeated]]) => {
+    const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    const names = [...new Set([name, snake])].map((text) => Buffer.from(`${text}"`));
+    return { number, kind, isRepeated: repeated !== undefined, names };
+  });
 }
 
 const anyValue: JsonMessage = message({

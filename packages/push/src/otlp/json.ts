@@ -55,14 +55,28 @@ class Transcoder {
     if (depth > maxJsonDepth) throw scanner.tooDeep();
     scanner.expect(0x7b);
     if (scanner.accept(0x7d)) return;
+    let last = -1;
     do {
-      const field = message.get(scanner.string(this.#arena));
+      scanner.expect(0x22);
+      last = this.#find(message, last + 1);
+      const field = message[last];
+      if (field === undefined) scanner.skipText();
       scanner.expect(0x3a);
       if (field === undefined) scanner.skip(depth + 1);
       else if (field.isRepeated) this.#array(field, depth);
       else if (!scanner.acceptNull()) this.#field(field, depth);
     } while (scanner.accept(0x2c));
     scanner.expect(0x7d);
+  }
+
+  /** The place of the field whose name comes, -1 for none; members mostly come in the order of the fields. */
+  #find(message: JsonMessage, first: number): number {
+    const { length } = message;
+    for (let i = 0; i < length; i++) {
+      const at = first + i < length ? first + i : first + i - length;
+      if (this.#scanner.acceptText(message[at]!.names)) return at;
+    }
+    return -1;
   }
 
   #array(field: JsonField, depth: number): void {
@@ -122,77 +136,109 @@ class Transcoder {
     const arena = this.#arena;
     const start = this.#open(field);
     this.#scanner.text(arena);
-    const text = asciiOf(arena.bytes, start, arena.end);
-    const isValid = (kind === "hex" ? hexText : base64Text).test(text);
-    if (!isValid) throw this.#scanner.error(`expected ${kind === "hex" ? "hex digits" : "base64"}`);
-    const decoded = Buffer.from(text, kind);
-    arena.end = start;
-    arena.copy(decoded, 0, decoded.length);
+    const length = kind === "hex" ? fromHex(arena, start) : fromBase64(arena, start);
+    if (length < 0) throw this.#scanner.error(`expected ${kind === "hex" ? "hex digits" : kind}`);
+    arena.end = start + length;
     this.#close(start);
   }
 
   #number({ number }: JsonField, kind: Exclude<JsonKind, object>): void {
-    const type =
-      kind === "fixed32"
-        ? wire.fixed32
-        : kind === "fixed64" || kind === "double"
-          ? wire.fixed64
-          : 0;
-    this.#arena.byte((number << 3) | type);
+    this.#arena.byte((number << 3) | wireOf(kind));
     if (kind === "bool") this.#arena.byte(this.#scanner.bool() ? 1 : 0);
     else if (kind === "double") this.#double();
-    else if (kind === "severity") this.#varint(this.#severity());
-    else if (kind === "int64") this.#varint(this.#integer(-(2n ** 63n), 2n ** 63n));
-    else if (kind === "uint32") this.#varint(this.#integer(0n, 2n ** 32n));
-    else if (kind === "fixed32") this.#fixed(this.#integer(0n, 2n ** 32n), 4);
-    else this.#fixed(this.#integer(0n, 2n ** 64n), 8);
+    else if (kind === "severity") this.#severity();
+    else if (kind === "int64") this.#signed(0x8000_0000);
+    else {
+      const scanner = this.#scanner;
+      const arena = this.#arena;
+      if (scanner.integer()) throw scanner.error("number out of range");
+      if (kind === "fixed64") arena.fixed32(scanner.low);
+      else if (scanner.high > 0) throw scanner.error("number out of range");
+      if (kind === "uint32") this.#varint(scanner.low, 0);
+      else arena.fixed32(kind === "fixed64" ? scanner.high : scanner.low);
+    }
   }
 
-  #severity(): bigint {
+  /** A number with a sign whose upper half stays below a bound. */
+  #signed(highBound: number): void {
+    const scanner = this.#scanner;
+    const isNegative = scanner.integer();
+    const { low, high } = scanner;
+    if (high >= highBound && !(isNegative && high === highBound && low === 0)) {
+      throw scanner.error("number out of range");
+    }
+    if (isNegative) this.#varint(-low >>> 0, (low === 0 ? -high : ~high) >>> 0);
+    else this.#varint(low, high);
+  }
+
+  #severity(): void {
     const { bytes, at } = this.#scanner;
     const isName = this.#scanner.peek() === 0x22 && (bytes[at + 1] ?? 0) >= 0x41;
-    if (!isName) return this.#integer(-(2n ** 31n), 2n ** 31n);
+    if (!isName) {
+      this.#signed(1);
+      return;
+    }
     const value = severityValue(this.#scanner.string(this.#arena));
     if (value < 0) throw this.#scanner.error("unknown severity");
-    return BigInt(value);
-  }
-
-  #integer(from: bigint, to: bigint): bigint {
-    const text = this.#scanner.number();
-    if (!/^-?\d{1,20}$/.test(text)) throw this.#scanner.error("expected a whole number");
-    const value = BigInt(text);
-    if (value < from || value >= to) throw this.#scanner.error("number out of range");
-    return value;
+    this.#varint(value, 0);
   }
 
   #double(): void {
     const text = this.#scanner.number();
     const isNumber = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text);
-    if (!isNumber && !/^(NaN|-?Infinity)$/.test(text))
+    if (!isNumber && !/^(NaN|-?Infinity)$/.test(text)) {
       throw this.#scanner.error("expected a number");
+    }
     scratch.setFloat64(0, Number(text), true);
     this.#arena.copy(scratchBytes, 0, 8);
   }
 
-  #varint(value: bigint): void {
-    let rest = BigInt.asUintN(64, value);
-    while (rest > 0x7fn) {
-      this.#arena.byte(Number(rest & 0x7fn) | 0x80);
-      rest >>= 7n;
+  #varint(low: number, high: number): void {
+    const arena = this.#arena;
+    let rest = low;
+    let above = high;
+    while (rest > 0x7f || above > 0) {
+      arena.byte((rest & 0x7f) | 0x80);
+      rest = ((rest >>> 7) | (above << 25)) >>> 0;
+      above >>>= 7;
     }
-    this.#arena.byte(Number(rest));
-  }
-
-  #fixed(value: bigint, length: number): void {
-    scratch.setBigUint64(0, value, true);
-    this.#arena.copy(scratchBytes, 0, length);
+    arena.byte(rest);
   }
 }
 
 const scratchBytes = new Uint8Array(8);
 const scratch = new DataView(scratchBytes.buffer);
-const hexText = /^([0-9a-fA-F]{2})*$/;
-const base64Text = /^[A-Za-z0-9+/_-]*={0,2}$/;
+
+function wireOf(kind: Exclude<JsonKind, object>): number {
+  if (kind === "fixed32") return wire.fixed32;
+  return kind === "fixed64" || kind === "double" ? wire.fixed64 : wire.varint;
+}
+
+/** Undoes the hex digits at the end of an arena in place; gives the bytes that they are, or -1. */
+function fromHex({ bytes, end }: Arena, start: number): number {
+  if ((end - start) % 2 !== 0) return -1;
+  let at = start;
+  for (let i = start; i < end; i += 2) {
+    const value = (hexValue(bytes[i]!) << 4) | hexValue(bytes[i + 1]!);
+    if (value < 0) return -1;
+    bytes[at++] = value;
+  }
+  return at - start;
+}
+
+function hexValue(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const letter = byte | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
+}
+
+function fromBase64({ bytes, end }: Arena, start: number): number {
+  const text = asciiOf(bytes, start, end);
+  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text)) return -1;
+  const decoded = Buffer.from(text, "base64");
+  bytes.set(decoded, start);
+  return decoded.length;
+}
 
 const severities = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"];
 
