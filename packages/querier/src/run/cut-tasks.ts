@@ -15,7 +15,7 @@ export interface TaskSource {
   readonly part?: NonNullable<ScanSource["part"]>;
 }
 
-/** Raw bytes that a task shall read: enough that sending it costs nothing, little enough that threads share evenly. */
+/** Raw bytes that a task shall read unless it is told otherwise: enough that sending it costs nothing, little enough that threads share evenly. */
 const readPerTask = 16 * 1024 * 1024;
 /** Sources below this are put together whatever the threads have to do. */
 const minBytes = 64 * 1024;
@@ -36,6 +36,8 @@ export interface CutOptions {
   readonly split: boolean;
   /** Threads that all shall have something to do. */
   readonly threads: number;
+  /** Raw bytes that a task shall read. */
+  readonly taskBytes?: number;
 }
 
 /**
@@ -44,7 +46,7 @@ export interface CutOptions {
  */
 export class TaskCutter {
   readonly #sources: readonly PlannedSource[];
-  readonly #options: CutOptions;
+  readonly #options: Required<CutOptions>;
   #at = 0;
   /** Share of the source at hand that tasks have already. */
   #from = 0;
@@ -56,10 +58,10 @@ export class TaskCutter {
 
   constructor(sources: readonly PlannedSource[], options: CutOptions) {
     this.#sources = sources;
-    this.#options = options;
+    this.#options = { taskBytes: readPerTask, ...options };
     this.#left = sources.reduce((sum, { ref }) => sum + rawBytes(ref), 0);
     const fair = this.#left / (options.threads * tasksPerThread);
-    this.#least = Math.max(minBytes, Math.min(readPerTask, fair));
+    this.#least = Math.max(minBytes, Math.min(this.#options.taskBytes, fair));
   }
 
   /** The source that the next task begins with. */
@@ -73,7 +75,7 @@ export class TaskCutter {
     const share = this.#share();
     const size = rawBytes(first.ref) * (1 - this.#from);
     // What one thread reads in no time is not worth cutting.
-    const whole = this.#options.split ? Math.max(share, readPerTask) : size;
+    const whole = this.#options.split ? Math.max(share, this.#options.taskBytes) : size;
     const parts = Math.max(1, Math.round(size / whole));
     const task =
       parts > 1 || this.#from > 0 ? this.#part(first, parts) : this.#some(first.side, share);
@@ -103,7 +105,7 @@ export class TaskCutter {
     if (!this.#options.split || this.#given === 0) return this.#least;
     const growth = Math.min(maxGrowth, this.#given / (this.#read + 1));
     const fair = this.#left / (this.#options.threads * leftPerThread);
-    return Math.max(this.#least, Math.min(readPerTask * growth, fair));
+    return Math.max(this.#least, Math.min(this.#options.taskBytes * growth, fair));
   }
 
   /** The next of equal parts of what is left of a source. */

@@ -9,6 +9,9 @@ import type { QueryRun } from "./query-run.js";
 /** Lines that one scan holds at most, whatever the query may. */
 const maxScannedBytes = 1024 * 1024 * 1024;
 
+/** Raw bytes of a task: what is under way when the last row of the answer is found was read for nothing. */
+const taskBytes = 8 * 1024 * 1024;
+
 /** The tasks of a log query, those with the best times first. */
 export function logTasks(
   plan: LogPlan,
@@ -21,7 +24,7 @@ export function logTasks(
     best(a) === best(b) ? 0 : best(a) < best(b) === backward ? 1 : -1,
   );
   // A source that is read only as far as to the limit is little work, and its parts would each find all the rows.
-  return new TaskCutter(sorted, { split: !keepsEveryRow(plan), threads });
+  return new TaskCutter(sorted, { split: !keepsEveryRow(plan), threads, taskBytes });
 }
 
 /**
