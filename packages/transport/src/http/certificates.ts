@@ -1,4 +1,4 @@
-import type { Server } from "node:https";
+import type { Server } from "node:tls";
 import { listenerOptions, readContext, type TlsOptions } from "./tls.js";
 
 /** How often files are read again. */

@@ -114,8 +114,7 @@ export function readContext(options: TlsOptions): SecureContextOptions {
     cert: read(cert),
     key: read(key),
     ...(isGiven(clientCa) ? { ca: read(clientCa) } : {}),
-    ...(versions.has(minVersion) ? { minVersion: versions.get(minVersion) as SecureVersion } : {}),
-    ...(cipherSuites.length > 0 ? { ciphers: ciphersOf(cipherSuites) } : {}),
+    ...tlsParameters(minVersion, cipherSuites),
     // A client that comes back is asked again: what it showed before may not hold any more.
     ...(authOf(options).asks ? { secureOptions: constants.SSL_OP_NO_TICKET } : {}),
   };
@@ -143,11 +142,25 @@ function authOf({ clientAuth }: TlsOptions): ClientAuth {
   return auth;
 }
 
-function isGiven({ text = "", file = "" }: PemSource): boolean {
+/** The oldest version and the ciphers, as Node takes them. */
+export function tlsParameters(
+  minVersion: string,
+  cipherSuites: readonly string[],
+): Pick<SecureContextOptions, "minVersion" | "ciphers"> {
+  const version = versions.get(minVersion);
+  return {
+    ...(version === undefined ? {} : { minVersion: version }),
+    ...(cipherSuites.length > 0 ? { ciphers: ciphersOf(cipherSuites) } : {}),
+  };
+}
+
+/** Whether there is any PEM text. */
+export function isGiven({ text = "", file = "" }: PemSource): boolean {
   return text !== "" || file !== "";
 }
 
-function read({ text = "", file = "" }: PemSource): string {
+/** The PEM text; throws when its file cannot be read. */
+export function read({ text = "", file = "" }: PemSource): string {
   return text === "" ? readFileSync(file, "utf8") : text;
 }
 

@@ -1,0 +1,114 @@
+import { tooLarge } from "@skald/model";
+import { decodeMessage, rawBytes, uint } from "../protobuf/codec.js";
+import { message, optional } from "../protobuf/message.js";
+import { damaged } from "../protobuf/reader.js";
+import { ProtoWriter } from "../protobuf/writer.js";
+
+/** A message as it was encoded: one or more stretches of bytes, one behind the other. */
+export type Parts = readonly Uint8Array[];
+
+/** Bytes of a message in one piece: large enough for speed, small enough that others get their turn. */
+export const pieceBytes = 256 * 1024;
+/** What a piece takes beside its bytes, at most. */
+export const pieceOverheadBytes = 32;
+
+interface Piece {
+  readonly data?: Uint8Array;
+  readonly sizeBytes?: number;
+}
+
+const pieceCodec = message<Piece>({
+  data: optional(1, rawBytes),
+  sizeBytes: optional(2, uint),
+});
+
+/** Cuts a message into pieces, each an encoded `Piece`; the first one says how large the message is. */
+export function* cutPieces(parts: Parts, maxBytes: number = pieceBytes): Generator<Buffer> {
+  const total = sizeOf(parts);
+  let part = 0;
+  let at = 0;
+  for (let sent = 0; sent === 0 || sent < total; ) {
+    const size = Math.min(maxBytes, total - sent);
+    const head = new ProtoWriter(pieceOverheadBytes);
+    if (sent === 0) {
+      head.tag(2, 0);
+      head.varint(total);
+    }
+    head.tag(1, 2);
+    head.varint(size);
+    const start = head.finish();
+    const piece = Buffer.allocUnsafe(start.length + size);
+    piece.set(start);
+    for (let filled = 0; filled < size; ) {
+      const from = parts[part]!;
+      const taken = from.subarray(at, at + size - filled);
+      piece.set(taken, start.length + filled);
+      filled += taken.length;
+      at += taken.length;
+      if (at === from.length) {
+        part++;
+        at = 0;
+      }
+    }
+    yield piece;
+    sent += size;
+    if (total === 0) return;
+  }
+}
+
+/** Puts the pieces of one message together again. */
+export class PieceGatherer {
+  readonly #maxBytes: number;
+  readonly #limitName: string;
+  #bytes: Uint8Array | undefined;
+  #total = -1;
+  #filled = 0;
+
+  /** `limitName`: what to raise when a message is larger. */
+  constructor(maxBytes: number, limitName: string) {
+    this.#maxBytes = maxBytes;
+    this.#limitName = limitName;
+  }
+
+  /**
+   * Adds a piece; the message when it is whole. Throws too_large before there is memory for it, and invalid_argument for
+   * what are no pieces of one message.
+   */
+  add(encoded: Uint8Array): Uint8Array | undefined {
+    const { data = new Uint8Array(0), sizeBytes = 0 } = decodeMessage(pieceCodec, encoded);
+    if (this.#total < 0) {
+      this.#start(sizeBytes);
+      if (data.length === sizeBytes) {
+        this.#filled = sizeBytes;
+        return data;
+      }
+    }
+    if (data.length === 0 || data.length > this.#total - this.#filled)
+      throw damaged("its pieces do not make up what was announced");
+    this.#bytes ??= Buffer.from(new ArrayBuffer(this.#total));
+    this.#bytes.set(data, this.#filled);
+    this.#filled += data.length;
+    return this.#filled === this.#total ? this.#bytes : undefined;
+  }
+
+  /** Whether there can be no further piece. */
+  get isWhole(): boolean {
+    return this.#filled === this.#total;
+  }
+
+  #start(sizeBytes: number): void {
+    if (sizeBytes > this.#maxBytes) throw overLimit(sizeBytes, this.#maxBytes, this.#limitName);
+    this.#total = sizeBytes;
+  }
+}
+
+export function sizeOf(parts: Parts): number {
+  return parts.reduce((total, { length }) => total + length, 0);
+}
+
+/** The refusal of a message that is larger than may be sent or received. */
+export function overLimit(sizeBytes: number, maxBytes: number, limitName: string) {
+  return tooLarge(
+    `a message of ${sizeBytes} bytes is larger than the ${maxBytes} that are allowed; raise ${limitName}`,
+  );
+}

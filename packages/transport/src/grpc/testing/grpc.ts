@@ -1,0 +1,53 @@
+import { GrpcConnection, type GrpcConnectionOptions } from "../client.js";
+import { type GrpcHandler, GrpcServer, type GrpcServerOptions } from "../server.js";
+
+const MiB = 1024 * 1024;
+const servers: GrpcServer[] = [];
+const connections: GrpcConnection[] = [];
+
+/** A server of tests with the service `test.Test` on a free port of this machine, with limits that no test meets by accident. */
+export async function startTestGrpc(
+  methods: Readonly<Record<string, GrpcHandler>>,
+  options: Partial<GrpcServerOptions> = {},
+): Promise<{ server: GrpcServer; address: string }> {
+  const server = new GrpcServer({
+    address: "127.0.0.1",
+    port: 0,
+    maxConnections: 0,
+    maxReceiveBytes: 64 * MiB,
+    maxSendBytes: 64 * MiB,
+    maxConcurrentStreams: 100,
+    keepaliveMs: 60_000,
+    keepaliveTimeoutMs: 20_000,
+    gracefulShutdownMs: 60_000,
+    ...options,
+  });
+  servers.push(server);
+  server.add({ name: "test.Test", methods });
+  return { server, address: `127.0.0.1:${await server.start()}` };
+}
+
+export function connectTestGrpc(
+  address: string,
+  options: Partial<GrpcConnectionOptions> = {},
+): GrpcConnection {
+  const connection = new GrpcConnection({
+    address,
+    maxReceiveBytes: 64 * MiB,
+    maxSendBytes: 64 * MiB,
+    connectTimeoutMs: 60_000,
+    minReconnectMs: 10,
+    maxReconnectMs: 100,
+    keepaliveMs: 60_000,
+    keepaliveTimeoutMs: 20_000,
+    ...options,
+  });
+  connections.push(connection);
+  return connection;
+}
+
+/** Ends whatever a test left open. */
+export async function stopTestGrpc(): Promise<void> {
+  for (const connection of connections.splice(0)) connection.close();
+  await Promise.all(servers.splice(0).map((server) => server.kill()));
+}
