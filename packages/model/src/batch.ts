@@ -1,5 +1,4 @@
 import type { Labels } from "./labels.js";
-import type { OtlpReading } from "./otlp.js";
 
 /** Forms of a push body after its content encoding is undone. */
 export type PushFormat = "protobuf" | "json" | "legacy_json" | "otlp_protobuf" | "otlp_json";
@@ -55,4 +54,27 @@ export interface BatchSource {
   readonly dropped: Uint32Array;
   /** Of the OTLP forms: what the body was read with. */
   readonly otlp?: OtlpReading;
+}
+
+/** What becomes of the attributes that a rule names; `regex` must match a whole name, and counts where it is not empty. */
+export interface OtlpAttributeRule {
+  readonly action: "index_label" | "structured_metadata" | "drop";
+  readonly attributes: readonly string[];
+  readonly regex: string;
+}
+
+/** How OTLP attributes are kept: the first rule that matches wins, without one they become structured metadata. */
+export interface OtlpMapping {
+  readonly resource: readonly OtlpAttributeRule[];
+  readonly scope: readonly OtlpAttributeRule[];
+  readonly log: readonly OtlpAttributeRule[];
+  /** Whether the severity text is a label of the stream instead of metadata. */
+  readonly severityTextAsLabel: boolean;
+}
+
+/** What an OTLP body is read with, so that it gives the same rows in a replay. Plain data: it goes into the log as JSON. */
+export interface OtlpReading {
+  readonly mapping: OtlpMapping;
+  /** Time of records that have none, ms since the epoch. */
+  readonly receivedMs: number;
 }

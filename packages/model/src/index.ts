@@ -7,7 +7,6 @@ export * from "./labels.js";
 export * from "./levels.js";
 export * from "./matcher.js";
 export * from "./needle/formula.js";
-export type * from "./otlp.js";
 export * from "./quote.js";
 export type { Needles } from "./regex/needles.js";
 export * from "./regex/regex.js";

@@ -23,7 +23,7 @@ afterAll(() => {
 
 const segments = sampleSegments(directory.path);
 /** The same, as if each were a task of its own. */
-const large = segments.map((ref) => ({ ...ref, sizeBytes: 3 * 1024 * 1024 }));
+const large = segments.map((ref) => ({ ...ref, sizeBytes: 1024 * 1024 }));
 
 let scans: LocalScanner;
 // Whatever becomes of a query, it holds nothing of the ingester afterwards.
