@@ -139,9 +139,13 @@ export class LocalSegments {
     return dropped >= earlier ? dropped + 1n : earlier;
   }
 
-  /** Remembers, also for later processes, that the store has the segment. */
+  /**
+   * Remembers, also for later processes and after a power cut, that the store has the segment: by then it may be merged there, and
+   * its object gone.
+   */
   async markUploaded(segment: LocalSegment): Promise<void> {
     await writeFile(markerOf(segment.path), "");
+    await this.#syncs.sync(dirname(segment.path));
     segment.uploadedMs = this.#clock.elapsedMs();
   }
 
