@@ -9,7 +9,7 @@ import {
   OtherWasFirst,
 } from "./compaction/compact-day.js";
 import { planBounds } from "./compaction/plan.js";
-import { listTables, prefixOf, type Table } from "./compaction/tables.js";
+import { listTables, prefixOf, type Table, type TableChoice } from "./compaction/tables.js";
 import { WorkFiles } from "./compaction/work-files.js";
 import type { CompactorConfig } from "./config.js";
 
@@ -43,6 +43,7 @@ export class Compactor {
   readonly #deps: CompactorDeps;
   readonly #work: WorkFiles;
   readonly #days: DayCompaction;
+  readonly #choice: TableChoice;
   readonly #abort = new AbortController();
   /** By prefix, when a quiet day was looked at. */
   readonly #seenMs = new Map<string, number>();
@@ -54,6 +55,7 @@ export class Compactor {
   constructor(deps: CompactorDeps) {
     const { metrics, config, store, locate, threads, clock, log, rules } = deps;
     this.#deps = deps;
+    this.#choice = { skipNewest: config.skip_latest_n_tables, most: config.tables_to_compact };
     this.#work = new WorkFiles(config.working_directory);
     this.#operations = metrics.counter(
       "boltdb_shipper_compact_tables_operation_total",
@@ -104,9 +106,8 @@ export class Compactor {
   async runOnce(): Promise<void> {
     const { config, store } = this.#deps;
     const { signal } = this.#abort;
-    const choice = { skipNewest: config.skip_latest_n_tables, most: config.tables_to_compact };
     try {
-      const tables = await listTables(store, choice, signal);
+      const tables = await listTables(store, this.#choice, signal);
       const due = tables.filter((table) => this.#isDue(table));
       let failed = 0;
       const next = async (): Promise<void> => {

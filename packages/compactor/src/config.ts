@@ -2,22 +2,32 @@ import { backoffBlock, field, grpcClientBlock, oneProcess, ringBlock } from "@sk
 
 const flag = (name: string): string => `compactor.${name}`;
 
+/** Of what retention and deletion will take. */
+const later = { unused: "nothing is deleted yet but what was merged" };
+
 const retention = {
-  retention_enabled: field.toggle(false, "delete what is too old", flag("retention-enabled")),
+  retention_enabled: field.toggle(
+    false,
+    "delete what is too old",
+    flag("retention-enabled"),
+    later,
+  ),
   retention_delete_delay: field.duration(
     "2h",
-    "time between mark and delete",
+    "time between mark and delete, also of segments that were merged",
     flag("retention-delete-delay"),
   ),
   retention_delete_worker_count: field.integer(
     150,
     "deletes at a time",
     flag("retention-delete-worker-count"),
+    later,
   ),
   retention_table_timeout: field.duration(
     "0s",
     "time limit of a table; 0: none",
     flag("retention-table-timeout"),
+    later,
   ),
   retention_backoff_config: backoffBlock(
     {
@@ -25,49 +35,61 @@ const retention = {
       max: flag("retention-backoff-config.backoff-max-period"),
       retries: flag("retention-backoff-config.backoff-retries"),
     },
-    { min: "100ms", max: "10s", retries: 10 },
+    { min: "100ms", max: "10s", retries: 10, ...later },
   ),
   apply_retention_interval: field.duration(
     "0s",
     "pause between runs; 0: compaction_interval",
     flag("apply-retention-interval"),
+    later,
   ),
 };
 
 const deletes = {
-  delete_request_store: field.text("", "store of delete requests", flag("delete-request-store")),
+  delete_request_store: field.text(
+    "",
+    "store of delete requests",
+    flag("delete-request-store"),
+    later,
+  ),
   delete_request_store_key_prefix: field.text(
     "index/",
     "start of their keys",
     flag("delete-request-store.key-prefix"),
+    later,
   ),
   delete_request_store_db_type: field.choice(
     "boltdb",
     ["boltdb", "sqlite"],
     "form of their file",
     flag("delete-request-store.db-type"),
+    later,
   ),
   backup_delete_request_store_db_type: field.choice(
     "",
     ["", "boltdb", "sqlite"],
     "form of a second file",
     flag("delete-request-store.backup-db-type"),
+    later,
   ),
-  delete_batch_size: field.integer(70, "requests in a run", flag("delete-batch-size")),
+  delete_batch_size: field.integer(70, "requests in a run", flag("delete-batch-size"), later),
   delete_request_cancel_period: field.duration(
     "24h",
     "time in which a request can be cancelled",
     flag("delete-request-cancel-period"),
+    later,
   ),
   delete_max_interval: field.duration(
     "24h",
     "time range of the parts of a request",
     flag("delete-max-interval"),
+    later,
   ),
   deletion_marker_object_store_prefix: field.text(
     "",
     "start of the keys of marks",
     flag("deletion-marker-object-store-prefix"),
+    later,
   ),
 };
 
@@ -88,7 +110,9 @@ export const compactorConfig = field.section(
       "tables at a time",
       flag("max-compaction-parallelism"),
     ),
-    upload_parallelism: field.integer(10, "uploads at a time", flag("upload-parallelism")),
+    upload_parallelism: field.integer(10, "uploads at a time", flag("upload-parallelism"), {
+      unused: "what one merge makes is one object",
+    }),
     tables_to_compact: field.integer(
       0,
       "newest tables that are looked at; 0: all",
@@ -105,10 +129,10 @@ export const compactorConfig = field.section(
       ["disabled", "main", "worker"],
       "whether several work together",
       flag("horizontal-scaling-mode"),
+      { unused: "any number of compactors may work on one store" },
     ),
   },
   {
-    unused: "nothing is merged or deleted yet",
     ignored: {
       shared_store: "the object_store of the period is used",
       shared_store_key_prefix: "use delete_request_store_key_prefix instead",

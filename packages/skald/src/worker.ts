@@ -1,3 +1,4 @@
+import { compactionJobs } from "@skald/compactor/jobs";
 import type { RawPush } from "@skald/kernels";
 import { decodePush, type PushBody } from "@skald/push";
 import { type JobResult, serveJobs } from "@skald/runtime";
@@ -17,6 +18,7 @@ export interface DecodeJob {
 
 serveJobs({
   ...scanJobs(),
+  ...compactionJobs(),
   seal: (job: SealJob): JobResult => {
     const heads = job.heads.map(({ blocks, ...streams }) => ({
       blocks: blocks.map(openHeadBlock),

@@ -144,6 +144,14 @@ export class WorkerPool {
     return this.#options.size;
   }
 
+  /** Jobs that run or wait, those of the lane for the background left out. */
+  get busy(): number {
+    const running = this.#seats.flatMap(({ jobs }) => jobs.filter((job) => job !== undefined));
+    const { urgent, query } = this.#queues;
+    const others = running.filter(({ options }) => options.lane !== "background");
+    return others.length + urgent.size + query.size;
+  }
+
   /** Runs a job on the next free thread. Rejects with the job's error, `cancelled`, or `unavailable`. */
   run<T>(name: string, payload: unknown, options: JobOptions): Promise<T> {
     if (this.#closed) return Promise.reject(closed());

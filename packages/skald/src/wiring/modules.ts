@@ -1,10 +1,11 @@
 import { availableParallelism, hostname } from "node:os";
+import { Compactor } from "@skald/compactor";
 import type { Catalog, Scanner } from "@skald/contracts";
 import { createDistributorMetrics, Distributor } from "@skald/distributor";
 import { queryRoutes } from "@skald/frontend";
 import { Ingester } from "@skald/ingester";
 import type { RawPush } from "@skald/kernels";
-import { steadyClock, systemClock } from "@skald/model";
+import { type SegmentLocation, steadyClock, systemClock } from "@skald/model";
 import { CorruptSegments, Querier } from "@skald/querier";
 import { type BuildInfo, type Logger, MemoryBudget, Service, WorkerPool } from "@skald/runtime";
 import { TenantLimits } from "@skald/runtime/config";
@@ -26,6 +27,7 @@ import { memoryBytes } from "../memory.js";
 import { queryObserver } from "../query/metrics.js";
 import { QueryThreads, type QueryThreadsOptions } from "../query/query-threads.js";
 import { hostOf } from "../query/remote.js";
+import { compactionThreads, decodeIndex } from "./compaction-threads.js";
 import { ingesterOptionsOf } from "./ingester-options.js";
 import { buildObjectStore } from "./object-store.js";
 import { segmentStore } from "./segment-store.js";
@@ -59,6 +61,8 @@ interface Parts {
   /** Scans the store's segments too. */
   scanner: Scanner<LocalRef>;
   store: ObjectStore;
+  /** Where the bytes of a key are. */
+  locate: (key: string) => SegmentLocation;
   catalog: Catalog;
   ingester: Ingester;
   queries: Pick<QueryThreadsOptions, "pool" | "querier" | "host" | "memory" | "threads">;
@@ -84,6 +88,7 @@ const builders: Readonly<Record<ModuleName, Builder>> = {
   distributor: buildDistributor,
   querier: buildQuerier,
   "query-frontend": buildFrontend,
+  compactor: buildCompactor,
 };
 
 /** Jobs that may wait for a thread before queries are refused. */
@@ -146,9 +151,16 @@ function buildStore(parts: Parts, { config, log, metrics }: ModuleContext): Buil
     onDropped: (path) => parts.threads.forget(path),
   });
   parts.store = store;
+  parts.locate = locate;
   const failures = metrics.counter("store_listing_failures_total", "Listings that failed.");
+  const corrupt = metrics.counter("store_corrupt_indexes_total", "Damaged day indexes.");
   const catalog = new SegmentCatalog({
     ...{ store, locate, clock: steadyClock },
+    decodeIndex: (name, bytes) => decodeIndex(parts.pool, name, bytes),
+    onCorruptIndex: (error, key) => {
+      corrupt.inc();
+      log.error("a day index is damaged; the one before it is used", { key, error });
+    },
     onListFailure: (error, prefix) => {
       failures.inc();
       log.warn("the store cannot be listed; an older listing still serves", { prefix, error });
@@ -281,6 +293,30 @@ function buildFrontend(
   return {
     routes: [...queryRoutes((endpoint, request) => threads.serve(endpoint, request)), ...drilldown],
   };
+}
+
+function buildCompactor(
+  { store, locate, pool }: Parts,
+  { config, log, metrics }: ModuleContext,
+): BuiltModule {
+  const { threads, close } = compactionThreads({
+    size: config.compactor.max_compaction_parallelism,
+    isBusy: () => pool.busy > 0,
+    log,
+  });
+  const compactor = new Compactor({
+    ...{ store, locate, threads, metrics, config: config.compactor, clock: systemClock },
+    log: log.child({ component: "compactor" }),
+  });
+  const service = new Service({
+    name: "compactor",
+    start: () => compactor.start(),
+    stop: async () => {
+      await compactor.stop();
+      await close();
+    },
+  });
+  return { service };
 }
 
 /** Queries wait in their tenant's turn, and so do the scans of them. */

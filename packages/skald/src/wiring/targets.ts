@@ -10,6 +10,7 @@ export const modules = {
   distributor: ["runtime-config", "worker-pool", "ingester"],
   querier: ["worker-pool", "store", "ingester"],
   "query-frontend": ["runtime-config", "querier"],
+  compactor: ["worker-pool", "store"],
 } as const satisfies Record<string, readonly string[]>;
 
 export type ModuleName = keyof typeof modules;
@@ -23,7 +24,10 @@ export interface Target {
 
 /** What `-target` accepts. */
 export const targets: Readonly<Record<string, Target>> = {
-  all: { says: "everything in one process", modules: ["distributor", "query-frontend"] },
+  all: {
+    says: "everything in one process",
+    modules: ["distributor", "query-frontend", "compactor"],
+  },
   read: { says: "query-frontend and querier" },
   write: { says: "distributor and ingester" },
   backend: { says: "query-scheduler, index-gateway, compactor and ruler" },
