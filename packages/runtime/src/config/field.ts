@@ -250,14 +250,10 @@ export interface SectionsOptions<T> extends FieldOptions<T[]> {
 export function sections<S extends z.ZodObject>(
   items: S,
   help: string,
-  { check, ...options }: SectionsOptions<z.infer<S>> = {},
+  options: SectionsOptions<z.infer<S>> = {},
 ): Field<z.infer<S>[]> {
   const note = { ...scalar("list of sections", help, undefined), defaultValue: [], items };
-  const list = z.array(items).superRefine((value, context) => {
-    const problem = check?.(value);
-    if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
-  });
-  return declare(list, { ...note, kind: "sections" }, options);
+  return declare(z.array(items), { ...note, kind: "sections" }, options);
 }
 
 /** A YAML map from a name of the user's choice to a section. */

@@ -41,6 +41,8 @@ export interface FieldNote extends FieldOptions<unknown> {
   readonly format: (value: unknown) => unknown;
   /** The section of each item, for the kinds `sections` and `sectionMap`. */
   readonly items?: z.ZodObject;
+  /** What is wrong with the items of the kind `sections`; undefined when nothing is. */
+  readonly check?: (items: never) => string | undefined;
 }
 
 /** What the engine knows of a section beside its keys. */

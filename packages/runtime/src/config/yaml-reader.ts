@@ -9,6 +9,7 @@ import {
   type Pair,
   parseDocument,
   type YAMLMap,
+  type YAMLSeq,
 } from "yaml";
 import { nearest } from "./nearest.js";
 import type { IgnoredSection } from "./note.js";
@@ -97,8 +98,7 @@ function readSection(context: Context, map: YAMLMap, section: SectionNode, sink:
 function readLeaf(context: Context, node: Node, leaf: LeafNode): { value: unknown } | undefined {
   const items = leaf.items;
   if (items !== undefined && leaf.note.kind === "sections") {
-    if (isSeq(node))
-      return { value: node.items.map((item) => readItem(context, item as Node, items)) };
+    if (isSeq(node)) return readItems(context, node, leaf, items);
     return reportBroken(context, node, leaf.path, `must be a list, not ${kindOf(node)}`);
   }
   if (items !== undefined) {
@@ -109,6 +109,19 @@ function readLeaf(context: Context, node: Node, leaf: LeafNode): { value: unknow
   }
   const raw = rawValue(context, node, leaf);
   return raw === undefined ? undefined : parseLeaf(context, node, leaf, raw.value);
+}
+
+function readItems(
+  context: Context,
+  list: YAMLSeq,
+  { note, path }: LeafNode,
+  section: SectionNode,
+): { value: unknown } | undefined {
+  const problems = context.problems.length;
+  const value = list.items.map((item) => readItem(context, item as Node, section));
+  const problem = context.problems.length > problems ? undefined : note.check?.(value as never);
+  if (problem !== undefined) return reportBroken(context, list, path, problem);
+  return { value };
 }
 
 /** One item of a list or map of sections, with the defaults of the keys that it leaves out. */

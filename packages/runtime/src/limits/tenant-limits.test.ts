@@ -77,6 +77,26 @@ overrides:
   const bad: [string, string, string][] = [
     ["a bad value", "overrides: {a: {query_timeout: 5x}}", 'unknown unit "x" in duration "5x"'],
     ["an unknown section", "override: {}", 'o.yaml:1:1: unknown key "override"'],
+    [
+      "a rule for nothing",
+      "overrides: {a: {otlp_config: {log_attributes: [{action: drop}]}}}",
+      "a rule needs attributes or a regex",
+    ],
+    [
+      "a rule for two things",
+      "overrides: {a: {otlp_config: {log_attributes: [{attributes: [a], regex: b}]}}}",
+      "a rule has attributes or a regex, not both",
+    ],
+    [
+      "a rule with a bad regex",
+      "overrides: {a: {otlp_config: {resource_attributes: {attributes_config: [{regex: '('}]}}}}",
+      "error parsing regexp",
+    ],
+    [
+      "a label from a scope",
+      "overrides: {a: {otlp_config: {scope_attributes: [{action: index_label, regex: a}]}}}",
+      "attributes of a scope cannot be index labels",
+    ],
     ["broken YAML", "overrides: {a: [", "o.yaml:1:"],
     ["a list of tenants", "overrides: [a]", "overrides must be a map of tenants"],
     ["a tenant without limits", "overrides: {a: 5}", "a must be a map of limits"],
