@@ -13,6 +13,8 @@ import {
   waitFor,
 } from "./testing/server.js";
 
+const lineCount = 1000;
+
 let server: TestServer;
 let file: string;
 let lines: string[];
@@ -25,11 +27,10 @@ beforeAll(async () => {
     existsSync,
   );
   if (source === undefined) throw new Error("no system log to push: install a package first");
-  lines = readFileSync(source, "utf8")
+  const found = readFileSync(source, "utf8")
     .split("\n")
-    .filter((line) => line !== "")
-    .slice(0, 500)
-    .map((line, i) => `${line} #${i}`);
+    .filter((line) => line !== "");
+  lines = Array.from({ length: lineCount }, (_, i) => `${found[i % found.length]} #${i}`);
   file = join(folder, "system.log");
   writeFileSync(file, lines.join("\n"));
 });
@@ -60,6 +61,33 @@ describe("a system log through real clients", () => {
       const times = values.map(([time]) => BigInt(time));
       expect(times).toEqual([...times].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)));
     }
+  });
+
+  it.each(["json", "protobuf"])("OpenTelemetry in %s", async (form) => {
+    await runClient("otel.js", [server.url, file, form]);
+    const streams = await queryStreams(server.url, `{service_name="otel-${form}"}`);
+    const rows = streams.flatMap(({ stream, values }) =>
+      values.map(([, line]) => ({ stream, line })),
+    );
+    expect(rows.map(({ line }) => line).sort()).toEqual([...lines].sort());
+    for (const { stream, line } of rows) {
+      expect(stream).toEqual({
+        service_name: `otel-${form}`,
+        k8s_pod_name: "pod-1",
+        host_name: "box",
+        scope_name: "lines",
+        scope_version: "1.2",
+        severity_number: "13",
+        severity_text: "WARN",
+        detected_level: "warn",
+        line_number: line.slice(line.lastIndexOf("#") + 1),
+        observed_timestamp: expect.stringMatching(/^\d{19}$/),
+      });
+    }
+    const labels = await getJson<{ data: object[] }>(server.url, "/loki/api/v1/series", {
+      "match[]": `{service_name="otel-${form}"}`,
+    });
+    expect(labels.data).toEqual([{ service_name: `otel-${form}`, k8s_pod_name: "pod-1" }]);
   });
 
   it("curl, as the README has it", async () => {
