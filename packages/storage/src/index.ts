@@ -22,6 +22,8 @@ export { SegmentCatalog, type SegmentCatalogOptions } from "./object-store/segme
 export type { SealHead } from "./seal/open-heads.js";
 export { type SealedSegment, type SealInput, sealSegment } from "./seal/seal.js";
 export { corruptSegment, corruptSegmentOf } from "./segment/corrupt.js";
+export { minuteNs, type StreamDigests } from "./segment/digest/digest-table.js";
+export { hashBlockRows, type RowHashes } from "./segment/digest/row-hash.js";
 export { matchLabels } from "./segment/match-labels.js";
 export type { IndexImage } from "./segment/read/index-image.js";
 export { type OpenedSegmentFile, openSegmentFile } from "./segment/read/open-file.js";

@@ -5,6 +5,7 @@ import { type LocalRef, shareTexts } from "@skald/storage";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { SourceCache } from "../source/cache.js";
+import { countReads } from "../testing/scans.js";
 import {
   makeDirectory,
   makeHead,
@@ -140,6 +141,63 @@ describe("findDuplicates in a head with some streams", () => {
   });
 });
 
+const minute = 60_000_000_000;
+/** Enough rows of one minute that segments have a digest of them. */
+const manyOf = (app: string, at: number, count = 20) =>
+  Array.from({ length: count }, (_, i) =>
+    row(app, at * minute + i, `line ${i}`, i % 2 ? { trace: `t${i % 3}`, é: "ü" } : {}),
+  );
+
+describe.each(kinds.slice(0, 2))("digests of %s", (_name, makeOlder, makeNewer) => {
+  /** Rows that are named, and blocks of which lines and times were read on either side. */
+  const read = (older: SourceRow[], newer: SourceRow[]) => {
+    const cache = new SourceCache({ maxOpenSegments: 2, maxIndexBytes: 1e9 });
+    const refs = [makeOlder(older), makeNewer(newer)] as const;
+    const found = cache.use((open) => {
+      const a = countReads(open(refs[0]));
+      const b = countReads(open(refs[1]));
+      const { rows } = findDuplicates(a.source, b.source, { check: () => {} });
+      const named = rows.reduce((sum, { length }) => sum + length, 0);
+      // A head is in memory.
+      const isHead = refs[1].kind === "head";
+      return {
+        named,
+        lines: [a.lines, isHead ? [] : b.lines],
+        times: [a.times, isHead ? [] : b.times],
+      };
+    });
+    cache.close();
+    return found;
+  };
+  const both = [...manyOf("a", 0), ...manyOf("a", 1), ...manyOf("b", 0)];
+
+  it("that are equal say that all rows are, without a look at any", () => {
+    expect(read(both, both)).toEqual({ named: 60, lines: [[], []], times: [[], []] });
+  });
+
+  it("of which one source has none say that there is nothing to compare", () => {
+    const later = [...manyOf("a", 0), ...manyOf("a", 2)];
+    const earlier = [...manyOf("a", 1), ...manyOf("a", 3)];
+    expect(read(later, earlier)).toEqual({ named: 0, lines: [[], []], times: [[], []] });
+  });
+
+  it("that differ have rows of their minutes compared", () => {
+    const other = [...both, row("a", minute + 3, "another")];
+    const { named, lines } = read(both, other);
+    expect([named, lines[0]]).toEqual([60, [0]]);
+    expect(read(both, manyOf("a", 1, 19)).named).toBe(19);
+  });
+
+  it.each([
+    ["a line", (one: SourceRow) => ({ ...one, line: "line 77" })],
+    ["a time", (one: SourceRow) => ({ ...one, ns: one.ns + 1000n })],
+    ["metadata", (one: SourceRow) => ({ ...one, metadata: { trace: "t9" } })],
+  ])("differ by %s", (_case, change) => {
+    const changed = manyOf("a", 0).map((one, i) => (i === 5 ? change(one) : one));
+    expect(read(manyOf("a", 0), changed).named).toBe(19);
+  });
+});
+
 const anyRow: fc.Arbitrary<SourceRow> = fc
   .record({
     app: fc.constantFrom("a", "b"),
@@ -159,7 +217,9 @@ function keyOf({ labels, ns, line, metadata = {} }: SourceRow): string {
 
 describe("findDuplicates", () => {
   it("agrees with a set of rows", () => {
-    const rows = fc.array(anyRow, { minLength: 1, maxLength: 40, size: "max" });
+    const some = fc.array(anyRow, { minLength: 1, maxLength: 40, size: "max" });
+    const many = fc.constantFrom("a", "b").chain((app) => fc.nat(2).map((at) => manyOf(app, at)));
+    const rows = fc.tuple(some, fc.array(many, { maxLength: 4 })).map((all) => all.flat(2));
     fc.assert(
       fc.property(
         rows,

@@ -1,8 +1,9 @@
 import type { RowMask } from "@skald/contracts";
 import type { TimeRange } from "@skald/model";
-import type { LabelTable } from "@skald/storage";
+import { type LabelTable, minuteNs } from "@skald/storage";
 import type { Source } from "../source/source.js";
 import { flagsOf, type ScanContext } from "../source/view.js";
+import { type Agreement, agreementOf, HeadDigests, isSameBetween } from "./agreement.js";
 import { compareRows, hashRow, RecentBlocks } from "./compare-rows.js";
 import { emptyMask } from "./row-mask.js";
 import { RowTimes } from "./row-times.js";
@@ -23,8 +24,9 @@ interface StreamRun {
 
 /**
  * Finds the rows of `newer` that equal a row of `older` in stream, time, line and metadata: what an agent sent
- * twice, or replicas stored twice. With a range, rows outside it are not looked at. Reads headers first, then timestamps
- * of runs that overlap in time within one stream, and lines only of rows with equal times.
+ * twice, or replicas stored twice. With a range, rows outside it need not be told. Where both have digests of a stream,
+ * minutes that are equal are told whole, and others need a look only where both have rows. Reads headers first, then
+ * timestamps of runs that overlap in time within one stream, and lines only of rows with equal times.
  */
 export function findDuplicates(
   older: Source,
@@ -42,6 +44,7 @@ export function findDuplicates(
   if (newerRuns.size === 0) return emptyMask;
   const olderRuns = runsByStream(older, shared);
   const twinOf = twinsIn(older.streams, olderRuns.keys());
+  const digests = agreements(older, newer);
   for (const [stream, b] of newerRuns) {
     check();
     const twin = twinOf(newer.streams, stream);
@@ -49,9 +52,50 @@ export function findDuplicates(
     const a = olderRuns.get(twin) as StreamRun[];
     const first = Math.max(earliest(a), earliest(b), from);
     const last = Math.min(latest(a), latest(b), to - 1);
-    if (first <= last) compareStream(pair, rowsBetween(pair.older, a, first, last), b, first, last);
+    if (first > last) continue;
+    const agreement = digests(twin, a, stream, b);
+    if (agreement !== undefined) addSame(pair, agreement, b);
+    for (const open of agreement?.open ?? [{ from: first, to: last + 1 }]) {
+      const start = Math.max(first, open.from);
+      const end = Math.min(last, open.to - 1);
+      if (start <= end) compareStream(pair, rowsBetween(pair.older, a, start, end), b, start, end);
+    }
   }
   return found.mask();
+}
+
+/** What the digests of a stream in both sources say, when both have some. */
+function agreements(older: Source, newer: Source) {
+  const heads = { older: new HeadDigests(older), newer: new HeadDigests(newer) };
+  // A head has those of its selected rows only, and two heads are as quickly compared row by row.
+  return (
+    twin: number,
+    a: readonly StreamRun[],
+    stream: number,
+    b: readonly StreamRun[],
+  ): Agreement | undefined => {
+    const known = { older: older.digests?.(twin), newer: newer.digests?.(stream) };
+    if (known.older === undefined && known.newer === undefined) return undefined;
+    const ofOlder = older.digests === undefined ? heads.older.of(a) : known.older;
+    const ofNewer = newer.digests === undefined ? heads.newer.of(b) : known.newer;
+    if (ofOlder === undefined || ofNewer === undefined) return undefined;
+    return agreementOf(ofOlder, ofNewer);
+  };
+}
+
+/** Names the rows of the minutes that are the same in both; times are read only of runs that have others too. */
+function addSame(pair: Pair, agreement: Agreement, runs: readonly StreamRun[]): void {
+  if (agreement.same.size === 0) return;
+  for (const { block, from, to, minTime, maxTime } of runs) {
+    pair.check();
+    const isWhole = isSameBetween(agreement, minTime, maxTime);
+    const times = isWhole ? undefined : pair.newer.block(block).timestamps();
+    for (let row = from; row < to; row++) {
+      if (times === undefined || agreement.same.has(Math.floor(times[row]! / minuteNs))) {
+        pair.found.add(block, row);
+      }
+    }
+  }
 }
 
 interface Pair {

@@ -8,6 +8,7 @@ import type {
   PageMemory,
   PageSet,
   Segment,
+  StreamDigests,
 } from "@skald/storage";
 
 /** Streams, block headers and blocks of one day of one tenant: a sealed segment or an unsealed head. */
@@ -21,6 +22,8 @@ export interface Source {
   readonly streams: LabelTable;
   /** Clears the flags of blocks that surely lack what the formula asks for; false when there is nothing to ask. */
   refuse(formula: NeedleFormula, wanted: Uint8Array): boolean;
+  /** Digests of the rows of a stream; undefined when there are none. Absent where rows are still being added. */
+  readonly digests?: (stream: number) => StreamDigests | undefined;
   runs(block: number): RunTable;
   /** Calls back for each run of a stream, in order, without a look at the others; absent where runs are in no order. */
   readonly forEachRun?: (stream: number, visit: (block: number, run: number) => void) => void;
@@ -48,6 +51,7 @@ export function segmentSource(segment: Segment, cached?: CachedReads): Source {
     blockCount: segment.blockCount,
     streams: segment.streams,
     refuse: (formula, wanted) => segment.refuse(formula, wanted),
+    digests: (stream) => segment.digests(stream),
     runs: (block) => segment.runs(block),
     forEachRun: (stream, visit) => segment.forEachRun(stream, visit),
     block: (block, pages, memory) => segment.block(block, pages, memory),

@@ -40,6 +40,11 @@ export const section = {
   filterGroups: 27,
   filterBlocks: 28,
   filterCrcs: 29,
+  digests: 30,
+  digestCounts: 31,
+  digestMinutes: 32,
+  digestRows: 33,
+  digestSums: 34,
 } as const;
 
 const kinds = { numbers: 1, texts: 2, codes: 3, words: 4 } as const;

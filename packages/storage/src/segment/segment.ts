@@ -1,4 +1,5 @@
 import type { Block, Labels, Matcher, NeedleFormula, RunTable } from "@skald/model";
+import type { StreamDigests } from "./digest/digest-table.js";
 import type { IndexImage } from "./read/index-image.js";
 import type { StreamColumn } from "./read/stream-columns.js";
 
@@ -43,6 +44,8 @@ export interface Segment {
 
   /** Calls back for each run of a stream, in order, without a look at the others. */
   forEachRun(stream: number, visit: (block: number, run: number) => void): void;
+  /** Digests of the rows of a stream; undefined when it has none. */
+  digests(stream: number): StreamDigests | undefined;
   runs(block: number): RunTable;
   /** What is known of a block without reading it; cached. */
   header(block: number): BlockHeader;

@@ -172,6 +172,16 @@ export function goldenFilteredRows(): Row[] {
   }));
 }
 
+/** The rows of testdata/segment-v1-digests.parquet: a stream with digests, and one with too few rows for them. */
+export function goldenDigestedRows(): Row[] {
+  return Array.from({ length: 60 }, (_, i) => ({
+    labels: { app: i < 50 ? "api" : "web" },
+    time: (i < 50 ? 2 * i : 60 * i) * 1_000_000_000,
+    line: `GET /items/${i} 200`,
+    metadata: i % 3 ? { trace_id: `t${i}`, detected_level: i % 2 ? "info" : "error" } : {},
+  }));
+}
+
 /** The records of testdata/wal-v1-forward.bin: those of a head that was written again. */
 export function goldenForward(): WalRecord[] {
   const [streams, , , , columns] = goldenRecords();
@@ -196,6 +206,10 @@ export async function writeGolden(directory: string): Promise<void> {
   sealSegment({ tenant: "golden", id: "golden", path, heads });
   const day = goldenDay().encode({ generation: 42, writtenMs: 5 });
   await writeFile(join(directory, "day-v1.day"), day);
+  sealSegment({
+    ...{ tenant: "golden", id: "golden", path: join(directory, "segment-v1-digests.parquet") },
+    heads: [headOf([goldenDigestedRows()], goldenBaseNs)],
+  });
 }
 
 /** The record of testdata/wal-v1.bin that is damaged in wal-v1-repaired.bin. */

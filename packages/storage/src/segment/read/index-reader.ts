@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import { dayNs, internal, type RunTable } from "@skald/model";
 import { zstd, zstdContentBytes } from "../../zstd/zstd.js";
+import { type DigestTable, readDigests } from "../digest/digest-table.js";
 import { type FilterTable, readFilterTable } from "../filter/filter-table.js";
 import { SectionReader, section } from "../index-sections.js";
 import { endBytes, type SegmentTrailer, trailerBytes } from "../trailer.js";
@@ -101,6 +102,7 @@ export class SegmentIndex {
   readonly #indexOffset: number;
   readonly #columns = new Map<number, ColumnPages>();
   #more: MoreNames | undefined;
+  #digests: DigestTable | "none" | undefined;
 
   constructor(image: IndexImage) {
     const reader = new ImageReader(image);
@@ -145,6 +147,14 @@ export class SegmentIndex {
   /** What is written about the filters; undefined when there are none. */
   filters(): FilterTable | undefined {
     return readFilterTable(this.#sections, this.blockCount, this.#indexOffset);
+  }
+
+  /** What is said of the rows of each stream; undefined when nothing is. */
+  digests(): DigestTable | undefined {
+    if (this.#digests === undefined) {
+      this.#digests = readDigests(this.#sections, this.streams.count) ?? "none";
+    }
+    return this.#digests === "none" ? undefined : this.#digests;
   }
 
   #readPages(column: number): ColumnPages {

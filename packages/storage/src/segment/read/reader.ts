@@ -136,6 +136,10 @@ class OpenedSegment implements Segment {
     this.#index.runs.forEachOf(stream, visit);
   }
 
+  digests(stream: number) {
+    return this.#guard(() => this.#index.digests()?.of(stream));
+  }
+
   runs(block: number) {
     this.#checkBlock(block);
     return this.#index.runs.of(block);

@@ -1,9 +1,10 @@
 import { dayNs, type RunTable } from "@skald/model";
 import type { ChunkSummary } from "../../parquet/footer.js";
+import { DigestWriter } from "../digest/digest-writer.js";
 import { writeFilterTable } from "../filter/filter-table.js";
 import { SectionWriter, section } from "../index-sections.js";
 import { writeStreams } from "../streams.js";
-import type { SegmentLayout } from "./layout.js";
+import type { SegmentLayout, SortedBlock } from "./layout.js";
 
 /** What the index says of the file as a whole. */
 export interface IndexSummary {
@@ -35,8 +36,16 @@ export class SegmentIndexWriter {
   readonly #more = { counts: [] as number[], ids: [] as number[] };
   readonly #groups: (readonly ChunkSummary[])[] = [];
 
+  readonly #digests: DigestWriter;
+
   constructor(layout: SegmentLayout) {
     this.#layout = layout;
+    this.#digests = new DigestWriter(layout.metadataMore);
+  }
+
+  /** Adds what headers say of a block before its pages are encoded, which use the bytes in front of the lines. */
+  summarize(block: SortedBlock): void {
+    this.#digests.add(block);
   }
 
   addBlock(runs: RunTable, moreIds: readonly number[]): void {
@@ -94,6 +103,7 @@ export class SegmentIndexWriter {
       Float64Array.from(keys, (page) => page.valueCount + page.nullCount),
     );
     writeFilterTable(sections, filters.offset, filters);
+    this.#digests.finish(sections, layout.streamCount);
     return sections.finish();
   }
 

@@ -76,6 +76,7 @@ export class SegmentWriter {
   append(block: SortedBlock): void {
     // before the pages, which use the bytes in front of the lines
     this.#filters.add(block);
+    this.#index.summarize(block);
     this.#index.addBlock(block.runs, this.#group.add(block));
     this.#rows += block.rowCount;
     for (let r = 0; r < block.runs.count; r++) {
