@@ -3,6 +3,7 @@ export * from "./certificates.js";
 export * from "./memory-disk.js";
 export type { Leftover } from "./memory-disk-nodes.js";
 export * from "./memory-files.js";
+export * from "./mutate.js";
 export * from "./push-body.js";
 export * from "./random.js";
 export * from "./s3/certificate.js";

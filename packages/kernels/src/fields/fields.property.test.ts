@@ -1,9 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
-import { seededRandom, testRuns } from "@skald/testkit";
+import { mutate, seededRandom, testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { loadKernels } from "../load.js";
 import { jsonRows, logfmtRows } from "../testing/field-rows.js";
-import { mutate } from "../testing/mutate.js";
 import { fieldKind } from "./columns.js";
 
 const twin = loadKernels("twin");

@@ -1,9 +1,8 @@
-import { type Random, seededRandom } from "@skald/testkit";
+import { mutate, type Random, seededRandom } from "@skald/testkit";
 import snappy from "snappy";
 import { loadKernels } from "../load.js";
 import type { RawPush } from "../push/raw-push.js";
 import { jsonOracle, someLabels } from "./json-oracle.js";
-import { mutate } from "./mutate.js";
 import { outcomeOf } from "./outcome.js";
 import { pushRequestType, wideLimits } from "./push-oracle.js";
 

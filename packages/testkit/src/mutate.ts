@@ -1,4 +1,4 @@
-import type { Random } from "@skald/testkit";
+import type { Random } from "./random.js";
 
 /** A copy of the bytes with one to four faults: flipped, overwritten, cut, spliced, doubled, swapped or swollen. */
 export function mutate(bytes: Uint8Array, random: Random): Uint8Array {
