@@ -194,7 +194,6 @@ export const ingesterConfig = field.section(
       "",
       "directory of the file that tells of a prepared shutdown; default path_prefix",
       "ingester.shutdown-marker-path",
-      { unused: "a prepared shutdown is not remembered" },
     ),
     owned_streams_check_interval: field.duration(
       "30s",

@@ -21,7 +21,7 @@ import {
 import type { RawHandler, Route } from "@skald/transport";
 import type { Config } from "../config/root.js";
 import { drilldownRoutes } from "../http/drilldown-routes.js";
-import { operatorRoutes } from "../http/operator-routes.js";
+import { operatorRoutes, ShutdownMarker } from "../http/operator-routes.js";
 import { pushRoutes } from "../http/push-routes.js";
 import { memoryBytes } from "../memory.js";
 import { queryObserver } from "../query/metrics.js";
@@ -190,13 +190,14 @@ function buildIngester(parts: Parts, { config, log, metrics }: ModuleContext): B
     metrics,
   });
   parts.ingester = ingester;
+  const marker = new ShutdownMarker(config.ingester.shutdown_marker_path);
   const service = new Service({
     name: "ingester",
     start: (signal) => ingester.start(signal),
     run: (signal) => ingester.run(signal),
-    stop: () => ingester.stop(),
+    stop: () => ingester.stop(marker.isSet() ? { flush: true } : {}),
   });
-  return { service, unready: () => ingester.unready, routes: operatorRoutes(ingester) };
+  return { service, unready: () => ingester.unready, routes: operatorRoutes(ingester, marker) };
 }
 
 function buildDistributor(
