@@ -1,7 +1,7 @@
-import { formatLabels, makeLabels } from "@skald/model";
+import { emptyLabels, formatLabels, type Labels, makeLabels } from "@skald/model";
 import type { Grouping } from "../syntax/ast.js";
 import { type KeyReader, KeyTable } from "./key-table.js";
-import { errorDetailsLabel, errorLabel, labelsWithEmpty } from "./row/labels.js";
+import { errorDetailsLabel, errorLabel } from "./row/labels.js";
 import { defaultMaxLineBytes } from "./row/line-builder.js";
 import { labelState, type RowLabels, type StreamContext } from "./row/row-labels.js";
 import { rowLabelNames } from "./stage/template-labels.js";
@@ -162,39 +162,50 @@ export class SeriesInterner implements SeriesTable {
   }
 
   #makeAll(reader: KeyReader, { stream, nameOf }: Recorded): Series {
-    const { names, values } = stream.labels;
-    const all = new Map<string, readonly [value: string, origin: number]>();
-    for (const [i, name] of names.entries()) {
-      if (!this.#left.has(name)) all.set(name, [values[i]!, labelState.stream]);
-    }
+    const { kept, changed } = this.#readAll(reader, stream.labels, nameOf);
+    if (!this.#isLog) return { labels: makeLabels([...pairsOf(kept), ...changed.map(pairOf)]) };
+    const of = (origin: number) => changed.filter(({ state }) => state === origin).map(pairOf);
+    const ofStream = of(labelState.stream);
+    return {
+      labels: withPairs(kept, changed.map(pairOf)),
+      categories: {
+        stream: withPairs(kept, ofStream),
+        structuredMetadata: withPairs(emptyLabels, of(labelState.metadata)),
+        parsed: withPairs(emptyLabels, of(labelState.parsed)),
+      },
+    };
+  }
+
+  /** The labels that a series has of its stream, and the others. */
+  #readAll(
+    reader: KeyReader,
+    ofStream: Labels,
+    nameOf: (slot: number) => string,
+  ): { readonly kept: Labels; readonly changed: readonly Changed[] } {
+    const changed = new Map<string, Changed>();
+    const gone = new Set(this.#left);
+    const set = (name: string, value: string, state: number) => {
+      gone.add(name);
+      changed.set(name, { name, value, state });
+    };
     reader.int();
     while (!reader.atEnd) {
       const part = reader.int();
       if (part === errorMark) {
         const kind = reader.text();
         const details = reader.text();
-        if (kind !== "") all.set(errorLabel, [kind, labelState.parsed]);
-        if (details !== "") all.set(errorDetailsLabel, [details, labelState.parsed]);
+        if (kind !== "") set(errorLabel, kind, labelState.parsed);
+        if (details !== "") set(errorDetailsLabel, details, labelState.parsed);
         continue;
       }
       const name = nameOf(part >> 3);
       const state = part & 7;
-      if (state === labelState.deleted) all.delete(name);
-      else all.set(name, [reader.value(), state]);
+      if (state === labelState.deleted) {
+        gone.add(name);
+        changed.delete(name);
+      } else set(name, reader.value(), state);
     }
-    const of = (origin?: number) =>
-      [...all].flatMap(([name, [value, own]]) =>
-        origin === undefined || own === origin ? [[name, value] as const] : [],
-      );
-    if (!this.#isLog) return { labels: makeLabels(of()) };
-    return {
-      labels: labelsWithEmpty(of()),
-      categories: {
-        stream: labelsWithEmpty(of(labelState.stream)),
-        structuredMetadata: labelsWithEmpty(of(labelState.metadata)),
-        parsed: labelsWithEmpty(of(labelState.parsed)),
-      },
-    };
+    return { kept: withoutNames(ofStream, gone), changed: [...changed.values()] };
   }
 
   /** Rows with an error fail the query: one series per kind is enough, with the labels of the first row. */
@@ -216,4 +227,47 @@ export class SeriesInterner implements SeriesTable {
     this.#errors.set(kind, id);
     return id;
   }
+}
+
+/** A label of a row that is not its stream's own, and where it comes from. */
+interface Changed {
+  readonly name: string;
+  readonly value: string;
+  readonly state: number;
+}
+
+function pairOf({ name, value }: Changed): readonly [string, string] {
+  return [name, value];
+}
+
+function pairsOf({ names, values }: Labels): (readonly [string, string])[] {
+  return names.map((name, i) => [name, values[i]!]);
+}
+
+/** The same object where none of the names is there. */
+function withoutNames(labels: Labels, gone: ReadonlySet<string>): Labels {
+  if (!labels.names.some((name) => gone.has(name))) return labels;
+  const pairs = pairsOf(labels).filter(([name]) => !gone.has(name));
+  return { names: pairs.map(([name]) => name), values: pairs.map(([, value]) => value) };
+}
+
+/** The labels with pairs of other names; the same object where there are none. Empty values are kept. */
+function withPairs(labels: Labels, pairs: readonly (readonly [string, string])[]): Labels {
+  if (pairs.length === 0) return labels;
+  const names: string[] = [];
+  const values: string[] = [];
+  let at = 0;
+  const take = (before?: string) => {
+    while (at < labels.names.length && (before === undefined || labels.names[at]! < before)) {
+      names.push(labels.names[at]!);
+      values.push(labels.values[at++]!);
+    }
+  };
+  for (const [name, value] of pairs.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    take(name);
+    names.push(name);
+    values.push(value);
+  }
+  take();
+  return { names, values };
 }

@@ -1,5 +1,3 @@
-import type { Labels } from "@skald/model";
-
 export const errorLabel = "__error__";
 export const errorDetailsLabel = "__error_details__";
 export const preserveErrorLabel = "__preserve_error__";
@@ -26,11 +24,4 @@ export function sanitizeLabelName(key: string, nested = false): string {
 /** The name that a parsed label gets when its own is taken by a stream label or structured metadata. */
 export function extractedName(name: string): string {
   return `${name}_extracted`;
-}
-
-/** Labels from pairs without order; empty values are kept, of a name given twice the last value wins. */
-export function labelsWithEmpty(pairs: Iterable<readonly [string, string]>): Labels {
-  const byName = new Map(pairs);
-  const names = [...byName.keys()].sort();
-  return { names, values: names.map((name) => byName.get(name) as string) };
 }
