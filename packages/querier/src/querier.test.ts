@@ -52,7 +52,8 @@ describe("log queries", () => {
   });
 
   it("begin with a source for each thread when a filter may drop rows", async () => {
-    const querier = querierOf(scans, { store: large });
+    const halves = large.map((ref) => ({ ...ref, sizeBytes: ref.sizeBytes / 2 }));
+    const querier = querierOf(scans, { store: halves });
     expect(await lines(querier, "{app=`a`} |= `a5`", { limit: 2 })).toEqual(["a5", "a50"]);
     expect(scans.jobs.slice(0, 2)).toEqual(["scan_log s0", "scan_log s10"]);
     expect(scans.jobs).toHaveLength(6);
