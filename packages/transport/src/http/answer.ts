@@ -63,10 +63,16 @@ async function startBody(
   return putBack([first.value, second.value], pieces);
 }
 
-/** Pieces, each in a turn of the event loop of its own: making one keeps nobody waiting for long. */
+/** After so many bytes of pieces there is a turn of the event loop for others: making them keeps nobody waiting for long. */
+const turnBytes = 16 * 1024;
+
 async function* readPieces(body: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): PieceReader {
+  let bytes = 0;
   for await (const piece of body) {
     yield piece;
+    bytes += piece.length;
+    if (bytes < turnBytes) continue;
+    bytes = 0;
     await nextTurn();
   }
 }
