@@ -6,10 +6,14 @@ import type { LineSource } from "./line.js";
 /** Bytes that made lines, or the rows of one scan, may take when nobody says. */
 export const defaultMaxLineBytes = 512 * 1024 * 1024;
 
+/** Room for the first lines: most pipelines make none. */
+const firstBytes = 64 * 1024;
+const firstLines = 1024;
+
 /** The lines of the surviving rows, written one behind the other. */
 export class LineBuilder {
-  #bytes = new Uint8Array(64 * 1024);
-  #offsets = new Uint32Array(1025);
+  #bytes = new Uint8Array(0);
+  #offsets = new Uint32Array(1);
   #count = 0;
   readonly #maxBytes: number;
 
@@ -27,10 +31,13 @@ export class LineBuilder {
     const stop = at + end - start;
     if (stop > this.#maxBytes) throw tooMuchMemory(this.#maxBytes);
     if (stop + paddingBytes > this.#bytes.length) {
-      this.#bytes = grown(this.#bytes, Math.max(this.#bytes.length * 2, stop + paddingBytes));
+      this.#bytes = grown(
+        this.#bytes,
+        Math.max(firstBytes, this.#bytes.length * 2, stop + paddingBytes),
+      );
     }
     if (this.#count + 1 === this.#offsets.length) {
-      this.#offsets = grown(this.#offsets, this.#offsets.length * 2);
+      this.#offsets = grown(this.#offsets, Math.max(firstLines, this.#offsets.length * 2));
     }
     this.#bytes.set(bytes.subarray(start, end), at);
     this.#offsets[++this.#count] = stop;

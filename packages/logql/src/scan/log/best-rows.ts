@@ -76,7 +76,9 @@ export class BestRows {
   }
 
   #keep(order: Uint32Array): void {
-    const store = new RowStore();
+    let lineBytes = 0;
+    for (const at of order) lineBytes += this.#store.lineBytes(at);
+    const store = new RowStore(order.length, lineBytes);
     const labels: RowLabels[] = [];
     const renumbered = new Map<number, number>();
     for (const at of order) {

@@ -3,6 +3,7 @@ import { type BytesColumn, dayNs, paddingBytes } from "@skald/model";
 import type { Direction } from "../../plan/plan.js";
 
 const initialRows = 64;
+const initialBytes = 4096;
 
 /**
  * Where a row stands among all rows of a query; `day` counts UTC days since the epoch, `time` is ns within it, `stream` is
@@ -50,14 +51,26 @@ export function timestampNs({ day, time }: RowPlaces, at: number): bigint {
 export class RowStore implements RowPlaces {
   count = 0;
   /** The lines, one behind the other. */
-  readonly bytes = new ByteStore();
-  day = new Float64Array(initialRows);
-  time = new Float64Array(initialRows);
-  stream = new Float64Array(initialRows);
-  sequence = new Float64Array(initialRows);
-  row = new Float64Array(initialRows);
-  #labelSet = new Float64Array(initialRows);
-  #lineStart = new Float64Array(initialRows + 1);
+  readonly bytes: ByteStore;
+  day: Float64Array;
+  time: Float64Array;
+  stream: Float64Array;
+  sequence: Float64Array;
+  row: Float64Array;
+  #labelSet: Uint32Array;
+  #lineStart: Uint32Array;
+
+  /** Has room for so many rows, and so many bytes of lines, and takes more when there are more. */
+  constructor(rows = initialRows, lineBytes = initialBytes) {
+    this.bytes = new ByteStore(lineBytes);
+    this.day = new Float64Array(rows);
+    this.time = new Float64Array(rows);
+    this.stream = new Float64Array(rows);
+    this.sequence = new Float64Array(rows);
+    this.row = new Float64Array(rows);
+    this.#labelSet = new Uint32Array(rows);
+    this.#lineStart = new Uint32Array(rows + 1);
+  }
 
   push(place: RowPlace, line: Uint8Array): void {
     if (this.count === this.row.length) this.#grow();
@@ -87,14 +100,24 @@ export class RowStore implements RowPlaces {
     return this.bytes.slice(this.#lineStart[at]!, this.#lineStart[at + 1]!);
   }
 
+  lineBytes(at: number): number {
+    return this.#lineStart[at + 1]! - this.#lineStart[at]!;
+  }
+
   timestampNs(at: number): bigint {
     return timestampNs(this, at);
   }
 
+  /** As columns, which are the store's own; so are `labelSets` and `lines`. */
   places(): RowPlaces {
-    const columns = [this.day, this.time, this.stream, this.sequence, this.row] as const;
-    const [day, time, stream, sequence, row] = columns.map((column) => column.slice(0, this.count));
-    return { day: day!, time: time!, stream: stream!, sequence: sequence!, row: row! };
+    const used = (column: Float64Array) => column.subarray(0, this.count);
+    return {
+      day: used(this.day),
+      time: used(this.time),
+      stream: used(this.stream),
+      sequence: used(this.sequence),
+      row: used(this.row),
+    };
   }
 
   /** Numbers of the rows, best first in a direction. */
@@ -112,16 +135,15 @@ export class RowStore implements RowPlaces {
   }
 
   labelSets(): Uint32Array {
-    return Uint32Array.from(this.#labelSet.subarray(0, this.count));
+    return this.#labelSet.subarray(0, this.count);
   }
 
   lines(): BytesColumn {
-    const offsets = Uint32Array.from(this.#lineStart.subarray(0, this.count + 1));
-    return { bytes: this.bytes.padded(), offsets };
+    return { bytes: this.bytes.padded(), offsets: this.#lineStart.subarray(0, this.count + 1) };
   }
 
   #grow(): void {
-    const length = this.row.length * 2;
+    const length = Math.max(initialRows, this.row.length * 2);
     this.day = grown(this.day, length);
     this.time = grown(this.time, length);
     this.stream = grown(this.stream, length);
@@ -135,12 +157,16 @@ export class RowStore implements RowPlaces {
 /** Bytes appended one after the other. */
 class ByteStore {
   length = 0;
-  #bytes = new Uint8Array(4096);
+  #bytes: Uint8Array;
+
+  constructor(capacity: number) {
+    this.#bytes = new Uint8Array(capacity + paddingBytes);
+  }
 
   push(bytes: Uint8Array): void {
     const end = this.length + bytes.length;
-    if (end > this.#bytes.length) {
-      this.#bytes = grown(this.#bytes, Math.max(end, this.#bytes.length * 2));
+    if (end + paddingBytes > this.#bytes.length) {
+      this.#bytes = grown(this.#bytes, Math.max(end + paddingBytes, this.#bytes.length * 2));
     }
     this.#bytes.set(bytes, this.length);
     this.length = end;
@@ -150,10 +176,8 @@ class ByteStore {
     return this.#bytes.subarray(from, to);
   }
 
-  /** A copy with padding behind it. */
+  /** All, with padding behind; gone with the next one that is added. */
   padded(): Uint8Array {
-    const copy = new Uint8Array(this.length + paddingBytes);
-    copy.set(this.#bytes.subarray(0, this.length));
-    return copy;
+    return this.#bytes.subarray(0, this.length + paddingBytes);
   }
 }
