@@ -65,24 +65,28 @@ async function answer(job: QueryJob, context: JobContext): Promise<QueryReply> {
   return write(head, body, context);
 }
 
-/** Hands an answer over piece by piece; one of a single piece at once. */
+/** Hands an answer over piece by piece, making one while the one before is sent; one of a single piece at once. */
 async function write(
   head: AnswerHead,
   pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   { call, signal }: JobContext,
 ): Promise<QueryReply> {
   let held: Uint8Array | undefined;
-  let hasBegun = false;
+  let sending: Promise<unknown> | undefined;
+  const send = async (piece: Uint8Array) => {
+    if (sending === undefined) await call("head", head, { signal });
+    await sending;
+    sending = call("write", piece, { signal, transfer: ownBuffer(piece) });
+    // Who waits for it next is told; a piece that cannot be made may come first.
+    sending.catch(() => undefined);
+  };
   for await (const piece of pieces) {
-    if (held !== undefined) {
-      if (!hasBegun) await call("head", head, { signal });
-      hasBegun = true;
-      await call("write", held, { signal, transfer: ownBuffer(held) });
-    }
+    if (held !== undefined) await send(held);
     held = piece;
   }
-  if (!hasBegun) return { kind: "answer", ...head, body: held ?? new Uint8Array(0) };
-  if (held !== undefined) await call("write", held, { signal, transfer: ownBuffer(held) });
+  if (sending === undefined) return { kind: "answer", ...head, body: held ?? new Uint8Array(0) };
+  if (held !== undefined) await send(held);
+  await sending;
   return { kind: "written" };
 }
 
