@@ -81,6 +81,15 @@ export class Budget {
     this.#memory?.give(bytes);
   }
 
+  /** Counts bytes that others hold for the query: among those of all queries, not against its own bound. Throws as `memory` does. */
+  holdElsewhere(bytes: number): void {
+    this.#memory?.take(bytes);
+  }
+
+  releaseElsewhere(bytes: number): void {
+    this.#memory?.give(bytes);
+  }
+
   /** Counts a series that is made: its labels and a sample per point. */
   holdSeries({ names, values }: Labels, pointCount: number): void {
     let characters = 0;

@@ -1,6 +1,7 @@
 import {
   decodeOutcome,
   decodeVolumes,
+  type EncodedOutcome,
   type QueryByteLimits,
   type QueryShare,
   type RowMask,
@@ -23,6 +24,7 @@ import {
 import type { PlannedSource, Side } from "../find/order-sources.js";
 import { tooManyBytesRead } from "./byte-limits.js";
 import type { QueryTask } from "./cut-tasks.js";
+import { ScanRoom } from "./scan-room.js";
 
 /** Scans in flight per thread: one runs, one waits, so that no thread idles between two. */
 const tasksPerThread = 2;
@@ -64,6 +66,7 @@ export class QueryRun {
     ingester: emptyReadStats(),
     store: emptyReadStats(),
   };
+  readonly #room: ScanRoom;
   readonly #masks = new Map<PlannedSource, Promise<RowMask>>();
   #ingesters = 0;
   #streams = 0;
@@ -73,6 +76,7 @@ export class QueryRun {
     this.limits = limits;
     this.threads = threads;
     this.budget = budget;
+    this.#room = new ScanRoom(budget);
     this.#share = share;
     this.#maxCost = maxCost ?? Number.POSITIVE_INFINITY;
     this.#scanners = scanners;
@@ -110,8 +114,15 @@ export class QueryRun {
   ): Promise<ScanOutcome<Plan>> {
     const sources = await this.#masked(task, range, signal);
     const scanner = this.#scanners[task.side];
-    const options = { signal, share: this.#share };
-    const bytes = await scanner.scan({ plan, sources, ...bound() }, options);
+    const leave = await this.#room.enter(signal);
+    let bytes: EncodedOutcome;
+    try {
+      const options = { signal, share: this.#share };
+      bytes = await scanner.scan({ plan, sources, ...bound() }, options);
+      this.#room.learn(bytes.byteLength);
+    } finally {
+      leave();
+    }
     const outcome = decodeOutcome<Plan>(bytes);
     this.#add(task.side, outcome);
     return outcome;
