@@ -47,7 +47,7 @@ export const defaultBounds: IngesterBounds = {
   maxFrozenBytes: 96 * MiB,
   maxWaitingBytes: 128 * MiB,
   maxPushWaitMs: 20_000,
-  sealConcurrency: 8,
+  sealConcurrency: 32,
   maxStopFlushMs: 5 * 60_000,
   maxWalFileBytes: 64 * MiB,
   maxWalQueuedBytes: 64 * MiB,

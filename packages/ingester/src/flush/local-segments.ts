@@ -44,6 +44,9 @@ export class LocalSegments {
   readonly #timeOfDay: Clock;
   readonly #onDropped: (path: string) => void;
   readonly #syncs = new DirectorySyncs();
+  /** Files whose names may be gone after a power cut. */
+  #unsynced = new Set<string>();
+  #syncing: Promise<void> = Promise.resolve();
   /** When this process began, and by tenant the last time of a segment that it dropped; ns since the epoch. */
   readonly #startNs: bigint;
   readonly #droppedNs = new Map<string, bigint>();
@@ -87,7 +90,7 @@ export class LocalSegments {
     return path + temporarySuffix;
   }
 
-  /** Puts a written file in its place, so that it survives a power cut under its name. */
+  /** Puts a written file in its place and syncs what is in it; its name survives a power cut from `syncPlaced` on. */
   async place(path: string): Promise<void> {
     const temporary = this.temporaryOf(path);
     const file = await open(temporary, "r");
@@ -97,7 +100,34 @@ export class LocalSegments {
       await file.close();
     }
     await rename(temporary, path);
-    await this.#syncs.syncUpTo(dirname(path), this.#dir);
+    this.#unsynced.add(path);
+  }
+
+  /**
+   * Makes the names of all placed files last: to be done before the log is cut behind them, and before the store has them,
+   * as rows that come back from the log must not be in a segment elsewhere. For many tenants at a time: the sync of the first
+   * directory writes what the others need too.
+   */
+  syncPlaced(): Promise<void> {
+    if (this.#unsynced.size > 0) {
+      this.#syncing = this.#syncing.catch(() => undefined).then(() => this.#syncPlaced());
+    }
+    return this.#syncing;
+  }
+
+  async #syncPlaced(): Promise<void> {
+    const paths = this.#unsynced;
+    this.#unsynced = new Set();
+    const queue = [...this.#directoriesOf(paths)];
+    const next = async (): Promise<void> => {
+      for (let dir = queue.pop(); dir !== undefined; dir = queue.pop()) await this.#syncs.sync(dir);
+    };
+    try {
+      await Promise.all(Array.from({ length: maxSyncs }, next));
+    } catch (error) {
+      for (const path of paths) this.#unsynced.add(path);
+      throw error;
+    }
   }
 
   add(head: Head, sealed: SealedSegment, path: string): LocalSegment {
@@ -225,6 +255,8 @@ export class LocalSegments {
 }
 
 const nsPerMs = 1_000_000n;
+/** Directories that are synced at a time. */
+const maxSyncs = 4;
 const segmentSuffix = ".parquet";
 const uploadedSuffix = ".uploaded";
 const temporarySuffix = ".tmp";

@@ -1,6 +1,7 @@
 import type { Batch, SteadyClock } from "@skald/model";
 import type { Logger, Sleep } from "@skald/runtime";
 import { Wal, type WalDisk } from "@skald/storage";
+import type { LocalSegments } from "../flush/local-segments.js";
 import type { Head } from "../head/head.js";
 import type { IngesterMetrics } from "../metrics.js";
 import type { IngesterOptions } from "../options.js";
@@ -13,6 +14,7 @@ import { forwardRecordsOf, recordsOf } from "./push-record.js";
 export interface JournalContext {
   readonly options: IngesterOptions;
   readonly heads: Heads;
+  readonly segments: Pick<LocalSegments, "syncPlaced">;
   /** Told when rows were published or taken back: a head may have got its last one. */
   readonly onSettled: () => void;
   readonly metrics: IngesterMetrics;
@@ -132,8 +134,11 @@ export class Journal {
     this.#cutPlanned = true;
     this.#cutting = this.#cutting.then(async () => {
       this.#cutPlanned = false;
+      const { heads, segments } = this.#context;
       try {
-        await this.#wal.cut(this.#context.heads.firstWalFile());
+        const before = heads.firstWalFile();
+        if (this.#wal.canCut(before)) await segments.syncPlaced();
+        await this.#wal.cut(before);
       } catch (error) {
         this.#context.log.error("cutting the write-ahead log failed", { error });
       }

@@ -14,6 +14,7 @@ export type PushLog = Pick<
   | "append"
   | "rotate"
   | "sync"
+  | "canCut"
   | "cut"
   | "firstFile"
   | "bytesSince"
@@ -38,6 +39,7 @@ export const noLog: PushLog = {
   },
   rotate: () => undefined,
   sync: () => Promise.resolve(),
+  canCut: () => true,
   cut: () => Promise.resolve(0),
   firstFile: Number.POSITIVE_INFINITY,
   bytesSince: () => 0,

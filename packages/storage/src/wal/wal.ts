@@ -153,6 +153,11 @@ export class Wal {
     return this.#commit.sync();
   }
 
+  /** Whether `cut` would delete any file. */
+  canCut(before: number): boolean {
+    return this.firstFile < Math.min(before, this.#file);
+  }
+
   /**
    * Deletes the files before a number, except the current one; what they hold must be safe elsewhere. They count until no
    * power cut brings them back: whoever forgets then where their rows are does not find them in the log again.
