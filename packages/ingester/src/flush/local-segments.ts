@@ -46,7 +46,9 @@ export class LocalSegments {
   readonly #syncs = new DirectorySyncs();
   /** Files whose names may be gone after a power cut. */
   #unsynced = new Set<string>();
-  #syncing: Promise<void> = Promise.resolve();
+  /** The last sync that was begun, and the one that will be. */
+  #sync = { paths: new Set<string>(), done: Promise.resolve() };
+  #nextSync: Promise<void> | undefined;
   /** When this process began, and by tenant the last time of a segment that it dropped; ns since the epoch. */
   readonly #startNs: bigint;
   readonly #droppedNs = new Map<string, bigint>();
@@ -106,28 +108,34 @@ export class LocalSegments {
   /**
    * Makes the names of all placed files last: to be done before the log is cut behind them, and before the store has them,
    * as rows that come back from the log must not be in a segment elsewhere. For many tenants at a time: the sync of the first
-   * directory writes what the others need too.
+   * directory writes what the others need too. With a path it waits for that file only.
    */
-  syncPlaced(): Promise<void> {
-    if (this.#unsynced.size > 0) {
-      this.#syncing = this.#syncing.catch(() => undefined).then(() => this.#syncPlaced());
-    }
-    return this.#syncing;
+  syncPlaced(path?: string): Promise<void> {
+    const { paths, done } = this.#sync;
+    const waits = path === undefined ? this.#unsynced.size > 0 : this.#unsynced.has(path);
+    if (!waits) return path === undefined || paths.has(path) ? done : Promise.resolve();
+    this.#nextSync ??= done.catch(() => undefined).then(() => this.#startSync());
+    return this.#nextSync;
   }
 
-  async #syncPlaced(): Promise<void> {
+  #startSync(): Promise<void> {
     const paths = this.#unsynced;
+    this.#nextSync = undefined;
     this.#unsynced = new Set();
+    const done = this.#syncDirectoriesOf(paths).catch((error: unknown) => {
+      for (const path of paths) this.#unsynced.add(path);
+      throw error;
+    });
+    this.#sync = { paths, done };
+    return done;
+  }
+
+  async #syncDirectoriesOf(paths: ReadonlySet<string>): Promise<void> {
     const queue = [...this.#directoriesOf(paths)];
     const next = async (): Promise<void> => {
       for (let dir = queue.pop(); dir !== undefined; dir = queue.pop()) await this.#syncs.sync(dir);
     };
-    try {
-      await Promise.all(Array.from({ length: maxSyncs }, next));
-    } catch (error) {
-      for (const path of paths) this.#unsynced.add(path);
-      throw error;
-    }
+    await Promise.all(Array.from({ length: maxSyncs }, next));
   }
 
   add(head: Head, sealed: SealedSegment, path: string): LocalSegment {
