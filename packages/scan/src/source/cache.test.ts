@@ -119,3 +119,13 @@ describe("SourceCache", () => {
     expect(() => cache.use((open) => open(gone))).toThrow("file /no/such/file is gone");
   });
 });
+
+it("keeps more segments than files open, and reads them all the same", () => {
+  const cache = new SourceCache({ maxOpenSegments: 1, maxIndexBytes: 1e9 });
+  for (const ref of [a, b, c, a, b, c]) {
+    expect(cache.use((open) => open(ref).block(0).lines().offsets)).toHaveLength(2);
+    expect(cache.files).toBe(1);
+  }
+  expect(cache.size).toBe(3);
+  cache.close();
+});

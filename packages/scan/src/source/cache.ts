@@ -35,11 +35,13 @@ interface Entry {
   readonly indexBytes: number;
   /** Its index is that of the pool: no other thread has a copy of its own. */
   readonly isGiven: boolean;
+  /** Gives back the descriptor of the file, which the next read opens again. */
+  readonly suspend?: () => void;
   readonly close: () => void;
 }
 
 /**
- * Keeps segments open on one thread: their decoded indexes and file descriptors, the least used closed first. An index
+ * Keeps segments open on one thread: their decoded indexes, and file descriptors of those used last. An index
  * that a reference brings is used instead of one of its own.
  */
 export class SourceCache {
@@ -47,6 +49,8 @@ export class SourceCache {
   /** By place, the least recently used first: a copy elsewhere is another file. */
   readonly #entries = new Map<string, Entry>();
   readonly #inUse = new Set<string>();
+  /** Places of those that may have a file open, the least recently used first. */
+  readonly #files = new Set<string>();
   #indexBytes = 0;
   #decoded: OpenedImage[] = [];
 
@@ -59,10 +63,15 @@ export class SourceCache {
     return this.#entries.size;
   }
 
+  /** Segments whose files may be open. */
+  get files(): number {
+    return this.#files.size;
+  }
+
   /** Runs `work`; what it opens stays open until it returns. Not to be nested. */
   use<T>(work: (open: OpenSource) => T): T {
     try {
-      return work((ref) => this.#open(ref));
+      return this.#withFewerFiles(() => work((ref) => this.#open(ref)));
     } catch (error) {
       // Somebody may put a good file in its place.
       const damaged = corruptSegmentOf(error);
@@ -108,6 +117,8 @@ export class SourceCache {
     this.#entries.delete(place);
     this.#entries.set(place, entry);
     this.#inUse.add(place);
+    this.#files.delete(place);
+    this.#files.add(place);
     return entry.source;
   }
 
@@ -115,6 +126,7 @@ export class SourceCache {
     const open = this.#options.openFile ?? openAnyFile;
     const opened = this.#withFewerFiles(() => open(ref, given));
     const { segment, close } = opened;
+    const suspend = opened.suspend === undefined ? {} : { suspend: opened.suspend };
     const { image } = segment;
     if (given === undefined && image instanceof SharedArrayBuffer) {
       this.#decoded.push({ place: placeOf(ref), image });
@@ -122,25 +134,40 @@ export class SourceCache {
     const indexBytes = sizeOfIndex(segment);
     this.#indexBytes += indexBytes;
     const source = segmentSource(segment, "missing" in opened ? opened : undefined);
-    return { source, indexBytes, isGiven: given !== undefined, close };
+    return { source, indexBytes, isGiven: given !== undefined, close, ...suspend };
   }
 
   /** Where too many files are open, those that are not in use are closed first. */
-  #withFewerFiles<T>(open: () => T): T {
+  #withFewerFiles<T>(act: () => T): T {
     try {
-      return open();
+      return act();
     } catch (error) {
-      const idle = [...this.#entries.keys()].filter((place) => !this.#inUse.has(place));
+      const idle = [...this.#files].filter((place) => !this.#inUse.has(place));
       if (errorCodeOf(error) !== "unavailable" || idle.length === 0) throw error;
-      for (const place of idle) this.#close(place);
-      return open();
+      for (const place of idle) this.#suspend(place);
+      return act();
     }
+  }
+
+  /** Closes the file of a segment; one that cannot be read without it is forgotten. */
+  #suspend(place: string): void {
+    const { suspend } = this.#entries.get(place) as Entry;
+    if (suspend === undefined) {
+      this.#close(place);
+      return;
+    }
+    this.#files.delete(place);
+    suspend();
   }
 
   #trim(): void {
     const { maxOpenSegments, maxIndexBytes } = this.#options;
-    for (const place of [...this.#entries.keys()]) {
-      if (this.#entries.size <= maxOpenSegments && this.#indexBytes <= maxIndexBytes) return;
+    for (const place of this.#files) {
+      if (this.#files.size <= maxOpenSegments) break;
+      this.#suspend(place);
+    }
+    for (const place of this.#entries.keys()) {
+      if (this.#indexBytes <= maxIndexBytes) break;
       this.#close(place);
     }
   }
@@ -148,6 +175,7 @@ export class SourceCache {
   #close(place: string): void {
     const entry = this.#entries.get(place) as Entry;
     this.#entries.delete(place);
+    this.#files.delete(place);
     this.#indexBytes -= entry.indexBytes;
     entry.close();
   }

@@ -7,6 +7,8 @@ import { openSegment } from "./reader.js";
 
 export interface OpenedSegmentFile {
   readonly segment: Segment;
+  /** Gives the descriptor of the file back until something is read of it. */
+  readonly suspend?: () => void;
   /** Closes the file; the segment must not be read any more. */
   close(): void;
 }
@@ -24,7 +26,8 @@ export function openSegmentFile(
   let reader: FileRangeReader | undefined;
   try {
     reader = openFileRange(location.path);
-    return { segment: openSegment(reader, ref, image), close: reader.close };
+    const { suspend, close } = reader;
+    return { segment: openSegment(reader, ref, image), suspend, close };
   } catch (error) {
     reader?.close();
     if (!(error instanceof SkaldError) || error.code !== "internal") throw error;

@@ -35,6 +35,8 @@ export interface AsyncRangeReader {
 }
 
 export interface FileRangeReader extends SyncRangeReader {
+  /** Gives its descriptor back; the next read takes another. */
+  suspend(): void;
   close(): void;
 }
 
@@ -43,14 +45,23 @@ export interface FileRangeReader extends SyncRangeReader {
  * `unavailable` when the process has too many open, and `internal`, also when reading, for one that cannot be read.
  */
 export function openFileRange(path: string): FileRangeReader {
-  const { fd, sizeBytes } = naming(path, () => openSized(path));
+  const { fd: first, sizeBytes } = naming(path, () => openSized(path));
+  let fd: number | undefined = first;
+  const suspend = (): void => {
+    if (fd !== undefined) closeSync(fd);
+    fd = undefined;
+  };
   return {
     kind: "sync",
     name: path,
     sizeBytes,
     read: (offset, length, memory) =>
-      naming(path, () => readRange(fd, path, { offset, length, memory })),
-    close: () => closeSync(fd),
+      naming(path, () => {
+        fd ??= openSync(path, "r");
+        return readRange(fd, path, { offset, length, memory });
+      }),
+    suspend,
+    close: suspend,
   };
 }
 
