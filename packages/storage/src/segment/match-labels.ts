@@ -1,4 +1,5 @@
 import { compileMatcher, type Matcher } from "@skald/model";
+import { LRUCache } from "lru-cache";
 import { codeOf, type StreamColumn } from "./read/stream-columns.js";
 
 /** A code that at most one of so many streams has is searched for, instead of a look at each. */
@@ -17,7 +18,7 @@ export function matchLabels(
   let left: Uint32Array | undefined;
   for (const matcher of cheapestFirst(matchers)) {
     const column = columnOf(matcher.name);
-    const test = compileMatcher(matcher);
+    const test = testOf(matcher);
     const acceptsAbsent = test("");
     if (column === undefined) {
       if (acceptsAbsent) continue;
@@ -33,6 +34,22 @@ export function matchLabels(
     if (left.length === 0) return left;
   }
   return left ?? all(count);
+}
+
+type Test = (value: string) => boolean;
+
+/** A query asks many segments the same, and compiling an expression takes longer than a small one. */
+const tests = new LRUCache<string, Test>({ max: 256 });
+
+function testOf(matcher: Matcher): Test {
+  if (matcher.op === "=" || matcher.op === "!=") return compileMatcher(matcher);
+  const key = `${matcher.op}${matcher.value}`;
+  let test = tests.get(key);
+  if (test === undefined) {
+    test = compileMatcher(matcher);
+    tests.set(key, test);
+  }
+  return test;
 }
 
 /** Equalities find their value by halving: they leave less for the others. */
