@@ -5,7 +5,15 @@
 //
 //   --streams, --each   streams of the day, and how many of them a segment has, ten lines each
 //   --index             whether a compactor has written the day index (it merges nothing here)
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
@@ -63,16 +71,20 @@ async function measure(kind, count) {
     ]) {
       const times = [];
       let answer;
+      let cpu = 0;
       for (let run = 0; run < Number(options.runs); run++) {
         const start = performance.now();
+        if (run === 1) cpu = cpuMs(server.process.pid);
         answer = await ask(server.url, query);
         times.push(performance.now() - start);
       }
       const [first, ...warm] = times;
+      cpu = cpuMs(server.process.pid) - cpu;
       warm.sort((a, b) => a - b);
       table[`${count} ${kind}: ${name}`] = {
         "first ms": +first.toFixed(1),
         "warm ms": +warm[warm.length >> 1].toFixed(1),
+        "warm CPU ms": Math.round(cpu / warm.length),
         counted: answer,
       };
     }
@@ -80,6 +92,12 @@ async function measure(kind, count) {
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+/** CPU time of a process so far; 0 where the system does not tell. */
+function cpuMs(pid) {
+  const stat = existsSync("/proc") ? readFileSync(`/proc/${pid}/stat`, "utf8").split(" ") : [];
+  return 10 * (Number(stat[13] ?? 0) + Number(stat[14] ?? 0));
 }
 
 async function ask(url, query) {
