@@ -2,6 +2,9 @@
 //
 //   node packages/storage/bench/compact.mjs [DIR/bodies.pb] [MB of all, 250] [MB per segment, 16] [levels, 1,3,6,9]
 //
+// Last figures (2 cores shared with much else, Node 24.21, 126 MB in 8 segments, 1,3,6,9): 53, 49, 36, 31 MB per CPU second, of which half
+// is block filters at level 1; 0.2183, 0.2236, 0.2091, 0.2018 bytes at rest per raw byte; 112 MB of memory, whatever the size. Overlapping: the same.
+//
 // "overlapping": each stream was pushed by two agents at once, to two ingesters.
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
