@@ -23,6 +23,8 @@ export interface CompactorDeps {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly rules?: DayRules;
+  /** Told of each object that was deleted. */
+  readonly onDeleted?: (key: string) => void;
   readonly bounds?: Partial<DayCompactionDeps["bounds"]>;
 }
 
@@ -71,6 +73,7 @@ export class Compactor {
     const inputs = metrics.counter("compactor_merged_segments_total", "Segments that were merged.");
     const bytes = metrics.counter("compactor_merged_bytes_total", "Bytes of lines merged.");
     const damaged = metrics.counter("compactor_corrupt_segments_total", "Segments left unmerged.");
+    const deleted = metrics.counter("compactor_deleted_objects_total", "Objects deleted.");
     this.#days = new DayCompaction({
       ...{ store, locate, threads, clock, log, rules, work: this.#work },
       bounds: {
@@ -84,6 +87,10 @@ export class Compactor {
         bytes.inc(merge.bytes);
       },
       onDamaged: () => damaged.inc(),
+      onDeleted: (key) => {
+        deleted.inc();
+        deps.onDeleted?.(key);
+      },
     });
   }
 

@@ -63,6 +63,7 @@ export interface DayCompactionDeps {
   /** Told of what was done. */
   readonly onMerged: (merge: { readonly inputs: number; readonly bytes: number }) => void;
   readonly onDamaged: () => void;
+  readonly onDeleted: (key: string) => void;
 }
 
 /** What a merge or a change left to do when another compactor was first; the next look at the day finds what that did. */
@@ -108,7 +109,10 @@ export class DayCompaction {
     const reader = { store, locate, opened: this.#opened };
     let day = await readDay(table, reader, { signal });
     const { deletes, orphans, forget } = planSweep(day.index, day.objects, clock.nowMs(), bounds);
-    for (const key of deletes) await store.delete(key, { signal });
+    for (const key of deletes) {
+      await store.delete(key, { signal });
+      this.#deps.onDeleted(key);
+    }
     const add = await this.#young(day, signal);
     if (add.length + orphans.length + forget.length > 0)
       day = await this.#publish(day, { add, remove: orphans, forget }, signal);

@@ -55,6 +55,7 @@ export class Compactors {
       log: silentLogger(),
       onMerged: () => {},
       onDamaged: () => {},
+      onDeleted: () => {},
       ...deps,
     });
   }

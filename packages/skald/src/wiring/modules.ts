@@ -297,7 +297,7 @@ function buildFrontend(
 }
 
 function buildCompactor(
-  { store, locate, pool }: Parts,
+  { store, locate, pool, threads: scans }: Parts,
   { config, log, metrics }: ModuleContext,
 ): BuiltModule {
   const { threads, close } = compactionThreads({
@@ -308,6 +308,10 @@ function buildCompactor(
   const compactor = new Compactor({
     ...{ store, locate, threads, metrics, config: config.compactor, clock: systemClock },
     log: log.child({ component: "compactor" }),
+    onDeleted: (key) => {
+      const location = locate(key);
+      if (location.kind === "file") scans.forget(location.path);
+    },
   });
   const service = new Service({
     name: "compactor",
