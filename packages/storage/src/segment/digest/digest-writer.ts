@@ -35,11 +35,18 @@ export class DigestWriter {
       if (stream !== this.#stream) this.#open(stream);
       const to = runs.rowStart[run + 1]!;
       this.#streamRows += to - runs.rowStart[run]!;
-      for (let row = runs.rowStart[run]!; row < to; row++) {
-        const at = this.#digestOf(Math.floor(timestamps[row]! / minuteNs));
-        this.#rows[at]!++;
-        this.#sums[2 * at] = (this.#sums[2 * at]! + hashes.low[row]!) >>> 0;
-        this.#sums[2 * at + 1] = (this.#sums[2 * at + 1]! + hashes.high[row]!) >>> 0;
+      for (let from = runs.rowStart[run]!; from < to; ) {
+        const minute = Math.floor(timestamps[from]! / minuteNs);
+        const end = (minute + 1) * minuteNs;
+        let low = 0;
+        let high = 0;
+        let row = from;
+        for (; row < to && timestamps[row]! < end; row++) {
+          low = (low + hashes.low[row]!) | 0;
+          high = (high + hashes.high[row]!) | 0;
+        }
+        this.#add(minute, row - from, low, high);
+        from = row;
       }
     }
   }
@@ -70,12 +77,15 @@ export class DigestWriter {
     this.#streamRows = 0;
   }
 
-  #digestOf(minute: number): number {
-    const last = this.#minutes.length - 1;
-    if (last >= this.#first && this.#minutes[last] === minute) return last;
-    this.#minutes.push(minute);
-    this.#rows.push(0);
-    this.#sums.push(0, 0);
-    return last + 1;
+  #add(minute: number, rows: number, low: number, high: number): void {
+    let last = this.#minutes.length - 1;
+    if (last < this.#first || this.#minutes[last] !== minute) {
+      last = this.#minutes.push(minute) - 1;
+      this.#rows.push(0);
+      this.#sums.push(0, 0);
+    }
+    this.#rows[last]! += rows;
+    this.#sums[2 * last] = (this.#sums[2 * last]! + low) | 0;
+    this.#sums[2 * last + 1] = (this.#sums[2 * last + 1]! + high) | 0;
   }
 }
