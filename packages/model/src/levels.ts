@@ -18,3 +18,12 @@ export const levelNames = [
 export const levelInMetadata = 255;
 
 export const detectedLevelName = "detected_level";
+
+/** The rows of a run by their `detected_level`. */
+export interface LevelCounts {
+  /** The empty text stands for rows without one. */
+  readonly levels: readonly string[];
+  readonly rows: readonly number[];
+  /** Bytes of the lines. */
+  readonly lineBytes: readonly number[];
+}

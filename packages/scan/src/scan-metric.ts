@@ -2,15 +2,15 @@ import type { ScanOutcome, ScanPlan, ScanTask } from "@skald/contracts";
 import {
   type LeafPlan,
   type MetricScan,
+  type RunHeader,
   rowErrorOf,
   startLogScan,
   startMetricScan,
 } from "@skald/logql";
-import type { RunTable } from "@skald/model";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
 import { BlockReader } from "./block-reader.js";
 import { withoutRefused } from "./needle-skip.js";
-import type { OpenSource } from "./source/source.js";
+import type { OpenSource, Source } from "./source/source.js";
 import {
   type Candidate,
   candidateOf,
@@ -104,7 +104,7 @@ export function uncounted(
     const rest = runs.filter(
       (run) =>
         (hasExcluded && view.excludedIn(block, run) > 0) ||
-        !scan.addRun(streams, header, runHeader(table, run)),
+        !scan.addRun(streams, header, runHeader(source, block, run)),
     );
     if (rest.length === runs.length) left.push(candidate);
     else if (rest.length > 0) left.push(candidateOf(block, rest, table));
@@ -112,8 +112,10 @@ export function uncounted(
   return left;
 }
 
-function runHeader(table: RunTable, run: number) {
+function runHeader(source: Source, block: number, run: number): RunHeader {
+  const table = source.runs(block);
   return {
+    levels: () => source.levels(block, run),
     stream: table.stream[run] as number,
     rows: (table.rowStart[run + 1] as number) - (table.rowStart[run] as number),
     minTime: table.minTime[run] as number,

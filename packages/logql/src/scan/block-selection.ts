@@ -1,4 +1,4 @@
-import type { Block, Labels } from "@skald/model";
+import type { Block, Labels, LevelCounts } from "@skald/model";
 
 /**
  * Labels of the streams of one source by stream number. Its identity stands for the source: give the same function
@@ -26,6 +26,8 @@ export interface RunHeader {
   readonly minTime: number;
   readonly maxTime: number;
   readonly lineBytes: number;
+  /** Its rows by `detected_level`; absent, or undefined, when that is not known. */
+  readonly levels?: () => LevelCounts | undefined;
 }
 
 /** What is known of a block before any column is read. */

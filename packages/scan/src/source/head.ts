@@ -1,4 +1,11 @@
-import { type Block, type Labels, type Matcher, parseStreamText } from "@skald/model";
+import {
+  type Block,
+  detectedLevelName,
+  type Labels,
+  type LevelCounts,
+  type Matcher,
+  parseStreamText,
+} from "@skald/model";
 import {
   type HeadView,
   hashPair,
@@ -24,11 +31,29 @@ export function openHead(ref: HeadView): Source {
     blockCount: blocks.length,
     streams,
     refuse: () => false,
+    levels: (block, run) => countLevels(blocks[block] as Block, run),
     runs: (block) => (blocks[block] as Block).runs,
     block: (block) => blocks[block] as Block,
     readPages: () => undefined,
     storedBytes: () => 0,
   };
+}
+
+/** Counts the rows of a run in memory; undefined where a level is not one of the table. */
+function countLevels(block: Block, run: number): LevelCounts | undefined {
+  const column = block.metadata(detectedLevelName);
+  if (column?.kind !== "dictionary") return undefined;
+  const { codes, dictionary } = column;
+  const { offsets } = block.lines();
+  const { rowStart } = block.runs;
+  const rows = dictionary.map(() => 0);
+  const lineBytes = dictionary.map(() => 0);
+  for (let row = rowStart[run]!; row < rowStart[run + 1]!; row++) {
+    const level = codes[row]!;
+    rows[level]! += 1;
+    lineBytes[level]! += offsets[row + 1]! - offsets[row]!;
+  }
+  return { levels: dictionary, rows, lineBytes };
 }
 
 /** The selected streams of a head. Columns are made of their texts when they are first asked for. */

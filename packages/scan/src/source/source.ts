@@ -1,4 +1,4 @@
-import type { Block, Labels, NeedleFormula, RunTable } from "@skald/model";
+import type { Block, Labels, LevelCounts, NeedleFormula, RunTable } from "@skald/model";
 import type {
   BlockRange,
   ColumnSelection,
@@ -24,6 +24,8 @@ export interface Source {
   refuse(formula: NeedleFormula, wanted: Uint8Array): boolean;
   /** Digests of the rows of a stream; undefined when there are none. Absent where rows are still being added. */
   readonly digests?: (stream: number) => StreamDigests | undefined;
+  /** The rows of a run by `detected_level`, without a look at a page; undefined when that is not known. */
+  levels(block: number, run: number): LevelCounts | undefined;
   runs(block: number): RunTable;
   /** Calls back for each run of a stream, in order, without a look at the others; absent where runs are in no order. */
   readonly forEachRun?: (stream: number, visit: (block: number, run: number) => void) => void;
@@ -52,6 +54,7 @@ export function segmentSource(segment: Segment, cached?: CachedReads): Source {
     streams: segment.streams,
     refuse: (formula, wanted) => segment.refuse(formula, wanted),
     digests: (stream) => segment.digests(stream),
+    levels: (block, run) => segment.levels(block, run),
     runs: (block) => segment.runs(block),
     forEachRun: (stream, visit) => segment.forEachRun(stream, visit),
     block: (block, pages, memory) => segment.block(block, pages, memory),

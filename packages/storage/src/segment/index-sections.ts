@@ -45,6 +45,10 @@ export const section = {
   digestMinutes: 32,
   digestRows: 33,
   digestSums: 34,
+  levelNames: 35,
+  levelBlocks: 36,
+  levelRows: 37,
+  levelBytes: 38,
 } as const;
 
 const kinds = { numbers: 1, texts: 2, codes: 3, words: 4 } as const;

@@ -1,4 +1,4 @@
-import type { Block, Labels, Matcher, NeedleFormula, RunTable } from "@skald/model";
+import type { Block, Labels, LevelCounts, Matcher, NeedleFormula, RunTable } from "@skald/model";
 import type { StreamDigests } from "./digest/digest-table.js";
 import type { IndexImage } from "./read/index-image.js";
 import type { StreamColumn } from "./read/stream-columns.js";
@@ -46,6 +46,8 @@ export interface Segment {
   forEachRun(stream: number, visit: (block: number, run: number) => void): void;
   /** Digests of the rows of a stream; undefined when it has none. */
   digests(stream: number): StreamDigests | undefined;
+  /** The rows of a run by `detected_level`; undefined when they were not counted. */
+  levels(block: number, run: number): LevelCounts | undefined;
   runs(block: number): RunTable;
   /** What is known of a block without reading it; cached. */
   header(block: number): BlockHeader;

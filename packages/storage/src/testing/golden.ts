@@ -206,8 +206,9 @@ export async function writeGolden(directory: string): Promise<void> {
   sealSegment({ tenant: "golden", id: "golden", path, heads });
   const day = goldenDay().encode({ generation: 42, writtenMs: 5 });
   await writeFile(join(directory, "day-v1.day"), day);
+  // testdata/segment-v1-digests.parquet has the same rows, and was written before levels were counted
   sealSegment({
-    ...{ tenant: "golden", id: "golden", path: join(directory, "segment-v1-digests.parquet") },
+    ...{ tenant: "golden", id: "golden", path: join(directory, "segment-v1-levels.parquet") },
     heads: [headOf([goldenDigestedRows()], goldenBaseNs)],
   });
 }

@@ -114,6 +114,43 @@ describe("a metric scan", () => {
     expect(answer(leaf, scan.finish())).toEqual(series);
   });
 
+  const levels = ["", "info", "warn"];
+  const counted = { ...run, levels: () => ({ levels, rows: [2, 5, 0], lineBytes: [20, 50, 0] }) };
+  it.each([
+    [
+      'sum by (app, detected_level) (count_over_time({app="a"}[1m]))',
+      ["detected_level", "trace_id"],
+      ['{app="a", detected_level="info"} 5 -', '{app="a"} 2 -'],
+    ],
+    [
+      'sum by (detected_level) (bytes_over_time({app="a"}[1m]))',
+      ["detected_level"],
+      ['{detected_level="info"} 50 -', "{} 20 -"],
+    ],
+    [
+      'count_over_time({app="a"}[1m])',
+      ["detected_level"],
+      ['{app="a", detected_level="info"} 5 -', '{app="a"} 2 -'],
+    ],
+    ['rate({app="a"}[1m])', ["detected_level", "trace_id"], []],
+    ['sum by (detected_level_extracted) (count_over_time({app="a"}[1m]))', ["detected_level"], []],
+  ])("answers %s with %j from counts by level where it can", (query, metadataNames, series) => {
+    const leaf = leafOf(query);
+    const scan = startMetricScan(leaf);
+    const labelsOf = () => ({ names: ["app"], values: ["a"] });
+    const isAnswered = scan.addRun(labelsOf, { baseNs: t0, metadataNames }, counted);
+    expect(isAnswered).toBe(series.length > 0);
+    expect(answer(leaf, scan.finish()).sort()).toEqual([...series].sort());
+  });
+
+  it("does not take the level of rows whose stream has such a label", () => {
+    const scan = startMetricScan(leafOf('sum by (detected_level) (rate({app="a"}[1m]))'));
+    const labelsOf = () => ({ names: ["app", "detected_level"], values: ["a", "x"] });
+    expect(scan.addRun(labelsOf, { baseNs: t0, metadataNames: ["detected_level"] }, counted)).toBe(
+      false,
+    );
+  });
+
   it("answers a count by all labels from a header when there is no metadata", () => {
     const scan = startMetricScan(leafOf('count_over_time({app="a"}[1m])'));
     const streamLabels = () => ({ names: ["app"], values: ["a"] });

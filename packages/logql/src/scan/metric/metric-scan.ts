@@ -15,7 +15,7 @@ import { accumulators, SampleColumns } from "./accumulate.js";
 import { CellTable } from "./cells.js";
 import { type MetricPartial, partialOfCells, partialOfSamples } from "./partial.js";
 import { PipelineSeries } from "./pipeline-series.js";
-import { metadataMatters, SeriesIndex, StreamSeries } from "./series.js";
+import { metadataMatters, onlyLevelMatters, SeriesIndex, StreamSeries } from "./series.js";
 import { WindowRows } from "./window-rows.js";
 
 /**
@@ -69,7 +69,9 @@ class LeafScan implements MetricScan {
   /** True when rows can be counted without running the pipeline. */
   readonly #isPlain: boolean;
   /** Of the run that was counted last: making one takes longer than to count a run. */
-  #lastNames: { readonly names: readonly string[]; readonly matter: boolean } | undefined;
+  #lastNames:
+    | { readonly names: readonly string[]; readonly matter: "stream" | "level" | "metadata" }
+    | undefined;
   #lastCursor: { readonly baseNs: bigint; readonly cursor: BucketCursor } | undefined;
 
   constructor(leaf: LeafPlan, check: (() => void) | undefined) {
@@ -87,10 +89,13 @@ class LeafScan implements MetricScan {
   }
 
   addRun(streams: StreamLabels, block: BlockSummary, run: RunHeader): boolean {
-    if (!this.#isPlain || this.#doesMatter(block.metadataNames)) return false;
+    if (!this.#isPlain) return false;
+    const matter = this.#whatMatters(block.metadataNames);
+    if (matter === "metadata") return false;
     const cursor = this.#runCursor(block.baseNs);
     if (!cursor.covers(run.minTime, run.maxTime)) return false;
     if (cursor.bucket < 0) return true;
+    if (matter === "level") return this.#addLevels(streams, run, cursor.bucket);
     const cell = this.#cells.find(this.#streams.find(streams, run.stream), cursor.bucket);
     this.#cells.rows[cell]! += run.rows;
     if (this.#leaf.mode === "bytes") this.#cells.value[cell]! += run.lineBytes;
@@ -113,11 +118,28 @@ class LeafScan implements MetricScan {
     return partialOfSamples(labels, this.#cells, this.#samples, wantsTimes(this.#leaf));
   }
 
+  /** Counts a run level by level. */
+  #addLevels(streams: StreamLabels, run: RunHeader, bucket: number): boolean {
+    if (this.#streams.hasLevelLabel(streams, run.stream)) return false;
+    const counts = run.levels?.();
+    if (counts === undefined) return false;
+    counts.levels.forEach((level, i) => {
+      if (counts.rows[i] === 0) return;
+      const series = this.#streams.findLevel(streams, run.stream, level);
+      const cell = this.#cells.find(series, bucket);
+      this.#cells.rows[cell]! += counts.rows[i]!;
+      if (this.#leaf.mode === "bytes") this.#cells.value[cell]! += counts.lineBytes[i]!;
+    });
+    return true;
+  }
+
   /** Asked with the same names for all runs of a block. */
-  #doesMatter(names: readonly string[]): boolean {
+  #whatMatters(names: readonly string[]): "stream" | "level" | "metadata" {
     const known = this.#lastNames;
     if (known?.names === names) return known.matter;
-    const matter = metadataMatters(names, this.#leaf.grouping);
+    const { grouping } = this.#leaf;
+    const isStream = !metadataMatters(names, grouping);
+    const matter = isStream ? "stream" : onlyLevelMatters(names, grouping) ? "level" : "metadata";
     this.#lastNames = { names, matter };
     return matter;
   }

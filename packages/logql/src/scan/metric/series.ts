@@ -1,4 +1,10 @@
-import { emptyLabels, formatLabels, type Labels } from "@skald/model";
+import {
+  detectedLevelName,
+  emptyLabels,
+  formatLabels,
+  type Labels,
+  makeLabels,
+} from "@skald/model";
 import { tooManySeries } from "../../plan/limits.js";
 import type { Grouping } from "../../syntax/ast.js";
 import type { StreamLabels } from "../block-selection.js";
@@ -31,6 +37,7 @@ export class StreamSeries {
   #labels: (stream: number) => Labels = () => emptyLabels;
   /** Series by the labels of a stream that the grouping may leave. */
   #known = new Map<Labels, number>();
+  #levels = new Map<Labels, Map<string, number>>();
 
   constructor(grouping: Grouping | undefined, index: SeriesIndex) {
     this.#grouping = grouping;
@@ -38,18 +45,47 @@ export class StreamSeries {
   }
 
   find(source: StreamLabels, stream: number): number {
-    if (source !== this.#source) {
-      const grouping = this.#grouping;
-      this.#source = source;
-      this.#labels = (grouping?.without === false && source.only?.(grouping.labels)) || source;
-      this.#known = new Map();
-    }
+    this.#open(source);
     const labels = this.#labels(stream);
     const known = this.#known.get(labels);
     if (known !== undefined) return known;
     const series = this.#index.find(groupLabels(labels, this.#grouping));
     this.#known.set(labels, series);
     return series;
+  }
+
+  /** Whether a stream has a label of the name of levels itself: then its rows are told apart in another way. */
+  hasLevelLabel(source: StreamLabels, stream: number): boolean {
+    this.#open(source);
+    return this.#labels(stream).names.includes(detectedLevelName);
+  }
+
+  /** The series of rows of a stream that have a level. */
+  findLevel(source: StreamLabels, stream: number, level: string): number {
+    this.#open(source);
+    const labels = this.#labels(stream);
+    let known = this.#levels.get(labels);
+    if (known === undefined) {
+      known = new Map();
+      this.#levels.set(labels, known);
+    }
+    let series = known.get(level);
+    if (series === undefined) {
+      const pairs = labels.names.map((name, i) => [name, labels.values[i]!] as const);
+      const own = makeLabels([...pairs, [detectedLevelName, level]]);
+      series = this.#index.find(groupLabels(own, this.#grouping));
+      known.set(level, series);
+    }
+    return series;
+  }
+
+  #open(source: StreamLabels): void {
+    if (source === this.#source) return;
+    const grouping = this.#grouping;
+    this.#source = source;
+    this.#labels = (grouping?.without === false && source.only?.(grouping.labels)) || source;
+    this.#known = new Map();
+    this.#levels = new Map();
   }
 }
 
@@ -63,6 +99,17 @@ export function metadataMatters(names: readonly string[], grouping: Grouping | u
   return names.some(
     (name) => grouping.labels.includes(name) || grouping.labels.includes(`${name}_extracted`),
   );
+}
+
+/** True when of all metadata of these names only the level can. */
+export function onlyLevelMatters(
+  names: readonly string[],
+  grouping: Grouping | undefined,
+): boolean {
+  if (!names.includes(detectedLevelName)) return false;
+  if (grouping?.labels.includes(`${detectedLevelName}_extracted`) === true) return false;
+  const others = names.filter((name) => name !== detectedLevelName);
+  return !metadataMatters(others, grouping);
 }
 
 /** The labels that a grouping leaves; without a grouping all. */

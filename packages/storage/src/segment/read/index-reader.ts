@@ -4,6 +4,7 @@ import { zstd, zstdContentBytes } from "../../zstd/zstd.js";
 import { type DigestTable, readDigests } from "../digest/digest-table.js";
 import { type FilterTable, readFilterTable } from "../filter/filter-table.js";
 import { SectionReader, section } from "../index-sections.js";
+import { type LevelTable, readLevels } from "../levels/level-table.js";
 import { endBytes, type SegmentTrailer, trailerBytes } from "../trailer.js";
 import { type Column, ImageReader, type IndexImage, writeImage } from "./index-image.js";
 import { decodeStreams, StreamTable } from "./stream-table.js";
@@ -103,6 +104,7 @@ export class SegmentIndex {
   readonly #columns = new Map<number, ColumnPages>();
   #more: MoreNames | undefined;
   #digests: DigestTable | "none" | undefined;
+  #levels: LevelTable | "none" | undefined;
 
   constructor(image: IndexImage) {
     const reader = new ImageReader(image);
@@ -155,6 +157,15 @@ export class SegmentIndex {
       this.#digests = readDigests(this.#sections, this.streams.count) ?? "none";
     }
     return this.#digests === "none" ? undefined : this.#digests;
+  }
+
+  /** What is counted of the runs by level; undefined when nothing is. */
+  levels(): LevelTable | undefined {
+    if (this.#levels === undefined) {
+      const runs = (block: number) => this.runs.of(block).count;
+      this.#levels = readLevels(this.#sections, this.blockCount, runs) ?? "none";
+    }
+    return this.#levels === "none" ? undefined : this.#levels;
   }
 
   #readPages(column: number): ColumnPages {

@@ -140,6 +140,10 @@ class OpenedSegment implements Segment {
     return this.#guard(() => this.#index.digests()?.of(stream));
   }
 
+  levels(block: number, run: number) {
+    return this.#guard(() => this.#index.levels()?.of(block, run));
+  }
+
   runs(block: number) {
     this.#checkBlock(block);
     return this.#index.runs.of(block);

@@ -3,6 +3,7 @@ import type { ChunkSummary } from "../../parquet/footer.js";
 import { DigestWriter } from "../digest/digest-writer.js";
 import { writeFilterTable } from "../filter/filter-table.js";
 import { SectionWriter, section } from "../index-sections.js";
+import { LevelWriter } from "../levels/level-writer.js";
 import { writeStreams } from "../streams.js";
 import type { SegmentLayout, SortedBlock } from "./layout.js";
 
@@ -37,6 +38,7 @@ export class SegmentIndexWriter {
   readonly #groups: (readonly ChunkSummary[])[] = [];
 
   readonly #digests: DigestWriter;
+  readonly #levels = new LevelWriter();
 
   constructor(layout: SegmentLayout) {
     this.#layout = layout;
@@ -46,6 +48,7 @@ export class SegmentIndexWriter {
   /** Adds what headers say of a block before its pages are encoded, which use the bytes in front of the lines. */
   summarize(block: SortedBlock): void {
     this.#digests.add(block);
+    this.#levels.add(block);
   }
 
   addBlock(runs: RunTable, moreIds: readonly number[]): void {
@@ -104,6 +107,7 @@ export class SegmentIndexWriter {
     );
     writeFilterTable(sections, filters.offset, filters);
     this.#digests.finish(sections, layout.streamCount);
+    this.#levels.finish(sections);
     return sections.finish();
   }
 
