@@ -18,6 +18,7 @@ export type {
   RunSelection,
   StreamLabels,
 } from "./scan/block-selection.js";
+export { forEachStretch } from "./scan/block-selection.js";
 export { type LogPartial, type LogScan, startLogScan } from "./scan/log/log-scan.js";
 export {
   groupLogRows,

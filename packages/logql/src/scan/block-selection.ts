@@ -47,7 +47,7 @@ export interface ColumnNeeds {
 
 /** Calls back for the stretches of rows of each selected run that have no excluded row in them. */
 export function forEachStretch(
-  block: Block,
+  block: Pick<Block, "runs">,
   selection: RunSelection,
   visit: (run: number, from: number, to: number) => void,
 ): void {

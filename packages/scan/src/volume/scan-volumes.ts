@@ -1,4 +1,5 @@
 import type { VolumeBuckets, VolumeOutcome, VolumePlan, VolumeTask } from "@skald/contracts";
+import { forEachStretch } from "@skald/logql";
 import type { ReadStats } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
 import { BlockReader } from "../block-reader.js";
@@ -10,6 +11,7 @@ import {
   countRead,
   type ScanContext,
   type SourceView,
+  selectionOf,
   startStats,
   viewOf,
 } from "../source/view.js";
@@ -103,20 +105,24 @@ function countRows(
   try {
     for (const candidate of cut) {
       context.check();
-      const { block, runs } = candidate;
+      const { block } = candidate;
       const times = reader.read(block).timestamps();
       const { stream, rowStart, lineBytes } = source.runs(block);
-      const excluded = new Set(view.excludedOf(block));
-      for (const run of runs) {
-        const from = rowStart[run]!;
-        const to = rowStart[run + 1]!;
-        const share = lineBytes[run]! / (to - from);
-        for (let row = from; row < to; row++) {
-          if (excluded.has(row) || !cursor.seek(times[row]!)) continue;
-          table.add(stream[run]!, cursor.bucket, 1, share);
-          counted.add(block);
-        }
-      }
+      forEachStretch(
+        { runs: source.runs(block) },
+        selectionOf(view, candidate),
+        (run, from, to) => {
+          const share = lineBytes[run]! / (rowStart[run + 1]! - rowStart[run]!);
+          for (let row = from; row < to; ) {
+            const isAsked = cursor.seek(times[row]!);
+            const first = row++;
+            while (row < to && cursor.isSame(times[row]!)) row++;
+            if (!isAsked) continue;
+            table.add(stream[run]!, cursor.bucket, row - first, share * (row - first));
+            counted.add(block);
+          }
+        },
+      );
       countRead(stats, view, candidate, false);
     }
   } finally {
@@ -141,6 +147,8 @@ class Buckets {
   /** The bucket of midnight, and how far behind its begin midnight is. */
   readonly #first: number;
   readonly #shift: number;
+  #low = 0;
+  #high = 0;
 
   constructor({ fromNs, toNs, buckets }: VolumePlan, baseNs: bigint) {
     const { firstNs, stepNs }: VolumeBuckets = buckets;
@@ -155,9 +163,21 @@ class Buckets {
 
   /** False for a time that is not asked for. */
   seek(time: number): boolean {
-    if (time < this.#from || time >= this.#to) return false;
-    this.bucket = this.#first + Math.floor((time + this.#shift) / this.#step);
+    if (time < this.#from || time >= this.#to) {
+      this.#low = time < this.#from ? Number.NEGATIVE_INFINITY : this.#to;
+      this.#high = time < this.#from ? this.#from : Number.POSITIVE_INFINITY;
+      return false;
+    }
+    const step = Math.floor((time + this.#shift) / this.#step);
+    this.bucket = this.#first + step;
+    this.#low = Math.max(this.#from, step * this.#step - this.#shift);
+    this.#high = Math.min(this.#to, (step + 1) * this.#step - this.#shift);
     return true;
+  }
+
+  /** True for times that would be found where the last one was. */
+  isSame(time: number): boolean {
+    return time >= this.#low && time < this.#high;
   }
 
   /** True when both times, and so all between, are in one bucket. */
