@@ -1,0 +1,268 @@
+import { type Clock, systemClock } from "@skald/model";
+import { type Logger, repeat, type Sleep, sleep } from "@skald/runtime";
+import {
+  decodeMember,
+  encodeMember,
+  leftMember,
+  type Member,
+  type MemberState,
+} from "../member.js";
+import type { RingStore } from "../store/ring-store.js";
+import { planTokens } from "../tokens/plan-tokens.js";
+import { deleteTokenFile, readTokenFile, writeTokenFile } from "../tokens/token-file.js";
+import type { Ring } from "../watch/ring.js";
+
+export interface LifecyclerOptions {
+  readonly store: RingStore;
+  /** The ring that it is a member of. */
+  readonly ring: Ring;
+  readonly id: string;
+  /** Host and port told to the others. */
+  readonly address: string;
+  readonly zone?: string;
+  /** Tokens wanted; 0 where the ring places no keys. */
+  readonly tokens: number;
+  /** Whether copies are placed by zone: then the tokens of a zone are spread on their own. */
+  readonly isZoneAware?: boolean;
+  /** File that keeps the tokens over restarts; by default only the store does. */
+  readonly tokensFile?: string;
+  /** Pause between heartbeats; 0: none. */
+  readonly heartbeatMs: number;
+  readonly log: Logger;
+  readonly clock?: Clock;
+  readonly sleep?: Sleep;
+}
+
+/** Looks again for others that join at the same time, at most so often. */
+const maxRounds = 100;
+/** Longer than from one's last look at the others until they can see that one is ACTIVE. */
+const settleMs = 200;
+/** Pause before a store that failed is asked again while joining. */
+const retryMs = 1000;
+
+/**
+ * The life of this process's own member of a ring.
+ *
+ * ```
+ *            join()                       leave()             stop()
+ *  PENDING ─────────► JOINING ──► ACTIVE ─────────► LEAVING ────────► LEFT
+ *     └──────── has tokens ────────►┘
+ * ```
+ *
+ * It writes itself when something changes and at each heartbeat, and at once when the store turns out to have lost it. While
+ * the store is down it goes on in the state that it is in; the next heartbeat that gets through tells the others.
+ */
+export class Lifecycler {
+  readonly #options: LifecyclerOptions;
+  readonly #clock: Clock;
+  readonly #abort = new AbortController();
+  #state: MemberState = "PENDING";
+  #tokens = new Uint32Array(0);
+  #registeredMs: number;
+  #beat = 0;
+  /** Whether it is known what the store has kept from the life before. */
+  #isRecovered = false;
+  #beating: Promise<void> | undefined;
+  #rewriting: Promise<void> | undefined;
+  #isFailing = false;
+  #stopWatching: (() => void) | undefined;
+
+  constructor(options: LifecyclerOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#registeredMs = this.#clock.nowMs();
+  }
+
+  get id(): string {
+    return this.#options.id;
+  }
+
+  get state(): MemberState {
+    return this.#state;
+  }
+
+  get tokens(): Uint32Array {
+    return this.#tokens;
+  }
+
+  /** Whether a key is this member's to work on, as the ring was seen last. */
+  owns(key: number): boolean {
+    return this.#options.ring.view.ownerOf(key)?.id === this.id;
+  }
+
+  /** Enters the ring as PENDING, with the tokens of the life before, and begins its heartbeats. */
+  async start(): Promise<void> {
+    const { tokensFile, heartbeatMs, ring } = this.#options;
+    if (tokensFile !== undefined) this.#keep(await readTokenFile(tokensFile));
+    this.#stopWatching = ring.onRead((fields) => this.#check(fields));
+    await this.#tryBeat(true);
+    if (heartbeatMs === 0) return;
+    this.#beating = repeat(() => this.#tryBeat(false), {
+      pauseMs: heartbeatMs,
+      signal: this.#abort.signal,
+      onError: () => undefined,
+      sleep: this.#options.sleep ?? sleep,
+    });
+  }
+
+  /**
+   * Becomes ACTIVE. Without tokens of its own it needs the store, and waits for that until the signal is aborted.
+   */
+  async join(signal: AbortSignal): Promise<void> {
+    const { tokens, tokensFile, ring, log } = this.#options;
+    if (this.#tokens.length !== tokens) {
+      await this.#chooseTokens(signal);
+      if (tokensFile !== undefined) await writeTokenFile(tokensFile, this.#tokens);
+    }
+    await this.#become("ACTIVE");
+    log.info("joined the ring", { ring: ring.name, id: this.id, tokens: this.#tokens.length });
+  }
+
+  /** Takes nothing new from now on; the others still ask for what it has. */
+  leave(): Promise<void> {
+    return this.#become("LEAVING");
+  }
+
+  /**
+   * Ends its heartbeats. An instance that unregisters is gone from the ring; another one stays in it and is unhealthy until
+   * it comes back.
+   */
+  async stop(options: { unregister: boolean; deleteTokens?: boolean }): Promise<void> {
+    const { store, ring, tokensFile, log } = this.#options;
+    this.#abort.abort();
+    this.#stopWatching?.();
+    await this.#beating;
+    await this.#rewriting;
+    if (options.deleteTokens === true && tokensFile !== undefined)
+      await deleteTokenFile(tokensFile);
+    if (!options.unregister) return;
+    this.#state = "LEFT";
+    const left = encodeMember(leftMember(this.id, this.#clock.nowMs()));
+    try {
+      await store.write(ring.name, this.id, left, { news: true });
+    } catch (error) {
+      const text = "the ring could not be left; the others see heartbeats end instead";
+      log.warn(text, { ring: ring.name, id: this.id, error });
+    }
+  }
+
+  /** Writes itself now. Throws when the store cannot be written. */
+  async beat(news = false): Promise<void> {
+    const { store, ring } = this.#options;
+    if (!this.#isRecovered) await this.#recover();
+    await store.write(ring.name, this.id, encodeMember(this.#member()), { news });
+  }
+
+  #member(): Member {
+    const { id, address, zone = "" } = this.#options;
+    return {
+      ...{ id, address, zone, state: this.#state, tokens: this.#tokens },
+      ...{ beat: ++this.#beat, heartbeatMs: this.#clock.nowMs() },
+      registeredMs: this.#registeredMs,
+    };
+  }
+
+  /** Before it writes itself for the first time: what it has there may be all that is known of its tokens. */
+  async #recover(): Promise<void> {
+    const { store, ring } = this.#options;
+    const text = (await store.read(ring.name)).get(this.id);
+    const before = text === undefined ? undefined : decodeMember(text);
+    this.#isRecovered = true;
+    if (before === undefined || before.state === "LEFT") return;
+    this.#registeredMs = Math.min(this.#registeredMs, before.registeredMs);
+    if (this.#tokens.length === 0) this.#keep(before.tokens);
+  }
+
+  /** Takes over the tokens of the life before, unless another number of them is wanted now. */
+  #keep(tokens: Uint32Array | undefined): void {
+    if (tokens?.length === this.#options.tokens) this.#tokens = Uint32Array.from(tokens);
+  }
+
+  async #become(state: MemberState): Promise<void> {
+    this.#state = state;
+    await this.#tryBeat(true);
+    await this.#options.ring.refresh().catch(() => undefined);
+  }
+
+  async #tryBeat(news: boolean): Promise<void> {
+    const { log, ring } = this.#options;
+    try {
+      await this.beat(news);
+      if (this.#isFailing) log.info("heartbeats are written again", { ring: ring.name });
+      this.#isFailing = false;
+    } catch (error) {
+      const text = "a heartbeat could not be written; the next one is tried";
+      if (!this.#isFailing) log.warn(text, { ring: ring.name, id: this.id, error });
+      this.#isFailing = true;
+    }
+  }
+
+  /** Another may have forgotten it, and a store may have lost it. */
+  #check(fields: ReadonlyMap<string, string>): void {
+    if (!this.#isRecovered || this.#abort.signal.aborted) return;
+    const text = fields.get(this.id);
+    const isThere = text !== undefined && decodeMember(text)?.state !== "LEFT";
+    if (!isThere) this.#rewriting = this.#tryBeat(true);
+  }
+
+  /**
+   * Chooses tokens by those of the others and writes them as JOINING; then looks whether others did the same at that time.
+   * Of two that did, the one with the greater id chooses again, until each has seen the other's.
+   */
+  async #chooseTokens(signal: AbortSignal): Promise<void> {
+    let basis: string | undefined;
+    for (let round = 0; round < maxRounds; round++) {
+      const others = await this.#readOthers(signal);
+      const found = others.map(encodeTokens).join(" ");
+      if (found === basis) return;
+      basis = found;
+      this.#tokens = this.#plan(others);
+      this.#state = "JOINING";
+      await this.#tryBeat(true);
+      await (this.#options.sleep ?? sleep)(settleMs, signal);
+    }
+  }
+
+  #plan(others: readonly Member[]): Uint32Array<ArrayBuffer> {
+    const { ring, zone = "", isZoneAware = false, tokens } = this.#options;
+    const shares = others.filter((other) => !isZoneAware || other.zone === zone);
+    const planned = planTokens(
+      shares.map((other) => other.tokens),
+      {
+        count: tokens,
+        // A zone has one copy of each key.
+        replicas: isZoneAware ? 1 : ring.replicas,
+        seed: isZoneAware ? `${ring.name}/${zone}` : ring.name,
+        taken: others.map((other) => other.tokens),
+      },
+    );
+    return Uint32Array.from(planned);
+  }
+
+  /** Those whose tokens are to be kept in mind: of those that choose now, the ones that come first. */
+  async #readOthers(signal: AbortSignal): Promise<Member[]> {
+    const fields = await this.#readPatiently(signal);
+    return [...fields.values()]
+      .map(decodeMember)
+      .filter((member) => member !== undefined)
+      .filter(({ id, tokens }) => id !== this.id && tokens.length > 0)
+      .filter(({ id, state }) => state !== "JOINING" || id < this.id)
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  async #readPatiently(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    for (;;) {
+      signal.throwIfAborted();
+      try {
+        if (!this.#isRecovered) await this.#recover();
+        return await this.#options.store.read(this.#options.ring.name);
+      } catch {
+        await (this.#options.sleep ?? sleep)(retryMs, signal);
+      }
+    }
+  }
+}
+
+function encodeTokens({ id, tokens }: Member): string {
+  return `${id}:${Buffer.from(tokens.buffer, tokens.byteOffset, tokens.byteLength).toString("base64")}`;
+}

@@ -1,0 +1,76 @@
+/** One instance as it stands in its ring. Only its owner writes it; others may only take its place with LEFT. */
+export interface Member {
+  readonly id: string;
+  /** Host and port at which the others call it. */
+  readonly address: string;
+  /** Where it runs; empty when nobody said. */
+  readonly zone: string;
+  readonly state: MemberState;
+  /** Its places on the circle, ascending; empty until it joins, or where the ring places no keys. */
+  readonly tokens: Uint32Array;
+  /** Grows with each heartbeat, so that each is seen to be another one. */
+  readonly beat: number;
+  /** The owner's clock at its last heartbeat, in ms since the epoch: for people; nothing is decided by it. */
+  readonly heartbeatMs: number;
+  /** The owner's clock when it first joined, in ms since the epoch. */
+  readonly registeredMs: number;
+}
+
+/** A member as one process sees it. */
+export interface RingInstance extends Member {
+  /** Whether heartbeats of it came in time while this process could see them. */
+  readonly isHealthy: boolean;
+}
+
+/**
+ * PENDING is there and does no work yet, JOINING chooses its tokens, ACTIVE works, LEAVING takes nothing new. LEFT is what
+ * remains of an instance that left or was forgotten, until nobody can still take it for a member.
+ */
+export type MemberState = (typeof memberStates)[number];
+
+export const memberStates = ["PENDING", "JOINING", "ACTIVE", "LEAVING", "LEFT"] as const;
+
+/** As it is kept in a store: JSON, with the tokens as base64 of 32-bit numbers, low byte first. */
+export function encodeMember(member: Member): string {
+  const { tokens, ...rest } = member;
+  const bytes = Buffer.alloc(tokens.length * 4);
+  for (const [i, token] of tokens.entries()) bytes.writeUInt32LE(token, i * 4);
+  return JSON.stringify({ ...rest, tokens: bytes.toString("base64") });
+}
+
+/** Reads what `encodeMember` wrote, also of a version that has more keys; undefined when it is something else. */
+export function decodeMember(text: string): Member | undefined {
+  const value = parseObject(text);
+  if (value === undefined) return undefined;
+  const { id, address, zone, state, tokens, beat, heartbeatMs, registeredMs } = value;
+  const texts = [id, address, zone, tokens];
+  const numbers = [beat, heartbeatMs, registeredMs];
+  if (!texts.every((one) => typeof one === "string")) return undefined;
+  if (!numbers.every((one) => Number.isFinite(one))) return undefined;
+  if (!memberStates.includes(state as MemberState)) return undefined;
+  return { ...(value as unknown as Member), tokens: decodeTokens(tokens as string) };
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function decodeTokens(text: string): Uint32Array {
+  const bytes = Buffer.from(text, "base64");
+  const tokens = new Uint32Array(bytes.length >>> 2);
+  for (let i = 0; i < tokens.length; i++) tokens[i] = bytes.readUInt32LE(i * 4);
+  return tokens.sort();
+}
+
+/** What takes the place of a member that left, or that somebody forgot. */
+export function leftMember(id: string, nowMs: number): Member {
+  const times = { beat: 0, heartbeatMs: nowMs, registeredMs: 0 };
+  return { id, address: "", zone: "", state: "LEFT", tokens: new Uint32Array(0), ...times };
+}

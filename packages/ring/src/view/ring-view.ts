@@ -1,0 +1,209 @@
+import { SkaldError } from "@skald/model";
+import type { RingInstance } from "../member.js";
+import { Circle, findReplicas } from "./circle.js";
+import { rankForShard } from "./shard.js";
+
+export interface ViewOptions {
+  /** Copies of each key. */
+  readonly replicas: number;
+  /** Whether the copies of a key must be in different zones. */
+  readonly isZoneAware: boolean;
+}
+
+/** Which instances get which keys: what a distributor sends where. */
+export interface WritePlan {
+  readonly targets: readonly WriteTarget[];
+  /** Instances that get each key. */
+  readonly copies: number;
+  /** Of those, how many must have taken a key before it counts as written. */
+  readonly quorum: number;
+}
+
+export interface WriteTarget {
+  readonly instance: RingInstance;
+  /** Indexes of its keys among those asked for, ascending. */
+  readonly keys: Uint32Array;
+}
+
+/** Which instances to ask so that everything that was written is seen. */
+export interface ReadSet {
+  readonly instances: readonly RingInstance[];
+  /** Answers that may be missing; of a set by zones, zones of which answers may be missing. */
+  readonly maxMissing: number;
+  readonly byZone: boolean;
+}
+
+/** Tenants whose shards are kept, each with a circle of its own. */
+const maxShards = 512;
+
+/**
+ * A ring as it was seen at one moment; it never changes. Keys are 32-bit hashes. An instance takes new keys while it is ACTIVE
+ * and healthy, and is asked for what it has while it has tokens.
+ */
+export class RingView {
+  /** All members, in the order of their ids. */
+  readonly instances: readonly RingInstance[];
+  readonly #byId: ReadonlyMap<string, RingInstance>;
+  readonly #options: ViewOptions;
+  readonly #shards = new Map<string, RingView>();
+  #placement: Placement | undefined;
+
+  constructor(instances: readonly RingInstance[], options: ViewOptions) {
+    this.instances = [...instances].sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
+    this.#byId = new Map(this.instances.map((instance) => [instance.id, instance]));
+    this.#options = options;
+  }
+
+  /** Copies of a key that must be written: more than half of them. */
+  get quorum(): number {
+    return Math.floor(this.#options.replicas / 2) + 1;
+  }
+
+  /** Instances that work and are well: by them a limit of the whole cluster is divided. */
+  get activeCount(): number {
+    return this.#placed.instances.length;
+  }
+
+  find(id: string): RingInstance | undefined {
+    return this.#byId.get(id);
+  }
+
+  /**
+   * Says which instances get which keys. One that takes nothing now is passed over and the next one takes its place. Throws
+   * unavailable when fewer than a quorum are left.
+   */
+  planWrites(keys: Uint32Array): WritePlan {
+    const { circle, instances, replicas, width } = this.#placed;
+    if (width < this.quorum) throw this.#tooFew(width);
+    const starts = new Uint32Array(keys.length);
+    const counts = new Uint32Array(instances.length);
+    for (let key = 0; key < keys.length; key++) {
+      const start = circle.find(keys[key] as number) * width;
+      starts[key] = start;
+      for (let i = start; i < start + width; i++) counts[replicas[i] as number]!++;
+    }
+    const lists = Array.from(counts, (count) => (count > 0 ? new Uint32Array(count) : undefined));
+    counts.fill(0);
+    for (let key = 0; key < keys.length; key++) {
+      const start = starts[key] as number;
+      for (let i = start; i < start + width; i++) {
+        const owner = replicas[i] as number;
+        lists[owner]![counts[owner]!++] = key;
+      }
+    }
+    const targets = lists.flatMap((list, i) =>
+      list === undefined ? [] : [{ instance: instances[i] as RingInstance, keys: list }],
+    );
+    return { targets, copies: width, quorum: this.quorum };
+  }
+
+  /**
+   * Says whom to ask. Each key is on a quorum of instances, in zones of their own where zones count, so that one fewer than a
+   * quorum may be missing; instances that the ring lacks count as missing. Throws unavailable when there are too few.
+   */
+  readSet(): ReadSet {
+    const holders = this.instances.filter(({ tokens }) => tokens.length > 0);
+    if (holders.length === 0) throw unavailable("empty ring");
+    const healthy = holders.filter(({ isHealthy }) => isHealthy);
+    const unhealthy = holders.filter(({ isHealthy }) => !isHealthy);
+    const zones = new Set(holders.map(({ zone }) => zone)).size;
+    // In fewer zones than that no key can have been placed by zones.
+    const byZone = this.#options.isZoneAware && zones >= this.quorum;
+    const asked = byZone ? healthy.filter(({ zone }) => !isIn(zone, unhealthy)) : healthy;
+    const all = byZone ? zones : holders.length;
+    const left = byZone ? new Set(asked.map(({ zone }) => zone)).size : asked.length;
+    const maxMissing = left - Math.max(all, this.#options.replicas) + this.quorum - 1;
+    if (maxMissing < 0) {
+      const text = "too many unhealthy instances in the ring";
+      throw unavailable(unhealthy.length === 0 ? text : `${text}: ${names(unhealthy)}`);
+    }
+    return { instances: asked, maxMissing, byZone };
+  }
+
+  /** The instance that works on a key that is worked on once; undefined when there is none. */
+  ownerOf(key: number): RingInstance | undefined {
+    const { circle, instances } = this.#placed;
+    return instances[circle.owners[circle.find(key)] as number];
+  }
+
+  /**
+   * The part of the ring that a tenant uses: `size` instances, as many of each zone where zones count, the same ones
+   * for as long as they are there. 0 is all. With `since` (ms since the epoch) for reading: also those that were in the part
+   * before newer instances came.
+   */
+  shard(tenant: string, size: number, since?: number): RingView {
+    if (size <= 0 || size >= this.instances.length) return this;
+    // Whole minutes, the earlier one, so that shards are found again.
+    const minute = since === undefined ? undefined : Math.floor(since / 60_000) * 60_000;
+    const name = `${size} ${minute ?? ""} ${tenant}`;
+    const known = this.#shards.get(name);
+    if (known !== undefined) return known;
+    if (this.#shards.size >= maxShards)
+      this.#shards.delete(this.#shards.keys().next().value as string);
+    const { isZoneAware } = this.#options;
+    const found = rankForShard(this.instances, { tenant, size, since: minute, isZoneAware });
+    const shard = new RingView(found, this.#options);
+    this.#shards.set(name, shard);
+    return shard;
+  }
+
+  /** The part of all keys that each instance has first, from 0 to 1, whatever its state. */
+  ownership(): ReadonlyMap<string, number> {
+    const { tokens, owners } = new Circle(this.instances.map((instance) => instance.tokens));
+    const parts = new Float64Array(this.instances.length);
+    for (const [i, owner] of owners.entries()) {
+      const before = i > 0 ? (tokens[i - 1] as number) : (tokens.at(-1) as number) - 2 ** 32;
+      parts[owner]! += ((tokens[i] as number) - before) / 2 ** 32;
+    }
+    return new Map(this.instances.map(({ id }, i) => [id, parts[i] as number]));
+  }
+
+  get #placed(): Placement {
+    this.#placement ??= place(this.instances.filter(takesKeys), this.#options);
+    return this.#placement;
+  }
+
+  #tooFew(found: number): SkaldError {
+    const others = this.instances.filter((instance) => !takesKeys(instance));
+    const text = `at least ${this.quorum} live replicas required, could only find ${found}`;
+    return unavailable(
+      others.length === 0 ? text : `${text} - unhealthy instances: ${names(others)}`,
+    );
+  }
+}
+
+/** The instances that take keys, and which they take. */
+interface Placement {
+  readonly instances: readonly RingInstance[];
+  readonly circle: Circle;
+  /** For each token of the circle, `width` indexes of instances. */
+  readonly replicas: Uint16Array;
+  readonly width: number;
+}
+
+function place(instances: readonly RingInstance[], options: ViewOptions): Placement {
+  const holders = instances.filter(({ tokens }) => tokens.length > 0);
+  const circle = new Circle(instances.map(({ tokens }) => tokens));
+  const names = [...new Set(holders.map(({ zone }) => zone))];
+  const zones = options.isZoneAware
+    ? Uint16Array.from(instances, ({ zone }) => names.indexOf(zone))
+    : undefined;
+  const width = Math.min(options.replicas, zones === undefined ? holders.length : names.length);
+  return { instances, circle, replicas: findReplicas(circle, width, zones), width };
+}
+
+function takesKeys({ state, isHealthy }: RingInstance): boolean {
+  return state === "ACTIVE" && isHealthy;
+}
+
+function isIn(zone: string, instances: readonly RingInstance[]): boolean {
+  return instances.some((instance) => instance.zone === zone);
+}
+
+function names(instances: readonly RingInstance[]): string {
+  return instances.map(({ id }) => id).join(",");
+}
+
+function unavailable(text: string): SkaldError {
+  return new SkaldError("unavailable", text, { status: 500 });
+}
