@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { silentLogger } from "@skald/runtime/log";
 import { FakeClock, fakeProcess, live } from "../testing/fake-process.js";
 import { parseEndpoint, RedisRingStore, type RedisStoreOptions } from "./redis-store.js";
+import type { RingStore } from "./ring-store.js";
 import { RedisServer } from "./testing/redis-server.js";
 import { describeRingStore } from "./testing/ring-store.suite.js";
 
@@ -64,7 +65,9 @@ describe("the redis store", () => {
   });
 
   it("speaks to a Cluster", async () => {
-    const node = await RedisServer.start("--cluster-enabled", "yes");
+    const node = await RedisServer.start(
+      ...["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"],
+    );
     await node.command("cluster", "addslotsrange", "0", "16383");
     const store = open({ endpoints: [node.endpoint], isCluster: true });
     await untilAnswers(store);
@@ -134,10 +137,13 @@ describe("a ring in Redis", () => {
   it("is seen by asking from time to time when nobody is told of news", async () => {
     const time = new FakeClock();
     const [writer, reader] = [open({ prefix: "deaf/" }), open({ prefix: "deaf/" })];
-    const silent = Object.assign(Object.create(writer), {
-      write: (ring: string, id: string, text: string) =>
-        writer.write(ring, id, text, { news: false }),
-    });
+    const silent: RingStore = {
+      read: (ring) => writer.read(ring),
+      write: (ring, id, text) => writer.write(ring, id, text, { news: false }),
+      remove: (ring, id) => writer.remove(ring, id),
+      watch: () => () => undefined,
+      close: () => writer.close(),
+    };
     const a = fakeProcess(silent, "a", { time });
     let turns = 0;
     const end = new AbortController();

@@ -22,7 +22,12 @@ export interface FakeProcess {
   readonly member: Lifecycler;
 }
 
-const never = () => new Promise<void>(() => undefined);
+/** Waits until it is interrupted. */
+const never = (_: number, signal?: AbortSignal) =>
+  new Promise<void>((_resolve, reject) => {
+    if (signal?.aborted) reject(signal.reason);
+    signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
 
 /** Makes one on the store given: heartbeats time out after a minute, the store is read each 5 s. */
 export function fakeProcess(

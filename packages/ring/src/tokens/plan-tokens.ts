@@ -26,8 +26,6 @@ const minSplit = 0.9;
 const ownWeight = 4;
 /** How much the load counts beside the share where the instance is chosen that gives the next range. */
 const loadWeight = 0.3;
-/** Ranges of it that are weighed against each other. */
-const maxCandidates = 32;
 const circleSize = 2 ** 32;
 
 /**
@@ -173,11 +171,9 @@ export class TokenPlan {
     const sizeOf = (range: number) => this.#size[range] as number;
     const largest = ranges.reduce((a, b) => (sizeOf(b) > sizeOf(a) ? b : a));
     let best = largest;
-    let candidates = 0;
     let bestScore = Number.POSITIVE_INFINITY;
     for (const range of ranges) {
       if (sizeOf(range) < want.size * minSplit && range !== largest) continue;
-      if (candidates++ === maxCandidates) break;
       const gain = this.#effect(range, this.#cutSize(range, want.size), mine);
       let score = ownWeight * (gain - want.gain) ** 2;
       for (let i = 0; i < this.#losers.length; i++) {

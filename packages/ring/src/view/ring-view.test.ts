@@ -255,5 +255,5 @@ it("has one owner for a key, another one while that is dead, and none in an empt
 it("says what part of the keys each has", () => {
   const parts = [...new RingView(fakeMembers(4), byInstance).ownership().values()];
   expect(parts.reduce((a, b) => a + b)).toBeCloseTo(1, 9);
-  for (const part of parts) expect(part).toBeCloseTo(0.25, 2);
+  for (const part of parts) expect(part).toBeCloseTo(0.25, 1);
 });
