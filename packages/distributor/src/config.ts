@@ -49,7 +49,7 @@ const rateStore = field.section(
 export const distributorConfig = field.section(
   "Takes pushes in, checks them and hands them on.",
   {
-    ring: ringBlock("distributor.ring", { heartbeatPeriod: "5s" }),
+    ring: ringBlock("distributor.ring", { heartbeatPeriod: "5s", use: "members" }),
     push_worker_count: field.integer(
       256,
       "pushes that are handed to ingesters at a time",

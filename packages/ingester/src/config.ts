@@ -157,7 +157,7 @@ export const ingesterConfig = field.section(
     lifecycler: lifecyclerBlock(
       { ring: "ring", member: "ingester.", distributor: "distributor" },
       3,
-      { used: true },
+      true,
     ),
     ...flushing,
     ...chunks,

@@ -28,6 +28,8 @@ export interface LifecyclerOptions {
   readonly tokensFile?: string;
   /** Pause between heartbeats; 0: none. */
   readonly heartbeatMs: number;
+  /** Pause before it looks whether others chose tokens at the same time; 0 where there are none. */
+  readonly settleMs?: number;
   readonly log: Logger;
   readonly clock?: Clock;
   readonly sleep?: Sleep;
@@ -36,7 +38,7 @@ export interface LifecyclerOptions {
 /** Looks again for others that join at the same time, at most so often. */
 const maxRounds = 100;
 /** Longer than from one's last look at the others until they can see that one is ACTIVE. */
-const settleMs = 200;
+const usualSettleMs = 200;
 /** Pause before a store that failed is asked again while joining. */
 const retryMs = 1000;
 
@@ -219,7 +221,7 @@ export class Lifecycler {
       this.#tokens = this.#plan(others);
       this.#state = "JOINING";
       await this.#tryBeat(true);
-      await (this.#options.sleep ?? sleep)(settleMs, signal);
+      await (this.#options.sleep ?? sleep)(this.#options.settleMs ?? usualSettleMs, signal);
     }
   }
 

@@ -1,6 +1,8 @@
 // Why keys have no effect, where several sections say the same.
 
 export const noRing = "this version runs in one process and needs no ring";
+export const redisOnly =
+  "rings of several processes are kept in Redis: set store: redis and redis.endpoint";
 export const oneProcess = "this version runs in one process and makes no calls between services";
 export const oneCopy = "this version keeps one copy of each stream";
 export const notBuilt = "only filesystem and s3 are built into this version";

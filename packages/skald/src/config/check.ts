@@ -33,8 +33,27 @@ export function checkSettings(
   checkDirectory(settings, findings);
   checkListener(settings, findings);
   checkBucket(settings, findings);
+  checkRings(settings, findings);
   if (!isBroken("schema_config.configs")) checkSchema(settings, findings);
   return findings;
+}
+
+/** The rings of this version, by the blocks that say where they are kept. */
+const ringStores = ["distributor.ring.kvstore", "ingester.lifecycler.ring.kvstore"];
+
+/** Who has another store than Redis today must not believe that processes find each other through it. */
+function checkRings(settings: Settings, { problems, warnings }: Findings): void {
+  const kept = new Set(ringStores.map((path) => settings.get(`${path}.store`) as string));
+  for (const store of kept)
+    if (!["inmemory", "redis"].includes(store))
+      warnings.push(
+        `kvstore.store: ${store} is not spoken, rings are kept in the memory of this process; for several processes set common.ring.kvstore.store: redis and common.ring.kvstore.redis.endpoint`,
+      );
+  for (const path of ringStores) {
+    if (settings.get(`${path}.store`) !== "redis") continue;
+    if (settings.get(`${path}.redis.endpoint`) === "")
+      problems.push(`${path}.store is redis: set ${path}.redis.endpoint, or that of common.ring`);
+  }
 }
 
 function checkTargets(settings: Settings, { problems }: Findings): void {

@@ -101,6 +101,7 @@ function otlpBody(ms: number): string {
 function valuesWith(changed: readonly LeafNode[]): unknown[] {
   const settings = new Settings(configRoot);
   settings.give("limits_config.per_tenant_override_config", { value: "o.yaml", origin: "test" });
+  settings.give("common.path_prefix", { value: "p", origin: "test" });
   for (const leaf of changed)
     settings.give(leaf.path, { value: anotherValue(leaf), origin: "test" });
   deriveSettings(settings);

@@ -96,7 +96,7 @@ describe("files that people have", () => {
       [
         "schema_config.configs[0]: data of store boltdb-shipper is not read",
         "common: this version keeps one copy of each stream: replication_factor",
-        "memberlist: this version runs in one process and needs no ring: join_members",
+        "kvstore.store: memberlist is not spoken, rings are kept in the memory of this process; for several processes set common.ring.kvstore.store: redis",
       ],
     ],
     [
@@ -190,6 +190,17 @@ ruler: {ring: {heartbeat_period: 1s}}`.replace("/d}", "/d"),
       instance_addr: "1.2.3.4",
     });
     expect(config.memberlist.advertise_addr).toBe("1.2.3.4");
+  });
+
+  it("gives the Redis of common.ring to all rings, and needs to know where it is", () => {
+    const redis = "{store: redis, redis: {endpoint: 'redis:6379', password: p}}";
+    const { config } = run(load(`${minimal}, ring: {kvstore: ${redis}}}`.replace("/d}", "/d")));
+    const wanted = { store: "redis", redis: { endpoint: "redis:6379", password: "p" } };
+    expect(config.distributor.ring.kvstore).toMatchObject(wanted);
+    expect(config.ingester.lifecycler.ring.kvstore).toMatchObject(wanted);
+    expect(config.compactor.compactor_ring.kvstore).toMatchObject(wanted);
+    const nowhere = load(`${minimal}, ring: {kvstore: {store: redis}}}`.replace("/d}", "/d"));
+    expect(text(nowhere)).toContain("set distributor.ring.kvstore.redis.endpoint");
   });
 
   it("takes gossip for all rings, else the ring of the ingester", () => {

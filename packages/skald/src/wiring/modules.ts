@@ -23,6 +23,7 @@ import type { Config } from "../config/root.js";
 import { drilldownRoutes } from "../http/drilldown-routes.js";
 import { operatorRoutes, ShutdownMarker } from "../http/operator-routes.js";
 import { pushRoutes } from "../http/push-routes.js";
+import { ringRoutes } from "../http/ring-routes.js";
 import { memoryBytes } from "../memory.js";
 import { queryObserver } from "../query/metrics.js";
 import { QueryThreads, type QueryThreadsOptions } from "../query/query-threads.js";
@@ -30,6 +31,7 @@ import { hostOf } from "../query/remote.js";
 import { compactionThreads, decodeIndex } from "./compaction-threads.js";
 import { ingesterOptionsOf } from "./ingester-options.js";
 import { buildObjectStore } from "./object-store.js";
+import { buildIngesterRing, buildServiceRing } from "./rings.js";
 import { segmentStore } from "./segment-store.js";
 import { timedCatalog } from "./store-metrics.js";
 import type { ModuleName } from "./targets.js";
@@ -89,6 +91,7 @@ const builders: Readonly<Record<ModuleName, Builder>> = {
   querier: buildQuerier,
   "query-frontend": buildFrontend,
   compactor: buildCompactor,
+  "service-rings": buildServiceRings,
 };
 
 /** Jobs that may wait for a thread before queries are refused. */
@@ -191,13 +194,29 @@ function buildIngester(parts: Parts, { config, log, metrics }: ModuleContext): B
   });
   parts.ingester = ingester;
   const marker = new ShutdownMarker(config.ingester.shutdown_marker_path);
+  const own = buildIngesterRing({ config, log });
   const service = new Service({
     name: "ingester",
-    start: (signal) => ingester.start(signal),
+    start: async (signal) => {
+      await own.start();
+      await ingester.start(signal);
+      await own.join(signal);
+    },
     run: (signal) => ingester.run(signal),
-    stop: () => ingester.stop(marker.isSet() ? { flush: true } : {}),
+    stop: async () => {
+      await own.leave();
+      await ingester.stop(marker.isSet() ? { flush: true } : {});
+      await own.stop();
+    },
   });
-  return { service, unready: () => ingester.unready, routes: operatorRoutes(ingester, marker) };
+  return {
+    service,
+    unready: () => ingester.unready ?? own.ring.unready,
+    routes: [
+      ...operatorRoutes(ingester, marker),
+      ...ringRoutes({ paths: ["/ring"], title: "Ingester ring", ring: own.ring }),
+    ],
+  };
 }
 
 function buildDistributor(
@@ -215,7 +234,20 @@ function buildDistributor(
       pool.run<RawPush>("decode_push", { input, maxBytes }, { lane: "urgent" }),
     onFailure: (error, tenant) => log.error("push failed", { tenant, error }),
   });
-  return { rawRoutes: pushRoutes(config, distributor, tenancyOf(config)) };
+  const own = buildServiceRing("distributor", config.distributor.ring, { log });
+  const service = new Service({
+    name: "distributor",
+    start: async (signal) => {
+      await own.start();
+      await own.join(signal);
+    },
+    stop: () => own.stop(),
+  });
+  return {
+    service,
+    rawRoutes: pushRoutes(config, distributor, tenancyOf(config)),
+    routes: ringRoutes({ paths: ["/distributor/ring"], title: "Distributor ring", ring: own.ring }),
+  };
 }
 
 function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
@@ -322,6 +354,32 @@ function buildCompactor(
     },
   });
   return { service };
+}
+
+/** Rings of services that have no module of their own to keep them, or need none of theirs yet. */
+function buildServiceRings(_parts: Parts, { config, log }: ModuleContext): BuiltModule {
+  const rings = [
+    { name: "ruler", block: config.ruler.ring },
+    { name: "compactor", block: config.compactor.compactor_ring },
+    { name: "scheduler", block: config.query_scheduler.scheduler_ring },
+  ].map(({ name, block }) => ({ name, own: buildServiceRing(name, block, { log }) }));
+  const service = new Service({
+    name: "service-rings",
+    start: async (signal) => {
+      for (const { own } of rings) {
+        await own.start();
+        await own.join(signal);
+      }
+    },
+    stop: async () => {
+      for (const { own } of rings) await own.stop();
+    },
+  });
+  const title = (name: string) => `${name.charAt(0).toUpperCase()}${name.slice(1)} ring`;
+  const routes = rings.flatMap(({ name, own }) =>
+    ringRoutes({ paths: [`/${name}/ring`], title: title(name), ring: own.ring }),
+  );
+  return { service, routes };
 }
 
 /** Queries wait in their tenant's turn, and so do the scans of them. */

@@ -1,4 +1,3 @@
-import { hostname } from "node:os";
 import { type NamedState, Service, ServiceGroup } from "@skald/runtime";
 import { Metrics } from "@skald/runtime/metrics";
 import { HttpServer, servesTls } from "@skald/transport";
@@ -6,7 +5,6 @@ import { configToYaml } from "../config/load-config.js";
 import type { Config } from "../config/root.js";
 import { tlsOptionsOf } from "../config/tls-options.js";
 import { requestObserver } from "../http/request-metrics.js";
-import { type RingInstance, ringRoutes } from "../http/ring-routes.js";
 import { statusRoutes } from "../http/status-routes.js";
 import { buildModules, type ModuleContext } from "./modules.js";
 import { modules, modulesOf, type Target, targets } from "./targets.js";
@@ -28,7 +26,6 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
   const names = modulesOf(targets.all as Target);
   const built = buildModules(names, { ...context, metrics });
   const states = (): readonly NamedState[] => [listening, ...group.services];
-  const startedMs = Date.now();
   const server = new HttpServer({
     ...listenOptions(config),
     routes: [
@@ -40,7 +37,6 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
         unready: () => firstOf(built.map(({ unready }) => unready?.())),
         configYaml: (mode) => configToYaml(config, { mode }),
       }),
-      ...ringRoutes({ instances: () => [onlyInstance(config, startedMs)], nowMs: Date.now }),
       ...built.flatMap(({ routes = [] }) => routes),
     ],
     rawRoutes: new Map(built.flatMap(({ rawRoutes = [] }) => [...rawRoutes])),
@@ -120,16 +116,5 @@ function listenOptions(config: Config) {
     maxBodyBytes: frontend.max_body_size,
     compressResponses: frontend.compress_responses,
     pathPrefix: server.http_path_prefix,
-  };
-}
-
-/** The one member of every ring of a process that has all services and no others beside it. */
-function onlyInstance({ ingester, server }: Config, startedMs: number): RingInstance {
-  const { id, availability_zone: zone } = ingester.lifecycler;
-  return {
-    ...{ id: id || hostname(), state: "ACTIVE", zone, tokens: [] },
-    address: `${hostname()}:${server.grpc_listen_port}`,
-    registeredMs: startedMs,
-    heartbeatMs: Date.now(),
   };
 }

@@ -11,6 +11,7 @@ export const modules = {
   querier: ["worker-pool", "store", "ingester"],
   "query-frontend": ["runtime-config", "querier"],
   compactor: ["worker-pool", "store"],
+  "service-rings": [],
 } as const satisfies Record<string, readonly string[]>;
 
 export type ModuleName = keyof typeof modules;
@@ -26,7 +27,7 @@ export interface Target {
 export const targets: Readonly<Record<string, Target>> = {
   all: {
     says: "everything in one process",
-    modules: ["distributor", "query-frontend", "compactor"],
+    modules: ["distributor", "query-frontend", "compactor", "service-rings"],
   },
   read: { says: "query-frontend and querier" },
   write: { says: "distributor and ingester" },

@@ -1,7 +1,8 @@
 import * as field from "../field.js";
-import type { FieldOptions } from "../note.js";
-import { noRing } from "../reasons.js";
+import { noRing, oneCopy } from "../reasons.js";
 import { kvStore } from "./ring.js";
+
+const atOnce = "an instance works as soon as it can";
 
 interface Prefixes {
   readonly ring: string;
@@ -10,19 +11,16 @@ interface Prefixes {
 }
 
 /**
- * How an ingester lives in its ring. The prefixes start the flags of the ring and of the member; `id` says more about the
- * name of the instance.
+ * How an ingester lives in its ring. The prefixes start the flags of the ring and of the member; `isUsed` says whether its
+ * keys have an effect.
  */
-export function lifecyclerBlock(
-  prefixes: Prefixes,
-  replicationFactor: number,
-  id: FieldOptions<string> = {},
-) {
+export function lifecyclerBlock(prefixes: Prefixes, replicationFactor: number, isUsed = false) {
   const { member } = prefixes;
+  const unused = (why: string) => ({ unused: isUsed ? why : noRing });
   return field.section(
     "The life of an instance in its ring.",
     {
-      ring: ringOf(prefixes, replicationFactor),
+      ring: ringOf(prefixes, replicationFactor, isUsed ? oneCopy : noRing),
       num_tokens: field.integer(128, "tokens of an instance", `${member}num-tokens`),
       heartbeat_period: field.duration(
         "5s",
@@ -33,12 +31,19 @@ export function lifecyclerBlock(
         "0s",
         "time to look for conflicting tokens before joining",
         `${member}observe-period`,
+        unused("those who join at the same time always look at each other"),
       ),
-      join_after: field.duration("0s", "time to wait before joining", `${member}join-after`),
+      join_after: field.duration(
+        "0s",
+        "time to wait before joining",
+        `${member}join-after`,
+        unused(atOnce),
+      ),
       min_ready_duration: field.duration(
         "15s",
         "time for which all must be well before the instance is ready",
         `${member}min-ready-duration`,
+        unused(atOnce),
       ),
       interface_names: field.list(
         [],
@@ -50,6 +55,7 @@ export function lifecyclerBlock(
         "0s",
         "time to wait before exit; always 0",
         `${member}final-sleep`,
+        unused("it is always 0"),
       ),
       tokens_file_path: field.text(
         "",
@@ -66,6 +72,7 @@ export function lifecyclerBlock(
         true,
         "be ready only while all members are healthy",
         `${member}readiness-check-ring-health`,
+        unused(atOnce),
       ),
       address: field.text("", "address told to others", `${member}lifecycler.addr`),
       port: field.integer(0, "port told to others", `${member}lifecycler.port`, { max: 65_535 }),
@@ -73,14 +80,16 @@ export function lifecyclerBlock(
         "",
         "name of the instance, part of the names of segments; empty: the host name",
         `${member}lifecycler.ID`,
-        id,
       ),
     },
-    { unused: noRing, ignored: { heartbeat_timeout: "use ring.heartbeat_timeout instead" } },
+    {
+      ...(isUsed ? {} : { unused: noRing }),
+      ignored: { heartbeat_timeout: "use ring.heartbeat_timeout instead" },
+    },
   );
 }
 
-function ringOf({ ring, distributor }: Prefixes, replicationFactor: number) {
+function ringOf({ ring, distributor }: Prefixes, replicationFactor: number, copies: string) {
   return field.section("The ring.", {
     kvstore: kvStore(ring, { keyPrefix: "collectors/" }),
     heartbeat_timeout: field.duration(
@@ -92,13 +101,16 @@ function ringOf({ ring, distributor }: Prefixes, replicationFactor: number) {
       replicationFactor,
       "copies of each stream",
       `${distributor}.replication-factor`,
-      { min: 1 },
+      { min: 1, unused: copies },
     ),
     zone_awareness_enabled: field.toggle(
       false,
       "place copies in different zones",
       `${distributor}.zone-awareness-enabled`,
+      { unused: copies },
     ),
-    excluded_zones: field.list([], "zones that get nothing", `${distributor}.excluded-zones`),
+    excluded_zones: field.list([], "zones that get nothing", `${distributor}.excluded-zones`, {
+      unused: copies,
+    }),
   });
 }

@@ -1,19 +1,50 @@
 import * as field from "../field.js";
-import type { FieldOptions } from "../note.js";
-import { noRing } from "../reasons.js";
+import { noRing, oneCopy, redisOnly } from "../reasons.js";
 import { tlsClientFields } from "./tls.js";
+
+const noTokens = "this ring places no keys, its instances need no tokens";
 
 /** Where a ring keeps its members. The flags are those of the ring, which is named by the prefix. */
 export function kvStore(prefix: string, options: { keyPrefix: string }) {
   return field.section("Where the members of the ring are kept.", {
     store: field.choice(
       "inmemory",
-      ["inmemory", "memberlist", "redis", "consul", "etcd", "multi"],
-      "kind of store; inmemory serves one process",
+      ["inmemory", "memberlist", "consul", "etcd", "multi", "redis"],
+      "kind of store: redis, or inmemory for one process; the others are taken for inmemory",
       `${prefix}.store`,
     ),
     prefix: field.text(options.keyPrefix, "start of the keys", `${prefix}.prefix`),
-    consul: field.section("Consul.", {
+    redis: redisBlock(`${prefix}.redis`),
+    consul: anyConsul(prefix),
+    etcd: anyEtcd(prefix),
+    multi: anyMulti(prefix),
+  });
+}
+
+/** Where Redis is; the keys are those of the caches' Redis where they mean the same. */
+function redisBlock(prefix: string) {
+  return field.section("Where Redis is.", {
+    endpoint: field.text(
+      "",
+      "host and port; with commas several: nodes of a Cluster, or Sentinels",
+      `${prefix}.endpoint`,
+    ),
+    master_name: field.text("", "name of the master, with Sentinels", `${prefix}.master-name`),
+    cluster: field.toggle(false, "one endpoint is a Cluster too", `${prefix}.cluster`),
+    timeout: field.duration("2s", "time limit of a command", `${prefix}.timeout`, { min: 1 }),
+    db: field.integer(0, "number of the database", `${prefix}.db`),
+    username: field.text("", "user", `${prefix}.username`),
+    password: field.secret("password", `${prefix}.password`),
+    sentinel_username: field.text("", "user of the Sentinels", `${prefix}.sentinel-username`),
+    sentinel_password: field.secret("password of the Sentinels", `${prefix}.sentinel-password`),
+    ...tlsClientFields(prefix),
+  });
+}
+
+function anyConsul(prefix: string) {
+  return field.section(
+    "Consul.",
+    {
       host: field.text("localhost:8500", "host and port", `${prefix}.consul.hostname`),
       acl_token: field.secret("token", `${prefix}.consul.acl-token`),
       http_client_timeout: field.duration("20s", "time limit", `${prefix}.consul.client-timeout`),
@@ -29,16 +60,30 @@ export function kvStore(prefix: string, options: { keyPrefix: string }) {
         "pause after a conflict",
         `${prefix}.consul.cas-retry-delay`,
       ),
-    }),
-    etcd: field.section("etcd.", {
+    },
+    { unused: redisOnly },
+  );
+}
+
+function anyEtcd(prefix: string) {
+  return field.section(
+    "etcd.",
+    {
       endpoints: field.list([], "hosts and ports", `${prefix}.etcd.endpoints`),
       dial_timeout: field.duration("10s", "time limit", `${prefix}.etcd.dial-timeout`),
       max_retries: field.integer(10, "tries after the first", `${prefix}.etcd.max-retries`),
       ...tlsClientFields(`${prefix}.etcd`),
       username: field.text("", "user", `${prefix}.etcd.username`),
       password: field.secret("password", `${prefix}.etcd.password`),
-    }),
-    multi: field.section("Two stores, to move from one to the other.", {
+    },
+    { unused: redisOnly },
+  );
+}
+
+function anyMulti(prefix: string) {
+  return field.section(
+    "Two stores, to move from one to the other.",
+    {
       primary: field.text("", "store that is read", `${prefix}.multi.primary`),
       secondary: field.text("", "store that is written too", `${prefix}.multi.secondary`),
       mirror_enabled: field.toggle(false, "write to both", `${prefix}.multi.mirror-enabled`),
@@ -47,15 +92,23 @@ export function kvStore(prefix: string, options: { keyPrefix: string }) {
         "time limit of the second write",
         `${prefix}.multi.mirror-timeout`,
       ),
-    }),
-  });
+    },
+    { unused: redisOnly },
+  );
 }
 
-/** The ring of a component, all of whose flags start with the prefix; `id` says more about the name of the instance. */
-export function ringBlock(
-  prefix: string,
-  options: { heartbeatPeriod?: string; keyPrefix?: string; id?: FieldOptions<string> } = {},
-) {
+/** What is said about a ring beside its defaults. */
+export interface RingBlockOptions {
+  readonly heartbeatPeriod?: string;
+  readonly keyPrefix?: string;
+  /** Whether its keys have an effect: by default none has, `members` is a ring that places no keys, `all` one that does. */
+  readonly use?: "members" | "all";
+}
+
+/** The ring of a component, all of whose flags start with the prefix. */
+export function ringBlock(prefix: string, options: RingBlockOptions = {}) {
+  const isPlacing = options.use === "all" ? {} : { unused: options.use ? noTokens : noRing };
+  const copies = { unused: options.use === undefined ? noRing : oneCopy };
   return field.section(
     "The ring by which instances of the component find each other.",
     {
@@ -74,17 +127,18 @@ export function ringBlock(
         "",
         "file that keeps the tokens over restarts",
         `${prefix}.tokens-file-path`,
+        isPlacing,
       ),
       zone_awareness_enabled: field.toggle(
         false,
         "place copies in different zones",
         `${prefix}.zone-awareness-enabled`,
+        copies,
       ),
       instance_id: field.text(
         "",
         "name in the ring; empty: the host name",
         `${prefix}.instance-id`,
-        options.id,
       ),
       instance_interface_names: field.list(
         [],
@@ -104,14 +158,14 @@ export function ringBlock(
         "allow an IPv6 address",
         `${prefix}.instance-enable-ipv6`,
       ),
-      num_tokens: field.integer(128, "tokens of an instance", `${prefix}.num-tokens`),
+      num_tokens: field.integer(128, "tokens of an instance", `${prefix}.num-tokens`, isPlacing),
       replication_factor: field.integer(
         3,
         "copies; streams use common.replication_factor",
         `${prefix}.replication-factor`,
-        { min: 1 },
+        { min: 1, ...copies },
       ),
     },
-    { unused: noRing },
+    options.use === undefined ? { unused: noRing } : {},
   );
 }

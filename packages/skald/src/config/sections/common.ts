@@ -1,4 +1,4 @@
-import { field, gone, noRing, oneCopy, oneProcess, ringBlock } from "@skald/runtime/config";
+import { field, gone, oneCopy, oneProcess, ringBlock } from "@skald/runtime/config";
 import { objectStoreBlock } from "./object-store-block.js";
 import { anyStore, azureBlock, gcsBlock, hedgingBlock, s3Block } from "./object-stores.js";
 
@@ -43,22 +43,18 @@ export const commonConfig = field.section("Keys from which others take their def
     false,
     "keep the tokens of rings in path_prefix",
     "common.persist-tokens",
-    { unused: noRing },
   ),
   replication_factor: field.integer(1, "copies of each stream", "common.replication-factor", {
     min: 1,
     unused: oneCopy,
   }),
-  ring: ringBlock("common.storage.ring", { id: { used: true } }),
+  ring: ringBlock("common.storage.ring", { use: "all" }),
   instance_interface_names: field.list(
     [],
     "network interfaces of which one gives the address; empty: private ones",
     "common.instance-interface-names",
-    { unused: noRing },
   ),
-  instance_addr: field.text("", "address told to others", "common.instance-addr", {
-    unused: noRing,
-  }),
+  instance_addr: field.text("", "address told to others", "common.instance-addr"),
   compactor_address: field.text(
     "",
     "http address of the compactor, asked for deletes",

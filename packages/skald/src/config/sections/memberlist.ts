@@ -58,7 +58,14 @@ const joining = {
     "accept other clusters",
     flag("cluster-label-verification-disabled"),
   ),
-  join_members: field.list([], "members to join, host and port", flag("join")),
+  join_members: field.list(
+    [],
+    "members to join, host and port; rings are not kept by gossip",
+    flag("join"),
+    {
+      used: true,
+    },
+  ),
   min_join_backoff: field.duration("1s", "first pause", flag("min-join-backoff")),
   max_join_backoff: field.duration("1m", "longest pause", flag("max-join-backoff")),
   max_join_retries: field.integer(10, "tries", flag("max-join-retries")),

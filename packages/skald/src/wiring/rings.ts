@@ -1,0 +1,181 @@
+import { readFileSync } from "node:fs";
+import { hostname, networkInterfaces } from "node:os";
+import type { ConnectionOptions, SecureVersion } from "node:tls";
+import { Lifecycler, MemoryRingStore, RedisRingStore, Ring, type RingStore } from "@skald/ring";
+import type { Logger } from "@skald/runtime";
+import type { Config } from "../config/root.js";
+
+/** A ring and this process's member of it, with one life. */
+export interface OwnRing {
+  readonly ring: Ring;
+  /** Enters the ring as PENDING and begins to watch it. */
+  start(): Promise<void>;
+  /** Becomes ACTIVE. */
+  join(signal: AbortSignal): Promise<void>;
+  leave(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+interface Context {
+  readonly config: Config;
+  readonly log: Logger;
+}
+
+/** The ring of ingesters; the single process is its only member unless it is kept in Redis. */
+export function buildIngesterRing({ config, log }: Context): OwnRing {
+  const { lifecycler } = config.ingester;
+  const address = addressOf(
+    lifecycler.address,
+    lifecycler.interface_names,
+    lifecycler.enable_inet6,
+  );
+  return ownRing({
+    name: "ring",
+    id: lifecycler.id || hostname(),
+    address: `${address}:${lifecycler.port || usualGrpcPort}`,
+    zone: lifecycler.availability_zone,
+    tokens: lifecycler.num_tokens,
+    tokensFile: lifecycler.tokens_file_path,
+    heartbeatMs: lifecycler.heartbeat_period,
+    heartbeatTimeoutMs: lifecycler.ring.heartbeat_timeout,
+    unregister: lifecycler.unregister_on_shutdown,
+    store: openStore(lifecycler.ring.kvstore, log),
+    log,
+  });
+}
+
+/** A ring by which the instances of a service know each other, and which places none of their data. */
+export function buildServiceRing(
+  name: string,
+  ring: Config["distributor"]["ring"],
+  { log }: Pick<Context, "log">,
+): OwnRing {
+  const names = ring.instance_interface_names;
+  const address = addressOf(ring.instance_addr, names, ring.instance_enable_ipv6);
+  return ownRing({
+    name,
+    id: ring.instance_id || hostname(),
+    address: `${address}:${ring.instance_port || usualGrpcPort}`,
+    zone: ring.instance_availability_zone,
+    tokens: 0,
+    tokensFile: "",
+    heartbeatMs: ring.heartbeat_period,
+    heartbeatTimeoutMs: ring.heartbeat_timeout,
+    forgetAfterMs: forgetTimeouts * ring.heartbeat_timeout,
+    unregister: true,
+    store: openStore(ring.kvstore, log),
+    log,
+  });
+}
+
+/** Told to others where no port is given; one process has nobody who calls it there. */
+const usualGrpcPort = 9095;
+/** Such an instance has nothing that others miss: it is forgotten after so many heartbeat timeouts. */
+const forgetTimeouts = 2;
+/** The longest pause between two looks at a ring, where heartbeats are rare. */
+const maxPollMs = 15_000;
+
+interface OwnRingOptions {
+  readonly name: string;
+  readonly id: string;
+  readonly address: string;
+  readonly zone: string;
+  readonly tokens: number;
+  readonly tokensFile: string;
+  readonly heartbeatMs: number;
+  readonly heartbeatTimeoutMs: number;
+  readonly forgetAfterMs?: number;
+  readonly unregister: boolean;
+  readonly store: OpenStore;
+  readonly log: Logger;
+}
+
+function ownRing(options: OwnRingOptions): OwnRing {
+  const { name, heartbeatMs, heartbeatTimeoutMs, forgetAfterMs = 0 } = options;
+  const { store, isShared } = options.store;
+  const log = options.log.child({ component: "ring" });
+  const ring = new Ring({
+    ...{ store, name, replicas: 1, heartbeatTimeoutMs, log },
+    pollMs: Math.min(heartbeatMs || maxPollMs, maxPollMs),
+    ...(forgetAfterMs > 0 ? { forgetAfterMs } : {}),
+  });
+  const { id, address, zone, tokens, tokensFile } = options;
+  const member = new Lifecycler({
+    ...{ store, ring, id, address, zone, tokens, heartbeatMs, log },
+    ...(tokensFile === "" ? {} : { tokensFile }),
+    ...(isShared ? {} : { settleMs: 0 }),
+  });
+  const end = new AbortController();
+  let watching: Promise<void> | undefined;
+  return {
+    ring,
+    start: async () => {
+      await member.start();
+      watching = ring.run(end.signal);
+    },
+    join: (signal) => member.join(signal),
+    leave: () => member.leave(),
+    stop: async () => {
+      await member.stop({ unregister: options.unregister });
+      end.abort();
+      await watching;
+      await store.close();
+    },
+  };
+}
+
+type KvStore = Config["distributor"]["ring"]["kvstore"];
+
+interface OpenStore {
+  readonly store: RingStore;
+  /** Whether other processes have the same rings. */
+  readonly isShared: boolean;
+}
+
+function openStore({ store, prefix, redis }: KvStore, log: Logger): OpenStore {
+  const options = {
+    endpoints: redis.endpoint.split(",").filter((endpoint) => endpoint.trim() !== ""),
+    masterName: redis.master_name,
+    isCluster: redis.cluster,
+    username: redis.username,
+    password: redis.password,
+    sentinelUsername: redis.sentinel_username,
+    sentinelPassword: redis.sentinel_password,
+    database: redis.db,
+    timeoutMs: redis.timeout,
+    ...{ prefix, log, ...tlsOf(redis) },
+  };
+  if (store !== "redis") return { store: new MemoryRingStore(), isShared: false };
+  return { store: new RedisRingStore(options), isShared: true };
+}
+
+function tlsOf(redis: KvStore["redis"]): { tls?: ConnectionOptions } {
+  const { tls_enabled, tls_ca_path, tls_cert_path, tls_key_path } = redis;
+  const { tls_server_name, tls_insecure_skip_verify, tls_cipher_suites, tls_min_version } = redis;
+  if (!tls_enabled) return {};
+  const version = /^VersionTLS(1)(\d)$/.exec(tls_min_version);
+  return {
+    tls: {
+      rejectUnauthorized: !tls_insecure_skip_verify,
+      ...(tls_ca_path === "" ? {} : { ca: readFileSync(tls_ca_path) }),
+      ...(tls_cert_path === "" ? {} : { cert: readFileSync(tls_cert_path) }),
+      ...(tls_key_path === "" ? {} : { key: readFileSync(tls_key_path) }),
+      ...(tls_server_name === "" ? {} : { servername: tls_server_name }),
+      ...(tls_cipher_suites === "" ? {} : { ciphers: tls_cipher_suites.replaceAll(",", ":") }),
+      ...(version === null ? {} : { minVersion: `TLSv1.${version[2]}` as SecureVersion }),
+    },
+  };
+}
+
+/** The address told to others: the one given, else that of an interface, of the names given or of any that is not local. */
+function addressOf(given: string, names: readonly string[], allowsIpv6: boolean): string {
+  if (given !== "") return given;
+  const found = Object.entries(networkInterfaces())
+    .filter(([name]) => names.length === 0 || names.includes(name))
+    .flatMap(([, addresses]) => addresses ?? [])
+    .filter(({ internal }) => names.length > 0 || !internal);
+  const ipv4 = found.find(({ family }) => family === "IPv4");
+  const ipv6 = found.find(({ family }) => family === "IPv6");
+  if (ipv4 !== undefined) return ipv4.address;
+  return allowsIpv6 && ipv6 !== undefined ? `[${ipv6.address}]` : "127.0.0.1";
+}
