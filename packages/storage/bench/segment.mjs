@@ -7,7 +7,8 @@
 // Last figures (2 shared cores, Node 24.21, 50 MB in 2 segments): seal 388 MB/s with 199 streams, 337 with every run
 // overlapping, 234 with 20,000 streams; 0.2089 bytes at rest per raw byte (0.2237); open 0.05-0.16 ms, with all texts
 // of 20,000 streams 4-7 ms; delta decode 3.1-3.3 ns, lengths 2.7-3.2 ns, timestamps with their reads 8-36 ns a row,
-// lines 0.4-1.6 GB/s (zstd and the allocator).
+// lines 0.4-1.6 GB/s (zstd and the allocator). Digests of a real hour (199 streams) take 0.00015 bytes a raw byte, and 140 ns a
+// row with two metadata columns; counts by level 0.00015.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";

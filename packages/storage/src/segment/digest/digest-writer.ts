@@ -41,10 +41,12 @@ export class DigestWriter {
         let low = 0;
         let high = 0;
         let row = from;
-        for (; row < to && timestamps[row]! < end; row++) {
+        // One row at least: what is no time must not hold the writer up.
+        do {
           low = (low + hashes.low[row]!) | 0;
           high = (high + hashes.high[row]!) | 0;
-        }
+          row++;
+        } while (row < to && timestamps[row]! < end);
         this.#add(minute, row - from, low, high);
         from = row;
       }
