@@ -22,7 +22,7 @@ export interface CompactorDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
-  readonly rules?: DayRules;
+  readonly rules?: DayRules | undefined;
   /** Told of each object that was deleted. */
   readonly onDeleted?: (key: string) => void;
   readonly bounds?: Partial<DayCompactionDeps["bounds"]>;
@@ -154,6 +154,7 @@ export class Compactor {
   }
 
   #isDue(table: Table): boolean {
+    if (this.#deps.rules?.isDue?.(table) === true) return true;
     const nowMs = this.#deps.clock.nowMs();
     const ageMs = nowMs - Number(table.baseNs / nsPerMs);
     const seenMs = this.#seenMs.get(prefixOf(table)) ?? Number.NEGATIVE_INFINITY;

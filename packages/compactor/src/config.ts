@@ -2,16 +2,11 @@ import { backoffBlock, field, grpcClientBlock, oneProcess, ringBlock } from "@sk
 
 const flag = (name: string): string => `compactor.${name}`;
 
-/** Of what retention and deletion will take. */
-const later = { unused: "nothing is deleted yet but what was merged" };
+const ownObjects = { unused: "requests are objects of their own, kept where the data is" };
+const byIndex = { unused: "the index of a day says what is deleted" };
 
 const retention = {
-  retention_enabled: field.toggle(
-    false,
-    "delete what is too old",
-    flag("retention-enabled"),
-    later,
-  ),
+  retention_enabled: field.toggle(false, "delete what is too old", flag("retention-enabled")),
   retention_delete_delay: field.duration(
     "2h",
     "time between mark and delete, also of segments that were merged",
@@ -21,13 +16,13 @@ const retention = {
     150,
     "deletes at a time",
     flag("retention-delete-worker-count"),
-    later,
+    byIndex,
   ),
   retention_table_timeout: field.duration(
     "0s",
     "time limit of a table; 0: none",
     flag("retention-table-timeout"),
-    later,
+    byIndex,
   ),
   retention_backoff_config: backoffBlock(
     {
@@ -35,13 +30,12 @@ const retention = {
       max: flag("retention-backoff-config.backoff-max-period"),
       retries: flag("retention-backoff-config.backoff-retries"),
     },
-    { min: "100ms", max: "10s", retries: 10, ...later },
+    { min: "100ms", max: "10s", retries: 10, ...byIndex },
   ),
   apply_retention_interval: field.duration(
     "0s",
     "pause between runs; 0: compaction_interval",
     flag("apply-retention-interval"),
-    later,
   ),
 };
 
@@ -50,46 +44,43 @@ const deletes = {
     "",
     "store of delete requests",
     flag("delete-request-store"),
-    later,
+    ownObjects,
   ),
   delete_request_store_key_prefix: field.text(
     "index/",
     "start of their keys",
     flag("delete-request-store.key-prefix"),
-    later,
   ),
   delete_request_store_db_type: field.choice(
     "boltdb",
     ["boltdb", "sqlite"],
     "form of their file",
     flag("delete-request-store.db-type"),
-    later,
+    ownObjects,
   ),
   backup_delete_request_store_db_type: field.choice(
     "",
     ["", "boltdb", "sqlite"],
     "form of a second file",
     flag("delete-request-store.backup-db-type"),
-    later,
+    ownObjects,
   ),
-  delete_batch_size: field.integer(70, "requests in a run", flag("delete-batch-size"), later),
+  delete_batch_size: field.integer(70, "requests in a run", flag("delete-batch-size")),
   delete_request_cancel_period: field.duration(
     "24h",
     "time in which a request can be cancelled",
     flag("delete-request-cancel-period"),
-    later,
   ),
   delete_max_interval: field.duration(
     "24h",
     "time range of the parts of a request",
     flag("delete-max-interval"),
-    later,
   ),
   deletion_marker_object_store_prefix: field.text(
     "",
     "start of the keys of marks",
     flag("deletion-marker-object-store-prefix"),
-    later,
+    byIndex,
   ),
 };
 

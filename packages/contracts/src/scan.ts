@@ -1,4 +1,4 @@
-import type { LeafPlan, LogPartial, LogPlan, MetricPartial } from "@skald/logql";
+import type { LeafPlan, LogExpr, LogPartial, LogPlan, MetricPartial } from "@skald/logql";
 import type { Matcher, ReadStats, TimeRange } from "@skald/model";
 import type { CallOptions } from "./call.js";
 import type { EncodedStreams } from "./codec/streams.js";
@@ -23,11 +23,15 @@ export interface Scanner<Ref = SourceRef> {
   labels(task: LabelTask<Ref>, options: ScanOptions): Promise<EncodedStreams>;
   /** Rows of `newer` that any of `older` has too, in the range of the query at least. */
   duplicates(task: DuplicateTask<Ref>, options: ScanOptions): Promise<RowMask>;
+  /** Rows of a source that any of some filters names. */
+  matches(task: MatchTask<Ref>, options: ScanOptions): Promise<MatchedRows>;
 }
 
 /** What a scan is told besides its task: on whose account it runs, so that threads are shared out fairly. */
 export interface ScanOptions extends CallOptions {
   readonly share: QueryShare;
+  /** Runs when nobody waits for anything else: for work that no client asked for. */
+  readonly background?: boolean;
 }
 
 /** What a scan can run: a log query, or one range aggregation of a metric query. */
@@ -88,7 +92,31 @@ export interface DuplicateTask<Ref = SourceRef> {
   readonly range?: TimeRange | undefined;
 }
 
-/** Rows of a source that a scan must leave out, because an older source has them too. */
+/** Names rows: those in the range that a log query keeps. */
+export interface RowFilter extends TimeRange {
+  /** Filters of one id name the same rows, so that what was found may be remembered. */
+  readonly id?: string;
+  readonly log: LogExpr;
+  /** `now` of templates, ns since the epoch. */
+  readonly nowNs: bigint;
+  /** Streams of any of these selectors are not meant. */
+  readonly unless?: readonly (readonly Matcher[])[];
+}
+
+export interface MatchTask<Ref = SourceRef> {
+  readonly source: Ref;
+  readonly filters: readonly RowFilter[];
+  /** Rows outside do not matter; without it all rows do. */
+  readonly range?: TimeRange | undefined;
+}
+
+export interface MatchedRows {
+  readonly mask: RowMask;
+  /** All rows of the source, those of the streams that a head was selected for. */
+  readonly rowCount: number;
+}
+
+/** Rows of a source: to be left out by a scan, because an older source has them too or because they were deleted. */
 export interface RowMask {
   /** Block numbers, ascending, and for each the ascending row numbers, each once. */
   readonly blocks: Uint32Array;

@@ -5,6 +5,8 @@ import type {
   FlushRequest,
   Ingester as IngesterContract,
   LabelTask,
+  MatchedRows,
+  MatchTask,
   PushOutcome,
   PushRequest,
   RowMask,
@@ -256,6 +258,10 @@ export class Ingester implements IngesterContract {
 
   async duplicates(task: DuplicateTask, options: ScanOptions): Promise<RowMask> {
     return this.#scanner.duplicates(task, options);
+  }
+
+  async matches(task: MatchTask, options: ScanOptions): Promise<MatchedRows> {
+    return this.#scanner.matches(task, options);
   }
 
   /** Seals every head and uploads every local segment, of one tenant or of all. */

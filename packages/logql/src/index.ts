@@ -25,6 +25,7 @@ export {
   mergeLogPartials,
   type ResultStream,
 } from "./scan/log/merge.js";
+export { RowMatch, type RowMatchOptions } from "./scan/log/row-match.js";
 export { compareRows, type RowPlaces, timestampNs } from "./scan/log/row-store.js";
 export * from "./scan/metric/metric-scan.js";
 export { type MetricPartial, transferablesOf } from "./scan/metric/partial.js";

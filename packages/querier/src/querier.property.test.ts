@@ -1,6 +1,15 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
+import type { Deletes, DeletesRequest } from "@skald/contracts";
+import { type LogExpr, parseQuery } from "@skald/logql";
 import type { SegmentRef } from "@skald/model";
-import { makeDirectory, makeHead, makeSegment, row, type SourceRow } from "@skald/scan/testing";
+import {
+  makeDirectory,
+  makeHead,
+  makeSegment,
+  row,
+  type SourceRow,
+  testDayNs,
+} from "@skald/scan/testing";
 import type { LocalRef } from "@skald/storage";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
@@ -97,11 +106,13 @@ async function ask(
   text: string,
   asked: object,
   tenants: readonly string[],
+  deletes?: Deletes,
 ) {
   const scans = new LocalScanner(2);
   try {
     const plan = planOf(text, asked);
-    return plain(await querierOf(scans, sources).query({ tenants, plan, limits: noLimits }, never));
+    const querier = querierOf(scans, sources, undefined, { deletes });
+    return plain(await querier.query({ tenants, plan, limits: noLimits }, never));
   } finally {
     scans.close();
   }
@@ -127,6 +138,56 @@ describe("Querier", () => {
         expectRows(got as string[], want as string[], everything as string[]);
       }),
       { numRuns: testRuns(20) },
+    );
+  });
+});
+
+/** Rows of a tenant that were deleted: by a query, and by the same said of a row. */
+const deletions: readonly (readonly [string, (row: Placed) => boolean])[] = [
+  ["{app=`a`}", ({ row: { labels } }) => labels.app === "a"],
+  ["{app=~`a|b`} |= `hit`", ({ row }) => row.labels.app !== "c" && row.line.includes("hit")],
+  ["{app=~`.+`} | trace=`1`", ({ row: { metadata } }) => metadata?.trace === "1"],
+  ["{app=`c`} | logfmt | x > 3", ({ row }) => row.labels.app === "c" && row.line === "x=22 hit"],
+  ["{app=`z`}", () => false],
+];
+const deletion = fc.record({
+  which: fc.constantFrom(...deletions.keys()),
+  tenant: fc.constantFrom("t", "u"),
+  from: fc.constantFrom(0, 2 * ms, dayMs * ms + 3 * ms),
+  to: fc.constantFrom(6 * ms + 1, 2 * dayMs * ms),
+});
+
+describe("a query while rows are deleted", () => {
+  it("gives the answer that it would give without them", async () => {
+    const rows = fc.array(placed, { maxLength: 40, size: "max" });
+    const some = fc.array(deletion, { minLength: 1, maxLength: 3 });
+    await fc.assert(
+      fc.asyncProperty(rows, query, params, some, async (all, text, asked, deleted) => {
+        const isDeleted = (one: Placed) =>
+          deleted.some(({ which, tenant, from, to }) => {
+            const time = Number(one.row.ns - testDayNs);
+            const isMeant = deletions[which]?.[1](one) === true;
+            return isMeant && tenant === one.tenant && time >= from && time < to;
+          });
+        const filters = deleted.map(({ which, from, to, tenant }, i) => ({
+          id: `${i}`,
+          tenant,
+          fromNs: testDayNs + BigInt(from),
+          toNs: testDayNs + BigInt(to),
+          log: parseQuery(deletions[which]?.[0] as string) as LogExpr,
+          nowNs: 0n,
+        }));
+        const active = async ({ tenant }: DeletesRequest) =>
+          filters.filter((one) => one.tenant === tenant);
+        const whole = { ...asked, limit: 1000 };
+        const places = ({ places: own }: Placed) => own;
+        const got = await ask(sourcesOf(all, places), text, whole, ["t", "u"], { active });
+        const left = all.filter((one) => !isDeleted(one));
+        const want = await ask(sourcesOf(left, places), text, whole, ["t", "u"]);
+        const sorted = (answer: unknown) => (Array.isArray(answer) ? [...answer].sort() : answer);
+        expect(sorted(got)).toEqual(sorted(want));
+      }),
+      { numRuns: testRuns(25) },
     );
   });
 });

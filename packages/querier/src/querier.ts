@@ -1,6 +1,7 @@
 import {
   type Catalog,
   type Querier as Contract,
+  type Deletes,
   decodeStreams,
   decodeTexts,
   type EncodedStreams,
@@ -77,6 +78,8 @@ export interface QuerierDeps {
   /** Scans that run at the same time. */
   readonly threads: number;
   readonly corrupt: CorruptSegments;
+  /** Absent where nothing is ever deleted by request. */
+  readonly deletes?: Deletes | undefined;
   /** Bytes that a query may cost here, by estimate; one that costs more throws QueryTooHeavy before it scans. */
   readonly maxCost?: number;
   /** What a query may hold here; one that needs more throws QueryTooHeavy, with what it holds by then. */

@@ -1,10 +1,11 @@
 export { findDuplicates } from "./dedup/find-duplicates.js";
-export { emptyMask, uniteMasks } from "./dedup/row-mask.js";
+export { emptyMask, maskRows, uniteMasks } from "./dedup/row-mask.js";
 export { scanJobs } from "./jobs.js";
 export { keepsEveryRow } from "./limit-pushdown.js";
 export { ScanPool, urgentBytes } from "./pool.js";
 export { RemoteScanner, type RemoteScannerDeps } from "./remote/remote-scanner.js";
 export { scanLog } from "./scan-log.js";
+export { scanMatches } from "./scan-matches.js";
 export { measureScan, scanMetric } from "./scan-metric.js";
 export { openHead } from "./source/head.js";
 export { type OpenSource, type Source, segmentSource } from "./source/source.js";

@@ -4,6 +4,7 @@ import {
   encodeStreams,
   encodeTexts,
   type LabelTask,
+  type MatchTask,
   type RowMask,
   type ScanOutcome,
   type ScanPlan,
@@ -19,6 +20,7 @@ import { isMissing, type MissingSlots, missingSlots } from "./remote/missing.js"
 import {
   countCached,
   missingIndexes,
+  missingOfMatches,
   missingOfMeasure,
   missingOfScan,
   missingOfVolumes,
@@ -26,6 +28,7 @@ import {
   refuseMissing,
 } from "./remote/slot-needs.js";
 import { scanLog } from "./scan-log.js";
+import { scanMatches } from "./scan-matches.js";
 import { measureScan, scanMetric } from "./scan-metric.js";
 import { type OpenedImage, SourceCache } from "./source/cache.js";
 import type { OpenSource } from "./source/source.js";
@@ -113,6 +116,13 @@ export function scanJobs(): Record<string, JobHandler> {
         masks.push(mask);
       }
       return reply(masks);
+    },
+    matches: (task: MatchTask<LocalRef>, { check }: JobContext): JobResult => {
+      const found = use(
+        (open) => scanMatches(task, open, { check, memory }),
+        (open) => missingOfMatches(task, open, { check }),
+      );
+      return reply(found);
     },
   };
 }

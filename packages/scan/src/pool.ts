@@ -3,6 +3,8 @@ import type {
   EncodedOutcome,
   EncodedStreams,
   LabelTask,
+  MatchedRows,
+  MatchTask,
   RowMask,
   Scanner,
   ScanOptions,
@@ -17,12 +19,13 @@ import { LRUCache } from "lru-cache";
 import { maskBytes, shareMask, uniteMasks } from "./dedup/row-mask.js";
 import { maxIndexBytes, type ScanReply } from "./jobs.js";
 import { isMissing } from "./remote/missing.js";
+import type { FoundMatches } from "./scan-matches.js";
 import { type ImagedRef, placeOf } from "./source/cache.js";
 
 /** Scans of queries that read no more than this do not wait for those of larger ones. */
 export const urgentBytes = 8 * 1024 * 1024;
 
-/** Duplicates of pairs of segments that are remembered: segments never change, so neither do they. */
+/** Rows of segments that are remembered, duplicates and deleted ones: segments never change, so neither do they. */
 const maxRememberedBytes = 64 * 1024 * 1024;
 
 /** Scans on the worker threads of this process. */
@@ -31,6 +34,12 @@ export class ScanPool implements Scanner<LocalRef> {
   readonly #masks = new LRUCache<string, RowMask>({
     maxSize: maxRememberedBytes,
     sizeCalculation: maskBytes,
+  });
+
+  /** Rows of a segment that are named by a filter, or by some together. */
+  readonly #matches = new LRUCache<string, MatchedRows>({
+    maxSize: maxRememberedBytes,
+    sizeCalculation: ({ mask }) => maskBytes(mask),
   });
 
   /** Decoded indexes of segments with many streams, by place: each is decoded by one thread and read by all. */
@@ -93,6 +102,33 @@ export class ScanPool implements Scanner<LocalRef> {
     return result;
   }
 
+  async matches(task: MatchTask<LocalRef>, options: ScanOptions): Promise<MatchedRows> {
+    const { source, filters } = task;
+    const ids = filters.flatMap(({ id }) => (id === undefined ? [] : [id]));
+    // What nobody asks for again is not remembered, and heads grow.
+    if (source.kind === "head" || ids.length < filters.length) {
+      const { masks, rowCount } = await this.#findMatches(task, options);
+      return { mask: shareMask(uniteMasks(masks)), rowCount };
+    }
+    const keys = ids.map((id) => `${source.id}|${id}`);
+    const all = `${source.id}|${ids.join()}`;
+    const united = this.#matches.get(all);
+    if (united !== undefined) return united;
+    const known = keys.map((key) => this.#matches.get(key));
+    const missing = filters.filter((_, i) => known[i] === undefined);
+    const { masks, rowCount } = await this.#findMatches({ source, filters: missing }, options);
+    const found = [...masks];
+    const parts = known.map((part, i) => {
+      if (part !== undefined) return part.mask;
+      const mask = found.shift() as RowMask;
+      this.#matches.set(keys[i] as string, { mask, rowCount });
+      return mask;
+    });
+    const result = { mask: shareMask(uniteMasks(parts)), rowCount };
+    this.#matches.set(all, result);
+    return result;
+  }
+
   /** Has every thread close the file of a segment that was deleted: until then it takes a descriptor and its place on disk. */
   forget(path: string): void {
     this.#images.delete(path);
@@ -102,6 +138,11 @@ export class ScanPool implements Scanner<LocalRef> {
   #findDuplicates(task: DuplicateTask<LocalRef>, options: ScanOptions): Promise<RowMask[]> {
     const [newer, ...older] = this.#imaged([task.newer, ...task.older]);
     return this.#run("duplicates", { ...task, newer, older }, options);
+  }
+
+  #findMatches(task: MatchTask<LocalRef>, options: ScanOptions): Promise<FoundMatches> {
+    const [source] = this.#imaged([task.source]);
+    return this.#run("matches", { ...task, source }, options);
   }
 
   #imagedTask(task: Pick<ScanTask<ScanPlan, LocalRef>, "sources">) {
@@ -118,9 +159,14 @@ export class ScanPool implements Scanner<LocalRef> {
   }
 
   /** Throws SlotsMissing when a source is partly in the cache, and what the job needs of it is not there. */
-  async #run<T>(name: string, payload: unknown, { signal, share }: ScanOptions): Promise<T> {
+  async #run<T>(
+    name: string,
+    payload: unknown,
+    { signal, share, background = false }: ScanOptions,
+  ): Promise<T> {
+    const asked = share.cost <= urgentBytes ? "urgent" : "query";
     const { value, decoded } = await this.#pool.run<ScanReply<T>>(name, payload, {
-      lane: share.cost <= urgentBytes ? "urgent" : "query",
+      lane: background ? "background" : asked,
       share,
       signal,
     });

@@ -109,6 +109,8 @@ describe("a running process", () => {
     expect(await get("/ready")).toMatchObject({ status: 200, text: "ready\n" });
     const { text } = await get("/services");
     expect(text.trim().split("\n").sort()).toEqual([
+      "compactor => Running",
+      "deletion => Running",
       "distributor => Running",
       "ingester => Running",
       "querier => Running",

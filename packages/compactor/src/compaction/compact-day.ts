@@ -40,6 +40,8 @@ export interface CompactionThreads {
 /** What else is to become of the segments of a day: for retention and deletion. Asked once each time that a day is looked at. */
 export interface DayRules {
   changesOf(day: DayIndex, options: Cancellable): Promise<DayRemovals>;
+  /** Whether a day is to be looked at although nothing else asks for it. */
+  isDue?(table: Table): boolean;
   /** The index says so now; `segments` were dropped or written again without the rows. */
   onDone?(table: Table, segments: readonly string[]): void;
 }

@@ -3,6 +3,8 @@ import type {
   EncodedOutcome,
   EncodedStreams,
   LabelTask,
+  MatchedRows,
+  MatchTask,
   RowMask,
   Scanner,
   ScanOptions,
@@ -52,6 +54,11 @@ export class HeldScanner implements Scanner {
     const newer = this.#localRef(task.newer);
     const older = task.older.map((ref) => this.#localRef(ref));
     return this.#scanner.duplicates({ ...task, newer, older }, options);
+  }
+
+  async matches(task: MatchTask, options: ScanOptions): Promise<MatchedRows> {
+    const source = this.#localRef(task.source);
+    return this.#scanner.matches({ ...task, source }, options);
   }
 
   #local(task: ScanTask): ScanTask<ScanPlan, LocalRef> {

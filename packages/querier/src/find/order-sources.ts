@@ -1,4 +1,4 @@
-import type { SourceRef } from "@skald/contracts";
+import type { RowFilter, SourceRef } from "@skald/contracts";
 
 /** A source, and who holds it: that side scans it, and its statistics are counted there. */
 export interface FoundSource {
@@ -14,6 +14,8 @@ export interface PlannedSource extends FoundSource {
   readonly sequence: number;
   /** Earlier sources that may hold the same rows. */
   readonly older: readonly FoundSource[];
+  /** Rows that were deleted and must not be seen; absent when there are none. */
+  readonly deleted?: readonly RowFilter[];
   /** Set when the streams shall carry the tenant's name. */
   readonly tenantLabel?: string;
 }

@@ -1,4 +1,4 @@
-import type { Catalog, Ingester } from "@skald/contracts";
+import type { Catalog, Deletes, Ingester, RowFilter } from "@skald/contracts";
 import { errorCodeOf, type Matcher, type TimeRange } from "@skald/model";
 import type { CorruptSegments } from "./corrupt-segments.js";
 import { orderSources, type PlannedSource } from "./order-sources.js";
@@ -25,6 +25,8 @@ export interface SourceFinderDeps {
   readonly ingester: Ingester;
   readonly catalog: Catalog;
   readonly corrupt: CorruptSegments;
+  /** Absent where nothing is ever deleted by request. */
+  readonly deletes?: Deletes | undefined;
 }
 
 /** Finds everything that may hold rows of a selector in a time range. */
@@ -66,7 +68,7 @@ export class SourceFinder {
     );
   }
 
-  /** The sources of several tenants, numbered through. */
+  /** The sources of several tenants, numbered through, with what was deleted of them. */
   async listAll(
     selectors: readonly TenantSelector[],
     range: TimeRange,
@@ -75,7 +77,12 @@ export class SourceFinder {
   ): Promise<PlannedSource[]> {
     const found = await Promise.all(
       selectors.map(async ({ tenant, matchers, tenantLabel }) => {
-        const sources = await this.list({ tenant, matchers, ...range }, search, signal);
+        const { deletes } = this.#deps;
+        const [listed, deleted = []] = await Promise.all([
+          this.list({ tenant, matchers, ...range }, search, signal),
+          deletes?.active({ tenant, ...range }, { signal }),
+        ]);
+        const sources = withoutDeleted(listed, deleted);
         return tenantLabel === undefined
           ? sources
           : sources.map((source) => ({ ...source, tenantLabel }));
@@ -90,4 +97,17 @@ export class SourceFinder {
     const releases = views.map((view) => this.#deps.ingester.release(view, { signal }));
     await Promise.allSettled(releases);
   }
+}
+
+/** The sources, each with the filters whose time it shares. */
+function withoutDeleted(
+  sources: readonly PlannedSource[],
+  filters: readonly RowFilter[],
+): readonly PlannedSource[] {
+  if (filters.length === 0) return sources;
+  return sources.map((source) => {
+    const { minNs, maxNs } = source.ref;
+    const deleted = filters.filter(({ fromNs, toNs }) => fromNs <= maxNs && toNs > minNs);
+    return deleted.length === 0 ? source : { ...source, deleted };
+  });
 }

@@ -139,7 +139,8 @@ export class TaskCutter {
   }
 }
 
-function rawBytes({ kind, sizeBytes }: SourceRef): number {
+/** Raw bytes of lines of a source, roughly. */
+export function rawBytes({ kind, sizeBytes }: SourceRef): number {
   return kind === "segment" ? sizeBytes * compression : sizeBytes;
 }
 

@@ -21,9 +21,10 @@ import {
   type ReadStats,
   type TimeRange,
 } from "@skald/model";
+import { emptyMask, uniteMasks } from "@skald/scan";
 import type { PlannedSource, Side } from "../find/order-sources.js";
 import { tooManyBytesRead } from "./byte-limits.js";
-import type { QueryTask } from "./cut-tasks.js";
+import { type QueryTask, rawBytes } from "./cut-tasks.js";
 import { ScanRoom } from "./scan-room.js";
 
 /** Scans in flight per thread: one runs, one waits, so that no thread idles between two. */
@@ -101,7 +102,7 @@ export class QueryRun {
   }
 
   /**
-   * Scans the sources of a task, without the rows that older sources have too, and counts what was read. Throws
+   * Scans the sources of a task, without deleted rows and those that older sources have too, and counts what was read. Throws
    * invalid_argument when all scans have read more than the query may.
    */
   async scan<Plan extends ScanPlan>(
@@ -175,7 +176,7 @@ export class QueryRun {
     return Promise.all(
       sources.map(async ({ source, part }) => ({
         ...scanSource(source, part),
-        ...(source.older.length === 0 ? {} : { mask: await this.#maskOf(source, range, signal) }),
+        ...(isWhole(source) ? {} : { mask: await this.#maskOf(source, range, signal) }),
       })),
     );
   }
@@ -184,15 +185,46 @@ export class QueryRun {
   #maskOf(source: PlannedSource, range: TimeRange, signal: AbortSignal): Promise<RowMask> {
     const known = this.#masks.get(source);
     if (known !== undefined) return known;
+    const parts = [
+      this.#duplicatesOf(source, range, signal),
+      this.#deletedOf(source, range, signal),
+    ];
+    const finding = Promise.all(parts).then(uniteMasks);
+    this.#masks.set(source, finding);
+    return finding;
+  }
+
+  async #duplicatesOf(
+    source: PlannedSource,
+    range: TimeRange,
+    signal: AbortSignal,
+  ): Promise<RowMask> {
     const { ref: newer, older } = source;
+    if (older.length === 0) return emptyMask;
     // An ingester can read the store; nobody else can read what an ingester holds.
     const sides = [source, ...older].map(({ side }) => side);
     const scanner = this.#scanners[sides.includes("ingester") ? "ingester" : "store"];
     const task = { newer, older: older.map(({ ref }) => ref), range };
-    const finding = scanner.duplicates(task, { signal, share: this.#share });
-    this.#masks.set(source, finding);
-    return finding;
+    return scanner.duplicates(task, { signal, share: this.#share });
   }
+
+  async #deletedOf(
+    { ref: source, side, deleted: filters = [] }: PlannedSource,
+    range: TimeRange,
+    signal: AbortSignal,
+  ): Promise<RowMask> {
+    if (filters.length === 0) return emptyMask;
+    const isRead = filters.some(({ log }) => log.stages.length > 0);
+    // Rows of a segment are found once for all queries, so that this one may read more than it asked for.
+    const cost = isRead ? Math.max(this.#share.cost, rawBytes(source)) : this.#share.cost;
+    const options = { signal, share: { ...this.#share, cost } };
+    return (await this.#scanners[side].matches({ source, filters, range }, options)).mask;
+  }
+}
+
+/** True when no row of the source has to be left out. */
+function isWhole({ older, deleted }: PlannedSource): boolean {
+  return older.length === 0 && deleted === undefined;
 }
 
 /** A source for a scan that does not mind duplicates. */

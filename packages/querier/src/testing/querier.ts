@@ -10,6 +10,7 @@ import {
   type HeadRef,
   type Ingester,
   type LabelTask,
+  type MatchTask,
   type QueryAnswer,
   type QueryRequest,
   type Scanner,
@@ -39,6 +40,7 @@ import {
   type Source,
   scanLabels,
   scanLog,
+  scanMatches,
   scanMetric,
   scanStreams,
   scanVolumes,
@@ -109,6 +111,13 @@ export class LocalScanner implements Scanner<LocalRef> {
     );
   }
 
+  matches(task: MatchTask<LocalRef>, options: CallOptions) {
+    return this.#run("matches", [task.source], options, (check) => {
+      const { masks, rowCount } = scanMatches(task, this.#open, { check });
+      return { mask: uniteMasks(masks), rowCount };
+    });
+  }
+
   close(): void {
     for (const { close } of this.#opened.values()) close();
   }
@@ -146,7 +155,7 @@ export function querierOf(
   scanner: LocalScanner,
   sources: { readonly ingester?: readonly LocalRef[]; readonly store?: readonly SegmentRef[] },
   onList: (fresh: boolean) => void = () => {},
-  deps: Pick<QuerierDeps, "maxCost" | "maxHeldBytes" | "memory"> = {},
+  deps: Pick<QuerierDeps, "deletes" | "maxCost" | "maxHeldBytes" | "memory"> = {},
 ): Querier {
   const within =
     <Ref extends LocalRef>(refs: readonly Ref[] = []) =>
@@ -219,6 +228,8 @@ function ingesterOf(
     },
     duplicates: async ({ newer, older, ...rest }, options) =>
       scanner.duplicates({ newer: local(newer), older: older.map(local), ...rest }, options),
+    matches: async ({ source, ...rest }, options) =>
+      scanner.matches({ source: local(source), ...rest }, options),
   };
 }
 

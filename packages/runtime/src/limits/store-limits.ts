@@ -7,22 +7,18 @@ const streamRetention = field.section("How long some streams are kept.", {
   period: field.duration("0s", "how long entries are kept; 24h at least"),
 });
 
-const noRetention = { unused: "nothing is deleted by age yet" };
-
 const retention = {
   retention_period: field.duration(
     "0s",
     "how long entries are kept; 0: for ever",
     "store.retention",
-    noRetention,
   ),
-  retention_stream: field.sections(streamRetention, "other periods for some streams", noRetention),
+  retention_stream: field.sections(streamRetention, "other periods for some streams"),
   deletion_mode: field.choice(
     "filter-and-delete",
     ["disabled", "filter-only", "filter-and-delete"],
     "what a delete request does",
     "compactor.deletion-mode",
-    { unused: "delete requests are not taken yet" },
   ),
 };
 

@@ -49,6 +49,11 @@ function lowerBound(sorted: Uint32Array, wanted: number): number {
   return low;
 }
 
+/** How many rows a mask names. */
+export function maskRows({ rows }: RowMask): number {
+  return rows.reduce((sum, list) => sum + list.length, 0);
+}
+
 /** Bytes of memory that a mask takes. */
 export function maskBytes({ rows }: RowMask): number {
   return rows.reduce((sum, list) => sum + list.byteLength + 100, 100);

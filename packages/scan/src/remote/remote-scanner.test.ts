@@ -264,6 +264,26 @@ describe("a scan of the store", () => {
     const mask = await scanner.duplicates({ newer: again, older: [second, first] }, options);
     expect(mask.rows.reduce((sum, { length }) => sum + length, 0)).toBe(500);
   });
+
+  it("finds the rows of filters, each filter once", async () => {
+    const { scanner, cache, runs } = setUp();
+    await cache.open();
+    const source = objects[0] as SegmentRef;
+    const filterOf = (id: string, query: string) => {
+      const { log, nowNs } = logPlan(query);
+      return { id, log, nowNs, ...range };
+    };
+    const none = filterOf("1", "{app=~`.+`} |= `no such text at all`");
+    const all = filterOf("2", "{app=~`.+`} != `no such text at all`");
+    const find = async (...filters: (typeof none)[]) => {
+      const { mask, rowCount } = await scanner.matches({ source, filters }, options);
+      return mask.rows.reduce((sum, { length }) => sum + length, 0) / rowCount;
+    };
+    expect([await find(none), await find(all), await find(none, all)]).toEqual([0, 1, 1]);
+    const before = runs.length;
+    expect([await find(none), await find(none, all)]).toEqual([0, 1]);
+    expect(runs.length).toBe(before);
+  });
 });
 
 describe("the cache", () => {

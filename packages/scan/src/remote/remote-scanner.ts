@@ -3,6 +3,8 @@ import type {
   EncodedOutcome,
   EncodedStreams,
   LabelTask,
+  MatchedRows,
+  MatchTask,
   RowMask,
   Scanner,
   ScanOptions,
@@ -93,6 +95,12 @@ export class RemoteScanner implements Scanner<LocalRef> {
   duplicates(task: DuplicateTask<LocalRef>, options: ScanOptions): Promise<RowMask> {
     return this.#run([task.newer, ...task.older], options, ([newer, ...older]) =>
       this.#deps.scanner.duplicates({ ...task, newer: newer as LocalRef, older }, options),
+    );
+  }
+
+  matches(task: MatchTask<LocalRef>, options: ScanOptions): Promise<MatchedRows> {
+    return this.#run([task.source], options, ([source]) =>
+      this.#deps.scanner.matches({ ...task, source: source as LocalRef }, options),
     );
   }
 

@@ -1,4 +1,4 @@
-import type { ScanPlan, ScanTask, VolumeTask } from "@skald/contracts";
+import type { MatchTask, ScanPlan, ScanTask, VolumeTask } from "@skald/contracts";
 import { startLogScan, startMetricScan } from "@skald/logql";
 import type { ReadStats } from "@skald/model";
 import {
@@ -11,6 +11,7 @@ import {
 } from "@skald/storage";
 import { keepsEveryRow, onlyTimestamps } from "../limit-pushdown.js";
 import { withoutRefused } from "../needle-skip.js";
+import { lookOf } from "../scan-matches.js";
 import { measureScan, uncounted } from "../scan-metric.js";
 import type { OpenSource, Source } from "../source/source.js";
 import { candidatesOf, rangeOf, type ScanContext, viewOf } from "../source/view.js";
@@ -104,6 +105,24 @@ export function missingTimes(refs: readonly LocalRef[], open: OpenSource): SlotR
       return missingIn(source, blocks, onlyTimestamps);
     });
   });
+}
+
+/** What is not there of the blocks that filters have to look at. */
+export function missingOfMatches(
+  { source: ref, filters, range }: MatchTask<LocalRef>,
+  open: OpenSource,
+  context: Check,
+): SlotRange[] {
+  if (!isCached(ref)) return [];
+  return filters.flatMap((filter) =>
+    missingOr(() => {
+      const source = open(ref);
+      const look = lookOf(source, ref, filter, range, context);
+      if (look === undefined) return [];
+      const read = look.candidates.filter((candidate) => !look.isKnown(candidate));
+      return missingIn(source, blocksOf(read), columnsOf(look.match.needs));
+    }),
+  );
 }
 
 /** Throws SlotsMissing unless nothing is. */

@@ -1,3 +1,4 @@
+import { type RetentionLimits, RetentionRules } from "@skald/compactor";
 import { formatSize } from "@skald/model";
 import {
   type CheckedSettings,
@@ -104,8 +105,21 @@ function checkCompactor(settings: Settings, { problems }: Findings): void {
 
 const dayMs = 86_400_000;
 
-function checkRetention(settings: Settings, { problems }: Findings): void {
-  const rules = settings.get("limits_config.retention_stream") as { period: number }[];
+function checkRetention(settings: Settings, { problems, warnings }: Findings): void {
+  const paths = ["retention_period", "retention_stream"];
+  const given = paths.filter((name) => settings.isAnyChanged(`limits_config.${name}`));
+  if (given.length > 0 && !settings.get("compactor.retention_enabled"))
+    warnings.push(
+      `limits_config: nothing is deleted by age unless compactor.retention_enabled is set: ${given.join(", ")}`,
+    );
+  const rules = settings.get(
+    "limits_config.retention_stream",
+  ) as RetentionLimits["retention_stream"];
+  try {
+    new RetentionRules({ retention_period: 0, retention_stream: rules });
+  } catch (error) {
+    problems.push(`limits_config.retention_stream: ${(error as Error).message}`);
+  }
   for (const { period } of rules)
     if (period < dayMs)
       problems.push(

@@ -30,6 +30,9 @@ beforeAll(async () => {
       "-server.http-listen-port=0",
       "-server.worker-threads=1",
       "-ingester.flush-check-period=1ms",
+      "-compactor.retention-enabled",
+      "-compactor.delete-request-store=filesystem",
+      "-compactor.compaction-interval=1ms",
     ],
     {},
   );
@@ -86,10 +89,22 @@ async function useAll(config: Config): Promise<void> {
     ])
       statuses.push((await fetch(`${url}/${path}`)).status);
     statuses.push((await fetch(`http://127.0.0.1:${port}/flush`, { method: "POST" })).status);
+    const deletion = `${url}/delete?query={app="b"}&start=1700000000`;
+    statuses.push((await fetch(deletion, { method: "POST" })).status);
+    const before = await runs(port);
+    // The first may have begun before the flush ended.
+    while ((await runs(port)) < before + 2);
   } finally {
     await process.stop();
   }
-  expect(statuses).toEqual([204, 204, 200, 200, 200, 200, 204]);
+  expect(statuses).toEqual([204, 204, 200, 200, 200, 200, 204, 204]);
+}
+
+/** How often retention was applied. */
+async function runs(port: number): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const name = "boltdb_shipper_compact_tables_operation_total";
+  return Number(new RegExp(`${name}\\{status="success"\\} (\\d+)`).exec(text)?.[1] ?? 0);
 }
 
 function otlpBody(ms: number): string {

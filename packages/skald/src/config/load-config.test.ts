@@ -104,7 +104,7 @@ describe("files that people have", () => {
       [
         "c.yaml:44:3: storage_config.bloom_shipper: is an experiment",
         "c.yaml:45:3: storage_config.boltdb_shipper: only tsdb is supported",
-        "limits_config: nothing is deleted by age yet: retention_period, retention_stream",
+        "limits_config: nothing is deleted by age unless compactor.retention_enabled is set: retention_period, retention_stream",
         "tracing: spans are not recorded yet: enabled",
         "operational_config: these lines are not logged yet: log_push_request",
       ],
@@ -245,6 +245,11 @@ describe("checks", () => {
       "retention without a store",
       `${minimal}\ncompactor: {retention_enabled: true}`,
       "compactor.delete-request-store should be configured when retention is enabled",
+    ],
+    [
+      "a wrong selector of streams to keep",
+      `${minimal}\nlimits_config: {retention_stream: [{selector: '{a=', period: 24h}]}`,
+      "limits_config.retention_stream: parse error",
     ],
     [
       "short retention of streams",

@@ -14,6 +14,8 @@ export interface QueryJob {
   /** Of all tenants that it asks about, together. */
   readonly limits: QueryTenantLimits;
   readonly options: QueryRouteOptions;
+  /** Rows of these tenants were deleted that may still be stored. */
+  readonly hidesRows: boolean;
   /** What the query takes of the memory of all queries. */
   readonly memory: MemoryShareRef;
   /** Scans that run at the same time. */

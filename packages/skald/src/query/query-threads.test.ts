@@ -45,6 +45,7 @@ function threadsOf(...replies: (QueryReply | ((options: JobOptions) => Promise<Q
       labels: () => Promise.reject(new QueryTooHeavy(costHere)),
       volumes: () => Promise.reject(new QueryTooHeavy(costHere)),
     },
+    hidesRows: (tenant) => tenant === "b",
     limitsOf: (tenant) => ({ ...defaultLimits, max_query_series: tenant === "a" ? 7 : 9 }),
     routes: {
       ...{ authEnabled: true, noAuthTenant: "fake" },

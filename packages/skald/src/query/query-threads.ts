@@ -36,6 +36,8 @@ export interface QueryThreadsOptions {
   readonly memory: MemoryBudget;
   readonly host: Readonly<Record<string, HostFunction>>;
   readonly limitsOf: (tenant: string) => QueryTenantLimits;
+  /** Whether rows of a tenant were deleted that may still be stored. */
+  readonly hidesRows: (tenant: string) => boolean;
   readonly routes: QueryRouteOptions;
   /** Scans that one query runs at the same time. */
   readonly threads: number;
@@ -56,7 +58,7 @@ export class QueryThreads {
   }
 
   async serve(endpoint: QueryEndpoint, request: HttpRequest): Promise<HttpResponse> {
-    const { limitsOf, routes, threads } = this.#options;
+    const { hidesRows, limitsOf, routes, threads } = this.#options;
     // A query is formatted for whoever asks.
     const tenants = endpoint === "format_query" ? [] : queryTenants(request, routes);
     const limits = combineLimits(tenants.map(limitsOf));
@@ -75,6 +77,7 @@ export class QueryThreads {
       params: request.params.toString(),
       limits,
       options: routes,
+      hidesRows: tenants.some(hidesRows),
       threads,
       sentNs: process.hrtime.bigint(),
     };

@@ -28,8 +28,10 @@ serveJobs({
 
 async function answer(job: QueryJob, context: JobContext): Promise<QueryReply> {
   const { headers, limits, maxCost, threads } = job;
+  const { deletes, ...services } = remoteServices(context);
   const querier = new Querier({
-    ...remoteServices(context),
+    ...services,
+    ...(job.hidesRows ? { deletes } : {}),
     threads,
     corrupt,
     shouldStop: context.isCancelled,

@@ -1,4 +1,4 @@
-import type { CallOptions, Catalog, Ingester, Scanner } from "@skald/contracts";
+import type { CallOptions, Catalog, Deletes, Ingester, Scanner } from "@skald/contracts";
 import type { HostFunction, JobContext } from "@skald/runtime";
 import type { LocalRef } from "@skald/storage";
 
@@ -8,12 +8,25 @@ export interface Services {
   readonly catalog: Catalog;
   /** Scans segments of the store. */
   readonly scanner: Scanner<LocalRef>;
+  /** Absent where nothing is ever deleted by request. */
+  readonly deletes?: Deletes | undefined;
 }
 
 const calls = {
-  ingester: ["select", "release", "scan", "measure", "volumes", "streams", "labels", "duplicates"],
+  ingester: [
+    "select",
+    "release",
+    "scan",
+    "measure",
+    "volumes",
+    "streams",
+    "labels",
+    "duplicates",
+    "matches",
+  ],
   catalog: ["list"],
-  scanner: ["scan", "measure", "volumes", "streams", "labels", "duplicates"],
+  scanner: ["scan", "measure", "volumes", "streams", "labels", "duplicates", "matches"],
+  deletes: ["active"],
 } as const;
 
 interface Called {
@@ -26,7 +39,8 @@ interface Called {
 export function hostOf(services: Services): Record<string, HostFunction> {
   const host: Record<string, HostFunction> = {};
   for (const [service, names] of Object.entries(calls)) {
-    const target = services[service as keyof Services] as unknown as Record<string, Method>;
+    const target = services[service as keyof Services] as Record<string, Method> | undefined;
+    if (target === undefined) continue;
     for (const name of names) {
       host[`${service}.${name}`] = async ({ message, options }: Called, { signal }) => {
         const value = await (target[name] as Method).call(target, message, { ...options, signal });
@@ -42,7 +56,7 @@ export function hostOf(services: Services): Record<string, HostFunction> {
 type Method = (message: unknown, options: CallOptions) => Promise<unknown>;
 
 /** The services of the process that runs a job, as contracts. */
-export function remoteServices({ call }: JobContext): Services {
+export function remoteServices({ call }: JobContext): Required<Services> {
   const service = (name: keyof typeof calls) =>
     Object.fromEntries(
       calls[name].map((method) => [
@@ -55,5 +69,6 @@ export function remoteServices({ call }: JobContext): Services {
     ingester: service("ingester"),
     catalog: service("catalog"),
     scanner: service("scanner"),
-  } as unknown as Services;
+    deletes: service("deletes"),
+  } as unknown as Required<Services>;
 }

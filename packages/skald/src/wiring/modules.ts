@@ -1,5 +1,5 @@
 import { availableParallelism, hostname } from "node:os";
-import { Compactor } from "@skald/compactor";
+import { Compactor, type DeleteRequests, type RemovalRules } from "@skald/compactor";
 import type { Catalog, Scanner } from "@skald/contracts";
 import { createDistributorMetrics, Distributor } from "@skald/distributor";
 import { queryRoutes } from "@skald/frontend";
@@ -29,6 +29,7 @@ import { queryObserver } from "../query/metrics.js";
 import { QueryThreads, type QueryThreadsOptions } from "../query/query-threads.js";
 import { hostOf } from "../query/remote.js";
 import { compactionThreads, decodeIndex } from "./compaction-threads.js";
+import { buildDeletion } from "./deletion.js";
 import { ingesterOptionsOf } from "./ingester-options.js";
 import { buildObjectStore } from "./object-store.js";
 import { buildIngesterRing, buildServiceRing } from "./rings.js";
@@ -67,7 +68,14 @@ interface Parts {
   locate: (key: string) => SegmentLocation;
   catalog: Catalog;
   ingester: Ingester;
-  queries: Pick<QueryThreadsOptions, "pool" | "querier" | "host" | "memory" | "threads">;
+  /** Absent where nothing is ever deleted by request. */
+  deletes: DeleteRequests | undefined;
+  /** What is to leave the store; absent where nothing is. */
+  removalRules: RemovalRules | undefined;
+  queries: Pick<
+    QueryThreadsOptions,
+    "pool" | "querier" | "host" | "hidesRows" | "memory" | "threads"
+  >;
 }
 
 type Builder = (parts: Parts, context: ModuleContext) => BuiltModule;
@@ -87,6 +95,7 @@ const builders: Readonly<Record<ModuleName, Builder>> = {
   "worker-pool": buildPool,
   store: buildStore,
   ingester: buildIngester,
+  deletion: buildDeletes,
   distributor: buildDistributor,
   querier: buildQuerier,
   "query-frontend": buildFrontend,
@@ -219,6 +228,16 @@ function buildIngester(parts: Parts, { config, log, metrics }: ModuleContext): B
   };
 }
 
+function buildDeletes(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
+  const { deletes, rules, ...built } = buildDeletion({
+    ...{ ...parts, config, metrics, tenancy: tenancyOf(config) },
+    log: log.child({ component: "compactor" }),
+  });
+  parts.deletes = deletes;
+  parts.removalRules = rules;
+  return built;
+}
+
 function buildDistributor(
   { ingester, limits, pool }: Parts,
   { config, log, metrics }: ModuleContext,
@@ -251,7 +270,7 @@ function buildDistributor(
 }
 
 function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
-  const { ingester, catalog, scanner, pool } = parts;
+  const { ingester, catalog, scanner, pool, deletes } = parts;
   const { max_concurrent, max_query_memory } = config.querier;
   const lost = metrics.counter("query_threads_lost_total", "Query threads that died.");
   const memory = new MemoryBudget(
@@ -283,15 +302,16 @@ function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): Bu
     pool: threads,
     memory,
     threads: pool.size,
+    hidesRows: (tenant) => deletes?.hidesRows(tenant) ?? false,
     querier: new Querier({
-      ...{ ingester, catalog, scanner, threads: pool.size },
+      ...{ ingester, catalog, scanner, deletes, threads: pool.size },
       corrupt: new CorruptSegments({ clock: steadyClock, onFound: onCorrupt }),
       maxCost: urgentBytes,
       maxHeldBytes: maxHeldHere,
       onlySimple: true,
     }),
     host: {
-      ...hostOf({ ingester, catalog, scanner }),
+      ...hostOf({ ingester, catalog, scanner, deletes }),
       corrupt: (segment: string) => {
         onCorrupt(segment);
         return { value: undefined };
@@ -329,7 +349,7 @@ function buildFrontend(
 }
 
 function buildCompactor(
-  { store, locate, pool, threads: scans }: Parts,
+  { store, locate, pool, removalRules, threads: scans }: Parts,
   { config, log, metrics }: ModuleContext,
 ): BuiltModule {
   const { threads, close } = compactionThreads({
@@ -344,6 +364,7 @@ function buildCompactor(
       const location = locate(key);
       if (location.kind === "file") scans.forget(location.path);
     },
+    rules: removalRules,
   });
   const service = new Service({
     name: "compactor",

@@ -8,9 +8,10 @@ export const modules = {
   store: ["worker-pool"],
   ingester: ["runtime-config", "worker-pool", "store"],
   distributor: ["runtime-config", "worker-pool", "ingester"],
-  querier: ["worker-pool", "store", "ingester"],
+  deletion: ["runtime-config", "worker-pool", "store", "ingester"],
+  querier: ["worker-pool", "store", "ingester", "deletion"],
   "query-frontend": ["runtime-config", "querier"],
-  compactor: ["worker-pool", "store"],
+  compactor: ["worker-pool", "store", "deletion"],
   "service-rings": [],
 } as const satisfies Record<string, readonly string[]>;
 

@@ -3,16 +3,18 @@ import type { Block } from "@skald/model";
 import type { LogPlan } from "../../plan/plan.js";
 import { forEachStretch, type RunSelection } from "../block-selection.js";
 
+type SelectedPlan = Pick<LogPlan, "fromNs" | "toNs" | "direction">;
+
 /** Chooses the rows of a block that a log query has to look at. */
 export class LogSelection {
   /** True when the last call left out rows because enough better ones are known. */
   leftOut = false;
-  readonly #plan: LogPlan;
+  readonly #plan: SelectedPlan;
   /** Given when every row survives the pipeline: more rows than this are never needed of a block. */
   readonly #limit: number | undefined;
   #rows = new Uint32Array(0);
 
-  constructor(plan: LogPlan, limit: number | undefined) {
+  constructor(plan: SelectedPlan, limit: number | undefined) {
     this.#plan = plan;
     this.#limit = limit;
   }

@@ -1,0 +1,120 @@
+import type { Catalog, Ingester, Scanner } from "@skald/contracts";
+import type { SegmentRef, TimeRange } from "@skald/model";
+import type { Logger } from "@skald/runtime";
+import { maskRows } from "@skald/scan";
+import type { CallOptions } from "@skald/storage";
+import { lookOptions } from "../look.js";
+import { filtersOf, type KnownRequest, openParts, rangeOfParts } from "./delete-request.js";
+import type { DeleteRequests } from "./delete-requests.js";
+
+export interface DeletePassOptions {
+  readonly deletes: DeleteRequests;
+  readonly catalog: Catalog;
+  readonly scanner: Pick<Scanner<SegmentRef>, "matches">;
+  /** Rows that it holds are not in the store yet. */
+  readonly ingester: Pick<Ingester, "select" | "matches" | "release">;
+  /** Requests of one run, the oldest of each tenant. */
+  readonly maxRequests: number;
+  readonly log: Logger;
+}
+
+/**
+ * Finds out which delete requests are carried out: a part of one is done when none of its rows is met any more, in the store
+ * or with the ingester. So it does not matter who deletes rows, what stops that, and what brings rows back meanwhile.
+ */
+export class DeletePass {
+  readonly #options: DeletePassOptions;
+
+  constructor(options: DeletePassOptions) {
+    this.#options = options;
+  }
+
+  async run(options: CallOptions): Promise<void> {
+    const { deletes, log, maxRequests } = this.#options;
+    let left = maxRequests;
+    for (const requests of deletes.due().values()) {
+      for (const known of requests.slice(0, left)) {
+        left--;
+        try {
+          const parts = await this.#clearParts(known, options);
+          await deletes.note(known.request, parts, options);
+        } catch (error) {
+          options.signal.throwIfAborted();
+          const { tenant, id } = known.request;
+          log.warn("a delete request could not be looked after", { tenant, request: id, error });
+        }
+      }
+    }
+  }
+
+  /** Open parts of which no row is met. */
+  async #clearParts(known: KnownRequest, options: CallOptions): Promise<number[]> {
+    const clear = new Set(openParts(known).flatMap(({ from, to }) => numbers(from, to)));
+    // The ingester first: what it drops meanwhile is in the store by then.
+    await this.#lookAtIngester(known, clear, options);
+    if (clear.size > 0) await this.#lookAtStore(known, clear, options);
+    return [...clear];
+  }
+
+  async #lookAtIngester(
+    known: KnownRequest,
+    clear: Set<number>,
+    { signal }: CallOptions,
+  ): Promise<void> {
+    const { ingester } = this.#options;
+    const { tenant } = known.request;
+    const { matchers } = known.log;
+    const request = { tenant, matchers, ...wholeRange(known) };
+    const { view, sources } = await ingester.select(request, { signal });
+    try {
+      for (const source of sources) {
+        const filters = filtersOf(known, rangeOf(source));
+        if (filters.length === 0) continue;
+        const look = lookOptions(tenant, source.sizeBytes, signal);
+        const { mask } = await ingester.matches({ source, filters }, look);
+        if (maskRows(mask) > 0) meet(known, clear, rangeOf(source));
+      }
+    } finally {
+      if (view !== undefined) await ingester.release(view, { signal });
+    }
+  }
+
+  async #lookAtStore(
+    known: KnownRequest,
+    clear: Set<number>,
+    { signal }: CallOptions,
+  ): Promise<void> {
+    const { catalog, scanner } = this.#options;
+    const { tenant } = known.request;
+    const { matchers } = known.log;
+    const request = { tenant, matchers, ...wholeRange(known), fresh: true };
+    for (const source of await catalog.list(request, { signal })) {
+      const filters = filtersOf(known, rangeOf(source));
+      if (filters.length === 0) continue;
+      const look = lookOptions(tenant, source.sizeBytes, signal);
+      const { mask } = await scanner.matches({ source, filters }, look);
+      if (maskRows(mask) > 0) meet(known, clear, rangeOf(source));
+      if (clear.size === 0) return;
+    }
+  }
+}
+
+/** Takes the parts that share a time out of those that are done. */
+function meet({ request }: KnownRequest, clear: Set<number>, { fromNs, toNs }: TimeRange): void {
+  for (const part of [...clear]) {
+    const own = rangeOfParts(request, { from: part, to: part + 1 });
+    if (own.fromNs < toNs && own.toNs > fromNs) clear.delete(part);
+  }
+}
+
+function wholeRange({ request }: KnownRequest): TimeRange {
+  return rangeOfParts(request, { from: 0, to: request.boundsMs.length - 1 });
+}
+
+function rangeOf({ minNs, maxNs }: { minNs: bigint; maxNs: bigint }): TimeRange {
+  return { fromNs: minNs, toNs: maxNs + 1n };
+}
+
+function numbers(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, i) => from + i);
+}

@@ -1,0 +1,114 @@
+import type { RowFilter } from "@skald/contracts";
+import { type LogExpr, parseQuery } from "@skald/logql";
+import { nsPerMs, type TimeRange } from "@skald/model";
+
+/** What a client asked to be deleted, and how far that went; plain data, as it is stored. */
+export interface DeleteRequest {
+  /** Eight hexadecimal digits, unique within the tenant. */
+  readonly id: string;
+  readonly tenant: string;
+  /** The log query whose rows are deleted. */
+  readonly query: string;
+  /**
+   * Ascending, ms since the epoch: part i is from bound i up to bound i + 1, which belongs to the next part; to the last
+   * part its end belongs, too.
+   */
+  readonly boundsMs: readonly number[];
+  readonly createdMs: number;
+  /** When it was cancelled after parts of it were done. */
+  readonly cancelledMs?: number;
+}
+
+/** How far a request went. */
+export interface DeleteProgress {
+  /** Numbers of the parts whose rows are stored no more, ascending. */
+  readonly done: readonly number[];
+}
+
+export const noProgress: DeleteProgress = { done: [] };
+
+/** Parts of one request. */
+export const maxParts = 10_000;
+
+/** A request with all that is known of it. */
+export interface KnownRequest {
+  readonly request: DeleteRequest;
+  readonly progress: DeleteProgress;
+  /** The query, parsed. */
+  readonly log: LogExpr;
+}
+
+export function partCount({ boundsMs }: DeleteRequest): number {
+  return boundsMs.length - 1;
+}
+
+/** True when there is nothing more to do for it, and nothing more to hide. */
+export function isFinished({ request, progress }: Omit<KnownRequest, "log">): boolean {
+  return request.cancelledMs !== undefined || progress.done.length >= partCount(request);
+}
+
+/** As the list of requests shows it. */
+export function statusOf(known: Omit<KnownRequest, "log">): string {
+  if (isFinished(known)) return "processed";
+  const done = known.progress.done.length;
+  return done === 0
+    ? "received"
+    : `${Math.floor((100 * done) / partCount(known.request))}% Complete`;
+}
+
+/** Parts of a request that are not done and follow on each other: numbers, the second exclusive. */
+export interface PartRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+export function openParts({ request, progress }: Omit<KnownRequest, "log">): PartRange[] {
+  const done = new Set(progress.done);
+  const ranges: PartRange[] = [];
+  let from = 0;
+  for (let part = 0; part <= partCount(request); part++) {
+    if (part < partCount(request) && !done.has(part)) continue;
+    if (from < part) ranges.push({ from, to: part });
+    from = part + 1;
+  }
+  return ranges;
+}
+
+export function rangeOfParts({ boundsMs }: DeleteRequest, { from, to }: PartRange): TimeRange {
+  const isLast = to === boundsMs.length - 1;
+  return {
+    fromNs: BigInt(boundsMs[from] as number) * nsPerMs,
+    toNs: BigInt(boundsMs[to] as number) * nsPerMs + (isLast ? 1n : 0n),
+  };
+}
+
+/** What is left of a request, as filters of rows that lie in the range. */
+export function filtersOf(known: KnownRequest, { fromNs, toNs }: TimeRange): RowFilter[] {
+  const { request, log } = known;
+  if (isFinished(known)) return [];
+  return openParts(known)
+    .map((parts) => ({
+      id: `${request.tenant}/${request.id}/${parts.from}-${parts.to}`,
+      ...rangeOfParts(request, parts),
+      log,
+      nowNs: BigInt(request.createdMs) * nsPerMs,
+    }))
+    .filter((filter) => filter.fromNs < toNs && filter.toNs > fromNs);
+}
+
+/** The rows of a request. Throws invalid_argument for what is no log query. */
+export function parseDeleteQuery(query: string): LogExpr {
+  const expr = parseQuery(query);
+  if (expr.kind !== "log") throw new Error("not a log query");
+  return expr;
+}
+
+/** Cuts a time where the clock shows multiples of an interval, or of multiples of it where that gives too many parts. */
+export function splitRange(startMs: number, endMs: number, intervalMs: number): number[] {
+  const least = Math.ceil((endMs - startMs) / (maxParts - 1));
+  const stepMs = intervalMs * Math.max(1, Math.ceil(least / intervalMs));
+  const bounds = [startMs];
+  for (let at = (Math.floor(startMs / stepMs) + 1) * stepMs; at < endMs; at += stepMs)
+    bounds.push(at);
+  return [...bounds, endMs];
+}

@@ -1,0 +1,28 @@
+import type { MatchedRows, MatchTask } from "@skald/contracts";
+import type { SegmentRef } from "@skald/model";
+import { scanMatches, segmentSource, uniteMasks } from "@skald/scan";
+import { bytesRange, type ObjectStore, openSegment, segmentKey } from "@skald/storage";
+import { signal } from "./requests.js";
+
+/** Looks for rows in the segments of a store, and writes down in which. */
+export class StoreScanner {
+  readonly looked: string[] = [];
+  /** Called before each look; may throw. */
+  onLook: (id: string) => void = () => {};
+  readonly #store: ObjectStore;
+
+  constructor(store: ObjectStore) {
+    this.#store = store;
+  }
+
+  async matches(task: MatchTask<SegmentRef>): Promise<MatchedRows> {
+    const { source: ref } = task;
+    this.looked.push(ref.id);
+    this.onLook(ref.id);
+    const key = segmentKey(ref);
+    const bytes = await this.#store.get(key, { signal });
+    const source = segmentSource(openSegment(bytesRange(key, bytes), ref));
+    const { masks, rowCount } = scanMatches(task, () => source, { check: () => {} });
+    return { mask: uniteMasks(masks), rowCount };
+  }
+}

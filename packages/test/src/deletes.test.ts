@@ -1,0 +1,73 @@
+import { afterAll, expect, it } from "@jest/globals";
+import { getJson, nowNs, pushJson, queryLines, queryNumber, readMetric } from "./testing/client.js";
+import { makeFolder, removeFolders, startServer, waitFor } from "./testing/server.js";
+
+afterAll(removeFolders);
+
+const path = "/loki/api/v1/delete";
+const secretsOfA = '{app="a"} |= "secret"';
+const count = 'sum(count_over_time({app=~".+"}[1h]))';
+
+interface Record {
+  readonly request_id: string;
+  readonly status: string;
+}
+
+async function requestDelete(url: string, query: string): Promise<number> {
+  const start = new Date(Date.now() - 3_600_000).toISOString();
+  const params = new URLSearchParams({ query, start });
+  return (await fetch(`${url}${path}?${params}`, { method: "POST" })).status;
+}
+
+it("deleted rows are never seen again: not after kill -9, and not once they left the store", async () => {
+  const [first, second, chunks] = [makeFolder(), makeFolder(), makeFolder()];
+  const flags = [
+    `-common.storage.filesystem.chunk-directory=${chunks}`,
+    "-compactor.retention-enabled",
+    "-compactor.delete-request-store=filesystem",
+  ];
+  const lines = ["public 0", "secret 1", "public 2", "secret 3"];
+  const push = async (url: string, some: readonly string[]) => {
+    for (const app of ["a", "b"]) {
+      const values = some.map((line, i) => [nowNs(i * 1000 - 1_000_000_000), line] as const);
+      expect(await pushJson(url, { app }, values)).toBe(204);
+    }
+  };
+  const expectDeleted = async (url: string) => {
+    expect(await queryLines(url, '{app="a"}')).toEqual(["public 0", "public 2"]);
+    expect(await queryLines(url, '{app="b"}')).toEqual(lines);
+    expect(await queryNumber(url, count)).toBe(6);
+  };
+
+  const before = await startServer(first, flags);
+  // Half of the rows in a segment, half of them in a head.
+  await push(before.url, lines.slice(0, 2));
+  expect((await fetch(`${before.url}/flush`, { method: "POST" })).status).toBe(204);
+  await push(before.url, lines.slice(2));
+  expect(await queryNumber(before.url, count)).toBe(8);
+  expect(await requestDelete(before.url, secretsOfA)).toBe(204);
+  await expectDeleted(before.url);
+  expect(await before.kill("SIGKILL")).toBe("SIGKILL");
+
+  const again = await startServer(first, flags);
+  await expectDeleted(again.url);
+  const [record] = await getJson<Record[]>(again.url, path);
+  expect(record?.status).toBe("received");
+  expect((await fetch(`${again.url}/flush`, { method: "POST" })).status).toBe(204);
+  await expectDeleted(again.url);
+  expect(await again.kill("SIGTERM")).toBe(0);
+
+  // A process without copies of its own, that need not wait for whoever might cancel.
+  const after = await startServer(second, [
+    ...flags,
+    "-compactor.delete-request-cancel-period=0s",
+    "-compactor.compaction-interval=100ms",
+  ]);
+  await expectDeleted(after.url);
+  await waitFor(async () => (await getJson<Record[]>(after.url, path))[0]?.status === "processed");
+  await expectDeleted(after.url);
+  expect(await readMetric(after.url, "loki_compactor_deleted_lines", { user: "fake" })).toBe(2);
+  const cancel = `${after.url}${path}?request_id=${record?.request_id}&force=true`;
+  expect((await fetch(cancel, { method: "DELETE" })).status).toBe(400);
+  expect(await after.kill("SIGTERM")).toBe(0);
+});
