@@ -114,7 +114,7 @@ export const compactorConfig = field.section(
       "newest tables left alone",
       flag("skip-latest-n-tables"),
     ),
-    compactor_ring: ringBlock("compactor.ring"),
+    compactor_ring: ringBlock("compactor.ring", { use: "members" }),
     horizontal_scaling_mode: field.choice(
       "disabled",
       ["disabled", "main", "worker"],
