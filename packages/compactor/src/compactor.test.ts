@@ -45,7 +45,7 @@ it("merges by itself until it is stopped, and counts", async () => {
     },
     metrics,
   );
-  await compactor.start();
+  compactor.start();
   await isMerged;
   await compactor.stop();
   expect(await listDay(store)).toHaveLength(1);

@@ -52,6 +52,7 @@ export class Compactor {
   readonly #operations;
   readonly #lastRun;
   readonly #races;
+  #opened: Promise<void> | undefined;
   #loop: Promise<void> = Promise.resolve();
 
   constructor(deps: CompactorDeps) {
@@ -95,8 +96,7 @@ export class Compactor {
   }
 
   /** Begins to look after the store. */
-  async start(): Promise<void> {
-    await this.#work.open();
+  start(): void {
     const { compaction_interval: pauseMs } = this.#deps.config;
     const { signal } = this.#abort;
     const onError = (error: unknown) => this.#deps.log.error("a compaction failed", { error });
@@ -114,6 +114,8 @@ export class Compactor {
     const { config, store } = this.#deps;
     const { signal } = this.#abort;
     try {
+      this.#opened ??= this.#work.open();
+      await this.#opened;
       const tables = await listTables(store, this.#choice, signal);
       const due = tables.filter((table) => this.#isDue(table));
       let failed = 0;
@@ -127,6 +129,7 @@ export class Compactor {
       this.#operations.inc({ status: failed === 0 ? "success" : "failure" });
       if (failed === 0) this.#lastRun.set(this.#deps.clock.nowMs() / 1000);
     } catch (error) {
+      this.#opened = undefined;
       if (signal.aborted) return;
       this.#operations.inc({ status: "failure" });
       throw error;
