@@ -82,6 +82,8 @@ interface MergeInput {
   readonly dropped?: DroppedRows | undefined;
 }
 
+/** Indexes of segments that are fetched at a time. */
+const indexesAtOnce = 16;
 const nsPerMs = 1_000_000n;
 const dayMs = 86_400_000;
 
@@ -139,11 +141,14 @@ export class DayCompaction {
   /** Young segments, ready to be added to the index. */
   async #young({ young }: DayState, signal: AbortSignal): Promise<AddedSegment[]> {
     const added: AddedSegment[] = [];
-    for (const ref of young) {
-      if (this.#damaged.has(ref.id)) continue;
-      const image = await this.#imageOf(ref, signal);
-      if (image !== "damaged") added.push({ ref, level: 0, ...image });
-    }
+    const left = young.filter(({ id }) => !this.#damaged.has(id));
+    const next = async (): Promise<void> => {
+      for (let ref = left.shift(); ref !== undefined; ref = left.shift()) {
+        const image = await this.#imageOf(ref, signal);
+        if (image !== "damaged") added.push({ ref, level: 0, ...image });
+      }
+    };
+    await Promise.all(Array.from({ length: indexesAtOnce }, next));
     return added;
   }
 
