@@ -38,6 +38,8 @@ import { scanVolumes } from "./volume/scan-volumes.js";
 
 /** Open files per thread. */
 const maxOpenSegments = 256;
+/** Segments that a thread remembers: 30 KB of objects each, beside their indexes. */
+const maxSegments = 3000;
 /** Decoded indexes that a thread holds on to; those of many streams are the same memory in all threads. */
 export const maxIndexBytes = 384 * 1024 * 1024;
 
@@ -49,7 +51,7 @@ export interface ScanReply<T> {
 
 /** The jobs of `ScanPool`, for a worker thread. */
 export function scanJobs(): Record<string, JobHandler> {
-  const sources = new SourceCache({ maxOpenSegments, maxIndexBytes });
+  const sources = new SourceCache({ maxOpenSegments, maxSegments, maxIndexBytes });
   const memory = new ScanMemory();
   const use = useOf(sources);
   const reply = <T>(value: T | MissingSlots): JobResult => {

@@ -22,6 +22,8 @@ export type ImagedRef = LocalRef & { readonly image?: SharedArrayBuffer };
 
 export interface SourceCacheOptions {
   readonly maxOpenSegments: number;
+  /** Segments that are kept without their files too; no limit where absent. */
+  readonly maxSegments?: number;
   /** Bytes of the decoded indexes, those that other threads have too included. */
   readonly maxIndexBytes: number;
   readonly openFile?: (
@@ -161,13 +163,17 @@ export class SourceCache {
   }
 
   #trim(): void {
-    const { maxOpenSegments, maxIndexBytes } = this.#options;
+    const {
+      maxOpenSegments,
+      maxIndexBytes,
+      maxSegments = Number.POSITIVE_INFINITY,
+    } = this.#options;
     for (const place of this.#files) {
       if (this.#files.size <= maxOpenSegments) break;
       this.#suspend(place);
     }
     for (const place of this.#entries.keys()) {
-      if (this.#indexBytes <= maxIndexBytes) break;
+      if (this.#entries.size <= maxSegments && this.#indexBytes <= maxIndexBytes) break;
       this.#close(place);
     }
   }
