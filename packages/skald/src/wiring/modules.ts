@@ -380,9 +380,10 @@ function buildCompactor(
 /** Rings of services that have no module of their own to keep them, or need none of theirs yet. */
 function buildServiceRings(_parts: Parts, { config, log }: ModuleContext): BuiltModule {
   const rings = [
-    { name: "ruler", block: config.ruler.ring },
     { name: "compactor", block: config.compactor.compactor_ring },
-    { name: "scheduler", block: config.query_scheduler.scheduler_ring },
+    // As long as these are part of every process they are kept as its distributor is.
+    { name: "ruler", block: config.distributor.ring },
+    { name: "scheduler", block: config.distributor.ring },
   ].map(({ name, block }) => ({ name, own: buildServiceRing(name, block, { log }) }));
   const service = new Service({
     name: "service-rings",

@@ -27,7 +27,7 @@ export const querySchedulerConfig = field.section(
       "find schedulers by a ring; default true when no address is set",
       "query-scheduler.use-scheduler-ring",
     ),
-    scheduler_ring: ringBlock("query-scheduler.ring", { use: "members" }),
+    scheduler_ring: ringBlock("query-scheduler.ring"),
   },
   { unused: oneProcess },
 );

@@ -121,7 +121,7 @@ const sharding = {
   ),
   search_pending_for: field.duration("5m", "time to look for owners", "ruler.search-pending-for"),
   flush_period: field.duration("1m", "pause between cleanings", "ruler.flush-period"),
-  ring: ringBlock("ruler.ring", { heartbeatPeriod: "5s", keyPrefix: "rulers/", use: "members" }),
+  ring: ringBlock("ruler.ring", { heartbeatPeriod: "5s", keyPrefix: "rulers/" }),
   ruler_client: grpcClientBlock("ruler.client"),
 };
 
