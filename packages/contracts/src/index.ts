@@ -2,6 +2,7 @@ export type * from "./call.js";
 export type * from "./catalog.js";
 export * from "./codec/outcome.js";
 export * from "./codec/streams.js";
+export { decodeVolumes, encodeVolumes } from "./codec/volumes.js";
 export type * from "./deletes.js";
 export type * from "./distributor.js";
 export type * from "./ingester.js";

@@ -3,6 +3,7 @@ import {
   encodeOutcome,
   encodeStreams,
   encodeTexts,
+  encodeVolumes,
   type LabelTask,
   type MatchTask,
   type RowMask,
@@ -86,7 +87,7 @@ export function scanJobs(): Record<string, JobHandler> {
         (open) => countCached(task, open, () => scanVolumes(task, open, { check, memory })),
         (open) => missingOfVolumes(task, open, { check }),
       );
-      return reply(isMissing(found) ? found : encodeOutcome(found));
+      return reply(isMissing(found) ? found : encodeVolumes(found));
     },
     streams: (task: StreamTask<LocalRef>, { check }: JobContext): JobResult => {
       const found = use(

@@ -1,5 +1,13 @@
-import { deserialize, serialize } from "node:v8";
 import type { BytesColumn, Labels } from "@skald/model";
+import {
+  decodeMessage,
+  encodeMessage,
+  field,
+  type MessageCodec,
+  message,
+  u32s,
+} from "@skald/transport/protobuf";
+import { areBelow, ascends, bytesColumn, textList } from "./columns.js";
 
 /** Distinct label sets in columns: plain data, in which each label pair is there once. */
 export interface StreamColumns {
@@ -20,26 +28,52 @@ export interface StreamColumns {
 /** What was found, as it crosses threads and services: whoever passes it on in between does not look inside. */
 export type EncodedStreams = Uint8Array<ArrayBuffer>;
 
-export function encodeStreams(found: StreamColumns): EncodedStreams {
-  return new Uint8Array(serialize(found));
+/** Of `StreamColumns`. */
+export const streamColumns: MessageCodec<StreamColumns> = message<StreamColumns>(
+  {
+    hashes: field(1, u32s),
+    starts: field(2, u32s),
+    pairs: field(3, u32s),
+    names: field(4, textList),
+    pairNames: field(5, u32s),
+    values: field(6, bytesColumn),
+    valueHashes: field(7, u32s),
+  },
+  problemOf,
+);
+
+function problemOf(streams: StreamColumns): string | undefined {
+  const { hashes, starts, pairs, names, pairNames, values, valueHashes } = streams;
+  const { length } = pairNames;
+  if (starts[0] !== 0 || !ascends(starts)) return "streams do not ascend";
+  if (starts[starts.length - 1] !== pairs.length) return "pairs are of no stream";
+  if (hashes.length !== 2 * (starts.length - 1)) return "there is not a hash for each stream";
+  if (values.offsets.length !== length + 1 || valueHashes.length !== 2 * length)
+    return "there is not a value for each pair";
+  if (!areBelow(pairs, length) || !areBelow(pairNames, names.length)) return "a label has no text";
+  return undefined;
 }
 
-/** Throws when the bytes are not what `encodeStreams` made. */
+export function encodeStreams(found: StreamColumns): EncodedStreams {
+  const { hashes, starts, pairs, pairNames, values, valueHashes } = found;
+  const columns = [hashes, starts, pairs, pairNames, values.offsets, valueHashes, values.bytes];
+  const size = columns.reduce((total, { byteLength }) => total + byteLength, 64 * 1024);
+  return encodeMessage(streamColumns, found, size);
+}
+
+/** Throws invalid_argument when the bytes are not what `encodeStreams` made. */
 export function decodeStreams(bytes: EncodedStreams): StreamColumns {
-  return deserialize(bytes) as StreamColumns;
+  return decodeMessage(streamColumns, bytes);
 }
 
 /** The same for texts: one after the other, because one long text crosses at once. */
 export function encodeTexts(texts: readonly string[]): EncodedStreams {
-  let end = 0;
-  const ends = Uint32Array.from(texts, (text) => (end += text.length));
-  return new Uint8Array(serialize({ ends, text: texts.join("") }));
+  return encodeMessage(textList, texts);
 }
 
-/** Throws when the bytes are not what `encodeTexts` made. */
+/** Throws invalid_argument when the bytes are not what `encodeTexts` made. */
 export function decodeTexts(bytes: EncodedStreams): string[] {
-  const { ends, text } = deserialize(bytes) as { ends: Uint32Array; text: string };
-  return Array.from(ends, (end, i) => text.slice(ends[i - 1] ?? 0, end));
+  return [...decodeMessage(textList, bytes)];
 }
 
 export function streamCountOf({ starts }: StreamColumns): number {

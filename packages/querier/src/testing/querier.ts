@@ -7,6 +7,7 @@ import {
   encodeOutcome,
   encodeStreams,
   encodeTexts,
+  encodeVolumes,
   type HeadRef,
   type Ingester,
   type LabelTask,
@@ -87,7 +88,7 @@ export class LocalScanner implements Scanner<LocalRef> {
   volumes(task: VolumeTask<LocalRef>, options: CallOptions): Promise<EncodedOutcome> {
     const refs = task.sources.map(({ ref }) => ref);
     return this.#run("volumes", refs, options, (check) =>
-      encodeOutcome(scanVolumes(task, this.#open, { check })),
+      encodeVolumes(scanVolumes(task, this.#open, { check })),
     );
   }
 
