@@ -4,7 +4,7 @@ import {
   connectivityState,
   type ServiceError,
 } from "@grpc/grpc-js";
-import { SkaldError, unavailable } from "@skald/model";
+import { unavailable } from "@skald/model";
 import { type ClientTlsOptions, clientCredentials } from "./client-tls.js";
 import { errorOfStatus } from "./errors.js";
 import { type HealthState, healthMethod } from "./health.js";
@@ -192,9 +192,7 @@ export class GrpcConnection {
   }
 
   #failure(error: ServiceError, signal: AbortSignal): unknown {
-    if (!signal.aborted) return errorOfStatus(error, this.address);
-    const { reason } = signal;
-    return reason instanceof Error ? reason : new SkaldError("cancelled", String(reason));
+    return signal.aborted ? signal.reason : errorOfStatus(error, this.address);
   }
 }
 

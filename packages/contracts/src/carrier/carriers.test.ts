@@ -1,0 +1,286 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { SkaldError } from "@skald/model";
+import { makeBatch, testRuns, testSeed } from "@skald/testkit";
+import fc from "fast-check";
+import { decodeTexts, type EncodedStreams } from "../index.js";
+import * as any from "../testing/arbitrary.js";
+import { makeEchoes, type Services, textOf, textOfPush } from "../testing/echo.js";
+import { connectTestServices, startTestServices } from "../testing/services.js";
+
+const seed = testSeed();
+const { signal } = new AbortController();
+const options = { signal };
+
+interface Carrier {
+  readonly services: Services;
+  /** What happened over there that no answer tells. */
+  readonly seen: readonly string[];
+  stop(): Promise<void>;
+}
+
+async function byMethodCall(): Promise<Carrier> {
+  const seen: string[] = [];
+  return { services: makeEchoes(seen), seen, stop: async () => undefined };
+}
+
+async function overSocket(): Promise<Carrier> {
+  const seen: string[] = [];
+  const { server, address } = await startTestServices(makeEchoes(seen));
+  const { connection, services } = connectTestServices(address);
+  const stop = async () => {
+    connection.close();
+    await server.kill();
+  };
+  return { services, seen, stop };
+}
+
+async function toProcess(): Promise<Carrier> {
+  const child = forkPeer();
+  const seen: string[] = [];
+  const address = await new Promise<string>((resolve) => child.once("message", resolve));
+  child.on("message", (text: string) => seen.push(text));
+  const { connection, services } = connectTestServices(address);
+  const stop = async () => {
+    connection.close();
+    child.kill("SIGKILL");
+  };
+  return { services, seen, stop };
+}
+
+function forkPeer(): ChildProcess {
+  return fork(new URL("../testing/peer.js", import.meta.url), { execArgv: [] });
+}
+
+/** Resolves once something happened over there. */
+async function happened({ seen }: Carrier, text: string): Promise<void> {
+  while (!seen.includes(text)) await new Promise(setImmediate);
+}
+
+describe.each([
+  ["method call", byMethodCall],
+  ["gRPC", overSocket],
+  ["gRPC to another process", toProcess],
+])("the contracts by %s", (_name, open) => {
+  let carrier: Carrier;
+  beforeAll(async () => {
+    carrier = await open();
+  });
+  afterAll(() => carrier.stop());
+
+  /** Runs a call with messages of any kind. */
+  async function withAny<T>(messages: fc.Arbitrary<T>, call: (value: T) => Promise<void>) {
+    await fc.assert(fc.asyncProperty(messages, call), { seed, numRuns: testRuns(20) });
+  }
+  const told = (bytes: EncodedStreams) => decodeTexts(bytes)[0];
+
+  it.each(["ingester", "distributor"] as const)("push to %s", (service) =>
+    withAny(any.arbitraryPush, async (push) => {
+      const { ingester, distributor } = carrier.services;
+      const ask = service === "ingester" ? ingester.push : distributor.pushBatch;
+      const { refusals } = await ask(push, options);
+      const { entries, message } = refusals[0]!;
+      expect([entries, message]).toEqual([push.batch.rowCount, textOfPush(push)]);
+    }),
+  );
+
+  it("Ingester.select", () =>
+    withAny(any.arbitrarySelect, async (request) => {
+      expect(await carrier.services.ingester.select(request, options)).toEqual({
+        view: textOf(request),
+        sources: [],
+        completeFromNs: request.fromNs,
+      });
+    }));
+
+  it("Ingester.release and flush", async () => {
+    const { ingester } = carrier.services;
+    expect(await ingester.release("v", options)).toBeUndefined();
+    expect(await ingester.flush({}, options)).toBeUndefined();
+    await ingester.flush({ tenant: "a" }, options);
+    await happened(carrier, 'flushed {"tenant":"a"}');
+    expect(carrier.seen).toEqual(expect.arrayContaining(["released v", "flushed {}"]));
+  });
+
+  it("Ingester.scan and measure", () =>
+    withAny(fc.tuple(any.arbitraryScanTask(seed), any.arbitraryShare), async ([task, share]) => {
+      const { ingester } = carrier.services;
+      const want = textOf({ task, share });
+      expect(JSON.parse(told(await ingester.scan(task, { signal, share }))!)).toEqual(
+        JSON.parse(want),
+      );
+      expect(await ingester.measure(task, { signal, share })).toBe(want.length);
+    }));
+
+  it("Ingester.volumes, a scan that nobody waits for", () =>
+    withAny(
+      fc.tuple(any.arbitraryVolumeTask, any.arbitraryShare, any.arbitraryBackground),
+      async ([task, share, more]) => {
+        const { ingester } = carrier.services;
+        const want = JSON.parse(textOf({ task, share, ...more }));
+        const found = await ingester.volumes(task, { signal, share, ...more });
+        expect(JSON.parse(told(found)!)).toEqual(want);
+      },
+    ));
+
+  it("Ingester.streams, labels", () =>
+    withAny(fc.tuple(any.arbitraryLabelTask, any.arbitraryShare), async ([task, share]) => {
+      const { ingester } = carrier.services;
+      const want = JSON.parse(textOf({ task, share }));
+      expect(JSON.parse(told(await ingester.labels(task, { signal, share }))!)).toEqual(want);
+      const { label: _, ...streamTask } = task;
+      delete want.task.label;
+      expect(JSON.parse(told(await ingester.streams(streamTask, { signal, share }))!)).toEqual(
+        want,
+      );
+    }));
+
+  it("Ingester.duplicates", () =>
+    withAny(fc.tuple(any.arbitraryDuplicateTask, any.arbitraryShare), async ([task, share]) => {
+      const { blocks, rows } = await carrier.services.ingester.duplicates(task, { signal, share });
+      expect([...blocks]).toEqual([1, 7]);
+      const length = textOf({ task, share }).length;
+      expect(rows.map((one) => [...one])).toEqual([[length], [0, 2 ** 32 - 1]]);
+    }));
+
+  it("Ingester.matches", () =>
+    withAny(
+      fc.tuple(any.arbitraryMatchTask(seed), any.arbitraryShare, any.arbitraryBackground),
+      async ([task, share, more]) => {
+        const { ingester } = carrier.services;
+        const { mask, rowCount } = await ingester.matches(task, { signal, share, ...more });
+        expect(mask).toEqual({ blocks: Uint32Array.of(3), rows: [Uint32Array.of(1, 2)] });
+        expect(rowCount).toBe(textOf({ task, share, ...more }).length);
+      },
+    ));
+
+  it("Catalog.list with any request", () =>
+    withAny(any.arbitraryCatalogRequest, async (request) => {
+      const [segment] = await carrier.services.catalog.list(request, options);
+      expect(JSON.parse(segment!.id)).toEqual(JSON.parse(textOf(request)));
+    }));
+
+  it("Deletes.active", () =>
+    withAny(any.arbitraryDeletesRequest, async (request) => {
+      const filters = await carrier.services.deletes.active(request, options);
+      const { fromNs, toNs } = request;
+      const log = { kind: "log", matchers: [], stages: [] };
+      expect(filters).toEqual([{ id: textOf(request), fromNs, toNs, log, nowNs: 0n }]);
+    }));
+
+  it("Catalog.list", async () => {
+    const request = { tenant: "a", fromNs: -1n, toNs: 2n ** 60n, fresh: true };
+    const [segment] = await carrier.services.catalog.list(request, options);
+    expect(segment).toEqual({
+      kind: "segment",
+      id: textOf(request),
+      tenant: "a",
+      minNs: -1n,
+      maxNs: 2n ** 60n,
+      location: { kind: "object", key: "k" },
+      sizeBytes: 2 ** 40,
+    });
+  });
+
+  it("Querier.query", () =>
+    withAny(any.arbitraryQueryRequest(seed), async (request) => {
+      const { result, stats } = await carrier.services.querier.query(request, options);
+      expect(JSON.parse(result.warnings[0]!)).toEqual(JSON.parse(textOf(request)));
+      expect(stats.store.downloadNs).toBe(1.5);
+    }));
+
+  it("Querier.volumes", () =>
+    withAny(any.arbitraryVolumeRequest, async (request) => {
+      const { groups, stats, ...rest } = await carrier.services.querier.volumes(request, options);
+      expect(JSON.parse(groups[0]!.values[0]!)).toEqual(JSON.parse(textOf(request)));
+      expect(stats.store.downloadNs).toBe(1.5);
+      expect(rest).toEqual({
+        group: Uint32Array.of(0),
+        bucket: Uint32Array.of(7),
+        rows: Float64Array.of(2 ** 40),
+        bytes: Float64Array.of(0.5),
+        blocks: 1,
+        streamCount: 2,
+        warnings: ["w"],
+      });
+    }));
+
+  it("Querier.streams, labels", () =>
+    withAny(any.arbitraryStreamsRequest, async (request) => {
+      const { querier } = carrier.services;
+      const [streams] = await querier.streams(request, options);
+      const want = JSON.parse(textOf(request));
+      expect(JSON.parse(streams!.tenant)).toEqual(want);
+      const [labels] = await querier.labels({ ...request, label: "l" }, options);
+      expect(labels!.texts[0]).toBe("é");
+      expect(JSON.parse(labels!.texts[1]!)).toEqual({ ...want, label: "l" });
+    }));
+
+  it("errors keep their kind and fields", async () => {
+    const request = { tenant: "fail", fromNs: 0n, toNs: 1n, matchers: [] };
+    const error = await carrier.services.ingester.select(request, options).catch((one) => one);
+    expect(error).toBeInstanceOf(SkaldError);
+    const { code, status, message, retryAfterSeconds, detail } = error;
+    expect([code, status, message, retryAfterSeconds, detail]).toEqual([
+      "rate_limited",
+      429,
+      "too much",
+      3,
+      { limit: 5 },
+    ]);
+  });
+
+  it("a signal that is aborted ends the call on the other side", async () => {
+    const abort = new AbortController();
+    const request = { tenant: "wait", fromNs: 0n, toNs: 1n, matchers: [] };
+    const asked = carrier.services.ingester
+      .select(request, { signal: abort.signal })
+      .catch((error) => error);
+    await happened(carrier, "waits");
+    abort.abort();
+    expect(await asked).toMatchObject({ name: "AbortError" });
+    await happened(carrier, "was aborted");
+  });
+
+  it("a push that is larger than a server takes arrives", async () => {
+    const rows = Array.from({ length: 100 }, (_, i) => ({
+      ns: BigInt(i),
+      line: String(i).repeat(60_000),
+    }));
+    const batch = makeBatch([{ labels: { a: "b" }, rows }]);
+    const { refusals } = await carrier.services.ingester.push({ tenant: "a", batch }, options);
+    expect(refusals.reduce((total, { entries }) => total + entries, 0)).toBe(100);
+  });
+});
+
+describe("an answer that makes no sense", () => {
+  const stops: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const stop of stops.splice(0)) await stop();
+  });
+
+  it("is a fault of the other side, not of who asked", async () => {
+    const echoes = makeEchoes();
+    const blocks = Uint32Array.of(2, 1);
+    const rows = [Uint32Array.of(1), Uint32Array.of(1)];
+    const ingester = { ...echoes.ingester, duplicates: async () => ({ blocks, rows }) };
+    const { server, address } = await startTestServices({ ...echoes, ingester });
+    const { connection, services } = connectTestServices(address);
+    stops.push(
+      async () => connection.close(),
+      () => server.kill(),
+    );
+    const newer = {
+      kind: "head" as const,
+      id: "h",
+      tenant: "a",
+      minNs: 0n,
+      maxNs: 1n,
+      view: "v",
+      sizeBytes: 1,
+    };
+    const share = { tenant: "a", actors: [], cost: 0 };
+    const asked = services.ingester.duplicates({ newer, older: [] }, { signal, share });
+    await expect(asked).rejects.toMatchObject({ code: "internal" });
+  });
+});

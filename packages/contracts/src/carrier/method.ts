@@ -1,0 +1,57 @@
+import { errorCodeOf, internal } from "@skald/model";
+import type { GrpcConnection, GrpcHandler, Parts } from "@skald/transport/grpc";
+import { decodeMessage, encodeMessage, type MessageCodec } from "@skald/transport/protobuf";
+import type { CallOptions } from "../call.js";
+
+/** How a message is sent, and read again. */
+export interface Wire<T> {
+  encode(value: T): Parts;
+  decode(bytes: Uint8Array): T;
+}
+
+/** A method of a service, the same on both sides. */
+export interface Method<Request, Answer> {
+  /** `/skald.v1.Ingester/Push` */
+  readonly path: string;
+  readonly request: Wire<Request>;
+  readonly answer: Wire<Answer>;
+}
+
+export function wireOf<T>(codec: MessageCodec<T>): Wire<T> {
+  return {
+    encode: (value) => [encodeMessage(codec, value)],
+    decode: (bytes) => decodeMessage(codec, bytes),
+  };
+}
+
+/** Bytes that whoever asked for them reads; nobody in between looks inside. */
+export const encodedWire: Wire<Uint8Array<ArrayBuffer>> = {
+  encode: (bytes) => [bytes],
+  decode: (bytes) => bytes as Uint8Array<ArrayBuffer>,
+};
+
+/** Answers calls of a method. A request that is damaged is invalid_argument. */
+export function serve<Request, Answer>(
+  { request, answer }: Method<Request, Answer>,
+  run: (request: Request, options: CallOptions) => Promise<Answer>,
+): GrpcHandler {
+  return async (bytes, call) => answer.encode(await run(request.decode(bytes), call));
+}
+
+/** Calls a method. */
+export async function callRemote<Request, Answer>(
+  connection: GrpcConnection,
+  { path, request, answer }: Method<Request, Answer>,
+  value: Request,
+  options: CallOptions,
+): Promise<Answer> {
+  const { signal, deadlineMs } = options;
+  const bytes = await connection.call(path, request.encode(value), { signal, deadlineMs });
+  try {
+    return answer.decode(bytes);
+  } catch (cause) {
+    if (errorCodeOf(cause) !== "invalid_argument") throw cause;
+    // It is no fault of whoever called.
+    throw internal(`${connection.address} gave an answer that makes no sense`, { cause });
+  }
+}

@@ -1,0 +1,141 @@
+import type { GrpcConnection, GrpcServer } from "@skald/transport/grpc";
+import type { Catalog } from "../catalog.js";
+import {
+  catalogAnswer,
+  catalogRequest,
+  labelsAnswer,
+  labelsRequest,
+  queryAnswer,
+  queryRequest,
+  streamsAnswer,
+  streamsRequest,
+  volumeAnswer,
+  volumeRequest,
+} from "../codec/query-messages.js";
+import { deletesAnswer, deletesRequest } from "../codec/scan-messages.js";
+import type { Deletes } from "../deletes.js";
+import type { Distributor } from "../distributor.js";
+import type { Querier } from "../querier.js";
+import { pushOutcomeWire, pushTo, pushWire } from "./ingester.js";
+import { callRemote, serve, wireOf } from "./method.js";
+
+const catalog = "skald.v1.Catalog";
+const querier = "skald.v1.Querier";
+const deletes = "skald.v1.Deletes";
+const distributor = "skald.v1.Distributor";
+
+const methods = {
+  list: {
+    path: `/${catalog}/List`,
+    request: wireOf(catalogRequest),
+    answer: wireOf(catalogAnswer),
+  },
+  query: {
+    path: `/${querier}/Query`,
+    request: wireOf(queryRequest),
+    answer: wireOf(queryAnswer),
+  },
+  streams: {
+    path: `/${querier}/Streams`,
+    request: wireOf(streamsRequest),
+    answer: wireOf(streamsAnswer),
+  },
+  labels: {
+    path: `/${querier}/Labels`,
+    request: wireOf(labelsRequest),
+    answer: wireOf(labelsAnswer),
+  },
+  volumes: {
+    path: `/${querier}/Volumes`,
+    request: wireOf(volumeRequest),
+    answer: wireOf(volumeAnswer),
+  },
+  active: {
+    path: `/${deletes}/Active`,
+    request: wireOf(deletesRequest),
+    answer: wireOf(deletesAnswer),
+  },
+  pushBatch: {
+    path: `/${distributor}/PushBatch`,
+    request: pushWire,
+    answer: pushOutcomeWire,
+  },
+};
+
+type Server = Pick<GrpcServer, "add">;
+
+/** Lets other processes call a catalog: the index gateway. */
+export function serveCatalog(server: Server, served: Catalog): void {
+  const List = serve(methods.list, async (request, options) => ({
+    segments: await served.list(request, options),
+  }));
+  server.add({ name: catalog, methods: { List } });
+}
+
+/** The catalog at the other end of a connection. */
+export function remoteCatalog(connection: GrpcConnection): Catalog {
+  return {
+    list: async (request, options) =>
+      (await callRemote(connection, methods.list, request, options)).segments,
+  };
+}
+
+/** Lets other processes call a querier. */
+export function serveQuerier(server: Server, served: Querier): void {
+  server.add({
+    name: querier,
+    methods: {
+      Query: serve(methods.query, (request, options) => served.query(request, options)),
+      Streams: serve(methods.streams, async (request, options) => ({
+        tenants: await served.streams(request, options),
+      })),
+      Labels: serve(methods.labels, async (request, options) => ({
+        tenants: await served.labels(request, options),
+      })),
+      Volumes: serve(methods.volumes, (request, options) => served.volumes(request, options)),
+    },
+  });
+}
+
+/** The querier at the other end of a connection. */
+export function remoteQuerier(connection: GrpcConnection): Querier {
+  return {
+    query: (request, options) => callRemote(connection, methods.query, request, options),
+    streams: async (request, options) =>
+      (await callRemote(connection, methods.streams, request, options)).tenants,
+    labels: async (request, options) =>
+      (await callRemote(connection, methods.labels, request, options)).tenants,
+    volumes: (request, options) => callRemote(connection, methods.volumes, request, options),
+  };
+}
+
+/** Lets other processes ask which rows are deleted. */
+export function serveDeletes(server: Server, served: Deletes): void {
+  const Active = serve(methods.active, async (request, options) => ({
+    filters: await served.active(request, options),
+  }));
+  server.add({ name: deletes, methods: { Active } });
+}
+
+/** The deletes at the other end of a connection. */
+export function remoteDeletes(connection: GrpcConnection): Deletes {
+  return {
+    active: async (request, options) =>
+      (await callRemote(connection, methods.active, request, options)).filters,
+  };
+}
+
+/** Lets other processes call a distributor. */
+export function serveDistributor(server: Server, served: Distributor): void {
+  const PushBatch = serve(methods.pushBatch, (request, options) =>
+    served.pushBatch(request, options),
+  );
+  server.add({ name: distributor, methods: { PushBatch } });
+}
+
+/** The distributor at the other end of a connection. A large push goes as several, one after the other. */
+export function remoteDistributor(connection: GrpcConnection): Distributor {
+  return {
+    pushBatch: (request, options) => pushTo(connection, methods.pushBatch, request, options),
+  };
+}

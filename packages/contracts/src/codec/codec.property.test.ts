@@ -1,0 +1,202 @@
+import { describe, expect, it } from "@jest/globals";
+import { parseQuery, planQuery } from "@skald/logql";
+import { SkaldError } from "@skald/model";
+import { seededRandom, testRuns, testSeed } from "@skald/testkit";
+import { decodeMessage, encodeMessage, type MessageCodec } from "@skald/transport/protobuf";
+import fc from "fast-check";
+import type { PushRequest } from "../index.js";
+import * as any from "../testing/arbitrary.js";
+import { rowsOf } from "../testing/rows-of.js";
+import { decodeOutcome, encodeOutcome } from "./outcome.js";
+import { plan as planCodec } from "./plan/plan.js";
+import { decodePush, encodePush, encodePushInParts, pushOutcome } from "./push.js";
+import * as query from "./query-messages.js";
+import * as scan from "./scan-messages.js";
+import { decodeStreams, decodeTexts, encodeStreams, encodeTexts } from "./streams.js";
+import { decodeVolumes, encodeVolumes } from "./volumes.js";
+
+const seed = testSeed();
+const text = fc.string({ unit: "grapheme", maxLength: 12 });
+
+interface Sample {
+  readonly any: fc.Arbitrary<unknown>;
+  encode(value: unknown): Uint8Array;
+  decode(bytes: Uint8Array): unknown;
+}
+
+function of<T>(arbitrary: fc.Arbitrary<T>, codec: MessageCodec<T>): Sample {
+  return {
+    any: arbitrary,
+    encode: (value) => encodeMessage(codec, value as T),
+    decode: (bytes) => decodeMessage(codec, bytes),
+  };
+}
+
+function shared<T>(task: fc.Arbitrary<T>) {
+  return fc.tuple(task, any.arbitraryShare, any.arbitraryBackground).map(([one, share, more]) => ({
+    task: one,
+    share,
+    ...more,
+  }));
+}
+
+const samples: Readonly<Record<string, Sample>> = {
+  "push outcome": of(any.arbitraryPushOutcome, pushOutcome),
+  "select request": of(any.arbitrarySelect, scan.selectRequest),
+  selection: of(any.arbitrarySelection, scan.selection),
+  "scan call": of(shared(any.arbitraryScanTask(seed)), scan.scanCall),
+  "volume call": of(shared(any.arbitraryVolumeTask), scan.volumesCall),
+  "match call": of(shared(any.arbitraryMatchTask(seed)), scan.matchesCall),
+  "matched rows": of(any.arbitraryMatched, scan.matchedRows),
+  "deletes request": of(any.arbitraryDeletesRequest, scan.deletesRequest),
+  "deletes answer": of(
+    fc.array(any.arbitraryFilter(seed), { maxLength: 3 }).map((filters) => ({ filters })),
+    scan.deletesAnswer,
+  ),
+  "label call": of(shared(any.arbitraryLabelTask), scan.labelsCall),
+  "duplicate call": of(shared(any.arbitraryDuplicateTask), scan.duplicatesCall),
+  "row mask": of(any.arbitraryMask, scan.rowMask),
+  "flush request": of(fc.constantFrom({}, { tenant: "a" }), scan.flushRequest),
+  "release request": of(
+    text.map((view) => ({ view })),
+    scan.releaseRequest,
+  ),
+  "measure answer": of(
+    fc.double().map((bytes) => ({ bytes })),
+    scan.measureAnswer,
+  ),
+  "query request": of(any.arbitraryQueryRequest(seed), query.queryRequest),
+  "query answer": of(any.arbitraryQueryAnswer, query.queryAnswer),
+  "volume request": of(any.arbitraryVolumeRequest, query.volumeRequest),
+  "volume answer": of(any.arbitraryVolumeAnswer, query.volumeAnswer),
+  "catalog request": of(any.arbitraryCatalogRequest, query.catalogRequest),
+  "streams request": of(any.arbitraryStreamsRequest, query.streamsRequest),
+  "streams answer": of(
+    fc
+      .array(fc.record({ tenant: text, streams: fc.array(any.arbitraryColumns, { maxLength: 2 }) }))
+      .map((tenants) => ({ tenants })),
+    query.streamsAnswer,
+  ),
+  "labels answer": of(
+    fc
+      .array(fc.record({ tenant: text, texts: fc.array(text) }), { maxLength: 3 })
+      .map((tenants) => ({ tenants })),
+    query.labelsAnswer,
+  ),
+  "catalog answer": of(
+    fc.array(any.arbitrarySource).map((refs) => ({
+      segments: refs.filter((ref) => ref.kind === "segment"),
+    })),
+    query.catalogAnswer,
+  ),
+  outcome: {
+    any: any.arbitraryOutcome,
+    encode: (value) => encodeOutcome(value as Parameters<typeof encodeOutcome>[0]),
+    decode: (bytes) => decodeOutcome(bytes as Uint8Array<ArrayBuffer>),
+  },
+  volumes: {
+    any: any.arbitraryVolumes,
+    encode: (value) => encodeVolumes(value as Parameters<typeof encodeVolumes>[0]),
+    decode: (bytes) => decodeVolumes(bytes as Uint8Array<ArrayBuffer>),
+  },
+  streams: {
+    any: any.arbitraryColumns,
+    encode: (value) => encodeStreams(value as Parameters<typeof encodeStreams>[0]),
+    decode: (bytes) => decodeStreams(bytes as Uint8Array<ArrayBuffer>),
+  },
+  texts: {
+    any: fc.array(text),
+    encode: (value) => encodeTexts(value as string[]),
+    decode: (bytes) => decodeTexts(bytes as Uint8Array<ArrayBuffer>),
+  },
+  push: {
+    any: any.arbitraryPush,
+    encode: (value) => Buffer.concat(encodePush(value as PushRequest)),
+    decode: (bytes) => decodePush(bytes),
+  },
+};
+
+const names = Object.keys(samples);
+
+describe("a message comes back as it was sent", () => {
+  it.each(names.filter((name) => name !== "push"))("%s", (name) => {
+    const { any: values, encode, decode } = samples[name]!;
+    const property = fc.property(values, (value) => expect(decode(encode(value))).toEqual(value));
+    fc.assert(property, { seed, numRuns: testRuns(200) });
+  });
+
+  it("push", () => {
+    const property = fc.property(any.arbitraryPush, (push) => {
+      const found = decodePush(Buffer.concat(encodePush(push)));
+      expect(found.tenant).toBe(push.tenant);
+      expect(rowsOf(found.batch)).toEqual(rowsOf(push.batch));
+      expect(found.batch.source).toEqual(push.batch.source);
+      expect(found.batch.lineBytes).toBe(push.batch.lineBytes);
+    });
+    fc.assert(property, { seed, numRuns: testRuns(300) });
+  });
+
+  it("a push in parts", () => {
+    const property = fc.property(
+      any.arbitraryPush,
+      fc.integer({ min: 1, max: 300 }),
+      (push, max) => {
+        const parts = [...encodePushInParts(push, max)].map((part) =>
+          decodePush(Buffer.concat(part)),
+        );
+        expect(parts.flatMap(({ batch }) => rowsOf(batch))).toEqual(rowsOf(push.batch));
+        expect(parts.every(({ tenant }) => tenant === push.tenant)).toBe(true);
+        for (const { batch } of parts) {
+          const size = batch.rowCount * 32 + batch.lineBytes;
+          if (batch.rowCount > 1) expect(size).toBeLessThanOrEqual(max);
+        }
+      },
+    );
+    fc.assert(property, { seed, numRuns: testRuns(300) });
+  });
+
+  it("a plan that is as deep as the parser lets it be", () => {
+    const params = { startNs: 0n, endNs: 9n, stepNs: 1n, limit: 1, intervalNs: 0n };
+    const sum = Array.from({ length: 400 }, () => 'rate({a="b"}[1m])').join(" + ");
+    const filters = Array.from({ length: 1000 }, (_, i) => `c > ${i}`).join(" or ");
+    for (const text of [sum, `{a="b"} | ${filters}`]) {
+      const plan = planQuery(parseQuery(text), { ...params, direction: "forward" });
+      expect(decodeMessage(planCodec, encodeMessage(planCodec, plan))).toEqual(plan);
+    }
+  });
+});
+
+describe("a message that is damaged is read or refused, never more", () => {
+  it.each(names)("%s", (name) => {
+    const { any: values, encode, decode } = samples[name]!;
+    const random = seededRandom(seed);
+    for (const value of fc.sample(values, { seed, numRuns: testRuns(60) })) {
+      const good = encode(value);
+      for (let i = 0; i < 60 && good.length > 0; i++) {
+        const bytes = Uint8Array.from(good);
+        for (let flips = random(3); flips >= 0; flips--) bytes[random(bytes.length)] = random(256);
+        const end = random(4) === 0 ? random(bytes.length) : bytes.length;
+        try {
+          decode(bytes.subarray(0, end));
+        } catch (error) {
+          expect(error).toBeInstanceOf(SkaldError);
+          expect((error as SkaldError).code).toBe("invalid_argument");
+        }
+      }
+    }
+  });
+
+  it("any bytes", () => {
+    const random = seededRandom(seed);
+    for (let i = 0; i < testRuns(2000); i++) {
+      const bytes = Uint8Array.from({ length: random(60) }, () => random(256));
+      for (const { decode } of Object.values(samples)) {
+        try {
+          decode(bytes);
+        } catch (error) {
+          expect(error).toBeInstanceOf(SkaldError);
+        }
+      }
+    }
+  });
+});

@@ -1,0 +1,250 @@
+import type {
+  LogResult,
+  MatrixResult,
+  MatrixSeries,
+  QueryResult,
+  VectorResult,
+} from "@skald/logql";
+import type { Labels, QueryStats, SegmentRef } from "@skald/model";
+import {
+  bool,
+  damaged,
+  double,
+  f64s,
+  field,
+  i64s,
+  int64,
+  type Member,
+  type MessageCodec,
+  mapped,
+  message,
+  optional,
+  repeated,
+  text,
+  u32s,
+  uint,
+  union,
+} from "@skald/transport/protobuf";
+import type { CatalogRequest } from "../catalog.js";
+import type {
+  LabelsRequest,
+  QueryAnswer,
+  QueryByteLimits,
+  QueryRequest,
+  StreamsRequest,
+  TenantLabels,
+  TenantStreams,
+  VolumeAnswer,
+  VolumeRequest,
+} from "../querier.js";
+import { areBelow, bytesColumn, f64Lists, textList, u32Lists } from "./columns.js";
+import { labelSets, rowLabels } from "./labels.js";
+import { readStats } from "./outcome.js";
+import { plan, points } from "./plan/plan.js";
+import { segmentRef, selector } from "./scan-messages.js";
+import { streamColumns } from "./streams.js";
+import { problemOfCells, volumeCellFields, volumePlanFields } from "./volumes.js";
+
+const byteLimits: MessageCodec<QueryByteLimits> = message<QueryByteLimits>({
+  maxBytesRead: field(1, double),
+  maxMemoryBytes: field(2, double),
+});
+
+interface Actors {
+  readonly names: readonly string[];
+}
+
+const actors: MessageCodec<readonly string[]> = mapped(
+  message<Actors>({ names: repeated(1, text) }),
+  (names) => ({ names }),
+  ({ names }) => names,
+);
+
+export const queryRequest: MessageCodec<QueryRequest> = message<QueryRequest>(
+  {
+    tenants: repeated(1, text),
+    plan: field(2, plan),
+    limits: field(3, byteLimits),
+    actors: optional(4, actors),
+  },
+  ({ tenants }) => (tenants.length === 0 ? "it names no tenant" : undefined),
+);
+
+const streamsFields = {
+  fromNs: field(1, int64),
+  toNs: field(2, int64),
+  tenants: repeated(3, text),
+  selectors: repeated(4, selector),
+  actors: optional(5, actors),
+};
+
+export const streamsRequest: MessageCodec<StreamsRequest> = message<StreamsRequest>(streamsFields);
+
+export const labelsRequest: MessageCodec<LabelsRequest> = message<LabelsRequest>({
+  ...streamsFields,
+  label: optional(6, text),
+});
+
+const tenantStreams: MessageCodec<TenantStreams> = message<TenantStreams>({
+  tenant: field(1, text),
+  streams: repeated(2, streamColumns),
+});
+
+const tenantLabels: MessageCodec<TenantLabels> = message<TenantLabels>({
+  tenant: field(1, text),
+  texts: field(2, textList),
+});
+
+export const streamsAnswer = message<{ readonly tenants: readonly TenantStreams[] }>({
+  tenants: repeated(1, tenantStreams),
+});
+
+export const labelsAnswer = message<{ readonly tenants: readonly TenantLabels[] }>({
+  tenants: repeated(1, tenantLabels),
+});
+
+const queryStats: MessageCodec<QueryStats> = message<QueryStats>({
+  ingester: field(1, readStats),
+  store: field(2, readStats),
+  ingestersReached: field(3, double),
+  streams: field(4, double),
+  execSeconds: field(5, double),
+  queueSeconds: field(6, double),
+  entriesReturned: field(7, double),
+  shards: field(8, double),
+});
+
+interface WireMatrix extends Omit<MatrixResult, "kind" | "series"> {
+  readonly labels: readonly Labels[];
+  readonly at: readonly Uint32Array[];
+  readonly values: readonly Float64Array[];
+}
+
+const matrix: MessageCodec<Omit<MatrixResult, "kind">> = mapped(
+  message<WireMatrix>({
+    points: field(1, points),
+    labels: field(2, labelSets),
+    at: field(3, u32Lists),
+    values: field(4, f64Lists),
+    warnings: repeated(5, text),
+  }),
+  ({ points: own, series, warnings }): WireMatrix => ({
+    points: own,
+    labels: series.map(({ labels }) => labels),
+    at: series.map(({ at }) => at),
+    values: series.map(({ values }) => values),
+    warnings,
+  }),
+  ({ points: own, labels, at, values, warnings }) => ({
+    points: own,
+    series: labels.map((one, i) => seriesOf(one, at[i], values[i], own.count)),
+    warnings,
+  }),
+);
+
+function seriesOf(
+  labels: Labels,
+  at: Uint32Array | undefined,
+  values: Float64Array | undefined,
+  points: number,
+): MatrixSeries {
+  if (at === undefined || at.length !== values?.length || !areBelow(at, points))
+    throw damaged("a series is not complete");
+  return { labels, at, values };
+}
+
+interface WireVector extends Omit<VectorResult, "kind" | "samples"> {
+  readonly labels: readonly Labels[];
+  readonly values: Float64Array;
+}
+
+const vector: MessageCodec<Omit<VectorResult, "kind">> = mapped(
+  message<WireVector>(
+    {
+      atNs: field(1, int64),
+      labels: field(2, labelSets),
+      values: field(3, f64s),
+      warnings: repeated(4, text),
+    },
+    ({ labels, values }) =>
+      labels.length === values.length ? undefined : "a sample is not complete",
+  ),
+  ({ atNs, samples, warnings }): WireVector => ({
+    atNs,
+    labels: samples.map(({ labels }) => labels),
+    values: Float64Array.from(samples, ({ value }) => value),
+    warnings,
+  }),
+  ({ atNs, labels, values, warnings }) => ({
+    atNs,
+    samples: labels.map((one, i) => ({ labels: one, value: values[i]! })),
+    warnings,
+  }),
+);
+
+const streams = message<Omit<LogResult, "kind">>(
+  {
+    rowCount: field(1, uint),
+    timestamps: field(2, i64s),
+    labelSet: field(3, u32s),
+    lines: field(4, bytesColumn),
+    labels: field(5, rowLabels),
+    warnings: repeated(6, text),
+  },
+  ({ rowCount, timestamps, labelSet, lines, labels }) => {
+    if (timestamps.length !== rowCount || labelSet.length !== rowCount)
+      return "columns are not of one length";
+    if (lines.offsets.length !== rowCount + 1) return "there is not a line for each row";
+    return areBelow(labelSet, labels.length) ? undefined : "a row has no labels";
+  },
+);
+
+type Result = QueryResult | LogResult;
+
+export const queryAnswer: MessageCodec<QueryAnswer> = message<QueryAnswer>({
+  result: field(
+    1,
+    union<Result>({
+      matrix: [1, matrix],
+      vector: [2, vector],
+      scalar: [
+        3,
+        message<Member<Result, "scalar">>({
+          atNs: field(1, int64),
+          value: field(2, double),
+          warnings: repeated(3, text),
+        }),
+      ],
+      streams: [4, streams],
+    }),
+  ),
+  stats: field(2, queryStats),
+});
+
+export const volumeRequest: MessageCodec<VolumeRequest> = message<VolumeRequest>(
+  { ...volumePlanFields, tenants: repeated(8, text), actors: optional(9, actors) },
+  ({ tenants }) => (tenants.length === 0 ? "it names no tenant" : undefined),
+);
+
+export const volumeAnswer: MessageCodec<VolumeAnswer> = message<VolumeAnswer>(
+  {
+    ...volumeCellFields,
+    streamCount: field(7, double),
+    stats: field(8, queryStats),
+    warnings: repeated(9, text),
+  },
+  problemOfCells,
+);
+
+export const catalogRequest: MessageCodec<CatalogRequest> = message<CatalogRequest>({
+  tenant: field(1, text),
+  fromNs: field(2, int64),
+  toNs: field(3, int64),
+  fresh: optional(4, bool),
+  matchers: optional(5, selector),
+  held: optional(6, textList),
+});
+
+export const catalogAnswer = message<{ readonly segments: readonly SegmentRef[] }>({
+  segments: repeated(1, segmentRef),
+});

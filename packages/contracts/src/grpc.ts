@@ -1,0 +1,2 @@
+export { remoteIngester, serveIngester } from "./carrier/ingester.js";
+export * from "./carrier/services.js";

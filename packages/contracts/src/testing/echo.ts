@@ -1,0 +1,148 @@
+import { emptyReadStats, SkaldError } from "@skald/model";
+import type {
+  CallOptions,
+  Catalog,
+  Deletes,
+  Distributor,
+  Ingester,
+  PushOutcome,
+  PushRequest,
+  Querier,
+  ScanOptions,
+} from "../index.js";
+import { encodeTexts } from "../index.js";
+import { rowsOf } from "./rows-of.js";
+
+/** One service of each kind. */
+export interface Services {
+  readonly ingester: Ingester;
+  readonly catalog: Catalog;
+  readonly querier: Querier;
+  readonly distributor: Distributor;
+  readonly deletes: Deletes;
+}
+
+/** A message as text, whatever memory its arrays are in and in whatever order its fields. */
+export function textOf(message: unknown): string {
+  return JSON.stringify(message, (_, value: unknown) => {
+    if (typeof value === "bigint") return `${value}n`;
+    if (ArrayBuffer.isView(value)) return Array.from(value as Uint8Array);
+    if (typeof value === "number" && !Number.isFinite(value)) return String(value);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}
+
+/** What an echo says of a push. */
+export function textOfPush({ tenant, batch }: PushRequest): string {
+  return textOf({ tenant, rows: rowsOf(batch), source: batch.source });
+}
+
+/** Waits for the end of a call when its request has the tenant `wait`, and fails when that is `fail`. */
+async function behave(tenant: string, { signal }: CallOptions, seen: string[]): Promise<void> {
+  if (tenant === "fail")
+    throw new SkaldError("rate_limited", "too much", {
+      retryAfterSeconds: 3,
+      detail: { limit: 5 },
+    });
+  if (tenant !== "wait") return;
+  seen.push("waits");
+  await new Promise((resolve) => signal.addEventListener("abort", resolve));
+  seen.push("was aborted");
+  throw signal.reason;
+}
+
+const queryStats = {
+  ingester: emptyReadStats(),
+  store: { ...emptyReadStats(), downloadNs: 1.5 },
+  ingestersReached: 3,
+  streams: 4,
+  execSeconds: 0.25,
+  queueSeconds: 0,
+  entriesReturned: 1,
+  shards: 2,
+};
+
+/** Services whose answers say what they were asked; `seen` is what happened that no answer tells. */
+export function makeEchoes(seen: string[] = []): Services {
+  const pushed = async (request: PushRequest, options: CallOptions): Promise<PushOutcome> => {
+    await behave(request.tenant, options, seen);
+    const message = textOfPush(request);
+    const entries = request.batch.rowCount;
+    return { refusals: [{ status: 400, reason: "echo", message, entries, bytes: message.length }] };
+  };
+  return {
+    ingester: makeIngester(pushed, seen),
+    catalog: {
+      list: async (request) => [
+        {
+          kind: "segment",
+          id: textOf(request),
+          tenant: request.tenant,
+          minNs: request.fromNs,
+          maxNs: request.toNs,
+          location: { kind: "object", key: "k" },
+          sizeBytes: 2 ** 40,
+        },
+      ],
+    },
+    querier: {
+      query: async (request) => ({
+        result: { kind: "scalar", atNs: 1n, value: Number.NaN, warnings: [textOf(request)] },
+        stats: queryStats,
+      }),
+      volumes: async (request) => ({
+        groups: [{ names: ["told"], values: [textOf(request)] }],
+        group: Uint32Array.of(0),
+        bucket: Uint32Array.of(7),
+        rows: Float64Array.of(2 ** 40),
+        bytes: Float64Array.of(0.5),
+        blocks: 1,
+        streamCount: 2,
+        stats: queryStats,
+        warnings: ["w"],
+      }),
+      streams: async (request) => [{ tenant: textOf(request), streams: [] }],
+      labels: async (request) => [{ tenant: "a", texts: ["é", textOf(request)] }],
+    },
+    distributor: { pushBatch: pushed },
+    deletes: {
+      active: async (request) => [
+        {
+          id: textOf(request),
+          fromNs: request.fromNs,
+          toNs: request.toNs,
+          log: { kind: "log", matchers: [], stages: [] },
+          nowNs: 0n,
+        },
+      ],
+    },
+  };
+}
+
+function makeIngester(push: Ingester["push"], seen: string[]): Ingester {
+  const told = async (task: unknown, { share, background }: ScanOptions) =>
+    encodeTexts([textOf({ task, share, background })]);
+  return {
+    push,
+    select: async (request, options) => {
+      await behave(request.tenant, options, seen);
+      return { view: textOf(request), sources: [], completeFromNs: request.fromNs };
+    },
+    release: async (view) => void seen.push(`released ${view}`),
+    flush: async (request) => void seen.push(`flushed ${textOf(request)}`),
+    scan: told,
+    volumes: told,
+    streams: told,
+    labels: told,
+    measure: async (task, { share }) => textOf({ task, share }).length,
+    duplicates: async (task, { share }) => ({
+      blocks: Uint32Array.of(1, 7),
+      rows: [Uint32Array.of(textOf({ task, share }).length), Uint32Array.of(0, 2 ** 32 - 1)],
+    }),
+    matches: async (task, { share, background }) => ({
+      mask: { blocks: Uint32Array.of(3), rows: [Uint32Array.of(1, 2)] },
+      rowCount: textOf({ task, share, background }).length,
+    }),
+  };
+}

@@ -1,0 +1,66 @@
+import { GrpcConnection, GrpcServer } from "@skald/transport/grpc";
+import {
+  remoteCatalog,
+  remoteDeletes,
+  remoteDistributor,
+  remoteIngester,
+  remoteQuerier,
+  serveCatalog,
+  serveDeletes,
+  serveDistributor,
+  serveIngester,
+  serveQuerier,
+} from "../grpc.js";
+import type { Services } from "./echo.js";
+
+const MiB = 1024 * 1024;
+
+/** Serves services on a free port of this machine, with the limits that are usual. */
+export async function startTestServices(
+  services: Services,
+): Promise<{ server: GrpcServer; address: string }> {
+  const server = new GrpcServer({
+    address: "127.0.0.1",
+    port: 0,
+    maxConnections: 0,
+    maxReceiveBytes: 4_000_000,
+    maxSendBytes: 4_000_000,
+    maxConcurrentStreams: 100,
+    keepaliveMs: 60_000,
+    keepaliveTimeoutMs: 20_000,
+    gracefulShutdownMs: 0,
+  });
+  serveIngester(server, services.ingester);
+  serveCatalog(server, services.catalog);
+  serveQuerier(server, services.querier);
+  serveDistributor(server, services.distributor);
+  serveDeletes(server, services.deletes);
+  return { server, address: `127.0.0.1:${await server.start()}` };
+}
+
+/** The services at an address. */
+export function connectTestServices(address: string): {
+  services: Services;
+  connection: GrpcConnection;
+} {
+  const connection = new GrpcConnection({
+    address,
+    maxReceiveBytes: 100 * MiB,
+    maxSendBytes: 100 * MiB,
+    connectTimeoutMs: 60_000,
+    minReconnectMs: 10,
+    maxReconnectMs: 100,
+    keepaliveMs: 60_000,
+    keepaliveTimeoutMs: 20_000,
+  });
+  return {
+    connection,
+    services: {
+      ingester: remoteIngester(connection),
+      catalog: remoteCatalog(connection),
+      querier: remoteQuerier(connection),
+      distributor: remoteDistributor(connection),
+      deletes: remoteDeletes(connection),
+    },
+  };
+}
