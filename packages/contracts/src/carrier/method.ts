@@ -27,7 +27,8 @@ export function wireOf<T>(codec: MessageCodec<T>): Wire<T> {
 /** Bytes that whoever asked for them reads; nobody in between looks inside. */
 export const encodedWire: Wire<Uint8Array<ArrayBuffer>> = {
   encode: (bytes) => [bytes],
-  decode: (bytes) => bytes as Uint8Array<ArrayBuffer>,
+  decode: ({ buffer, byteOffset, length }) =>
+    new Uint8Array(buffer as ArrayBuffer, byteOffset, length),
 };
 
 /** Answers calls of a method. A request that is damaged is invalid_argument. */

@@ -1,11 +1,14 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import { parseQuery, planQuery } from "@skald/logql";
 import { SkaldError } from "@skald/model";
 import { seededRandom, testRuns, testSeed } from "@skald/testkit";
 import { decodeMessage, encodeMessage, type MessageCodec } from "@skald/transport/protobuf";
 import fc from "fast-check";
+import protobuf from "protobufjs";
 import type { PushRequest } from "../index.js";
 import * as any from "../testing/arbitrary.js";
+import { textOf } from "../testing/echo.js";
 import { rowsOf } from "../testing/rows-of.js";
 import { decodeOutcome, encodeOutcome } from "./outcome.js";
 import { plan as planCodec } from "./plan/plan.js";
@@ -118,6 +121,39 @@ const samples: Readonly<Record<string, Sample>> = {
 
 const names = Object.keys(samples);
 
+/** What `proto/messages.proto` calls each. */
+const protoNames: Readonly<Record<string, string>> = {
+  "push outcome": "PushOutcome",
+  "select request": "SelectRequest",
+  selection: "Selection",
+  "scan call": "ScanCall",
+  "volume call": "VolumesCall",
+  "match call": "MatchesCall",
+  "matched rows": "MatchedRows",
+  "deletes request": "DeletesRequest",
+  "deletes answer": "DeletesAnswer",
+  "label call": "LabelsCall",
+  "duplicate call": "DuplicatesCall",
+  "row mask": "RowMask",
+  "flush request": "FlushRequest",
+  "release request": "ReleaseRequest",
+  "measure answer": "MeasureAnswer",
+  "query request": "QueryRequest",
+  "query answer": "QueryAnswer",
+  "volume request": "VolumeRequest",
+  "volume answer": "VolumeAnswer",
+  "catalog request": "CatalogRequest",
+  "streams request": "StreamsRequest",
+  "streams answer": "StreamsAnswer",
+  "labels answer": "LabelsAnswer",
+  "catalog answer": "CatalogAnswer",
+  outcome: "Outcome",
+  volumes: "VolumeOutcome",
+  streams: "StreamColumns",
+  texts: "TextList",
+  push: "PushRequest",
+};
+
 describe("a message comes back as it was sent", () => {
   it.each(names.filter((name) => name !== "push"))("%s", (name) => {
     const { any: values, encode, decode } = samples[name]!;
@@ -163,6 +199,22 @@ describe("a message comes back as it was sent", () => {
       const plan = planQuery(parseQuery(text), { ...params, direction: "forward" });
       expect(decodeMessage(planCodec, encodeMessage(planCodec, plan))).toEqual(plan);
     }
+  });
+});
+
+describe("others read messages by proto/messages.proto", () => {
+  const file = new URL("../../../../proto/messages.proto", import.meta.url);
+  const { root } = protobuf.parse(readFileSync(file, "utf8"));
+  it.each(names)("%s", (name) => {
+    const { any: values, encode, decode } = samples[name]!;
+    const type = root.lookupType(`skald.v1.${protoNames[name]}`);
+    const property = fc.property(values, (value) => {
+      const ours = encode(value);
+      // A field that it does not know, or takes for something else, would not come back.
+      const theirs = type.encode(type.decode(ours)).finish();
+      expect(textOf(decode(theirs))).toBe(textOf(decode(ours)));
+    });
+    fc.assert(property, { seed, numRuns: testRuns(60) });
   });
 });
 

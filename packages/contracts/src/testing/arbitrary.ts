@@ -351,7 +351,7 @@ export const arbitraryPush: fc.Arbitrary<PushRequest> = fc
     // Bytes that no row refers to, as the rest of a body is.
     const bytes = new Uint8Array(batch.bytes.length + unused);
     bytes.set(batch.bytes);
-    const body = Buffer.from(`body of ${tenant}`);
+    const body = new TextEncoder().encode(`body of ${tenant}`);
     return {
       tenant,
       batch: {

@@ -50,7 +50,8 @@ export class ProtoReader {
   bytes(): Uint8Array {
     const length = this.varint();
     const start = this.#take(length);
-    return this.#bytes.subarray(start, start + length);
+    const { buffer, byteOffset } = this.#bytes;
+    return new Uint8Array(buffer, byteOffset + start, length);
   }
 
   text(): string {
