@@ -1,5 +1,4 @@
-import { createSecureContext } from "node:tls";
-import { ChannelCredentials } from "@grpc/grpc-js";
+import { type ConnectionOptions, createSecureContext } from "node:tls";
 import { isGiven, type PemSource, read, tlsParameters } from "../http/tls.js";
 
 /** TLS of a client, in the words of the configuration. */
@@ -23,18 +22,18 @@ export function checkClientTls({ cert = {}, key = {} }: ClientTlsOptions): strin
   return isGiven(cert) === isGiven(key) ? [] : ["certificate and key belong together"];
 }
 
-/** Files are read now. Throws an error that names what cannot be used. */
-export function clientCredentials(options: ClientTlsOptions | undefined): ChannelCredentials {
-  if (options === undefined) return ChannelCredentials.createInsecure();
-  const { cert = {}, key = {}, ca = {}, skipVerify = false } = options;
-  const context = createSecureContext({
+/** What a connection is made with; files are read now. Throws an error that names what cannot be used. */
+export function clientTls(options: ClientTlsOptions): ConnectionOptions {
+  const { cert = {}, key = {}, ca = {}, serverName = "", skipVerify = false } = options;
+  const secureContext = createSecureContext({
     ...(isGiven(cert) ? { cert: read(cert) } : {}),
     ...(isGiven(key) ? { key: read(key) } : {}),
     ...(isGiven(ca) ? { ca: read(ca) } : {}),
     ...tlsParameters(options.minVersion ?? "", options.cipherSuites ?? []),
   });
-  const verify = skipVerify
-    ? { rejectUnauthorized: false, checkServerIdentity: () => undefined }
-    : {};
-  return ChannelCredentials.createFromSecureContext(context, verify);
+  return {
+    secureContext,
+    ...(serverName === "" ? {} : { servername: serverName }),
+    ...(skipVerify ? { rejectUnauthorized: false } : {}),
+  };
 }

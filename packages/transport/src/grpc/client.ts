@@ -1,13 +1,15 @@
+import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
+import { constants } from "node:http2";
+import { SkaldError, unavailable } from "@skald/model";
+import { errorOfTrailers } from "./errors.js";
+import { FrameReader, frameHead } from "./frames.js";
 import {
-  Client,
-  type ClientDuplexStream,
-  connectivityState,
-  type ServiceError,
-} from "@grpc/grpc-js";
-import { unavailable } from "@skald/model";
-import { type ClientTlsOptions, clientCredentials } from "./client-tls.js";
-import { errorOfStatus } from "./errors.js";
-import { type HealthState, healthMethod } from "./health.js";
+  decodeHealthAnswer,
+  encodeHealthRequest,
+  type HealthState,
+  healthPaths,
+} from "./health.js";
+import { after } from "./keepalive.js";
 import { Outflow } from "./outflow.js";
 import {
   cutPieces,
@@ -19,24 +21,13 @@ import {
   sizeOf,
 } from "./pieces.js";
 import { checkVersion, sayHello } from "./protocol.js";
+import { Session, type SessionOptions } from "./session.js";
+import { encodeTimeout } from "./status.js";
 
-export interface GrpcConnectionOptions {
-  /** `host:port` */
-  readonly address: string;
+export interface GrpcConnectionOptions extends SessionOptions {
   /** Largest answer and largest request, bytes. */
   readonly maxReceiveBytes: number;
   readonly maxSendBytes: number;
-  readonly connectTimeoutMs: number;
-  /** First and longest pause between tries to connect. */
-  readonly minReconnectMs: number;
-  readonly maxReconnectMs: number;
-  /** Pause between pings, and time that an answer to one may take. */
-  readonly keepaliveMs: number;
-  readonly keepaliveTimeoutMs: number;
-  /** Bytes that the other side may send ahead. */
-  readonly windowBytes?: number;
-  /** TLS, when it is given. */
-  readonly tls?: ClientTlsOptions | undefined;
   /** Cluster that calls are for; empty: it is not said. */
   readonly cluster?: string;
   /** What it says that it speaks; for tests. */
@@ -50,17 +41,17 @@ export interface OutgoingCall {
   readonly deadlineMs?: number | undefined;
 }
 
-type PieceStream = ClientDuplexStream<Buffer, Buffer>;
+/** Puts the frames of an answer together; the answer when it is whole. */
+type Gather = (frame: Uint8Array) => Uint8Array | undefined;
 
 /** A connection to one process, which is made at the first call and again when it is lost. */
 export class GrpcConnection {
   readonly #options: GrpcConnectionOptions;
-  readonly #client: Client;
+  readonly #session: Session;
 
   constructor(options: GrpcConnectionOptions) {
     this.#options = options;
-    const credentials = clientCredentials(options.tls);
-    this.#client = new Client(options.address, credentials, channelOptions(options));
+    this.#session = new Session(options);
   }
 
   get address(): string {
@@ -70,154 +61,188 @@ export class GrpcConnection {
   /**
    * Calls a method, `/skald.v1.Ingester/Push`, with a message and resolves with the answer. Rejects with the error that the
    * other side threw, with unavailable when it cannot be reached or is lost meanwhile, with the reason of the signal when
-   * that is aborted, and with too_large when a message is over its limit.
+   * that is aborted, with deadline_exceeded, and with too_large when a message is over its limit.
    */
   async call(path: string, request: Parts, options: OutgoingCall): Promise<Uint8Array> {
-    const { signal } = options;
-    signal.throwIfAborted();
-    const { maxSendBytes, protocolVersion: version, cluster = "" } = this.#options;
+    const { maxSendBytes, maxReceiveBytes } = this.#options;
     const size = sizeOf(request);
     if (size > maxSendBytes) throw overLimit(size, maxSendBytes, "max_send_msg_size");
-    await this.#connected(options);
-    const stream: PieceStream = this.#client.makeBidiStreamRequest(
-      path,
-      same,
-      same,
-      sayHello({ cluster, ...(version === undefined ? {} : { version }) }),
-      options.deadlineMs === undefined ? {} : { deadline: options.deadlineMs },
-    );
-    const cancel = () => stream.cancel();
-    signal.addEventListener("abort", cancel, { once: true });
-    try {
-      const answer = this.#receive(stream, signal);
-      const sent = this.#send(stream, request, answer);
-      return await answer.finally(() => sent);
-    } finally {
-      signal.removeEventListener("abort", cancel);
-    }
+    const gatherer = new PieceGatherer(maxReceiveBytes, "max_recv_msg_size");
+    const gather: Gather = (frame) => gatherer.add(frame);
+    return this.#exchange(path, options, cutPieces(request), gather, true);
   }
 
   /** What the other side says of itself, or of one service. */
-  checkHealth(service: string, { signal, deadlineMs }: OutgoingCall): Promise<HealthState> {
-    return new Promise((resolve, reject) => {
-      const call = this.#client.makeUnaryRequest(
-        healthMethod.path,
-        healthMethod.requestSerialize,
-        healthMethod.responseDeserialize,
-        { service },
-        deadlineMs === undefined ? {} : { deadline: deadlineMs },
-        (error, state) => {
-          signal.removeEventListener("abort", cancel);
-          if (error !== null) reject(this.#failure(error, signal));
-          else resolve(state ?? "service_unknown");
-        },
-      );
-      const cancel = () => call.cancel();
-      signal.addEventListener("abort", cancel, { once: true });
-    });
+  async checkHealth(service: string, options: OutgoingCall): Promise<HealthState> {
+    const request = encodeHealthRequest(service);
+    const frames = [[frameHead(request.length), request]];
+    const copy: Gather = (frame) => Uint8Array.from(frame);
+    const answer = await this.#exchange(healthPaths.check, options, frames, copy, false);
+    return decodeHealthAnswer(answer);
   }
 
   /** Ends the connection; calls that run go on to their end. */
   close(): void {
-    this.#client.close();
+    this.#session.close();
   }
 
-  /** Waits for a connection that is being made, no longer than it may take. */
-  async #connected({ signal, deadlineMs = Number.POSITIVE_INFINITY }: OutgoingCall): Promise<void> {
-    const channel = this.#client.getChannel();
-    const state = channel.getConnectivityState(true);
-    if (state !== connectivityState.IDLE && state !== connectivityState.CONNECTING) return;
-    const { connectTimeoutMs, address } = this.#options;
-    const giveUpMs = Math.min(Date.now() + connectTimeoutMs, deadlineMs);
-    await new Promise<void>((resolve, reject) => {
-      const abort = () => reject(signal.reason);
-      signal.addEventListener("abort", abort, { once: true });
-      const watch = (last: connectivityState) =>
-        channel.watchConnectivityState(last, giveUpMs, (error) => {
-          const now = channel.getConnectivityState(true);
-          const isPending = now === connectivityState.CONNECTING || now === connectivityState.IDLE;
-          if (error === undefined && isPending) return watch(now);
-          signal.removeEventListener("abort", abort);
-          if (!isPending) resolve();
-          else reject(unavailable(`${address}: no connection within ${connectTimeoutMs} ms`));
-        });
-      watch(state);
-    });
-  }
-
-  async #send(stream: PieceStream, request: Parts, answer: Promise<unknown>): Promise<void> {
-    const done = new AbortController();
-    const stop = () => done.abort();
-    answer.then(stop, stop);
-    const flow = new Outflow(stream, done.signal);
+  async #exchange(
+    path: string,
+    options: OutgoingCall,
+    frames: Iterable<Parts>,
+    gather: Gather,
+    isOurs: boolean,
+  ): Promise<Uint8Array> {
+    const limit = new CallLimit(options);
     try {
-      for (const piece of cutPieces(request)) await flow.write(piece);
-      stream.end();
-    } catch {
-      // The answer came, or will not come: it says what there is to say.
+      const session = await limit.race(this.#session.get());
+      const stream = this.#open(session, path, options);
+      session.ref();
+      stream.once("close", () => unrefIdle(session));
+      limit.onEnd(() => stream.close(constants.NGHTTP2_CANCEL));
+      const answer = this.#receive(stream, gather, isOurs);
+      const sent = send(stream, frames, answer);
+      return await limit.race(answer.finally(() => sent));
+    } finally {
+      limit.end();
     }
   }
 
-  #receive(stream: PieceStream, signal: AbortSignal): Promise<Uint8Array> {
-    const { address, maxReceiveBytes } = this.#options;
-    const gatherer = new PieceGatherer(maxReceiveBytes, "max_recv_msg_size");
+  #open(session: ClientHttp2Session, path: string, { deadlineMs }: OutgoingCall) {
+    const { protocolVersion: version, cluster = "" } = this.#options;
+    busy.set(session, (busy.get(session) ?? 0) + 1);
+    try {
+      return session.request({
+        ":method": "POST",
+        ":path": path,
+        te: "trailers",
+        ...sayHello({ cluster, ...(version === undefined ? {} : { version }) }),
+        ...(deadlineMs === undefined
+          ? {}
+          : { "grpc-timeout": encodeTimeout(deadlineMs - Date.now()) }),
+      });
+    } catch (cause) {
+      unrefIdle(session);
+      throw unavailable(`${this.address}: the connection is closed`, { cause });
+    }
+  }
+
+  #receive(stream: ClientHttp2Stream, gather: Gather, isOurs: boolean): Promise<Uint8Array> {
     let answer: Uint8Array | undefined;
+    let trailers: IncomingHttpHeaders | undefined;
+    let failure: Error | undefined;
     return new Promise((resolve, reject) => {
-      const refuse = (error: unknown) => {
-        reject(error);
-        stream.cancel();
-      };
       const attempt = (step: () => void) => {
         try {
           step();
         } catch (error) {
-          refuse(error);
+          reject(error);
+          stream.close(constants.NGHTTP2_CANCEL);
         }
       };
-      stream.on("metadata", (metadata) => attempt(() => checkVersion(metadata, address)));
-      stream.on("data", (piece) =>
-        attempt(() => {
-          answer = gatherer.add(piece);
-        }),
-      );
+      const frames = new FrameReader(pieceBytes + pieceOverheadBytes, (frame) => {
+        answer = gather(frame);
+      });
+      stream.on("response", (headers) => {
+        if ("grpc-status" in headers) trailers = headers;
+        if (isOurs) attempt(() => checkVersion(headers, this.address));
+      });
+      stream.on("trailers", (headers) => {
+        trailers = headers;
+      });
+      stream.on("data", (chunk) => attempt(() => frames.add(chunk)));
+      stream.on("error", (error) => {
+        failure = error;
+      });
+      const finish = () => {
+        const error = trailers === undefined ? undefined : errorOfTrailers(trailers, this.address);
+        if (error !== undefined) reject(error);
+        else if (answer !== undefined && trailers !== undefined) resolve(answer);
+        else if (stream.closed) reject(this.#lost(stream, failure));
+      };
       stream.on("end", () => {
-        if (answer !== undefined) resolve(answer);
+        finish();
+        // The other side said all that it had to say, and may still be sent something.
+        if (!stream.writableFinished) stream.close(constants.NGHTTP2_CANCEL);
       });
-      stream.on("error", (error: ServiceError) => reject(this.#failure(error, signal)));
-      stream.on("status", () => {
-        // Behind data, end and error: whatever came of them came.
-        setImmediate(() => reject(unavailable(`${address}: the answer is not whole`)));
-      });
+      stream.on("close", finish);
     });
   }
 
-  #failure(error: ServiceError, signal: AbortSignal): unknown {
-    return signal.aborted ? signal.reason : errorOfStatus(error, this.address);
+  #lost({ rstCode }: ClientHttp2Stream, cause: Error | undefined): SkaldError {
+    const why = cause?.message ?? `the call was cut off (HTTP/2 code ${rstCode})`;
+    return unavailable(`${this.address}: ${why}`, { cause });
   }
 }
 
-const same = (bytes: Buffer): Buffer => bytes;
+/** Calls that run on a session. */
+const busy = new WeakMap<ClientHttp2Session, number>();
 
-function channelOptions(options: GrpcConnectionOptions): Record<string, number | string> {
-  const { tls, windowBytes } = options;
-  const serverName = tls?.serverName ?? "";
-  return {
-    "grpc.max_receive_message_length": pieceBytes + pieceOverheadBytes,
-    "grpc.max_send_message_length": -1,
-    "grpc.initial_reconnect_backoff_ms": options.minReconnectMs,
-    "grpc.max_reconnect_backoff_ms": options.maxReconnectMs,
-    "grpc.keepalive_time_ms": options.keepaliveMs,
-    "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs,
-    // A connection that a partition took away is found out before the next call.
-    "grpc.keepalive_permit_without_calls": 1,
-    "grpc.use_local_subchannel_pool": 1,
-    "grpc.enable_retries": 0,
-    "grpc.enable_http_proxy": 0,
-    "grpc.enable_channelz": 0,
-    "grpc.service_config_disable_resolution": 1,
-    ...(windowBytes === undefined ? {} : { "grpc-node.flow_control_window": windowBytes }),
-    ...(serverName === ""
-      ? {}
-      : { "grpc.ssl_target_name_override": serverName, "grpc.default_authority": serverName }),
-  };
+function unrefIdle(session: ClientHttp2Session): void {
+  const left = (busy.get(session) ?? 1) - 1;
+  busy.set(session, left);
+  if (left === 0 && !session.destroyed) session.unref();
+}
+
+async function send(
+  stream: ClientHttp2Stream,
+  frames: Iterable<Parts>,
+  answer: Promise<unknown>,
+): Promise<void> {
+  const done = new AbortController();
+  const stop = () => done.abort();
+  answer.then(stop, stop);
+  stream.once("close", stop);
+  const flow = new Outflow(stream, done.signal);
+  try {
+    for (const frame of frames) await flow.write(frame);
+    stream.end();
+  } catch {
+    // The answer came, or will not come: it says what there is to say.
+  }
+}
+
+/** Ends a call when its signal is aborted or its deadline is over. */
+class CallLimit {
+  readonly #signal: AbortSignal;
+  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #ended: Promise<never>;
+  #fail: (reason: unknown) => void = () => undefined;
+  #stop: () => void = () => undefined;
+  readonly #abort = () => this.#finish(this.#signal.reason);
+
+  constructor({ signal, deadlineMs }: OutgoingCall) {
+    signal.throwIfAborted();
+    this.#signal = signal;
+    this.#ended = new Promise((_, reject) => {
+      this.#fail = reject;
+    });
+    this.#ended.catch(() => undefined);
+    signal.addEventListener("abort", this.#abort, { once: true });
+    if (deadlineMs === undefined) return;
+    const late = new SkaldError("deadline_exceeded", "the deadline of the call is over");
+    this.#timer = after(Math.max(0, deadlineMs - Date.now()), () => this.#finish(late));
+  }
+
+  /** What the promise gives, or the end of the call if that is sooner. */
+  race<T>(promise: Promise<T>): Promise<T> {
+    promise.catch(() => undefined);
+    return Promise.race([promise, this.#ended]);
+  }
+
+  /** Says what else ends then. */
+  onEnd(stop: () => void): void {
+    this.#stop = stop;
+  }
+
+  /** The call is over. */
+  end(): void {
+    this.#signal.removeEventListener("abort", this.#abort);
+    clearTimeout(this.#timer);
+  }
+
+  #finish(reason: unknown): void {
+    this.#fail(reason);
+    this.#stop();
+  }
 }

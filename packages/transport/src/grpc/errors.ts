@@ -1,14 +1,8 @@
-import { Metadata, type ServiceError, status } from "@grpc/grpc-js";
-import {
-  type ErrorCode,
-  errorCodeOf,
-  errorStatus,
-  SkaldError,
-  textForClients,
-  unavailable,
-} from "@skald/model";
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
+import { type ErrorCode, errorCodeOf, errorStatus, SkaldError, textForClients } from "@skald/model";
 import { decodeMessage, double, encodeMessage, text, uint } from "../protobuf/codec.js";
 import { field, message, optional } from "../protobuf/message.js";
+import { decodeStatusText, encodeStatusText, grpcStatus } from "./status.js";
 
 /** What an error is on the wire, in the trailer `skald-error-bin`. */
 interface WireError {
@@ -35,24 +29,23 @@ const maxDetailLetters = 6_000;
 /** The status line is for other tools than ours. */
 const maxStatusLetters = 500;
 
-const statusOf: Readonly<Record<ErrorCode, status>> = {
-  invalid_argument: status.INVALID_ARGUMENT,
-  unauthenticated: status.UNAUTHENTICATED,
-  not_found: status.NOT_FOUND,
-  method_not_allowed: status.UNIMPLEMENTED,
-  too_large: status.OUT_OF_RANGE,
-  unprocessable: status.FAILED_PRECONDITION,
-  rate_limited: status.RESOURCE_EXHAUSTED,
-  cancelled: status.CANCELLED,
-  internal: status.INTERNAL,
-  unavailable: status.UNAVAILABLE,
-  deadline_exceeded: status.DEADLINE_EXCEEDED,
+const statusOf: Readonly<Record<ErrorCode, number>> = {
+  invalid_argument: grpcStatus.invalid_argument,
+  unauthenticated: grpcStatus.unauthenticated,
+  not_found: grpcStatus.not_found,
+  method_not_allowed: grpcStatus.unimplemented,
+  too_large: grpcStatus.out_of_range,
+  unprocessable: grpcStatus.failed_precondition,
+  rate_limited: grpcStatus.resource_exhausted,
+  cancelled: grpcStatus.cancelled,
+  internal: grpcStatus.internal,
+  unavailable: grpcStatus.unavailable,
+  deadline_exceeded: grpcStatus.deadline_exceeded,
 };
 
-/** How a call ends that failed: the status of gRPC, and the error as it is in a trailer. */
-export function statusOfError(error: unknown) {
+/** The trailers of a call that failed: the status of gRPC, and the error itself. */
+export function trailersOfError(error: unknown): OutgoingHttpHeaders {
   const code = errorCodeOf(error);
-  const metadata = new Metadata();
   const text = error instanceof SkaldError ? error.message : textForClients(error);
   const shown = error instanceof SkaldError ? error : undefined;
   const detail = detailText(shown?.detail);
@@ -65,25 +58,35 @@ export function statusOfError(error: unknown) {
       : { retryAfterSeconds: shown.retryAfterSeconds }),
     ...(detail === undefined || detail.length > maxDetailLetters ? {} : { detail }),
   };
-  metadata.set(trailer, Buffer.from(encodeMessage(errorCodec, wire)));
-  return { code: statusOf[code], details: cut(text, maxStatusLetters), metadata };
+  return {
+    "grpc-status": String(statusOf[code]),
+    "grpc-message": encodeStatusText(cut(text, maxStatusLetters)),
+    [trailer]: Buffer.from(encodeMessage(errorCodec, wire)).toString("base64"),
+  };
 }
 
-/** The error that a call failed with, of the same kind, text and fields as it was thrown with over there. */
-export function errorOfStatus(error: ServiceError, address: string): SkaldError {
-  const [encoded] = error.metadata?.get(trailer) ?? [];
-  const thrown = typeof encoded === "string" ? undefined : readError(encoded);
+/** The error that a call failed with, of the same kind, text and fields as it was thrown with over there; undefined: it did not fail. */
+export function errorOfTrailers(
+  trailers: IncomingHttpHeaders,
+  address: string,
+): SkaldError | undefined {
+  const status = Number(trailers["grpc-status"] ?? grpcStatus.unknown);
+  if (status === grpcStatus.ok) return undefined;
+  const encoded = trailers[trailer];
+  const thrown = typeof encoded === "string" ? readError(encoded) : undefined;
   if (thrown !== undefined) return thrown;
-  const code = codeOfStatus(error.code);
-  const text = `${address}: ${error.details}`;
-  if (code === "unavailable") return unavailable(text, { cause: error });
-  return new SkaldError(code, text, { cause: error });
+  const text = decodeStatusText(String(trailers["grpc-message"] ?? ""));
+  return new SkaldError(codeOfStatus(status), `${address}: ${text} (status ${status})`);
 }
 
-function readError(encoded: Buffer | undefined): SkaldError | undefined {
-  if (encoded === undefined) return undefined;
+function readError(encoded: string): SkaldError | undefined {
   try {
-    const { code, message: text, detail, ...rest } = decodeMessage(errorCodec, encoded);
+    const {
+      code,
+      message: text,
+      detail,
+      ...rest
+    } = decodeMessage(errorCodec, Buffer.from(encoded, "base64"));
     // A kind that a newer version has is, to this one, a fault of the other side.
     const known = Object.hasOwn(errorStatus, code) ? (code as ErrorCode) : "internal";
     return new SkaldError(known, text, {
@@ -96,13 +99,12 @@ function readError(encoded: Buffer | undefined): SkaldError | undefined {
 }
 
 /** What a status means that does not come from our code: the connection, or a server of another kind. */
-function codeOfStatus(code: status): ErrorCode {
-  if (code === status.CANCELLED) return "unavailable";
-  if (code === status.DEADLINE_EXCEEDED) return "deadline_exceeded";
-  if (code === status.NOT_FOUND) return "not_found";
-  if (code === status.INVALID_ARGUMENT) return "invalid_argument";
-  if (code === status.RESOURCE_EXHAUSTED) return "too_large";
-  if (code === status.UNAUTHENTICATED || code === status.PERMISSION_DENIED)
+function codeOfStatus(status: number): ErrorCode {
+  if (status === grpcStatus.deadline_exceeded) return "deadline_exceeded";
+  if (status === grpcStatus.not_found) return "not_found";
+  if (status === grpcStatus.invalid_argument) return "invalid_argument";
+  if (status === grpcStatus.resource_exhausted) return "too_large";
+  if (status === grpcStatus.unauthenticated || status === grpcStatus.permission_denied)
     return "unauthenticated";
   return "unavailable";
 }

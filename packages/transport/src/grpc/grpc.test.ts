@@ -13,8 +13,10 @@ const echo: GrpcHandler = async (request) => [request];
 
 afterEach(stopTestGrpc);
 
-function call(connection: GrpcConnection, name: string, bytes = "", options = {}) {
-  return connection.call(`/test.Test/${name}`, [Buffer.from(bytes)], { signal, ...options });
+async function call(connection: GrpcConnection, name: string, text = "", options = {}) {
+  const parts = [Buffer.from(text)];
+  const answer = await connection.call(`/test.Test/${name}`, parts, { signal, ...options });
+  return Buffer.from(answer);
 }
 
 async function failureOf(promise: Promise<unknown>): Promise<SkaldError> {

@@ -1,15 +1,9 @@
-import {
-  type ServerUnaryCall,
-  type ServerWritableStream,
-  type ServiceDefinition,
-  type sendUnaryData,
-  status,
-} from "@grpc/grpc-js";
+import { notFound } from "@skald/model";
 import { decodeMessage, encodeMessage, text, uint } from "../protobuf/codec.js";
 import { field, message } from "../protobuf/message.js";
 
-/** `UNKNOWN` is never said. */
-export const healthStates = { serving: 1, not_serving: 2, service_unknown: 3 } as const;
+/** As numbers of `ServingStatus`. */
+const healthStates = { serving: 1, not_serving: 2, service_unknown: 3 } as const;
 export type HealthState = keyof typeof healthStates;
 
 interface HealthRequest {
@@ -20,24 +14,22 @@ interface HealthRequest {
 const requestCodec = message<HealthRequest>({ service: field(1, text) });
 const answerCodec = message<{ readonly status: number }>({ status: field(1, uint) });
 
-/** How the state of a service is asked for. */
-export const healthMethod = {
-  path: "/grpc.health.v1.Health/Check",
-  requestStream: false,
-  requestSerialize: (request: HealthRequest) => Buffer.from(encodeMessage(requestCodec, request)),
-  requestDeserialize: (bytes: Buffer) => decodeMessage(requestCodec, bytes),
-  responseSerialize: (state: HealthState) =>
-    Buffer.from(encodeMessage(answerCodec, { status: healthStates[state] })),
-  responseDeserialize: (bytes: Buffer): HealthState => stateOf(bytes),
-};
+export const healthPaths = {
+  check: "/grpc.health.v1.Health/Check",
+  watch: "/grpc.health.v1.Health/Watch",
+} as const;
 
-/** `grpc.health.v1.Health`, by which balancers and probes ask whether a process takes calls. */
-export const healthDefinition: ServiceDefinition = {
-  Check: { ...healthMethod, responseStream: false },
-  Watch: { ...healthMethod, path: "/grpc.health.v1.Health/Watch", responseStream: true },
-};
+export function encodeHealthRequest(service: string): Uint8Array {
+  return encodeMessage(requestCodec, { service });
+}
 
-/** Whether the services of a process take calls, and who wants to know when that changes. */
+export function decodeHealthAnswer(bytes: Uint8Array): HealthState {
+  const { status } = decodeMessage(answerCodec, bytes);
+  const found = Object.entries(healthStates).find(([, number]) => number === status);
+  return (found?.[0] ?? "service_unknown") as HealthState;
+}
+
+/** `grpc.health.v1.Health`: whether the services of a process take calls, and who wants to know when that changes. */
 export class Health {
   readonly #states = new Map<string, HealthState>([["", "serving"]]);
   readonly #watchers = new Set<() => void>();
@@ -48,43 +40,35 @@ export class Health {
     for (const watch of this.#watchers) watch();
   }
 
-  /** As handlers of `healthDefinition`. */
-  handlers() {
-    return {
-      Check: (
-        { request }: ServerUnaryCall<HealthRequest, HealthState>,
-        answer: sendUnaryData<HealthState>,
-      ) => {
-        const state = this.#states.get(request.service);
-        if (state !== undefined) answer(null, state);
-        else answer({ code: status.NOT_FOUND, details: `there is no service ${request.service}` });
-      },
-      Watch: (call: ServerWritableStream<HealthRequest, HealthState>) => this.#watch(call),
-    };
-  }
-
-  /** Ends all watches: the process stops. */
+  /** Says of every service that it takes no more. */
   stop(): void {
-    for (const service of this.#states.keys()) this.#states.set(service, "not_serving");
-    for (const watch of [...this.#watchers]) watch();
+    for (const service of this.#states.keys()) this.set(service, "not_serving");
   }
 
-  #watch(call: ServerWritableStream<HealthRequest, HealthState>): void {
+  /** Answers `Check`. Throws not_found for a service that is not there. */
+  check(request: Uint8Array): Uint8Array {
+    const { service } = decodeMessage(requestCodec, request);
+    const state = this.#states.get(service);
+    if (state === undefined) throw notFound(`there is no service ${service}`);
+    return answerOf(state);
+  }
+
+  /** Answers `Watch`: `send` gets the state now and whenever it changes, until the signal is aborted. */
+  watch(request: Uint8Array, send: (answer: Uint8Array) => void, signal: AbortSignal): void {
+    const { service } = decodeMessage(requestCodec, request);
     let said: HealthState | undefined;
     const watch = () => {
-      const state = this.#states.get(call.request.service) ?? "service_unknown";
+      const state = this.#states.get(service) ?? "service_unknown";
       if (state === said) return;
       said = state;
-      call.write(state);
+      send(answerOf(state));
     };
     this.#watchers.add(watch);
-    call.on("cancelled", () => this.#watchers.delete(watch));
+    signal.addEventListener("abort", () => this.#watchers.delete(watch), { once: true });
     watch();
   }
 }
 
-function stateOf(bytes: Buffer): HealthState {
-  const { status: number } = decodeMessage(answerCodec, bytes);
-  const found = Object.entries(healthStates).find(([, value]) => value === number);
-  return (found?.[0] ?? "service_unknown") as HealthState;
+function answerOf(state: HealthState): Uint8Array {
+  return encodeMessage(answerCodec, { status: healthStates[state] });
 }

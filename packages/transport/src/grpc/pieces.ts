@@ -1,8 +1,9 @@
 import { tooLarge } from "@skald/model";
 import { decodeMessage, rawBytes, uint } from "../protobuf/codec.js";
 import { message, optional } from "../protobuf/message.js";
-import { damaged } from "../protobuf/reader.js";
+import { damaged, wires } from "../protobuf/reader.js";
 import { ProtoWriter } from "../protobuf/writer.js";
+import { frameHead, frameHeadBytes } from "./frames.js";
 
 /** A message as it was encoded: one or more stretches of bytes, one behind the other. */
 export type Parts = readonly Uint8Array[];
@@ -22,38 +23,48 @@ const pieceCodec = message<Piece>({
   sizeBytes: optional(2, uint),
 });
 
-/** Cuts a message into pieces, each an encoded `Piece`; the first one says how large the message is. */
-export function* cutPieces(parts: Parts, maxBytes: number = pieceBytes): Generator<Buffer> {
+/**
+ * Cuts a message into pieces, each as the stretches of bytes of one frame: its head, then parts of the message, which are
+ * not copied. The first piece says how large the message is.
+ */
+export function* cutPieces(parts: Parts, maxBytes: number = pieceBytes): Generator<Parts> {
   const total = sizeOf(parts);
   let part = 0;
   let at = 0;
   for (let sent = 0; sent === 0 || sent < total; ) {
     const size = Math.min(maxBytes, total - sent);
-    const head = new ProtoWriter(pieceOverheadBytes);
-    if (sent === 0) {
-      head.tag(2, 0);
-      head.varint(total);
-    }
-    head.tag(1, 2);
-    head.varint(size);
-    const start = head.finish();
-    const piece = Buffer.allocUnsafe(start.length + size);
-    piece.set(start);
+    const stretches: Uint8Array[] = [headOf(size, sent === 0 ? total : undefined)];
     for (let filled = 0; filled < size; ) {
       const from = parts[part]!;
       const taken = from.subarray(at, at + size - filled);
-      piece.set(taken, start.length + filled);
+      if (taken.length > 0) stretches.push(taken);
       filled += taken.length;
       at += taken.length;
-      if (at === from.length) {
-        part++;
-        at = 0;
-      }
+      if (at < from.length) continue;
+      part++;
+      at = 0;
     }
-    yield piece;
+    yield size <= joinedBytes ? [Buffer.concat(stretches)] : stretches;
     sent += size;
     if (total === 0) return;
   }
+}
+
+/** Small pieces go as one stretch: to copy them costs less than to write several. */
+const joinedBytes = 16 * 1024;
+
+function headOf(size: number, total: number | undefined): Uint8Array {
+  const writer = new ProtoWriter(pieceOverheadBytes);
+  if (total !== undefined) {
+    writer.tag(2, wires.varint);
+    writer.varint(total);
+  }
+  writer.tag(1, wires.bytes);
+  writer.varint(size);
+  const own = writer.finish();
+  const head = frameHead(own.length + size, own.length);
+  head.set(own, frameHeadBytes);
+  return head;
 }
 
 /** Puts the pieces of one message together again. */

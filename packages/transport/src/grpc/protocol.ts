@@ -1,4 +1,4 @@
-import { Metadata } from "@grpc/grpc-js";
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
 import { SkaldError, unavailable } from "@skald/model";
 
 /**
@@ -12,6 +12,9 @@ export const oldestProtocolVersion = 1;
 const versionKey = "skald-protocol";
 const clusterKey = "skald-cluster";
 
+/** What a client may say in its headers, and a server in its trailers. */
+export const maxHeaderBytes = 64 * 1024;
+
 /** What both sides say of themselves at the start of a call. */
 export interface Hello {
   readonly version?: number;
@@ -19,17 +22,21 @@ export interface Hello {
   readonly cluster?: string;
 }
 
-/** The metadata of a call or an answer. */
-export function sayHello({ version = protocolVersion, cluster = "" }: Hello = {}): Metadata {
-  const metadata = new Metadata();
-  metadata.set(versionKey, String(version));
-  if (cluster !== "") metadata.set(clusterKey, cluster);
-  return metadata;
+/** The headers of a call or an answer. */
+export function sayHello({
+  version = protocolVersion,
+  cluster = "",
+}: Hello = {}): OutgoingHttpHeaders {
+  return {
+    "content-type": "application/grpc",
+    [versionKey]: String(version),
+    ...(cluster === "" ? {} : { [clusterKey]: cluster }),
+  };
 }
 
 /** Throws unavailable when the other side speaks a protocol that this one does not understand, or none. */
-export function checkVersion(metadata: Metadata, peer: string): void {
-  const [given] = metadata.get(versionKey);
+export function checkVersion(headers: IncomingHttpHeaders, peer: string): void {
+  const given = headers[versionKey];
   const version = Number(given);
   if (given !== undefined && version >= oldestProtocolVersion) return;
   const spoken = given === undefined ? "no protocol of ours" : `protocol ${String(given)}`;
@@ -39,9 +46,9 @@ export function checkVersion(metadata: Metadata, peer: string): void {
 }
 
 /** Throws unauthenticated when a call was meant for another cluster. `names`: ours; none: calls are not looked at. */
-export function checkCluster(metadata: Metadata, names: readonly string[]): void {
+export function checkCluster(headers: IncomingHttpHeaders, names: readonly string[]): void {
   if (names.length === 0) return;
-  const [given = ""] = metadata.get(clusterKey);
+  const { [clusterKey]: given = "" } = headers;
   if (names.includes(String(given))) return;
   throw new SkaldError(
     "unauthenticated",

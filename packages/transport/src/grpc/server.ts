@@ -1,18 +1,24 @@
 import {
-  Server as GrpcJsServer,
-  type MethodDefinition,
-  ServerCredentials,
-  type ServerDuplexStream,
-} from "@grpc/grpc-js";
+  constants,
+  createServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { Socket } from "node:net";
 import { SkaldError } from "@skald/model";
-import { statusOfError } from "./errors.js";
-import { Health, type HealthState, healthDefinition } from "./health.js";
+import { trailersOfError } from "./errors.js";
+import { FrameReader, frameHead } from "./frames.js";
+import { Health, type HealthState, healthPaths } from "./health.js";
+import { after, type KeepaliveOptions, keepAlive } from "./keepalive.js";
 import { GrpcListener, type ListenerOptions } from "./listener.js";
 import { Outflow } from "./outflow.js";
 import { cutPieces, type Parts, PieceGatherer, pieceBytes, pieceOverheadBytes } from "./pieces.js";
-import { checkCluster, checkVersion, sayHello } from "./protocol.js";
+import { checkCluster, checkVersion, maxHeaderBytes, sayHello } from "./protocol.js";
+import { decodeTimeout } from "./status.js";
 
-export interface GrpcServerOptions extends ListenerOptions {
+export interface GrpcServerOptions extends ListenerOptions, KeepaliveOptions {
   /** Largest call; more is too_large before there is memory for it. */
   readonly maxReceiveBytes: number;
   /** Largest piece of an answer; what is larger goes in several. */
@@ -23,9 +29,6 @@ export interface GrpcServerOptions extends ListenerOptions {
   readonly maxIdleMs?: number | undefined;
   readonly maxAgeMs?: number | undefined;
   readonly maxAgeGraceMs?: number | undefined;
-  /** Pause between pings, and time that an answer to one may take. */
-  readonly keepaliveMs: number;
-  readonly keepaliveTimeoutMs: number;
   /** Time that running calls get at the end. */
   readonly gracefulShutdownMs: number;
   /** Names of the cluster that calls must be for; empty: any. */
@@ -53,34 +56,43 @@ export interface GrpcService {
   readonly methods: Readonly<Record<string, GrpcHandler>>;
 }
 
-type PieceStream = ServerDuplexStream<Buffer, Buffer>;
+/** What callers may send ahead: for one call, and for all of a connection. */
+const streamWindowBytes = 1024 * 1024;
+const sessionWindowBytes = 4 * 1024 * 1024;
+const noLimit = 2 ** 32 - 1;
+const unsupportedMediaType = 415;
 
 /** Serves calls between services. It knows no contract: a message is bytes, in pieces that it puts together and cuts. */
 export class GrpcServer {
   readonly #options: GrpcServerOptions;
-  readonly #server: GrpcJsServer;
+  readonly #methods = new Map<string, GrpcHandler>();
   readonly #health = new Health();
-  readonly #injector: ReturnType<GrpcJsServer["createConnectionInjector"]>;
+  readonly #server: Http2Server;
+  readonly #sessions = new Set<ServerHttp2Session>();
   readonly #listener: GrpcListener;
 
   constructor(options: GrpcServerOptions) {
     this.#options = options;
-    this.#server = new GrpcJsServer(channelOptions(options));
-    this.#server.addService(healthDefinition, this.#health.handlers());
-    this.#injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
-    this.#listener = new GrpcListener(options, (socket) => this.#injector.injectConnection(socket));
+    this.#server = createServer({
+      settings: {
+        maxConcurrentStreams: options.maxConcurrentStreams || noLimit,
+        maxHeaderListSize: maxHeaderBytes,
+        initialWindowSize: streamWindowBytes,
+      },
+      maxSendHeaderBlockLength: maxHeaderBytes,
+    });
+    this.#server.on("session", (session) => this.#welcome(session));
+    this.#server.on("stream", (stream, headers) => void this.#answer(stream, headers));
+    this.#server.on("sessionError", () => undefined);
+    const take = (socket: Socket) => this.#server.emit("connection", socket);
+    this.#listener = new GrpcListener(options, take);
   }
 
   /** Adds a service; before or after the start. */
   add({ name, methods }: GrpcService): void {
-    const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
-    const handlers: Record<string, (stream: PieceStream) => void> = {};
     for (const [method, handler] of Object.entries(methods)) {
-      const path = `/${name}/${method}`;
-      definition[method] = { path, ...piecesBothWays };
-      handlers[method] = (stream) => void this.#serve(path, stream, handler);
+      this.#methods.set(`/${name}/${method}`, handler);
     }
-    this.#server.addService(definition, handlers);
     this.#health.set(name, "serving");
   }
 
@@ -98,18 +110,17 @@ export class GrpcServer {
   async stop(): Promise<void> {
     this.#health.stop();
     const closed = this.#listener.close();
-    this.#injector.drain(this.#options.gracefulShutdownMs);
-    const cut = setTimeout(() => this.#listener.cut(), this.#options.gracefulShutdownMs);
+    for (const session of this.#sessions) session.close();
+    const cut = setTimeout(() => this.#cut(), this.#options.gracefulShutdownMs);
     await closed;
     clearTimeout(cut);
-    this.#server.forceShutdown();
   }
 
   /** Ends all at once, as a process does that is killed. */
   async kill(): Promise<void> {
-    this.#listener.cut();
-    this.#server.forceShutdown();
-    await this.#listener.close();
+    const closed = this.#listener.close();
+    this.#cut();
+    await closed;
   }
 
   /** Reads certificates again now. */
@@ -117,93 +128,184 @@ export class GrpcServer {
     this.#listener.reloadCertificates();
   }
 
-  async #serve(path: string, stream: PieceStream, handler: GrpcHandler): Promise<void> {
-    const abort = new AbortController();
-    stream.on("cancelled", () => abort.abort());
-    stream.on("error", () => abort.abort());
-    try {
-      this.#welcome(stream);
-      const request = await this.#receive(stream, abort.signal);
-      const call = { signal: abort.signal, deadlineMs: deadlineOf(stream) };
-      const answer = await handler(request, call);
-      const flow = new Outflow(stream, abort.signal);
-      const maxBytes = Math.min(pieceBytes, this.#options.maxSendBytes);
-      for (const piece of cutPieces(answer, maxBytes)) await flow.write(piece);
-      stream.end();
-    } catch (error) {
-      this.#fail(path, stream, error, abort.signal);
+  #cut(): void {
+    for (const session of this.#sessions) session.destroy();
+    this.#listener.cut();
+  }
+
+  #welcome(session: ServerHttp2Session): void {
+    this.#sessions.add(session);
+    session.setLocalWindowSize(sessionWindowBytes);
+    session.on("error", () => undefined);
+    keepAlive(session, this.#options);
+    const { maxIdleMs, maxAgeMs, maxAgeGraceMs } = this.#options;
+    const timers: (NodeJS.Timeout | undefined)[] = [];
+    if (maxIdleMs !== undefined) {
+      // The time starts again with whatever comes or goes.
+      session.setTimeout(Math.min(maxIdleMs, noLimit / 2), () => session.close());
     }
-  }
-
-  #welcome(stream: PieceStream): void {
-    const { protocolVersion: version, clusters = [] } = this.#options;
-    stream.sendMetadata(sayHello(version === undefined ? {} : { version }));
-    checkVersion(stream.metadata, "the caller");
-    checkCluster(stream.metadata, clusters);
-  }
-
-  #receive(stream: PieceStream, signal: AbortSignal): Promise<Uint8Array> {
-    const gatherer = new PieceGatherer(
-      this.#options.maxReceiveBytes,
-      "grpc_server_max_recv_msg_size",
-    );
-    return new Promise((resolve, reject) => {
-      stream.on("data", (piece) => {
-        try {
-          const whole = gatherer.add(piece);
-          if (whole !== undefined) resolve(whole);
-        } catch (error) {
-          // What still comes is not looked at.
-          stream.removeAllListeners("data");
-          stream.resume();
-          reject(error);
-        }
-      });
-      stream.on("end", () => {
-        if (!gatherer.isWhole)
-          reject(new SkaldError("invalid_argument", "the call ended in the middle of its message"));
-      });
-      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    if (maxAgeMs !== undefined) {
+      const end = () => {
+        session.close();
+        if (maxAgeGraceMs !== undefined) timers.push(after(maxAgeGraceMs, () => session.destroy()));
+      };
+      timers.push(after(maxAgeMs, end));
+    }
+    session.once("close", () => {
+      this.#sessions.delete(session);
+      for (const timer of timers) clearTimeout(timer);
     });
   }
 
-  #fail(path: string, stream: PieceStream, error: unknown, signal: AbortSignal): void {
-    if (signal.aborted) return;
-    const ending = statusOfError(error);
-    if (!(error instanceof SkaldError) || error.code === "internal")
-      this.#options.onError?.(error, path);
-    stream.emit("error", ending);
+  async #answer(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): Promise<void> {
+    const { ":path": path = "", "content-type": type = "" } = headers;
+    const abort = new AbortController();
+    stream.on("error", () => undefined);
+    // Also at the end of a call that went well, when nobody listens any more.
+    stream.once("close", () => abort.abort());
+    if (!type.startsWith("application/grpc")) {
+      stream.respond({ ":status": unsupportedMediaType }, { endStream: true });
+      return;
+    }
+    const timeoutMs = decodeTimeout(headers["grpc-timeout"] as string | undefined);
+    const late = new SkaldError("deadline_exceeded", "the deadline of the call is over");
+    const timer =
+      timeoutMs === undefined
+        ? undefined
+        : after(timeoutMs, () => {
+            fail(stream, this.#hello(), late);
+            abort.abort(late);
+          });
+    try {
+      if (path === healthPaths.check || path === healthPaths.watch)
+        await this.#tellHealth(path, stream, abort.signal);
+      else await this.#serve(path, stream, headers, abort.signal, timeoutMs);
+    } catch (error) {
+      if (abort.signal.aborted) return;
+      if (!(error instanceof SkaldError) || error.code === "internal")
+        this.#options.onError?.(error, path);
+      fail(stream, this.#hello(), error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #hello() {
+    const { protocolVersion: version } = this.#options;
+    return sayHello(version === undefined ? {} : { version });
+  }
+
+  async #serve(
+    path: string,
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    signal: AbortSignal,
+    timeoutMs: number | undefined,
+  ): Promise<void> {
+    const { maxReceiveBytes, maxSendBytes, clusters = [] } = this.#options;
+    checkVersion(headers, "the caller");
+    checkCluster(headers, clusters);
+    const handler = this.#methods.get(path);
+    if (handler === undefined) {
+      respondTrailers(stream, this.#hello(), {
+        "grpc-status": String(unimplemented),
+        "grpc-message": `there is no method ${path}`,
+      });
+      return;
+    }
+    const deadlineMs = timeoutMs === undefined ? undefined : Date.now() + timeoutMs;
+    const request = await receive(stream, maxReceiveBytes, signal);
+    const answer = await handler(request, { signal, deadlineMs });
+    signal.throwIfAborted();
+    start(stream, this.#hello());
+    const flow = new Outflow(stream, signal);
+    const maxBytes = Math.min(pieceBytes, maxSendBytes);
+    for (const piece of cutPieces(answer, maxBytes)) await flow.write(piece);
+    stream.end();
+  }
+
+  async #tellHealth(path: string, stream: ServerHttp2Stream, signal: AbortSignal): Promise<void> {
+    const request = await receiveFrame(stream, signal);
+    const send = (answer: Uint8Array) =>
+      void stream.write(Buffer.concat([frameHead(answer.length), answer]));
+    if (path === healthPaths.watch) {
+      start(stream, this.#hello());
+      this.#health.watch(request, send, signal);
+      return;
+    }
+    const answer = this.#health.check(request);
+    start(stream, this.#hello());
+    send(answer);
+    stream.end();
   }
 }
 
-const same = (bytes: Buffer): Buffer => bytes;
+const unimplemented = 12;
 
-/** Every method is a stream of pieces in both directions. */
-export const piecesBothWays = {
-  requestStream: true,
-  responseStream: true,
-  requestSerialize: same,
-  requestDeserialize: same,
-  responseSerialize: same,
-  responseDeserialize: same,
-} as const;
-
-function channelOptions(options: GrpcServerOptions): Record<string, number> {
-  const { maxConcurrentStreams, maxIdleMs, maxAgeMs, maxAgeGraceMs } = options;
-  return {
-    "grpc.max_receive_message_length": pieceBytes + pieceOverheadBytes,
-    "grpc.max_send_message_length": -1,
-    "grpc.keepalive_time_ms": options.keepaliveMs,
-    "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs,
-    "grpc.enable_channelz": 0,
-    ...(maxConcurrentStreams > 0 ? { "grpc.max_concurrent_streams": maxConcurrentStreams } : {}),
-    ...(maxIdleMs === undefined ? {} : { "grpc.max_connection_idle_ms": maxIdleMs }),
-    ...(maxAgeMs === undefined ? {} : { "grpc.max_connection_age_ms": maxAgeMs }),
-    ...(maxAgeGraceMs === undefined ? {} : { "grpc.max_connection_age_grace_ms": maxAgeGraceMs }),
-  };
+/** Begins an answer that goes well, as far as is known. */
+function start(stream: ServerHttp2Stream, hello: ReturnType<typeof sayHello>): void {
+  stream.respond({ ":status": 200, ...hello }, { waitForTrailers: true });
+  stream.once("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
 }
 
-function deadlineOf(stream: PieceStream): number | undefined {
-  const deadlineMs = Number(stream.getDeadline());
-  return Number.isFinite(deadlineMs) ? deadlineMs : undefined;
+function fail(stream: ServerHttp2Stream, hello: ReturnType<typeof sayHello>, error: unknown): void {
+  if (stream.destroyed) return;
+  // An answer that was begun can only be cut.
+  if (stream.headersSent) stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  else respondTrailers(stream, hello, trailersOfError(error));
+}
+
+/** Ends a call without an answer; what the caller still sends is not read. */
+function respondTrailers(
+  stream: ServerHttp2Stream,
+  hello: ReturnType<typeof sayHello>,
+  trailers: ReturnType<typeof trailersOfError>,
+): void {
+  if (stream.destroyed) return;
+  stream.removeAllListeners("data");
+  stream.resume();
+  stream.respond({ ":status": 200, ...hello, ...trailers }, { endStream: true });
+  stream.once("finish", () => stream.close(constants.NGHTTP2_NO_ERROR));
+}
+
+/** The one message of a call, put together. */
+function receive(
+  stream: ServerHttp2Stream,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const gatherer = new PieceGatherer(maxBytes, "grpc_server_max_recv_msg_size");
+  return gather(stream, signal, (piece) => gatherer.add(piece));
+}
+
+/** The one frame of a call of the health service. */
+function receiveFrame(stream: ServerHttp2Stream, signal: AbortSignal): Promise<Uint8Array> {
+  return gather(stream, signal, (frame) => Uint8Array.from(frame));
+}
+
+function gather(
+  stream: ServerHttp2Stream,
+  signal: AbortSignal,
+  add: (frame: Uint8Array) => Uint8Array | undefined,
+): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const frames = new FrameReader(pieceBytes + pieceOverheadBytes, (frame) => {
+      const whole = add(frame);
+      if (whole !== undefined) resolve(whole);
+    });
+    stream.on("data", (chunk: Buffer) => {
+      try {
+        frames.add(chunk);
+      } catch (error) {
+        stream.removeAllListeners("data");
+        stream.resume();
+        reject(error);
+      }
+    });
+    // After a whole message this says nothing any more.
+    stream.once("end", () =>
+      reject(new SkaldError("invalid_argument", "the call ended in the middle of its message")),
+    );
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
 }
