@@ -184,13 +184,16 @@ function unrefIdle(session: ClientHttp2Session): void {
   if (left === 0 && !session.destroyed) session.unref();
 }
 
+/** Made once: an error for every call would cost more than the call. */
+const over = new SkaldError("cancelled", "the call is over");
+
 async function send(
   stream: ClientHttp2Stream,
   frames: Iterable<Parts>,
   answer: Promise<unknown>,
 ): Promise<void> {
   const done = new AbortController();
-  const stop = () => done.abort();
+  const stop = () => done.abort(over);
   answer.then(stop, stop);
   stream.once("close", stop);
   const flow = new Outflow(stream, done.signal);

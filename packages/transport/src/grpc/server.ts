@@ -162,7 +162,7 @@ export class GrpcServer {
     const abort = new AbortController();
     stream.on("error", () => undefined);
     // Also at the end of a call that went well, when nobody listens any more.
-    stream.once("close", () => abort.abort());
+    stream.once("close", () => abort.abort(gone));
     if (!type.startsWith("application/grpc")) {
       stream.respond({ ":status": unsupportedMediaType }, { endStream: true });
       return;
@@ -241,6 +241,8 @@ export class GrpcServer {
 }
 
 const unimplemented = 12;
+/** Made once: every call ends with it, most of them when nobody listens any more. */
+const gone = new SkaldError("cancelled", "the caller is gone");
 
 /** Begins an answer that goes well, as far as is known. */
 function start(stream: ServerHttp2Stream, hello: ReturnType<typeof sayHello>): void {
@@ -289,9 +291,12 @@ function gather(
   add: (frame: Uint8Array) => Uint8Array | undefined,
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
+    let isWhole = false;
     const frames = new FrameReader(pieceBytes + pieceOverheadBytes, (frame) => {
       const whole = add(frame);
-      if (whole !== undefined) resolve(whole);
+      if (whole === undefined) return;
+      isWhole = true;
+      resolve(whole);
     });
     stream.on("data", (chunk: Buffer) => {
       try {
@@ -302,10 +307,10 @@ function gather(
         reject(error);
       }
     });
-    // After a whole message this says nothing any more.
-    stream.once("end", () =>
-      reject(new SkaldError("invalid_argument", "the call ended in the middle of its message")),
-    );
+    stream.once("end", () => {
+      if (!isWhole)
+        reject(new SkaldError("invalid_argument", "the call ended in the middle of its message"));
+    });
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
 }
