@@ -3,6 +3,8 @@ import { oneProcess } from "../reasons.js";
 import { backoffBlock } from "./backoff.js";
 import { tlsClientFields } from "./tls.js";
 
+const noRateLimit = "whoever calls knows how much it may ask for";
+
 /** How a service calls another one; the flags start with the prefix. */
 export function grpcClientBlock(prefix: string) {
   return field.section(
@@ -15,17 +17,25 @@ export function grpcClientBlock(prefix: string) {
         ["", "gzip", "snappy"],
         "compression of requests",
         `${prefix}.grpc-compression`,
+        { unused: "calls are not compressed: what is large in them is already" },
       ),
-      rate_limit: field.float(0, "calls a second; 0: no limit", `${prefix}.grpc-client-rate-limit`),
+      rate_limit: field.float(
+        0,
+        "calls a second; 0: no limit",
+        `${prefix}.grpc-client-rate-limit`,
+        { unused: noRateLimit },
+      ),
       rate_limit_burst: field.integer(
         0,
         "calls at once; 0: rate_limit",
         `${prefix}.grpc-client-rate-limit-burst`,
+        { unused: noRateLimit },
       ),
       backoff_on_ratelimits: field.toggle(
         false,
         "try again when the other side limits the rate",
         `${prefix}.backoff-on-ratelimits`,
+        { unused: noRateLimit },
       ),
       backoff_config: backoffBlock(
         {
@@ -56,6 +66,7 @@ export function grpcClientBlock(prefix: string) {
         "65535",
         "window of a connection",
         `${prefix}.initial-connection-window-size`,
+        { unused: "it is four times the window of a stream" },
       ),
       keepalive_time: field.duration("20s", "pause between pings", `${prefix}.keepalive-time`),
       keepalive_timeout: field.duration(

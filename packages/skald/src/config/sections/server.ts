@@ -152,13 +152,13 @@ const grpc = {
     "10s",
     "pings that come faster end the connection",
     "server.grpc.keepalive.min-time-between-pings",
-    { unused: oneProcess },
+    { unused: "pings are always answered" },
   ),
   grpc_server_ping_without_stream_allowed: field.toggle(
     true,
     "allow pings while no call runs",
     "server.grpc.keepalive.ping-without-stream-allowed",
-    { unused: oneProcess },
+    { unused: "pings are always answered" },
   ),
 };
 
