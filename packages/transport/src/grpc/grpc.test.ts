@@ -195,6 +195,38 @@ describe("a call ends", () => {
     expect(error.message).toContain(`127.0.0.1:${port}`);
   });
 
+  it("as unavailable when the server's process does not answer pings any more", async () => {
+    const child = forkPeer("serve");
+    const port = await new Promise((resolve) => child.once("message", resolve));
+    const pings = { keepaliveMs: 50, keepaliveTimeoutMs: 500 };
+    const connection = connectTestGrpc(`127.0.0.1:${port}`, pings);
+    const asked = failureOf(call(connection, "Wait"));
+    await new Promise((resolve) => child.once("message", resolve));
+    child.kill("SIGSTOP");
+    const error = await asked;
+    expect(error.code).toBe("unavailable");
+    expect(error.message).toContain("pings are not answered");
+    // A new connection gets no answer either, and does not wait for ever.
+    const late = connectTestGrpc(`127.0.0.1:${port}`, { connectTimeoutMs: 100 });
+    const refused = await failureOf(call(late, "Wait"));
+    expect([refused.code, refused.message]).toEqual([
+      "unavailable",
+      `127.0.0.1:${port}: no connection within 100 ms`,
+    ]);
+    child.kill("SIGKILL");
+  });
+
+  it("on the server when the caller's process does not answer pings any more", async () => {
+    const { handler, entered } = waiting();
+    const pings = { keepaliveMs: 50, keepaliveTimeoutMs: 500 };
+    const { address } = await startTestGrpc({ Wait: handler }, pings);
+    const child = forkPeer("call", address);
+    const incoming = await entered;
+    child.kill("SIGSTOP");
+    await aborted(incoming);
+    child.kill("SIGKILL");
+  });
+
   it("before a stop does, which takes no more", async () => {
     let release = (): void => undefined;
     const gate = new Promise<void>((resolve) => {
