@@ -96,7 +96,7 @@ export class PieceGatherer {
     }
     if (data.length === 0 || data.length > this.#total - this.#filled)
       throw damaged("its pieces do not make up what was announced");
-    this.#bytes ??= Buffer.from(new ArrayBuffer(this.#total));
+    this.#bytes ??= Buffer.allocUnsafeSlow(this.#total);
     this.#bytes.set(data, this.#filled);
     this.#filled += data.length;
     return this.#filled === this.#total ? this.#bytes : undefined;
