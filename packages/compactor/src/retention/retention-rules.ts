@@ -1,5 +1,5 @@
 import type { RowFilter } from "@skald/contracts";
-import { parseSelector } from "@skald/logql";
+import { parseSelector } from "@skald/logql/syntax";
 import { dayNs, type Matcher, nsPerMs } from "@skald/model";
 
 /** How long rows of a tenant are kept, as its limits say; periods in ms. */

@@ -1,4 +1,4 @@
-import { type RetentionLimits, RetentionRules } from "@skald/compactor";
+import { type RetentionLimits, RetentionRules } from "@skald/compactor/retention";
 import { formatSize } from "@skald/model";
 import {
   type CheckedSettings,
@@ -6,7 +6,7 @@ import {
   nearest,
   type Settings,
 } from "@skald/runtime/config";
-import { checkTls } from "@skald/transport";
+import { checkTls } from "@skald/transport/tls";
 import { targets } from "../wiring/targets.js";
 import { lastDirectory } from "./derive.js";
 import type { Config } from "./root.js";
