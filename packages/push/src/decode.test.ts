@@ -163,15 +163,15 @@ describe("decodePush", () => {
   });
 
   it("takes as much as it is told to, however well it is compressed", () => {
-    const wide = Buffer.concat([json, Buffer.alloc(40 << 20, " ")]);
+    const wide = Buffer.concat([json, Buffer.alloc(8 << 20, " ")]);
     for (const [bytes, encoding] of [
       [gzipSync(wide), "gzip"],
       [deflateRawSync(wide), "deflate"],
     ] as const) {
-      expect(bytes.length).toBeLessThan(100_000);
+      expect(bytes.length).toBeLessThan(20_000);
       const input = body("json", bytes, encoding);
-      expect(decodePush(input, 41 << 20).rowCount).toBe(1);
-      expect(() => decodePush(input, 40 << 20)).toThrow(/^request body too large/);
+      expect(decodePush(input, 9 << 20).rowCount).toBe(1);
+      expect(() => decodePush(input, 8 << 20)).toThrow(/^request body too large/);
     }
   });
 

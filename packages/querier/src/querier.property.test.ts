@@ -137,7 +137,7 @@ describe("Querier", () => {
         const everything = await ask(many, text, { ...asked, limit: 100_000 }, who);
         expectRows(got as string[], want as string[], everything as string[]);
       }),
-      { numRuns: testRuns(20) },
+      { numRuns: testRuns(12) },
     );
   });
 });
@@ -187,7 +187,7 @@ describe("a query while rows are deleted", () => {
         const sorted = (answer: unknown) => (Array.isArray(answer) ? [...answer].sort() : answer);
         expect(sorted(got)).toEqual(sorted(want));
       }),
-      { numRuns: testRuns(25) },
+      { numRuns: testRuns(12) },
     );
   });
 });

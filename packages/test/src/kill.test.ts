@@ -5,7 +5,7 @@ import { makeFolder, removeFolders, startServer } from "./testing/server.js";
 
 afterAll(removeFolders);
 
-const rounds = testRuns(4);
+const rounds = testRuns(2);
 const connections = 4;
 const linesPerPush = 25;
 
@@ -13,7 +13,6 @@ describe("kill -9 under load", () => {
   it("keeps every acknowledged line exactly once, however often it happens", async () => {
     const folder = makeFolder();
     const flags = [
-      "-server.worker-threads=2",
       "-validation.max-entries-limit=10000000",
       "-ingester.head-target-size=256KB",
     ];

@@ -18,7 +18,7 @@ import {
 } from "./testing/server.js";
 
 const MiB = 1024 * 1024;
-const requests = testRuns(4000);
+const requests = testRuns(1500);
 const requestsAtOnce = 8;
 
 let server: TestServer;

@@ -12,8 +12,8 @@ import {
 afterAll(removeFolders);
 
 const pushes = 40;
-const linesPerPush = 5000;
-const line = "x".repeat(180);
+const linesPerPush = 1000;
+const line = "x".repeat(900);
 
 function valuesOf(push: number, startNs: bigint): (readonly [string, string])[] {
   return Array.from({ length: linesPerPush }, (_, i) => {

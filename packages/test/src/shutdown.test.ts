@@ -165,7 +165,7 @@ describe("while the log is replayed", () => {
     expect(early.length).toBeGreaterThan(0);
     for (const text of early)
       expect(text).toMatch(/^Some services are not Running:\n[\s\S]*Starting: 1\n/);
-    expect(started.log()).toMatch(/"msg":"replayed the write-ahead log"/);
+    await waitFor(() => /"msg":"replayed the write-ahead log"/.test(started.log()));
     const count = await queryNumber(url, 'sum(count_over_time({app="a"}[1h]))');
     expect(count).toBe(streams * linesPerStream);
     const replayed = await readMetric(url, "loki_ingester_wal_recovered_entries_total");

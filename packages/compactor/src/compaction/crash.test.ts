@@ -82,7 +82,7 @@ it.each([
   ["a store with conditional puts", false],
   ["a store that only says so", true],
 ])("keeps every row when several work on a day of %s", async (_, isLoose) => {
-  for (let run = 0; run < testRuns(5); run++) {
+  for (let run = 0; run < testRuns(3); run++) {
     const random = seededRandom(testSeed() * 4000 + run);
     const store = new MemoryStore(clock);
     const rows = await fill(store, 0, 3 + random(6));

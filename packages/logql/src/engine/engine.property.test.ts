@@ -204,7 +204,7 @@ const layout: fc.Arbitrary<Layout> = fc.record({
   sealed: fc.boolean(),
 });
 
-const numRuns = testRuns(500);
+const numRuns = testRuns(250);
 
 describe("the engine", () => {
   it("answers metric queries as the naive engine does", () => {

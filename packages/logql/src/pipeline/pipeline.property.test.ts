@@ -10,7 +10,7 @@ import { compilePipeline } from "./pipeline.js";
 import { BlockRun } from "./run.js";
 import type { PipelineOptions, Series } from "./types.js";
 
-const numRuns = testRuns(500);
+const numRuns = testRuns(250);
 
 const name = fc.constantFrom(
   "a",

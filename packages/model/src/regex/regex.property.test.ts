@@ -138,7 +138,7 @@ it("answers as re2js does", () => {
         }
       }
     }),
-    { numRuns: Number(process.env.RUNS ?? 600) },
+    { numRuns: Number(process.env.RUNS ?? 300) },
   );
 });
 

@@ -30,15 +30,16 @@ function expectWithin(found: { min: number; max: number }, part: number): void {
 }
 
 describe("the spread of tokens", () => {
-  const thousand = fakeMembers(1000);
+  // With RUNS set a thousand, which take a few seconds to join.
+  const many = fakeMembers(process.env.RUNS === undefined ? 250 : 1000);
 
-  it("gives 1000 instances equal parts within 5 %, first hand and with replicas", () => {
-    expectWithin(spread(thousand, 1), 0.05);
-    expectWithin(spread(thousand, 3), 0.05);
+  it("gives hundreds of instances equal parts within 5 %, first hand and with replicas", () => {
+    expectWithin(spread(many, 1), 0.05);
+    expectWithin(spread(many, 3), 0.05);
   });
 
   it.each([3, 4, 5, 6, 7, 8, 10, 15, 20, 30, 50, 100])("is even with %i instances", (count) => {
-    const some = thousand.slice(0, count);
+    const some = many.slice(0, count);
     expectWithin(spread(some, 1), 0.03);
     expectWithin(spread(some, 3), count === 4 ? 0.07 : 0.03);
   });
@@ -58,7 +59,7 @@ describe("the spread of tokens", () => {
   });
 
   it("stays even when instances come in place of others", () => {
-    const ring = thousand.slice(0, 50);
+    const ring = many.slice(0, 50);
     for (let i = 0; i < 25; i++) {
       ring.splice((i * 7) % ring.length, 1);
       const others = ring.map(({ tokens }) => tokens);

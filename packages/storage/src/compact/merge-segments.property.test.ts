@@ -17,7 +17,7 @@ beforeAll(() => {
 afterAll(() => rmSync(directory, { recursive: true }));
 
 it("merges random segments as if all their rows were sealed at once", () => {
-  for (let run = 0; run < testRuns(60); run++) {
+  for (let run = 0; run < testRuns(24); run++) {
     const random = seededRandom(testSeed() * 1000 + run);
     const inputs = randomInputs(random);
     const path = join(directory, "all.parquet");
@@ -32,7 +32,7 @@ it("merges random segments as if all their rows were sealed at once", () => {
 });
 
 it("leaves out the rows that it is told to, and streams without others", () => {
-  for (let run = 0; run < testRuns(40); run++) {
+  for (let run = 0; run < testRuns(16); run++) {
     const random = seededRandom(testSeed() * 2000 + run);
     withInputs(randomInputs(random), (segments) => {
       const left: PlainRow[] = [];

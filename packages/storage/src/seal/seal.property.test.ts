@@ -76,6 +76,6 @@ it("reads back what was sealed, sorted and without duplicates", () => {
         close();
       }
     }),
-    { numRuns: testRuns(60) },
+    { numRuns: testRuns(30) },
   );
 });
