@@ -6,7 +6,8 @@ export { detectLevels } from "./levels/levels";
 export { scanLogfmtFields } from "./fields/logfmt";
 export { scanProtobufPush } from "./push/protobuf";
 export { selectContains } from "./search";
-export { collectNeedleKeys, solveNeedleFilter } from "./needle-filter";
+export { collectNeedleKeys } from "./needle/window-keys";
+export { solveNeedleFilter } from "./needle/ribbon";
 export { snappyDecode } from "./snappy";
 export { selectContainsAny } from "./text-set";
 

@@ -78,6 +78,7 @@ export interface KernelExports {
     rows: number,
     words: number,
     bits: number,
+    scratch: number,
   ): void;
   hashRows(
     bytes: number,

@@ -4,8 +4,12 @@ import type { KernelMemory } from "./memory.js";
 /** Slots of the tables of distinct keys at first: 256 KiB of logs seldom fill half of them, and collide little. */
 const mixedBits = 17;
 const plainBits = 15;
-/** Bytes of the two lists of keys that assembly/needle-filter.ts fills, with room for the keys of one step. */
+/** Bytes of the words that assembly/needle/window-keys.ts remembers. */
+const recentBytes = 2 ** 14 * 8;
+/** Bytes of the two lists of keys that assembly/needle/window-keys.ts fills, with room for the keys of one step. */
 const listBytes = 2 * (2048 + 16) * 4;
+/** Bytes of a batch of equations, and where they begin: assembly/needle/ribbon.ts. */
+const equationsBytes = (2048 + 8) * 12;
 
 /** The compiled form of twin/needle-filter.ts. */
 export function collectNeedleKeys(
@@ -33,7 +37,8 @@ function collect(
     const low = offsets[0]!;
     const text = memory.copyIn(bytes.subarray(low, offsets[rows]));
     const starts = memory.copyInWords(offsets, rows + 1);
-    const scratch = memory.take(listBytes);
+    const scratch = memory.take(recentBytes + listBytes);
+    memory.bytes(scratch, recentBytes).fill(0);
     const tables = [mixedBits + more, plainBits + more].map((bits) => {
       const slots = memory.take(2 ** bits * 4);
       return { slots, count: 2 ** bits, keys: memory.take(2 ** bits * 4) };
@@ -70,13 +75,14 @@ export function solveNeedleFilter(
     }
     const counts = Uint32Array.from(keys, ({ length }) => length);
     const countsAt = memory.copyInWords(counts, counts.length);
-    const rowsAt = memory.take(slots * 8);
+    const rowsAt = memory.take(2 * (slots * 8 + 8));
     const wordsAt = memory.take(slots * 8);
     const length = Math.ceil((slots * keys.length) / 8);
     const bitsAt = memory.take(length);
     const { length: blocks } = keys;
-    const input = [keysAt, countsAt, blocks, slots, firstBlock, rowsAt, wordsAt, bitsAt] as const;
-    kernels.solveNeedleFilter(...input);
+    const scratch = memory.take(equationsBytes);
+    const places = [rowsAt, wordsAt, bitsAt, scratch] as const;
+    kernels.solveNeedleFilter(keysAt, countsAt, blocks, slots, firstBlock, ...places);
     return memory.bytes(bitsAt, length).slice();
   } finally {
     memory.close();

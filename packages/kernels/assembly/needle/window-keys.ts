@@ -1,11 +1,8 @@
 /**
- * The needle filter of a block: keys of its windows of five bytes, and a homogeneous ribbon of them. The twin says
- * what it means; here four windows are worked out at once, and their keys go through two hash tables of distinct ones,
- * because the plain windows of a block are many and few of them differ.
+ * Keys of the needle filter of a block: of its windows of five bytes. The twin says what they mean; here four windows are
+ * worked out at once, where their eight bytes were not met before, and their keys go through two hash tables of
+ * distinct ones, because the plain windows of a block are many and few of them differ.
  */
-
-const MIX1: u32 = 0x21f0aaad;
-const MIX2: u32 = 0x735a2d97;
 
 /** Constants of the loop over windows. They are loaded, because one that the compiler knows is made anew each time. */
 const CONSTANTS = memory.data<u32>([
@@ -32,6 +29,11 @@ const LANES = memory.data<u8>([
   0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
 ]);
 
+/** Words of eight bytes, which four windows stand in, whose keys were handed on: a log repeats most of what it says. */
+const RECENT_BITS: u32 = 14;
+const RECENT_SHIFT: u64 = 64 - RECENT_BITS;
+const SPREAD: u64 = 0x9e3779b97f4a7c15;
+
 /** Keys that are held back until they are looked up, of each kind. */
 const LIST: usize = 2048;
 
@@ -46,9 +48,11 @@ export function collectNeedleKeys(bytes: usize, offsets: usize, rows: u32, contr
   const plain = control + 16;
   store<u32>(mixed, 0, 12);
   store<u32>(plain, 0, 12);
-  const scratch = <usize>load<u32>(control, 32);
-  const mixedList = scratch;
-  const plainList = scratch + (LIST + 16) * 4;
+  const recent = <usize>load<u32>(control, 32);
+  // What is there first must not be what a word of zeros looks for.
+  store<u64>(recent, 1);
+  const mixedList = recent + ((<usize>1 << RECENT_BITS) << 3);
+  const plainList = mixedList + (LIST + 16) * 4;
   const start = bytes + load<u32>(offsets);
   const signs = fold(start, bytes + load<u32>(offsets + (<usize>rows << 2)));
   let m = mixedList;
@@ -69,9 +73,20 @@ export function collectNeedleKeys(bytes: usize, offsets: usize, rows: u32, contr
     const from = bytes + load<u32>(slot);
     const end = bytes + load<u32>(slot, 4);
     if (end - from < 5 || end < from) continue;
-    // places where a window may begin
+    // behind the last place where a window may begin
     const last = end - 4;
-    for (let at = from; at < last; at += 4) {
+    for (let next = from; next < last; next += 4) {
+      let at = next;
+      let valid = 15;
+      if (last - from < 4) valid = (1 << <i32>(last - from)) - 1;
+      else {
+        // The last four windows of the row may be some of the four before once more.
+        at = min(at, last - 4);
+        const word = load<u64>(at);
+        const known = recent + (<usize>((word * SPREAD) >> RECENT_SHIFT) << 3);
+        if (load<u64>(known) == word) continue;
+        store<u64>(known, word);
+      }
       const text = v128.load(at);
       const digits = i8x16.bitmask(i8x16.lt_u(i8x16.sub(text, zeros), tens));
       const isMixed = (digits | (digits >> 1) | (digits >> 2) | (digits >> 3) | (digits >> 4)) & 15;
@@ -90,7 +105,6 @@ export function collectNeedleKeys(bytes: usize, offsets: usize, rows: u32, contr
       hash = v128.xor(hash, i32x4.shr_u(hash, 15));
       // 0 becomes 1
       const keys = i32x4.sub(hash, i32x4.eq(hash, none));
-      const valid = last - at < 4 ? (1 << <i32>(last - at)) - 1 : 15;
       if (isMixed == 0 && valid == 15) {
         v128.store(p, keys);
         p += 16;
@@ -188,87 +202,4 @@ function fold(start: usize, end: usize): bool {
     }
   }
   return signs;
-}
-
-@inline
-function mix(value: u32): u32 {
-  let hash = value;
-  hash ^= hash >> 16;
-  hash *= MIX1;
-  hash ^= hash >> 15;
-  hash *= MIX2;
-  hash ^= hash >> 15;
-  return hash;
-}
-
-/**
- * Solves the filters of `blocks` blocks, whose keys stand one behind the other, `counts` (u32) of each. `rows` and `words`
- * have room for a u64 a slot and 8 bytes more; `bits` gets bit `slot * blocks + i` for block i.
- */
-export function solveNeedleFilter(
-  keys: usize,
-  counts: usize,
-  blocks: u32,
-  slots: u32,
-  firstBlock: u32,
-  rows: usize,
-  words: usize,
-  bits: usize,
-): void {
-  memory.fill(words, 0, <usize>slots << 3);
-  let at = keys;
-  for (let i: u32 = 0; i < blocks; i++) {
-    memory.fill(rows, 0, <usize>slots << 3);
-    const end = at + (<usize>load<u32>(counts + (<usize>i << 2)) << 2);
-    for (; at < end; at += 4) eliminate(load<u32>(at), slots, rows);
-    solve(rows, slots, mix(firstBlock + i + 1), words, i);
-  }
-  pack(words, slots, blocks, bits);
-}
-
-/** Writes the lower `width` bits of each word behind those of the one before. */
-function pack(words: usize, slots: u32, width: u32, bits: usize): void {
-  let to = bits;
-  let open: u64 = 0;
-  let used: u32 = 0;
-  for (let slot: u32 = 0; slot < slots; slot++) {
-    const word = load<u64>(words + (<usize>slot << 3));
-    open |= word << used;
-    store<u64>(to, open);
-    used += width;
-    if (used < 64) continue;
-    used -= 64;
-    to += 8;
-    // what did not fit; a shift by 64 would be one by 0
-    open = used == 0 ? 0 : word >> (width - used);
-  }
-  store<u64>(to, open);
-}
-
-@inline
-function eliminate(key: u32, slots: u32, rows: usize): void {
-  let row = rows + (<usize>((<u64>key * (slots - 63)) >> 32) << 3);
-  let equation = (<u64>mix(key ^ 0x2545f491) << 32) | mix(key + 0x6c8e9cf5) | 1;
-  let other = load<u64>(row);
-  while (other != 0) {
-    equation ^= other;
-    if (equation == 0) return;
-    const shift = ctz(equation);
-    equation >>= shift;
-    row += <usize>shift << 3;
-    other = load<u64>(row);
-  }
-  store<u64>(row, equation);
-}
-
-function solve(rows: usize, slots: u32, seed: u32, words: usize, block: u32): void {
-  let window: u64 = 0;
-  for (let slot = <i32>slots - 1; slot >= 0; slot--) {
-    window <<= 1;
-    const place = <usize>slot << 3;
-    const row = load<u64>(rows + place);
-    const bit = row == 0 ? <u64>mix(slot ^ seed) & 1 : popcnt(row & window) & 1;
-    window |= bit;
-    store<u64>(words + place, load<u64>(words + place) | (bit << block));
-  }
 }
