@@ -1,20 +1,25 @@
-# Build with the repository's own build, run on the Node the figures are for.
+# Build with the repository's own build on the Node the figures are for, run on a base without a shell or a package manager.
 FROM node:24-bookworm-slim AS build
 WORKDIR /src
 COPY . .
-RUN npm run build && CI=true npx --yes pnpm@10.34.8 prune --prod
+RUN SKALD_NO_RUNTIME=1 npm run build \
+  && node deploy/docker/assemble.mjs /out \
+  && mkdir -p /empty/loki
 
-FROM node:24-bookworm-slim
-RUN useradd --uid 10001 --create-home skald && mkdir -p /var/loki && chown 10001:10001 /var/loki
-COPY --from=build --chown=10001:10001 /src/bin /app/bin
-COPY --from=build --chown=10001:10001 /src/scripts /app/scripts
-COPY --from=build --chown=10001:10001 /src/packages /app/packages
-COPY --from=build --chown=10001:10001 /src/node_modules /app/node_modules
-COPY --from=build --chown=10001:10001 /src/package.json /app/package.json
+# libc, libstdc++, certificates and Node: 86 MB less than the slim image, and nothing in it to break into a shell with.
+FROM gcr.io/distroless/nodejs24-debian13
+COPY --from=build /out /app
 COPY deploy/docker/local-config.yaml /etc/loki/local-config.yaml
-USER 10001
+COPY deploy/docker/health.mjs /app/health.mjs
+COPY --from=build --chown=10001:10001 /empty/loki /var/loki
+USER 10001:10001
 WORKDIR /var/loki
+# HTTP, and calls between services.
 EXPOSE 3100 9095
+# The only place that is written to: the root may be read-only, and no /tmp is needed.
 VOLUME /var/loki
-ENTRYPOINT ["/app/bin/skald"]
+# Sealing and uploading what is in memory may take a while after SIGTERM: stop with a grace of 60 s or more.
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=5s --timeout=3s --start-period=60s --retries=3 CMD ["/nodejs/bin/node", "/app/health.mjs"]
+ENTRYPOINT ["/nodejs/bin/node", "/app/packages/skald/dist/main.js"]
 CMD ["-config.file=/etc/loki/local-config.yaml"]
