@@ -10,7 +10,7 @@ RUN SKALD_NO_RUNTIME=1 npm run build \
 FROM gcr.io/distroless/nodejs24-debian13
 COPY --from=build /out /app
 COPY deploy/docker/local-config.yaml /etc/loki/local-config.yaml
-COPY deploy/docker/health.mjs /app/health.mjs
+COPY deploy/docker/health.mjs deploy/docker/prepare-shutdown.mjs /app/
 COPY --from=build --chown=10001:10001 /empty/loki /var/loki
 USER 10001:10001
 WORKDIR /var/loki

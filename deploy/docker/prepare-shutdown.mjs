@@ -1,0 +1,45 @@
+// Runs in an ingester before its pod ends, as a preStop hook. When the set shrinks, this pod will not come back, so the process is
+// told to leave nothing on its disk only (POST /ingester/prepare_shutdown). When it is only restarted, its disk waits for it and
+// nothing is to be done. In doubt it is taken for shrinking: that is safe, and only slower.
+import { readFileSync } from "node:fs";
+import { get } from "node:https";
+
+const account = process.env.SKALD_ACCOUNT_FOLDER ?? "/var/run/secrets/kubernetes.io/serviceaccount";
+const url = process.env.SKALD_URL ?? "http://127.0.0.1:3100";
+
+const leaves = await willLeave().catch((error) => {
+  console.error(`prepare-shutdown: could not ask for the size of the set: ${error.message}`);
+  return true;
+});
+const method = leaves ? "POST" : "DELETE";
+const { ok, status } = await fetch(`${url}/ingester/prepare_shutdown`, {
+  method,
+  signal: AbortSignal.timeout(10_000),
+});
+if (!ok) throw new Error(`${method} /ingester/prepare_shutdown: ${status}`);
+
+/** Whether the set is now too small for this pod: its number is the end of its name. */
+async function willLeave() {
+  const [, set, ordinal] = /^(.*)-(\d+)$/.exec(process.env.POD_NAME ?? "") ?? [];
+  if (set === undefined) throw new Error("POD_NAME is not that of a pod of a StatefulSet");
+  const { spec } = await askForScale(set);
+  return Number(ordinal) >= spec.replicas;
+}
+
+function askForScale(set) {
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = "443" } = process.env;
+  const read = (file) => readFileSync(`${account}/${file}`, "utf8").trim();
+  const path = `/apis/apps/v1/namespaces/${read("namespace")}/statefulsets/${set}/scale`;
+  const headers = { authorization: `Bearer ${read("token")}` };
+  return new Promise((resolve, reject) => {
+    const request = get({ host, port, path, headers, ca: read("ca.crt"), timeout: 10_000 });
+    request.on("timeout", () => request.destroy(new Error("no answer within 10 s")));
+    request.on("error", reject);
+    request.on("response", async (response) => {
+      let text = "";
+      for await (const chunk of response) text += chunk;
+      if (response.statusCode !== 200) reject(new Error(`${path}: ${response.statusCode}`));
+      else resolve(JSON.parse(text));
+    });
+  });
+}
