@@ -1,3 +1,4 @@
+export type * from "./agreement.js";
 export type * from "./call.js";
 export type * from "./catalog.js";
 export * from "./codec/outcome.js";

@@ -1,5 +1,12 @@
 import type { LeafPlan, LogExpr, LogPartial, LogPlan, MetricPartial } from "@skald/logql";
 import type { Matcher, ReadStats, TimeRange } from "@skald/model";
+import type {
+  DigestTask,
+  MinuteDigests,
+  PlacedHashes,
+  RowHashTask,
+  SkippedMinutes,
+} from "./agreement.js";
 import type { CallOptions } from "./call.js";
 import type { EncodedStreams } from "./codec/streams.js";
 import type { QueryShare } from "./querier.js";
@@ -25,6 +32,10 @@ export interface Scanner<Ref = SourceRef> {
   duplicates(task: DuplicateTask<Ref>, options: ScanOptions): Promise<RowMask>;
   /** Rows of a source that any of some filters names. */
   matches(task: MatchTask<Ref>, options: ScanOptions): Promise<MatchedRows>;
+  /** What sources hold of some streams, minute by minute, to be compared with what other places hold. */
+  digests(task: DigestTask<Ref>, options: ScanOptions): Promise<MinuteDigests>;
+  /** The hashes of rows in the minutes in which digests differ. */
+  rowHashes(task: RowHashTask<Ref>, options: ScanOptions): Promise<PlacedHashes>;
 }
 
 /** What a scan is told besides its task: on whose account it runs, so that threads are shared out fairly. */
@@ -54,6 +65,8 @@ export interface ScanSource<Ref = SourceRef> {
   readonly part?: { readonly from: number; readonly to: number };
   /** Rows to leave out. */
   readonly mask?: RowMask;
+  /** Further rows to leave out, named by their time. */
+  readonly skipped?: SkippedMinutes;
   /** Adds `__tenant_id__` to every stream, for queries over several tenants. */
   readonly tenantLabel?: string;
 }

@@ -13,6 +13,8 @@ export interface HeadRef {
   readonly maxNs: bigint;
   /** The selection that holds it. */
   readonly view: string;
+  /** The ingester that holds it, where there are several. */
+  readonly instance?: string;
   /** Memory of its blocks: what a scan of all of them reads at most. */
   readonly sizeBytes: number;
 }

@@ -1,4 +1,5 @@
 import type {
+  DigestTask,
   DuplicateTask,
   EncodedOutcome,
   EncodedStreams,
@@ -7,14 +8,18 @@ import type {
   LabelTask,
   MatchedRows,
   MatchTask,
+  MinuteDigests,
+  PlacedHashes,
   PushOutcome,
   PushRequest,
+  RowHashTask,
   RowMask,
   Scanner,
   ScanOptions,
   ScanTask,
   Selection,
   SelectRequest,
+  SourceRef,
   StreamTask,
   VolumeTask,
 } from "@skald/contracts";
@@ -262,6 +267,14 @@ export class Ingester implements IngesterContract {
 
   async matches(task: MatchTask, options: ScanOptions): Promise<MatchedRows> {
     return this.#scanner.matches(task, options);
+  }
+
+  async digests(task: DigestTask<SourceRef>, options: ScanOptions): Promise<MinuteDigests> {
+    return this.#scanner.digests(task, options);
+  }
+
+  async rowHashes(task: RowHashTask<SourceRef>, options: ScanOptions): Promise<PlacedHashes> {
+    return this.#scanner.rowHashes(task, options);
   }
 
   /** Seals every head and uploads every local segment, of one tenant or of all. */

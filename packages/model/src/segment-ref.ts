@@ -13,7 +13,7 @@ export interface SegmentRef {
   readonly replaces?: readonly string[];
 }
 
-/** Where the bytes are: a file of this machine, or an object of the store. */
+/** Where the bytes are: a file of this machine, or of the instance that is named, or an object of the store. */
 export type SegmentLocation =
-  | { readonly kind: "file"; readonly path: string }
+  | { readonly kind: "file"; readonly path: string; readonly instance?: string }
   | { readonly kind: "object"; readonly key: string };

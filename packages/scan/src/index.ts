@@ -1,4 +1,7 @@
 export { findDuplicates } from "./dedup/find-duplicates.js";
+export { BlockDigestCache, digestSources } from "./dedup/minute-digests.js";
+export { numberMinutes, streamMinutes } from "./dedup/minutes.js";
+export { placeHashes } from "./dedup/place-hashes.js";
 export { emptyMask, maskRows, uniteMasks } from "./dedup/row-mask.js";
 export { scanJobs } from "./jobs.js";
 export { keepsEveryRow } from "./limit-pushdown.js";

@@ -1,4 +1,5 @@
 import {
+  type DigestTask,
   type DuplicateTask,
   encodeOutcome,
   encodeStreams,
@@ -6,6 +7,7 @@ import {
   encodeVolumes,
   type LabelTask,
   type MatchTask,
+  type RowHashTask,
   type RowMask,
   type ScanOutcome,
   type ScanPlan,
@@ -16,15 +18,19 @@ import {
 import type { JobContext, JobHandler, JobResult } from "@skald/runtime";
 import { type LocalRef, type SlotRange, SlotsMissing } from "@skald/storage";
 import { findDuplicates } from "./dedup/find-duplicates.js";
+import { BlockDigestCache, digestSources } from "./dedup/minute-digests.js";
+import { placeHashes } from "./dedup/place-hashes.js";
 import { ScanMemory } from "./page-memory.js";
 import { isMissing, type MissingSlots, missingSlots } from "./remote/missing.js";
 import {
   countCached,
+  missingDigests,
   missingIndexes,
   missingOfMatches,
   missingOfMeasure,
   missingOfScan,
   missingOfVolumes,
+  missingRowHashes,
   missingTimes,
   refuseMissing,
 } from "./remote/slot-needs.js";
@@ -54,6 +60,7 @@ export interface ScanReply<T> {
 export function scanJobs(): Record<string, JobHandler> {
   const sources = new SourceCache({ maxOpenSegments, maxSegments, maxIndexBytes });
   const memory = new ScanMemory();
+  const digests = new BlockDigestCache();
   const use = useOf(sources);
   const reply = <T>(value: T | MissingSlots): JobResult => {
     const answer: ScanReply<T> = { value, decoded: sources.takeDecoded() };
@@ -119,6 +126,20 @@ export function scanJobs(): Record<string, JobHandler> {
         masks.push(mask);
       }
       return reply(masks);
+    },
+    digests: (task: DigestTask<LocalRef>, { check }: JobContext): JobResult => {
+      const found = use(
+        (open) => digestSources(task, open, { check }, digests),
+        (open) => missingDigests(task, open),
+      );
+      return reply(found);
+    },
+    row_hashes: (task: RowHashTask<LocalRef>, { check }: JobContext): JobResult => {
+      const found = use(
+        (open) => placeHashes(task, open, { check }),
+        (open) => missingRowHashes(task, open),
+      );
+      return reply(found);
     },
     matches: (task: MatchTask<LocalRef>, { check }: JobContext): JobResult => {
       const found = use(

@@ -1,10 +1,14 @@
 import type {
+  DigestTask,
   DuplicateTask,
   EncodedOutcome,
   EncodedStreams,
   LabelTask,
   MatchedRows,
   MatchTask,
+  MinuteDigests,
+  PlacedHashes,
+  RowHashTask,
   RowMask,
   Scanner,
   ScanOptions,
@@ -127,6 +131,14 @@ export class ScanPool implements Scanner<LocalRef> {
     const result = { mask: shareMask(uniteMasks(parts)), rowCount };
     this.#matches.set(all, result);
     return result;
+  }
+
+  digests(task: DigestTask<LocalRef>, options: ScanOptions): Promise<MinuteDigests> {
+    return this.#run("digests", { ...task, sources: this.#imaged(task.sources) }, options);
+  }
+
+  rowHashes(task: RowHashTask<LocalRef>, options: ScanOptions): Promise<PlacedHashes> {
+    return this.#run("row_hashes", { ...task, sources: this.#imaged(task.sources) }, options);
   }
 
   /** Has every thread close the file of a segment that was deleted: until then it takes a descriptor and its place on disk. */

@@ -1,10 +1,14 @@
 import type {
+  DigestTask,
   DuplicateTask,
   EncodedOutcome,
   EncodedStreams,
   LabelTask,
   MatchedRows,
   MatchTask,
+  MinuteDigests,
+  PlacedHashes,
+  RowHashTask,
   RowMask,
   Scanner,
   ScanOptions,
@@ -59,6 +63,16 @@ export class HeldScanner implements Scanner {
   async matches(task: MatchTask, options: ScanOptions): Promise<MatchedRows> {
     const source = this.#localRef(task.source);
     return this.#scanner.matches({ ...task, source }, options);
+  }
+
+  async digests(task: DigestTask<SourceRef>, options: ScanOptions): Promise<MinuteDigests> {
+    const sources = task.sources.map((ref) => this.#localRef(ref));
+    return this.#scanner.digests({ ...task, sources }, options);
+  }
+
+  async rowHashes(task: RowHashTask<SourceRef>, options: ScanOptions): Promise<PlacedHashes> {
+    const sources = task.sources.map((ref) => this.#localRef(ref));
+    return this.#scanner.rowHashes({ ...task, sources }, options);
   }
 
   #local(task: ScanTask): ScanTask<ScanPlan, LocalRef> {

@@ -1,6 +1,7 @@
 import {
   type CallOptions,
   type Catalog,
+  type DigestTask,
   type DuplicateTask,
   type EncodedOutcome,
   type EncodedStreams,
@@ -14,6 +15,7 @@ import {
   type MatchTask,
   type QueryAnswer,
   type QueryRequest,
+  type RowHashTask,
   type Scanner,
   type ScanPlan,
   type ScanTask,
@@ -34,10 +36,13 @@ import {
 } from "@skald/logql";
 import { formatLabels, type SegmentRef, steadyClock, type TimeRange } from "@skald/model";
 import {
+  BlockDigestCache,
+  digestSources,
   findDuplicates,
   measureScan,
   type OpenSource,
   openHead,
+  placeHashes,
   type Source,
   scanLabels,
   scanLog,
@@ -117,6 +122,18 @@ export class LocalScanner implements Scanner<LocalRef> {
       const { masks, rowCount } = scanMatches(task, this.#open, { check });
       return { mask: uniteMasks(masks), rowCount };
     });
+  }
+
+  digests(task: DigestTask<LocalRef>, options: CallOptions) {
+    return this.#run("digests", task.sources, options, (check) =>
+      digestSources(task, this.#open, { check }, new BlockDigestCache()),
+    );
+  }
+
+  rowHashes(task: RowHashTask<LocalRef>, options: CallOptions) {
+    return this.#run("row_hashes", task.sources, options, (check) =>
+      placeHashes(task, this.#open, { check }),
+    );
   }
 
   close(): void {
@@ -231,6 +248,10 @@ function ingesterOf(
       scanner.duplicates({ newer: local(newer), older: older.map(local), ...rest }, options),
     matches: async ({ source, ...rest }, options) =>
       scanner.matches({ source: local(source), ...rest }, options),
+    digests: async (task, options) =>
+      scanner.digests({ ...task, sources: task.sources.map(local) }, options),
+    rowHashes: async (task, options) =>
+      scanner.rowHashes({ ...task, sources: task.sources.map(local) }, options),
   };
 }
 

@@ -1,5 +1,6 @@
-import { hashBlockRows, minuteNs, type RowHashes, type StreamDigests } from "@skald/storage";
+import { minuteNs, type RowHashes, type StreamDigests } from "@skald/storage";
 import type { Source } from "../source/source.js";
+import { hashesOfBlock } from "./minute-digests.js";
 
 /** What digests say of the rows of one stream in two sources. */
 export interface Agreement {
@@ -77,18 +78,7 @@ export class HeadDigests {
   #hashesOf(number: number): RowHashes {
     let hashes = this.#hashes.get(number);
     if (hashes === undefined) {
-      const block = this.#source.block(number);
-      const metadata = block
-        .metadataNames()
-        .flatMap((name) =>
-          block.metadata(name) === undefined ? [] : [[name, block.metadata(name)!] as const],
-        );
-      hashes = hashBlockRows({
-        rowCount: block.rowCount,
-        timestamps: block.timestamps(),
-        lines: block.lines(),
-        metadata,
-      });
+      hashes = hashesOfBlock(this.#source, number);
       this.#hashes.set(number, hashes);
     }
     return hashes;

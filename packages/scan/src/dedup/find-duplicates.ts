@@ -5,6 +5,7 @@ import type { Source } from "../source/source.js";
 import { flagsOf, type ScanContext } from "../source/view.js";
 import { type Agreement, agreementOf, HeadDigests, isSameBetween } from "./agreement.js";
 import { compareRows, hashRow, RecentBlocks } from "./compare-rows.js";
+import { streamKey } from "./minutes.js";
 import { emptyMask } from "./row-mask.js";
 import { RowTimes } from "./row-times.js";
 
@@ -218,17 +219,12 @@ function timesOfRuns(source: Source): NumberRange {
 /** Finds the stream of a table, among some, that has the same labels as a stream of another table. */
 function twinsIn(table: LabelTable, streams: Iterable<number>) {
   const byHash = new Map<number, number>();
-  for (const stream of streams) byHash.set(hashOf(table, stream), stream);
+  for (const stream of streams) byHash.set(streamKey(table, stream), stream);
   return (other: LabelTable, stream: number): number | undefined => {
-    const twin = byHash.get(hashOf(other, stream));
+    const twin = byHash.get(streamKey(other, stream));
     if (twin === undefined) return undefined;
     return table.hashes[2 * twin + 1] === other.hashes[2 * stream + 1] ? twin : undefined;
   };
-}
-
-/** 53 bits of the hash of a stream. */
-function hashOf({ hashes }: LabelTable, stream: number): number {
-  return hashes[2 * stream]! + 2 ** 32 * (hashes[2 * stream + 1]! & 0x1fffff);
 }
 
 /** The runs with rows in the range of the streams that the source knows. */

@@ -1,10 +1,14 @@
 import type {
+  DigestTask,
   DuplicateTask,
   EncodedOutcome,
   EncodedStreams,
   LabelTask,
   MatchedRows,
   MatchTask,
+  MinuteDigests,
+  PlacedHashes,
+  RowHashTask,
   RowMask,
   Scanner,
   ScanOptions,
@@ -101,6 +105,18 @@ export class RemoteScanner implements Scanner<LocalRef> {
   matches(task: MatchTask<LocalRef>, options: ScanOptions): Promise<MatchedRows> {
     return this.#run([task.source], options, ([source]) =>
       this.#deps.scanner.matches({ ...task, source: source as LocalRef }, options),
+    );
+  }
+
+  digests(task: DigestTask<LocalRef>, options: ScanOptions): Promise<MinuteDigests> {
+    return this.#run(task.sources, options, (sources) =>
+      this.#deps.scanner.digests({ ...task, sources }, options),
+    );
+  }
+
+  rowHashes(task: RowHashTask<LocalRef>, options: ScanOptions): Promise<PlacedHashes> {
+    return this.#run(task.sources, options, (sources) =>
+      this.#deps.scanner.rowHashes({ ...task, sources }, options),
     );
   }
 

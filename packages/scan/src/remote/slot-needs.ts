@@ -1,21 +1,34 @@
-import type { MatchTask, ScanPlan, ScanTask, VolumeTask } from "@skald/contracts";
+import type {
+  DigestTask,
+  MatchTask,
+  RowHashTask,
+  ScanPlan,
+  ScanTask,
+  VolumeTask,
+} from "@skald/contracts";
 import { startLogScan, startMetricScan } from "@skald/logql";
-import type { ReadStats } from "@skald/model";
+import type { ReadStats, TimeRange } from "@skald/model";
 import {
   type ColumnSelection,
   isCached,
   type LocalRef,
+  minuteNs,
   type SlotRange,
   SlotsMissing,
   slotBytes,
 } from "@skald/storage";
+import { blocksWithin } from "../dedup/minute-digests.js";
+import { numberMinutes, streamKey } from "../dedup/minutes.js";
 import { keepsEveryRow, onlyTimestamps } from "../limit-pushdown.js";
 import { withoutRefused } from "../needle-skip.js";
 import { lookOf } from "../scan-matches.js";
 import { measureScan, uncounted } from "../scan-metric.js";
 import type { OpenSource, Source } from "../source/source.js";
-import { candidatesOf, rangeOf, type ScanContext, viewOf } from "../source/view.js";
+import { candidatesOf, flagsOf, rangeOf, type ScanContext, viewOf } from "../source/view.js";
 import { cutBlocks } from "../volume/scan-volumes.js";
+
+const minute = BigInt(minuteNs);
+const everyColumn: ColumnSelection = { timestamps: true, lines: true, metadata: "all" };
 
 type Check = Pick<ScanContext, "check">;
 
@@ -103,6 +116,46 @@ export function missingTimes(refs: readonly LocalRef[], open: OpenSource): SlotR
       const source = open(ref);
       const blocks = Array.from({ length: source.blockCount }, (_, block) => block);
       return missingIn(source, blocks, onlyTimestamps);
+    });
+  });
+}
+
+/** What is not there of the indexes of sources, and of blocks of streams without digests. */
+export function missingDigests(
+  { sources, matchers, fromNs, toNs }: DigestTask<LocalRef>,
+  open: OpenSource,
+): SlotRange[] {
+  const { from, to } = { from: (fromNs / minute) * minute, to: (toNs / minute + 1n) * minute };
+  return missingRows(sources, { fromNs: from, toNs: to }, open, (source) =>
+    source.streams.match(matchers).filter((stream) => source.digests?.(stream) === undefined),
+  );
+}
+
+/** What is not there of the indexes of sources, and of blocks with rows that are to be hashed. */
+export function missingRowHashes(
+  { sources, wanted, ...range }: RowHashTask<LocalRef>,
+  open: OpenSource,
+): SlotRange[] {
+  const numbers = numberMinutes(wanted);
+  return missingRows(sources, range, open, ({ streams }) =>
+    streams.match([]).filter((stream) => numbers.has(streamKey(streams, stream))),
+  );
+}
+
+/** What is not there of all columns in the blocks with rows of some streams. */
+function missingRows(
+  refs: readonly LocalRef[],
+  { fromNs, toNs }: TimeRange,
+  open: OpenSource,
+  streamsOf: (source: Source) => Uint32Array,
+): SlotRange[] {
+  return refs.flatMap((ref) => {
+    if (!isCached(ref)) return [];
+    return missingOr(() => {
+      const source = open(ref);
+      const wanted = flagsOf(streamsOf(source), source.streams.count);
+      const times = [fromNs, toNs].map((ns) => Number(ns - source.baseNs)) as [number, number];
+      return missingIn(source, blocksWithin(source, wanted, ...times), everyColumn);
     });
   });
 }

@@ -8,7 +8,8 @@ import {
   type TimeRange,
 } from "@skald/model";
 import type { BlockRange, LocalRef } from "@skald/storage";
-import { countWithin } from "../dedup/row-mask.js";
+import { countWithin, uniteMasks } from "../dedup/row-mask.js";
+import { skipRows } from "../dedup/skip-rows.js";
 import type { ScanMemory } from "../page-memory.js";
 import { projectedLabels } from "./projected-labels.js";
 import { labelsOnce, type Source } from "./source.js";
@@ -61,18 +62,19 @@ export function viewOf(
   scanned: ScanSource<LocalRef>,
   plan: StreamChoice,
 ): SourceView {
-  const { part = { from: 0, to: 1 }, mask, sequence, tenantLabel } = scanned;
+  const { part = { from: 0, to: 1 }, sequence, tenantLabel } = scanned;
   let selected = source.streams.match("log" in plan ? plan.log.matchers : plan.matchers);
   const shard = "shard" in plan ? plan.shard : undefined;
   if (shard !== undefined) {
     selected = selected.filter((stream) => isInShard(shard, source.streams.text(stream)));
   }
-  const excludedOf = rowsByBlock(mask);
   const edge = (share: number) => Math.floor(source.blockCount * share);
+  const blocks = { from: edge(part.from), to: edge(part.to) };
+  const excludedOf = rowsByBlock(maskOf(source, scanned, selected, blocks));
   return {
     source,
     sequence,
-    blocks: { from: edge(part.from), to: edge(part.to) },
+    blocks,
     streams: streamLabels(source, tenantLabel),
     streamCount: selected.length,
     selected,
@@ -206,6 +208,18 @@ export function flagsOf(streams: Uint32Array, count: number): Uint8Array {
   const flags = new Uint8Array(count);
   for (const stream of streams) flags[stream] = 1;
   return flags;
+}
+
+/** All rows to leave out, of the streams and blocks of a view. */
+function maskOf(
+  source: Source,
+  { mask, skipped }: ScanSource<LocalRef>,
+  selected: Uint32Array,
+  blocks: BlockRange,
+): RowMask | undefined {
+  if (skipped === undefined) return mask;
+  const rows = skipRows(source, skipped, selected, blocks);
+  return mask === undefined ? rows : uniteMasks([mask, rows]);
 }
 
 function rowsByBlock(mask: RowMask | undefined) {

@@ -23,9 +23,21 @@ const calls = {
     "labels",
     "duplicates",
     "matches",
+    "digests",
+    "rowHashes",
   ],
   catalog: ["list"],
-  scanner: ["scan", "measure", "volumes", "streams", "labels", "duplicates", "matches"],
+  scanner: [
+    "scan",
+    "measure",
+    "volumes",
+    "streams",
+    "labels",
+    "duplicates",
+    "matches",
+    "digests",
+    "rowHashes",
+  ],
   deletes: ["active"],
 } as const;
 
