@@ -15,6 +15,9 @@ export interface Ingester extends Scanner {
   flush(request: FlushRequest, options: CallOptions): Promise<void>;
 }
 
+/** What an ingester is to those who read. */
+export type HeldRows = Omit<Ingester, "push" | "flush">;
+
 export interface PushRequest {
   readonly tenant: string;
   readonly batch: Batch;

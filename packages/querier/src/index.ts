@@ -1,3 +1,9 @@
 export { CorruptSegments } from "./find/corrupt-segments.js";
 export * from "./querier.js";
+export {
+  type Replica,
+  type ReplicaSet,
+  ReplicatedIngester,
+  type ReplicatedIngesterDeps,
+} from "./replicas/replicated-ingester.js";
 export { QueryTooHeavy } from "./run/query-run.js";

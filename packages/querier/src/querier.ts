@@ -5,7 +5,7 @@ import {
   decodeStreams,
   decodeTexts,
   type EncodedStreams,
-  type Ingester,
+  type HeldRows,
   type LabelsRequest,
   type QueryAnswer,
   type QueryByteLimits,
@@ -14,6 +14,7 @@ import {
   type Scanner,
   type ScanOptions,
   type ScanPlan,
+  type SourceRef,
   type StreamColumns,
   type StreamsRequest,
   type StreamTask,
@@ -44,7 +45,7 @@ import {
 } from "@skald/model";
 import { keepsEveryRow, rangeOf, StreamCollector } from "@skald/scan";
 import { type CorruptSegments, corruptWarnings } from "./find/corrupt-segments.js";
-import type { PlannedSource, Side } from "./find/order-sources.js";
+import { instanceOf, type PlannedSource, type Side } from "./find/order-sources.js";
 import { type Search, SourceFinder } from "./find/source-finder.js";
 import { selectTenants } from "./find/tenants.js";
 import { tooManyBytesRead } from "./run/byte-limits.js";
@@ -71,7 +72,7 @@ const maxRowCost = 8;
 const minSplitBytes = 1024 * 1024;
 
 export interface QuerierDeps {
-  readonly ingester: Ingester;
+  readonly ingester: HeldRows;
   readonly catalog: Catalog;
   /** Scans segments of the store. */
   readonly scanner: Scanner<SegmentRef>;
@@ -252,15 +253,16 @@ export class Querier implements Contract {
     const { maxCost = Number.POSITIVE_INFINITY } = this.#deps;
     if (cost > maxCost) throw new QueryTooHeavy(cost);
     const share = { ...shareOf(request), cost };
-    // An ingester can read the store; nobody else can read what an ingester holds.
-    const side = sources.some((source) => source.side === "ingester") ? "ingester" : "store";
-    const refs = sources.map(({ ref }) => ref);
     const count = answerCost * known > minSplitBytes ? this.#deps.threads : 1;
-    const jobs: Pick<StreamTask, "sources" | "part">[] =
+    const places = byPlace(sources);
+    const jobs = places.flatMap(({ side, refs }) =>
       refs.length > sourcesPerJob || count === 1
-        ? chunks(refs, sourcesPerJob).map((some) => ({ sources: some }))
-        : Array.from({ length: count }, (_, index) => ({ sources: refs, part: { index, count } }));
-    await runConcurrently(jobs, this.#deps.threads, signal, async (job, stop) => {
+        ? chunks(refs, sourcesPerJob).map((some): CollectJob => ({ side, sources: some }))
+        : Array.from({ length: count }, (_, index): CollectJob => {
+            return { side, sources: refs, part: { index, count } };
+          }),
+    );
+    await runConcurrently(jobs, this.#deps.threads, signal, async ({ side, ...job }, stop) => {
       const task = { ...job, selectors, fromNs, toNs };
       const bytes = await ask(this.#scanners[side], task, { signal: stop, share });
       found.push(bytes);
@@ -269,7 +271,10 @@ export class Querier implements Contract {
     this.#noteAnswer(kind, answer);
     // What is as large as this must not be put together just anywhere.
     if (answerCost * answer > maxCost) throw new QueryTooHeavy(answerCost * answer);
-    return { parts: found, areDisjoint: jobs.every(({ part }) => part !== undefined) };
+    return {
+      parts: found,
+      areDisjoint: places.length === 1 && jobs.every(({ part }) => part !== undefined),
+    };
   }
 
   #noteAnswer(kind: string, bytes: number): void {
@@ -338,6 +343,29 @@ interface Query<Plan> {
   readonly search: Search;
   readonly run: QueryRun;
   readonly signal: AbortSignal;
+}
+
+type CollectJob = Pick<StreamTask, "sources" | "part"> & { readonly side: Side };
+
+/**
+ * Sources by who is asked for them. An ingester of this process can read the store, and nobody else what it holds; where
+ * there are several, each reads its own.
+ */
+function byPlace(
+  sources: readonly PlannedSource[],
+): { readonly side: Side; readonly refs: SourceRef[] }[] {
+  if (sources.every(({ ref }) => instanceOf(ref) === undefined)) {
+    const side = sources.some((source) => source.side === "ingester") ? "ingester" : "store";
+    return [{ side, refs: sources.map(({ ref }) => ref) }];
+  }
+  const places = new Map<string | undefined, { side: Side; refs: SourceRef[] }>();
+  for (const { ref, side } of sources) {
+    const name = instanceOf(ref);
+    const place = places.get(name);
+    if (place === undefined) places.set(name, { side, refs: [ref] });
+    else place.refs.push(ref);
+  }
+  return [...places.values()];
 }
 
 /** What an answer lacks. */

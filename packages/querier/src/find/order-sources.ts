@@ -1,4 +1,5 @@
 import type { RowFilter, SourceRef } from "@skald/contracts";
+import type { Matcher, TimeRange } from "@skald/model";
 
 /** A source, and who holds it: that side scans it, and its statistics are counted there. */
 export interface FoundSource {
@@ -8,12 +9,21 @@ export interface FoundSource {
 
 export type Side = "ingester" | "store";
 
+/** What a query found of one tenant in several places that may hold the same rows. */
+export interface ReplicaGroup extends TimeRange {
+  readonly matchers: readonly Matcher[];
+  /** In the order of the query. */
+  readonly sources: readonly FoundSource[];
+}
+
 /** A source with its place in a query. */
 export interface PlannedSource extends FoundSource {
   /** Order of arrival among the sources of the query. */
   readonly sequence: number;
-  /** Earlier sources that may hold the same rows. */
+  /** Earlier sources of the same place that may hold the same rows. */
   readonly older: readonly FoundSource[];
+  /** Those of other places may hold the same rows too, when there are several. */
+  readonly replicas?: ReplicaGroup;
   /** Rows that were deleted and must not be seen; absent when there are none. */
   readonly deleted?: readonly RowFilter[];
   /** Set when the streams shall carry the tenant's name. */
@@ -38,10 +48,17 @@ export function orderSources(
     // Segments begin in ascending order: those that ended before this one cannot meet a later one, only heads can.
     if (ref.kind === "segment") open = open.filter((older) => older.ref.maxNs >= ref.minNs);
     else if (open.length !== sequence) open = found.slice(0, sequence);
-    const older = open.filter((one) => overlap(one.ref, ref));
+    const instance = instanceOf(ref);
+    const older = open.filter((one) => overlap(one.ref, ref) && instanceOf(one.ref) === instance);
     open.push(source);
     return { ...source, sequence, older };
   });
+}
+
+/** The ingester that a source is of, where there are several. */
+export function instanceOf(ref: SourceRef): string | undefined {
+  if (ref.kind === "head") return ref.instance;
+  return ref.location.kind === "file" ? ref.location.instance : undefined;
 }
 
 function compareArrival(a: SourceRef, b: SourceRef): number {

@@ -1,7 +1,7 @@
-import type { Catalog, Deletes, Ingester, RowFilter } from "@skald/contracts";
+import type { Catalog, Deletes, HeldRows, RowFilter } from "@skald/contracts";
 import { errorCodeOf, type Matcher, type TimeRange } from "@skald/model";
 import type { CorruptSegments } from "./corrupt-segments.js";
-import { orderSources, type PlannedSource } from "./order-sources.js";
+import { instanceOf, orderSources, type PlannedSource } from "./order-sources.js";
 import type { TenantSelector } from "./tenants.js";
 
 export interface FindRequest extends TimeRange {
@@ -22,7 +22,7 @@ export interface Search {
 }
 
 export interface SourceFinderDeps {
-  readonly ingester: Ingester;
+  readonly ingester: HeldRows;
   readonly catalog: Catalog;
   readonly corrupt: CorruptSegments;
   /** Absent where nothing is ever deleted by request. */
@@ -62,10 +62,11 @@ export class SourceFinder {
     const recent = corrupt.without(sources.filter(({ id }) => !merged.has(id)));
     const held = new Set(recent.map((ref) => ref.id));
     const others = listed.filter((ref) => !held.has(ref.id));
-    return orderSources(
+    const planned = orderSources(
       recent,
       corrupt.without(others, ({ id }) => missing.add(id)),
     );
+    return withReplicas(planned, request);
   }
 
   /** The sources of several tenants, numbered through, with what was deleted of them. */
@@ -97,6 +98,16 @@ export class SourceFinder {
     const releases = views.map((view) => this.#deps.ingester.release(view, { signal }));
     await Promise.allSettled(releases);
   }
+}
+
+/** The sources, each with those of other places; as they are, where there is one place only. */
+function withReplicas(
+  sources: PlannedSource[],
+  { matchers, fromNs, toNs }: FindRequest,
+): PlannedSource[] {
+  if (sources.every(({ ref }) => instanceOf(ref) === undefined)) return sources;
+  const replicas = { sources, matchers, fromNs, toNs };
+  return sources.map((source) => ({ ...source, replicas }));
 }
 
 /** The sources, each with the filters whose time it shares. */

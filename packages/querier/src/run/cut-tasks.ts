@@ -1,8 +1,8 @@
 import type { ScanSource, SourceRef } from "@skald/contracts";
 import type { ReadStats, TimeRange } from "@skald/model";
-import type { PlannedSource } from "../find/order-sources.js";
+import { instanceOf, type PlannedSource } from "../find/order-sources.js";
 
-/** A piece of work for one thread: some small sources, or a part of a large one. All are of one side. */
+/** A piece of work for one thread: some small sources, or a part of a large one. All are in one place. */
 export interface QueryTask {
   readonly side: PlannedSource["side"];
   readonly sources: readonly TaskSource[];
@@ -77,8 +77,7 @@ export class TaskCutter {
     // What one thread reads in no time is not worth cutting.
     const whole = this.#options.split ? Math.max(share, this.#options.taskBytes) : size;
     const parts = Math.max(1, Math.round(size / whole));
-    const task =
-      parts > 1 || this.#from > 0 ? this.#part(first, parts) : this.#some(first.side, share);
+    const task = parts > 1 || this.#from > 0 ? this.#part(first, parts) : this.#some(first, share);
     this.#left -= task.bytes;
     return task;
   }
@@ -118,11 +117,14 @@ export class TaskCutter {
     return { side: source.side, sources: [{ source, part: { from, to } }], bytes };
   }
 
-  /** Sources of one side that are a share together; one at least. */
-  #some(side: PlannedSource["side"], share: number): QueryTask {
+  /** Sources of the place of the first that are a share together; one at least. */
+  #some(first: PlannedSource, share: number): QueryTask {
+    const { side } = first;
+    const isNear = (source: PlannedSource | undefined): source is PlannedSource =>
+      source?.side === side && instanceOf(source.ref) === instanceOf(first.ref);
     const sources: TaskSource[] = [];
     let bytes = 0;
-    for (let source = this.peek(); source?.side === side; source = this.peek()) {
+    for (let source = this.peek(); isNear(source); source = this.peek()) {
       const size = rawBytes(source.ref);
       const isFull = sources.length === maxSources || bytes + size > share;
       if (sources.length > 0 && isFull) break;

@@ -10,6 +10,8 @@ import {
   type ScanPlan,
   type ScanSource,
   type ScanTask,
+  type SourceRef,
+  type StreamMinutes,
   type VolumeOutcome,
   type VolumePlan,
 } from "@skald/contracts";
@@ -22,7 +24,14 @@ import {
   type TimeRange,
 } from "@skald/model";
 import { emptyMask, uniteMasks } from "@skald/scan";
-import type { PlannedSource, Side } from "../find/order-sources.js";
+import {
+  type FoundSource,
+  instanceOf,
+  type PlannedSource,
+  type ReplicaGroup,
+  type Side,
+} from "../find/order-sources.js";
+import { ReplicaAgreement } from "../replicas/agreement.js";
 import { tooManyBytesRead } from "./byte-limits.js";
 import { type QueryTask, rawBytes } from "./cut-tasks.js";
 import { ScanRoom } from "./scan-room.js";
@@ -69,6 +78,7 @@ export class QueryRun {
   };
   readonly #room: ScanRoom;
   readonly #masks = new Map<PlannedSource, Promise<RowMask>>();
+  readonly #agreements = new Map<ReplicaGroup, ReplicaAgreement>();
   #ingesters = 0;
   #streams = 0;
   #shards = 0;
@@ -90,7 +100,8 @@ export class QueryRun {
 
   /** Counts what was found; the ingester of the process is always asked. */
   see(sources: readonly PlannedSource[]): void {
-    this.#ingesters = 1;
+    const { size } = new Set(sources.flatMap(({ ref }) => instanceOf(ref) ?? []));
+    this.#ingesters = Math.max(1, this.#ingesters, size);
     for (const { side } of sources) this.#read[side].sources++;
   }
 
@@ -141,8 +152,14 @@ export class QueryRun {
   }
 
   /** Bytes of lines that a scan may have to read, from headers. */
-  measure(task: QueryTask, plan: ScanPlan, signal: AbortSignal): Promise<number> {
-    const sources = task.sources.map(({ source, part }) => scanSource(source, part));
+  async measure(task: QueryTask, plan: ScanPlan, signal: AbortSignal): Promise<number> {
+    const sources = await Promise.all(
+      task.sources.map(async ({ source, part }) => ({
+        ...scanSource(source, part),
+        // What one of several places reads, the others do not.
+        ...(await this.#leftOut(source, signal)),
+      })),
+    );
     return this.#scanners[task.side].measure(
       { plan, sources },
       { signal, share: { ...this.#share, cost: 0 } },
@@ -174,11 +191,45 @@ export class QueryRun {
   /** The sources of a task, with the rows of each that older ones have too. */
   #masked({ sources }: QueryTask, range: TimeRange, signal: AbortSignal): Promise<ScanSource[]> {
     return Promise.all(
-      sources.map(async ({ source, part }) => ({
-        ...scanSource(source, part),
-        ...(isWhole(source) ? {} : { mask: await this.#maskOf(source, range, signal) }),
-      })),
+      sources.map(async ({ source, part }) => {
+        const scanned = scanSource(source, part);
+        const left = await this.#leftOut(source, signal);
+        if (isWhole(source)) return { ...scanned, ...left };
+        const own = await this.#maskOf(source, range, signal);
+        const mask = left?.mask === undefined ? own : uniteMasks([own, left.mask]);
+        return { ...scanned, ...left, mask };
+      }),
     );
+  }
+
+  /** What other places have too. */
+  async #leftOut(
+    source: PlannedSource,
+    signal: AbortSignal,
+  ): Promise<Pick<ScanSource, "mask" | "skipped"> | undefined> {
+    const { replicas } = source;
+    if (replicas === undefined) return undefined;
+    let agreement = this.#agreements.get(replicas);
+    if (agreement === undefined) {
+      agreement = new ReplicaAgreement(replicas, this.#agreementCalls(signal));
+      this.#agreements.set(replicas, agreement);
+    }
+    return agreement.leaveOut(source);
+  }
+
+  #agreementCalls(signal: AbortSignal) {
+    const options = { signal, share: this.#share };
+    const scannerOf = ([first]: readonly FoundSource[]) => this.#scanners[first?.side ?? "store"];
+    return {
+      digests: (sources: readonly FoundSource[], { fromNs, toNs, matchers }: ReplicaGroup) =>
+        scannerOf(sources).digests({ sources: refsOf(sources), matchers, fromNs, toNs }, options),
+      rowHashes: (
+        sources: readonly FoundSource[],
+        wanted: StreamMinutes,
+        { fromNs, toNs }: ReplicaGroup,
+      ) =>
+        scannerOf(sources).rowHashes({ sources: refsOf(sources), wanted, fromNs, toNs }, options),
+    };
   }
 
   /** Found out once per query: parts of a source and several leaves ask for the same. */
@@ -225,6 +276,10 @@ export class QueryRun {
 /** True when no row of the source has to be left out. */
 function isWhole({ older, deleted }: PlannedSource): boolean {
   return older.length === 0 && deleted === undefined;
+}
+
+function refsOf(sources: readonly FoundSource[]): SourceRef[] {
+  return sources.map(({ ref }) => ref);
 }
 
 /** A source for a scan that does not mind duplicates. */

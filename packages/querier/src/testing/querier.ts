@@ -10,6 +10,7 @@ import {
   encodeTexts,
   encodeVolumes,
   type HeadRef,
+  type HeldRows,
   type Ingester,
   type LabelTask,
   type MatchTask,
@@ -57,6 +58,7 @@ import { makeSegment, row, type SourceRow, testDayNs } from "@skald/scan/testing
 import { type HeadView, type LocalRef, openSegmentFile } from "@skald/storage";
 import { CorruptSegments } from "../find/corrupt-segments.js";
 import { Querier, type QuerierDeps } from "../querier.js";
+import { ReplicatedIngester } from "../replicas/replicated-ingester.js";
 
 export const noLimits = { maxBytesRead: 0, maxMemoryBytes: 256 * 1024 * 1024 };
 export const never: CallOptions = { signal: new AbortController().signal };
@@ -168,6 +170,56 @@ export class LocalScanner implements Scanner<LocalRef> {
 /** Views of the ingester of `querierOf` that were selected and not released. */
 export const openViews = new Set<string>();
 
+function within<Ref extends LocalRef>(refs: readonly Ref[] = []) {
+  return (request: TimeRange & { readonly tenant: string }) =>
+    refs.filter(
+      ({ tenant, minNs, maxNs }) =>
+        tenant === request.tenant && minNs < request.toNs && maxNs >= request.fromNs,
+    );
+}
+
+/** What each of several ingesters holds; `fail` throws where one is lost. */
+export interface HeldReplica {
+  readonly sources: readonly LocalRef[];
+  readonly fail?: (call: string) => void;
+}
+
+/** Several ingesters, of which `maxMissing` may be lost, and a store. */
+export function replicatedQuerierOf(
+  scanner: LocalScanner,
+  { replicas, store }: { readonly replicas: readonly HeldReplica[]; readonly store: SegmentRef[] },
+  maxMissing = 1,
+): Querier {
+  const instances = replicas.map(({ sources, fail }, i) => ({
+    id: `i${i}`,
+    zone: "",
+    ingester: failing(ingesterOf(scanner, within(sources)), fail),
+  }));
+  const stored = within(store);
+  return new Querier({
+    ingester: new ReplicatedIngester({
+      replicasOf: () => ({ instances, maxMissing, byZone: false }),
+      connect: ({ ingester }) => ingester,
+      queryWithinMs: 0,
+      clock: { elapsedMs: () => 0 },
+      sleep: () => new Promise(() => {}),
+    }),
+    catalog: { list: async (request) => stored(request) },
+    scanner,
+    threads: scanner.threads,
+    corrupt: new CorruptSegments({ clock: steadyClock, onFound: () => undefined }),
+  });
+}
+
+function failing(ingester: Ingester, fail: (call: string) => void = () => {}): HeldRows {
+  return new Proxy(ingester, {
+    get: (target, name: keyof Ingester) => async (message: never, options: never) => {
+      fail(name);
+      return (target[name] as (...args: never[]) => unknown)(message, options);
+    },
+  });
+}
+
 /** An ingester and a store with given sources. */
 export function querierOf(
   scanner: LocalScanner,
@@ -175,13 +227,6 @@ export function querierOf(
   onList: (fresh: boolean) => void = () => {},
   deps: Pick<QuerierDeps, "deletes" | "maxCost" | "maxHeldBytes" | "memory"> = {},
 ): Querier {
-  const within =
-    <Ref extends LocalRef>(refs: readonly Ref[] = []) =>
-    (request: TimeRange & { readonly tenant: string }) =>
-      refs.filter(
-        ({ tenant, minNs, maxNs }) =>
-          tenant === request.tenant && minNs < request.toNs && maxNs >= request.fromNs,
-      );
   const stored = within(sources.store);
   const catalog: Catalog = {
     list: async (request) => {
@@ -199,6 +244,8 @@ export function querierOf(
   });
 }
 
+let views = 0;
+
 /** An ingester as seen from another process: its heads are known by name only. */
 function ingesterOf(
   scanner: LocalScanner,
@@ -215,7 +262,6 @@ function ingesterOf(
     ...task,
     sources: task.sources.map((source) => ({ ...source, ref: local(source.ref) })),
   });
-  let views = 0;
   return {
     push: unused,
     flush: unused,

@@ -1,10 +1,10 @@
-import type { CallOptions, Catalog, Deletes, Ingester, Scanner } from "@skald/contracts";
+import type { CallOptions, Catalog, Deletes, HeldRows, Scanner } from "@skald/contracts";
 import type { HostFunction, JobContext } from "@skald/runtime";
 import type { LocalRef } from "@skald/storage";
 
 /** What a query thread asks of the thread that holds the ingester: contracts, call by call. */
 export interface Services {
-  readonly ingester: Ingester;
+  readonly ingester: HeldRows;
   readonly catalog: Catalog;
   /** Scans segments of the store. */
   readonly scanner: Scanner<LocalRef>;

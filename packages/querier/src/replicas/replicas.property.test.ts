@@ -1,0 +1,204 @@
+import { afterAll, describe, expect, it } from "@jest/globals";
+import { errorCodeOf, type SegmentRef, unavailable } from "@skald/model";
+import { makeDirectory, makeHead, makeSegment, row, type SourceRow } from "@skald/scan/testing";
+import type { LocalRef } from "@skald/storage";
+import { testRuns } from "@skald/testkit";
+import fc from "fast-check";
+import {
+  type HeldReplica,
+  LocalScanner,
+  never,
+  noLimits,
+  plain,
+  planOf,
+  querierOf,
+  replicatedQuerierOf,
+} from "../testing/querier.js";
+
+const directory = makeDirectory();
+afterAll(directory.remove);
+
+const ms = 1_000_000;
+const minute = 60_000;
+let made = 0;
+
+/** A row, and what became of it on each of three ingesters: absent, in a head, in a segment here, or in the store, or both. */
+const states = ["lost", "head", "local", "stored", "both"] as const;
+type State = (typeof states)[number];
+
+interface Replicated {
+  readonly row: SourceRow;
+  readonly states: readonly State[];
+}
+
+const replicated: fc.Arbitrary<Replicated[]> = fc
+  .record({
+    app: fc.constantFrom("a", "b"),
+    time: fc.integer({ min: 0, max: 3 * minute }),
+    count: fc.constantFrom(1, 1, 2, 40),
+    line: fc.constantFrom("", "x=1", "x=22 hit", "hit"),
+    trace: fc.constantFrom("", "1"),
+    states: fc.array(fc.constantFrom(...states), { minLength: 3, maxLength: 3 }),
+    lost: fc.option(fc.integer({ min: 0, max: 2 })),
+  })
+  .map(({ app, time, count, line, trace, states: own, lost }) => {
+    // A quorum has taken each row.
+    const kept = own.map((state, i) => (state === "lost" && i !== lost ? "head" : state));
+    return Array.from({ length: count }, (_, i) => ({
+      row: row(app, (time + i) * ms, line, { trace }),
+      states: kept.map((state, at) => (at === lost ? "lost" : state)),
+    }));
+  });
+
+const query = fc.constantFrom(
+  "{app=~`.+`}",
+  "{app=~`a|b`} |= `hit`",
+  "{app=`a`} | trace=`1`",
+  "sum by (app) (count_over_time({app=~`.+`}[1d]))",
+  "sum by (app) (count_over_time({app=~`.+`}[90s]))",
+  "sum by (trace) (rate({app=~`.+`} |= `hit` [1d]))",
+  "max by (app) (max_over_time({app=~`.+`} | logfmt | unwrap x [2d]))",
+  "sum(bytes_over_time({app=`b`}[2m])) / sum(count_over_time({app=~`.+`}[1d]))",
+);
+const params = fc.record({
+  from: fc.constantFrom(0, 30_500 * ms, minute * ms),
+  to: fc.constantFrom(90_250 * ms, 2 * minute * ms, 4 * minute * ms),
+  direction: fc.constantFrom("forward" as const, "backward" as const),
+});
+
+function keyOf({ labels, ns, line, metadata }: SourceRow): string {
+  return JSON.stringify([labels, String(ns), line, metadata]);
+}
+
+function distinct(rows: readonly SourceRow[]): SourceRow[] {
+  return [...new Map(rows.map((one) => [keyOf(one), one])).values()];
+}
+
+function segment(rows: readonly SourceRow[]): SegmentRef {
+  return makeSegment(directory.path, rows, { id: `${made++}`, rowsPerBlock: 7 });
+}
+
+/** What ingesters and store have; of a row that came twice the first state counts. */
+function place(rows: readonly Replicated[]) {
+  const first = new Map<string, Replicated>();
+  for (const one of rows) if (!first.has(keyOf(one.row))) first.set(keyOf(one.row), one);
+  const store: SegmentRef[] = [];
+  const replicas = [0, 1, 2].map((at): LocalRef[] => {
+    const of = (state: State) =>
+      [...first.values()].filter((one) => one.states[at] === state).map((one) => one.row);
+    const [head, local, stored, both] = [of("head"), of("local"), of("stored"), of("both")];
+    const held: LocalRef[] = [];
+    if (head.length > 0) held.push(makeHead(head, { id: `${made++}`, rowsPerBlock: 5 }));
+    if (local.length > 0) held.push(segment(local));
+    if (stored.length > 0) store.push(segment(stored));
+    if (both.length > 0) {
+      const ref = segment(both);
+      held.push(ref);
+      store.push(ref);
+    }
+    return held;
+  });
+  return { store, replicas };
+}
+
+const sorted = (answer: unknown) => (Array.isArray(answer) ? [...answer].sort() : answer);
+
+async function wanted(rows: readonly Replicated[], text: string, asked: object) {
+  const scans = new LocalScanner(2);
+  try {
+    const all = distinct(rows.map((one) => one.row));
+    const querier = querierOf(scans, { ingester: all.length > 0 ? [segment(all)] : [] });
+    const plan = planOf(text, asked);
+    return sorted(plain(await querier.query({ tenants: ["t"], plan, limits: noLimits }, never)));
+  } finally {
+    scans.close();
+  }
+}
+
+async function answered(
+  replicas: readonly HeldReplica[],
+  store: SegmentRef[],
+  text: string,
+  asked: object,
+) {
+  const scans = new LocalScanner(2);
+  try {
+    const querier = replicatedQuerierOf(scans, { replicas, store });
+    const plan = planOf(text, asked);
+    return sorted(plain(await querier.query({ tenants: ["t"], plan, limits: noLimits }, never)));
+  } finally {
+    scans.close();
+  }
+}
+
+describe("rows on several ingesters and in the store", () => {
+  it("count once, whatever each of them has lost, sealed or stored", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(replicated, { maxLength: 12 }), query, params, async (...made) => {
+        const [groups, text, asked] = made;
+        const rows = groups.flat();
+        const { replicas, store } = place(rows);
+        const held = replicas.map((sources) => ({ sources }));
+        expect(await answered(held, store, text, asked)).toEqual(await wanted(rows, text, asked));
+      }),
+      { numRuns: testRuns(150) },
+    );
+  });
+
+  it("count although one ingester is lost, at the start or in the middle of a query", async () => {
+    const lost = fc.record({ at: fc.integer({ min: 0, max: 2 }), calls: fc.integer({ max: 6 }) });
+    const all = fc.array(replicated, { maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(all, query, params, lost, async (groups, text, asked, { at, calls }) => {
+        const rows = groups.flat().map((one) => ({
+          ...one,
+          // Who is lost has no row that is nowhere else.
+          states: one.states.map((state) => (state === "lost" ? "head" : state)),
+        }));
+        const { replicas, store } = place(rows);
+        let left = calls;
+        const fail = () => {
+          if (left-- <= 0) throw unavailable("connection refused");
+        };
+        const held = replicas.map((sources, i) => (i === at ? { sources, fail } : { sources }));
+        expect(await answered(held, store, text, asked)).toEqual(await wanted(rows, text, asked));
+      }),
+      { numRuns: testRuns(60) },
+    );
+  });
+});
+
+it("refuses an answer that would not be whole", async () => {
+  const fail = () => {
+    throw unavailable("connection refused");
+  };
+  const rows = [row("a", 0, "one")];
+  const held = [
+    { sources: [makeHead(rows, { id: "h" })] },
+    { sources: [], fail },
+    { sources: [], fail },
+  ];
+  const query = answered(held, [], "{app=`a`}", { from: 0, to: minute * ms });
+  const error = await query.catch((reason: unknown) => reason);
+  expect([errorCodeOf(error), (error as Error).message]).toEqual([
+    "unavailable",
+    "too few ingesters answered: 1 of 3, without i1, i2; the answer would not be whole",
+  ]);
+});
+
+it("skips what is the same without a look at a row, and scans each ingester for a part", async () => {
+  const rows = Array.from({ length: 600 }, (_, i) => row("a", i * 3000 * ms, `line ${i}`));
+  const sources = () => [makeHead(rows, { id: `${made++}`, rowsPerBlock: 20 })];
+  const scans = new LocalScanner(2);
+  const held = [0, 1, 2].map(() => ({ sources: sources() }));
+  const querier = replicatedQuerierOf(scans, { replicas: held, store: [] });
+  const plan = planOf("sum(count_over_time({app=`a`} |= `line` [1d]))", {
+    from: 40 * minute * ms,
+    to: 40 * minute * ms,
+  });
+  const { result, stats } = await querier.query({ tenants: ["t"], plan, limits: noLimits }, never);
+  scans.close();
+  expect(plain({ result, stats })).toEqual(["{} 600"]);
+  expect(scans.jobs.filter((job) => job.startsWith("row_hashes"))).toEqual([]);
+  expect(stats.ingester.headLines).toEqual(600);
+});

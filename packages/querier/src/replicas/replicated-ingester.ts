@@ -1,0 +1,285 @@
+import type {
+  CallOptions,
+  DigestTask,
+  DuplicateTask,
+  EncodedOutcome,
+  EncodedStreams,
+  HeldRows,
+  LabelTask,
+  MatchedRows,
+  MatchTask,
+  MinuteDigests,
+  PlacedHashes,
+  RowHashTask,
+  RowMask,
+  ScanOptions,
+  ScanTask,
+  Selection,
+  SelectRequest,
+  SourceRef,
+  StreamTask,
+  VolumeTask,
+} from "@skald/contracts";
+import {
+  type Clock,
+  errorCodeOf,
+  internal,
+  notFound,
+  type SteadyClock,
+  steadyClock,
+  systemClock,
+  unavailable,
+} from "@skald/model";
+import { sleep as defaultSleep, type Sleep } from "@skald/runtime";
+import { instanceOf } from "../find/order-sources.js";
+
+/** An ingester that did not answer is not asked again for so long, as long as the others are enough. */
+const suspectMs = 10_000;
+/** When enough ingesters have answered the others are waited for so long. */
+const patienceMs = 1000;
+/** Views that were not released: queries end long before there are so many. */
+const maxViews = 10_000;
+
+/** Whom to ask so that everything that was written is seen; see the ring's `ReadSet`. */
+export interface ReplicaSet<Instance extends Replica = Replica> {
+  readonly instances: readonly Instance[];
+  /** Answers that may be missing; with `byZone`, zones of which answers may be. */
+  readonly maxMissing: number;
+  readonly byZone: boolean;
+}
+
+export interface Replica {
+  readonly id: string;
+  readonly zone: string;
+}
+
+export interface ReplicatedIngesterDeps<Instance extends Replica = Replica> {
+  /** The ingesters that may hold rows of a tenant. Throws unavailable when there are too few. */
+  readonly replicasOf: (tenant: string) => ReplicaSet<Instance>;
+  /** The ingester that an instance is; called for each call. */
+  readonly connect: (instance: Instance) => HeldRows;
+  /** Queries that end longer ago than this do not ask ingesters; 0: all do. */
+  readonly queryWithinMs: number;
+  /** Told of each ingester that did not answer. */
+  readonly onLost?: (instance: string, error: unknown) => void;
+  readonly clock?: SteadyClock;
+  readonly timeOfDay?: Clock;
+  readonly sleep?: Sleep;
+}
+
+interface OpenView {
+  readonly instance: string;
+  readonly view: string;
+}
+
+/**
+ * The ingesters of a ring as one that holds what any of them holds. A view is whole, or it is refused: each row is on a
+ * quorum of ingesters, so that as many as a quorum lacks may be missing. References say which ingester they are of, and
+ * one call is about sources of one ingester. An ingester that is lost while a query runs makes its sources `not_found`, so
+ * that the query is run again, on what the others hold.
+ */
+export class ReplicatedIngester<Instance extends Replica = Replica> implements HeldRows {
+  readonly #deps: ReplicatedIngesterDeps<Instance>;
+  readonly #clock: SteadyClock;
+  readonly #instances = new Map<string, Instance>();
+  /** By id, until when it is not asked. */
+  readonly #suspects = new Map<string, number>();
+  readonly #views = new Map<string, readonly OpenView[]>();
+  #opened = 0;
+
+  constructor(deps: ReplicatedIngesterDeps<Instance>) {
+    this.#deps = deps;
+    this.#clock = deps.clock ?? steadyClock;
+  }
+
+  async select(request: SelectRequest, { signal }: CallOptions): Promise<Selection> {
+    const { queryWithinMs, timeOfDay = systemClock } = this.#deps;
+    const oldestNs = BigInt(Math.floor(timeOfDay.nowMs() - queryWithinMs)) * 1_000_000n;
+    if (queryWithinMs > 0 && request.toNs < oldestNs) return { sources: [] };
+    const set = this.#deps.replicasOf(request.tenant);
+    for (const instance of set.instances) this.#instances.set(instance.id, instance);
+    const well = set.instances.filter(({ id }) => !this.#isSuspect(id));
+    // Where too few are left, the others may have come back.
+    const asked = isEnough(set, new Set(well.map(({ id }) => id))) ? well : set.instances;
+    const answers = await this.#ask(set, asked, request, signal);
+    return this.#unite(answers);
+  }
+
+  async release(view: string, options: CallOptions): Promise<void> {
+    const parts = this.#views.get(view) ?? [];
+    this.#views.delete(view);
+    await Promise.allSettled(
+      parts.map((part) => this.#at(part.instance, (one) => one.release(part.view, options))),
+    );
+  }
+
+  scan(task: ScanTask, options: ScanOptions): Promise<EncodedOutcome> {
+    return this.#of(refsOf(task), (one) => one.scan(task, options));
+  }
+
+  measure(task: ScanTask, options: ScanOptions): Promise<number> {
+    return this.#of(refsOf(task), (one) => one.measure(task, options));
+  }
+
+  volumes(task: VolumeTask, options: ScanOptions): Promise<EncodedOutcome> {
+    return this.#of(refsOf(task), (one) => one.volumes(task, options));
+  }
+
+  streams(task: StreamTask, options: ScanOptions): Promise<EncodedStreams> {
+    return this.#of(task.sources, (one) => one.streams(task, options));
+  }
+
+  labels(task: LabelTask, options: ScanOptions): Promise<EncodedStreams> {
+    return this.#of(task.sources, (one) => one.labels(task, options));
+  }
+
+  duplicates(task: DuplicateTask, options: ScanOptions): Promise<RowMask> {
+    return this.#of([task.newer, ...task.older], (one) => one.duplicates(task, options));
+  }
+
+  matches(task: MatchTask, options: ScanOptions): Promise<MatchedRows> {
+    return this.#of([task.source], (one) => one.matches(task, options));
+  }
+
+  digests(task: DigestTask<SourceRef>, options: ScanOptions): Promise<MinuteDigests> {
+    return this.#of(task.sources, (one) => one.digests(task, options));
+  }
+
+  rowHashes(task: RowHashTask<SourceRef>, options: ScanOptions): Promise<PlacedHashes> {
+    return this.#of(task.sources, (one) => one.rowHashes(task, options));
+  }
+
+  /** Asks all, and waits for those that are slow only while too few have answered, and a little longer. */
+  async #ask(
+    set: ReplicaSet<Instance>,
+    asked: readonly Instance[],
+    request: SelectRequest,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, Selection>> {
+    const stop = new AbortController();
+    const both = AbortSignal.any([signal, stop.signal]);
+    const answers = new Map<string, Selection>();
+    const failures = new Map<string, unknown>();
+    const sleep = this.#deps.sleep ?? defaultSleep;
+    await new Promise<void>((resolve) => {
+      let isPatient = true;
+      const look = () => {
+        if (signal.aborted || answers.size + failures.size === asked.length) resolve();
+        if (!isPatient || !isEnough(set, new Set(answers.keys()))) return;
+        isPatient = false;
+        void sleep(patienceMs, both).then(resolve, resolve);
+      };
+      signal.addEventListener("abort", look, { once: true });
+      look();
+      for (const instance of asked) {
+        const call = this.#deps.connect(instance).select(request, { signal: both });
+        void call
+          .then(
+            (answer) => answers.set(instance.id, answer),
+            (error: unknown) => failures.set(instance.id, error),
+          )
+          .finally(look);
+      }
+    });
+    signal.throwIfAborted();
+    const found = new Map(answers);
+    const lost = asked.filter(({ id }) => !found.has(id));
+    // By now nobody waits for those that are slow.
+    const failed = new Map(failures);
+    stop.abort();
+    for (const { id } of lost)
+      this.#suspect(id, failed.get(id) ?? unavailable("no answer in time"));
+    if (isEnough(set, new Set(found.keys()))) return found;
+    this.#releaseAll(found);
+    const refused = [...failed.values()].find((error) => errorCodeOf(error) !== "unavailable");
+    if (refused !== undefined) throw refused;
+    const names = lost.map(({ id }) => id).join(", ");
+    throw unavailable(
+      `too few ingesters answered: ${found.size} of ${set.instances.length}, without ${names}; the answer would not be whole`,
+      { cause: [...failed.values()][0] },
+    );
+  }
+
+  #unite(answers: ReadonlyMap<string, Selection>): Selection {
+    const sources: SourceRef[] = [];
+    const views: OpenView[] = [];
+    let completeFromNs: bigint | undefined;
+    let isKnown = true;
+    for (const [instance, selection] of answers) {
+      if (selection.view !== undefined) views.push({ instance, view: selection.view });
+      for (const ref of selection.sources) sources.push(withInstance(ref, instance));
+      const from = selection.completeFromNs;
+      if (from === undefined) isKnown = false;
+      // Any of them may be the only one here that a row was written to.
+      else if (completeFromNs === undefined || from > completeFromNs) completeFromNs = from;
+    }
+    const known = isKnown && completeFromNs !== undefined ? { completeFromNs } : {};
+    return { ...this.#open(views), sources, ...known };
+  }
+
+  #open(views: readonly OpenView[]): Pick<Selection, "view"> {
+    if (views.length === 0) return {};
+    const [oldest] = this.#views.keys();
+    // Ingesters forget it by themselves.
+    if (this.#views.size >= maxViews && oldest !== undefined) this.#views.delete(oldest);
+    const view = `r${this.#opened++}`;
+    this.#views.set(view, views);
+    return { view };
+  }
+
+  #releaseAll(answers: ReadonlyMap<string, Selection>): void {
+    const { view } = this.#unite(answers);
+    if (view !== undefined) void this.release(view, { signal: new AbortController().signal });
+  }
+
+  #of<T>(refs: readonly SourceRef[], call: (ingester: HeldRows) => Promise<T>): Promise<T> {
+    const names = new Set(refs.map(instanceOf));
+    const [name] = names;
+    if (names.size !== 1 || name === undefined) {
+      return Promise.reject(internal("a call is about sources of several ingesters"));
+    }
+    return this.#at(name, call);
+  }
+
+  async #at<T>(id: string, call: (ingester: HeldRows) => Promise<T>): Promise<T> {
+    const instance = this.#instances.get(id);
+    if (instance === undefined) throw notFound(`the ingester ${id} is gone`);
+    try {
+      return await call(this.#deps.connect(instance));
+    } catch (error) {
+      if (errorCodeOf(error) !== "unavailable") throw error;
+      this.#suspect(id, error);
+      throw notFound(`the ingester ${id} was lost while a query ran`);
+    }
+  }
+
+  #suspect(id: string, error: unknown): void {
+    this.#suspects.set(id, this.#clock.elapsedMs() + suspectMs);
+    this.#deps.onLost?.(id, error);
+  }
+
+  #isSuspect(id: string): boolean {
+    const untilMs = this.#suspects.get(id);
+    if (untilMs === undefined) return false;
+    if (this.#clock.elapsedMs() < untilMs) return true;
+    this.#suspects.delete(id);
+    return false;
+  }
+}
+
+/** Whether the answers of some are all that is needed. */
+function isEnough({ instances, maxMissing, byZone }: ReplicaSet, ids: ReadonlySet<string>) {
+  const missing = instances.filter(({ id }) => !ids.has(id));
+  const count = byZone ? new Set(missing.map(({ zone }) => zone)).size : missing.length;
+  return count <= maxMissing;
+}
+
+function withInstance(ref: SourceRef, instance: string): SourceRef {
+  if (ref.kind === "head") return { ...ref, instance };
+  const { location } = ref;
+  return location.kind === "file" ? { ...ref, location: { ...location, instance } } : ref;
+}
+
+function refsOf({ sources }: Pick<ScanTask, "sources">): SourceRef[] {
+  return sources.map(({ ref }) => ref);
+}

@@ -1,0 +1,48 @@
+import type { MinuteDigests, SkippedMinutes } from "@skald/contracts";
+import { numberMinutes, streamMinutes } from "@skald/scan";
+
+/** Collects minutes to leave out: of single streams, and of all where no stream counts. */
+export class SkipList {
+  readonly #whole = new Set<number>();
+  readonly #byStream = new Map<number, number[]>();
+
+  add(stream: number, minute: number): void {
+    const minutes = this.#byStream.get(stream);
+    if (minutes === undefined) this.#byStream.set(stream, [minute]);
+    else minutes.push(minute);
+  }
+
+  addAll(other: SkipList | undefined): void {
+    if (other === undefined) return;
+    for (const minute of other.#whole) this.#whole.add(minute);
+    for (const [stream, minutes] of other.#byStream) {
+      for (const minute of minutes) this.add(stream, minute);
+    }
+  }
+
+  /** Says in one word what is left out of all streams that there are. */
+  coverWhole(held: MinuteDigests): void {
+    const left = new Map<number, number>();
+    for (const minutes of numberMinutes(held).values()) {
+      for (const minute of minutes.keys()) left.set(minute, (left.get(minute) ?? 0) + 1);
+    }
+    for (const minutes of this.#byStream.values()) {
+      for (const minute of minutes) left.set(minute, (left.get(minute) ?? 0) - 1);
+    }
+    for (const [minute, count] of left) if (count === 0) this.#whole.add(minute);
+    for (const [stream, minutes] of this.#byStream) {
+      const others = minutes.filter((minute) => !this.#whole.has(minute));
+      if (others.length > 0) this.#byStream.set(stream, others);
+      else this.#byStream.delete(stream);
+    }
+  }
+
+  finish(): SkippedMinutes {
+    const all: number[] = [];
+    for (const minute of [...this.#whole].sort((a, b) => a - b)) {
+      if (all.at(-1) === minute) all[all.length - 1] = minute + 1;
+      else all.push(minute, minute + 1);
+    }
+    return { all: Uint32Array.from(all), some: streamMinutes(this.#byStream) };
+  }
+}
