@@ -80,8 +80,8 @@ export class Distributor implements Contract {
       };
       checkBackfillShard(request.backfillShard);
       const push = await this.#decode(tenant, body, request.take);
-      const { backfillShard } = request;
-      const stored = await this.#store({ tenant, body, push, backfillShard });
+      const { backfillShard, hold } = request;
+      const stored = await this.#store({ tenant, body, push, backfillShard, hold });
       return pushResponse(stored);
     } catch (error) {
       if (error instanceof SkaldError && error.status === 500) {
@@ -202,14 +202,15 @@ export class Distributor implements Contract {
     });
     const batch = await runInTurns(assembly);
     const { metrics, ingester, ingesterName } = this.#options;
-    const labels = { ingester: ingesterName ?? "all" };
-    metrics.ingesterAppends.inc(labels);
+    const labels = ingesterName === undefined ? undefined : { ingester: ingesterName };
+    if (labels !== undefined) metrics.ingesterAppends.inc(labels);
     try {
-      const { refusals } = await ingester.push({ tenant, batch }, { signal: neverStopped });
+      const options = { signal: neverStopped, hold: input.hold };
+      const { refusals } = await ingester.push({ tenant, batch }, options);
       for (const refusal of refusals) metrics.discarded(tenant, refusal.reason, refusal);
       return refusals;
     } catch (error) {
-      metrics.ingesterAppendFailures.inc(labels);
+      if (labels !== undefined) metrics.ingesterAppendFailures.inc(labels);
       throw error;
     }
   }
@@ -229,6 +230,7 @@ interface StoreInput {
   readonly body?: PushBody;
   readonly push: RawPush;
   readonly backfillShard: string | undefined;
+  readonly hold?: IncomingPush["hold"];
 }
 
 interface AppendInput extends StoreInput {

@@ -32,6 +32,8 @@ export function createPushHandler(options: PushHandlerOptions): PushHandler {
     const reservation = new Reservation(options.inflight);
     const form = answerForm(style, request.headers["content-type"]);
     let memory: PushMemory | undefined;
+    const held: Promise<unknown>[] = [];
+    let isReusable = false;
     const take = (length: number) => {
       memory ??= pool.take();
       return memory.take(length);
@@ -47,15 +49,22 @@ export function createPushHandler(options: PushHandlerOptions): PushHandler {
         style,
         body,
         take,
+        hold: (until) => void held.push(until),
         ...(typeof shard === "string" ? { backfillShard: shard } : {}),
       });
       send(response, answer, form);
       // After a fault somebody may still be at it.
-      if (memory !== undefined && answer.status < 500) pool.give(memory);
+      isReusable = answer.status < 500;
     } catch (error) {
       send(response, failedResponse(error), form);
     } finally {
-      reservation.release();
+      const release = () => {
+        if (memory !== undefined && isReusable) pool.give(memory);
+        reservation.release();
+      };
+      // What goes on behind the answer counts as in flight for as long as it does.
+      if (held.length === 0) release();
+      else void Promise.allSettled(held).then(release);
     }
   };
 }

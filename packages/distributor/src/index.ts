@@ -5,3 +5,4 @@ export type { PushLimits } from "./limits.js";
 export { createDistributorMetrics, type DistributorMetrics } from "./metrics.js";
 export type { DistributorOptions, IncomingPush } from "./options.js";
 export type { PushResponse } from "./push-response.js";
+export { Replicator, type ReplicatorOptions } from "./replicate/replicator.js";

@@ -74,7 +74,7 @@ export function errorCodeOf(error: unknown): ErrorCode {
 
 /** What a client is told of an error: of a fault of ours nothing, because it may name files; the log has the rest. */
 export function textForClients(error: unknown): string {
-  if (error instanceof SkaldError && error.status !== errorStatus.internal) return error.message;
+  if (error instanceof SkaldError && error.code !== "internal") return error.message;
   const isCancelled = errorCodeOf(error) === "cancelled";
   return isCancelled ? "the request was cancelled by the client" : "internal server error";
 }

@@ -52,6 +52,7 @@ export function makeHarness(
   const harness = { limits: { ...defaultLimits, ...limits } };
   const distributor = new Distributor({
     ingester,
+    ingesterName: "all",
     limitsOf: () => harness.limits,
     metrics: createDistributorMetrics(metrics),
     clock,

@@ -244,6 +244,7 @@ function buildDistributor(
 ): BuiltModule {
   const distributor = new Distributor({
     ingester,
+    ingesterName: "all",
     limitsOf: (tenant) => limits.of(tenant),
     metrics: createDistributorMetrics(metrics),
     clock: systemClock,
