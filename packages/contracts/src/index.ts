@@ -1,6 +1,7 @@
 export type * from "./agreement.js";
 export type * from "./call.js";
 export type * from "./catalog.js";
+export * from "./codec/log-rows.js";
 export * from "./codec/outcome.js";
 export * from "./codec/streams.js";
 export { decodeVolumes, encodeVolumes } from "./codec/volumes.js";
@@ -10,4 +11,5 @@ export type * from "./ingester.js";
 export type * from "./querier.js";
 export type * from "./scan.js";
 export type * from "./source.js";
+export type * from "./tail.js";
 export type * from "./volume.js";

@@ -188,7 +188,6 @@ export const ingesterConfig = field.section(
       10,
       "streams that a slow tail is told to have missed",
       "ingester.tailer.max-dropped-streams",
-      { unused: "tails are not served yet" },
     ),
     shutdown_marker_path: field.text(
       "",

@@ -21,6 +21,8 @@ import type {
   SelectRequest,
   SourceRef,
   StreamTask,
+  TailRequest,
+  TailRows,
   VolumeTask,
 } from "@skald/contracts";
 import { type Clock, type SteadyClock, steadyClock, systemClock, unavailable } from "@skald/model";
@@ -36,6 +38,7 @@ import { Journal } from "./log/journal.js";
 import { Recovery, type RecoveryContext } from "./log/recovery.js";
 import { createIngesterMetrics, type IngesterMetrics } from "./metrics.js";
 import type { IngesterOptions } from "./options.js";
+import { type RunTails, Tails } from "./tail/tails.js";
 import { Heads } from "./tenant/heads.js";
 import { HeldScanner } from "./tenant/held-scanner.js";
 import { selectHeads } from "./tenant/selection.js";
@@ -48,6 +51,7 @@ export interface IngesterDependencies {
   readonly store: SegmentStore;
   /** Scans what the ingester holds. */
   readonly scanner: Scanner<LocalRef>;
+  readonly runTails: RunTails;
   /** Told of each local file that was deleted, so that whoever has it open closes it. */
   readonly onDropped?: (path: string) => void;
   readonly log: Logger;
@@ -79,6 +83,7 @@ export class Ingester implements IngesterContract {
   readonly #intake: Intake;
   readonly #views: Views;
   readonly #scanner: HeldScanner;
+  readonly #tails: Tails;
   readonly #recovery = new Recovery();
   readonly #abort = new AbortController();
   readonly #locks: DirectoryLock[] = [];
@@ -100,6 +105,7 @@ export class Ingester implements IngesterContract {
       timeOfDay,
       onDropped: (path) => deps.onDropped?.(path),
     });
+    this.#tails = this.#createTails();
     this.#metrics = this.#createMetrics();
     this.#heads = new Heads({
       options,
@@ -116,7 +122,11 @@ export class Ingester implements IngesterContract {
       segments: this.#segments,
       clock: this.#clock,
     };
-    this.#journal = new Journal({ ...parts, onSettled: () => this.#flusher.sealer.kick() });
+    this.#journal = new Journal({
+      ...parts,
+      onSettled: () => this.#flusher.sealer.kick(),
+      onPublished: (push) => this.#tails.note(push),
+    });
     this.#flusher = new Flusher({
       ...parts,
       onSealed: (sizeBytes) => {
@@ -198,6 +208,7 @@ export class Ingester implements IngesterContract {
   /** Takes no more pushes, seals and uploads everything if asked to, and closes the log. */
   async stop(options: { flush?: boolean } = {}): Promise<void> {
     this.#abort.abort();
+    this.#tails.close();
     await this.#started.catch(() => undefined);
     if (this.#state === "stopping" || this.#state === "stopped") return;
     const wasRunning = this.#state === "running";
@@ -235,6 +246,14 @@ export class Ingester implements IngesterContract {
     const graceMs = this.#deps.limitsOf(request.tenant).creation_grace_period;
     const completeFromNs = this.#segments.completeFromNs(request.tenant, graceMs);
     return { ...view, sources: [...segments, ...refs], completeFromNs };
+  }
+
+  tail(
+    request: TailRequest,
+    { signal }: { readonly signal: AbortSignal },
+  ): AsyncIterable<TailRows> {
+    this.#assertReadable();
+    return this.#tails.open(request, signal);
   }
 
   async release(view: string): Promise<void> {
@@ -343,8 +362,18 @@ export class Ingester implements IngesterContract {
     };
   }
 
+  #createTails(): Tails {
+    return new Tails({
+      run: this.#deps.runTails,
+      maxDropped: this.#options.config.max_dropped_streams,
+      onDropped: (rows) => this.#metrics.tailDropped.inc(rows),
+      onError: (error) => this.#log.error("a tail failed", { error }),
+    });
+  }
+
   #createMetrics(): IngesterMetrics {
     return createIngesterMetrics(this.#deps.metrics, {
+      tails: () => this.#tails.count,
       chunks: () => this.#heads.count,
       flushQueue: () => this.#flusher.sealer.length,
       headBytes: () => this.#heads.memory.usedBytes,

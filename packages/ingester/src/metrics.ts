@@ -20,6 +20,7 @@ export interface IngesterMetrics {
   readonly walBytes: Count;
   readonly forwardedEntries: Count;
   readonly walFailures: Count;
+  readonly tailDropped: Count;
   readonly walDiskFull: Count;
   readonly walCorruptions: Count;
   readonly recoveredEntries: Count;
@@ -41,6 +42,7 @@ type Distribution = ReturnType<Metrics["histogram"]>;
 /** Numbers that are read when the metrics are. */
 export interface IngesterGauges {
   readonly chunks: () => number;
+  readonly tails: () => number;
   readonly flushQueue: () => number;
   readonly headBytes: () => number;
   readonly localSegments: () => number;
@@ -51,6 +53,7 @@ export interface IngesterGauges {
 export function createIngesterMetrics(metrics: Metrics, gauges: IngesterGauges): IngesterMetrics {
   const read = (name: string, help: string, value: () => number) =>
     metrics.gaugeOf(`ingester_${name}`, help, value);
+  read("tails", "Tails that are open.", gauges.tails);
   read("memory_chunks", "Heads that are not sealed.", gauges.chunks);
   read("flush_queue_length", "Heads that wait to be sealed.", gauges.flushQueue);
   read("head_memory_bytes", "Shared memory of heads.", gauges.headBytes);
@@ -75,6 +78,7 @@ export function createIngesterMetrics(metrics: Metrics, gauges: IngesterGauges):
       "wal_forwarded_entries_total",
       "Entries of small heads written to the log again.",
     ),
+    tailDropped: counter(metrics, "tail_dropped_total", "Rows that tails left out."),
     walFailures: counter(metrics, "wal_write_failures_total", "Failed writes and syncs."),
     walDiskFull: counter(
       metrics,

@@ -12,7 +12,6 @@ export const querierConfig = field.section(
       "1h",
       "time after which a tail is closed",
       "querier.tail-max-duration",
-      { unused: "tails are not served yet" },
     ),
     extra_query_delay: field.duration(
       "0s",

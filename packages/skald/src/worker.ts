@@ -2,7 +2,7 @@ import { compactionJobs } from "@skald/compactor/jobs";
 import type { RawPush } from "@skald/kernels";
 import { decodePush, type PushBody } from "@skald/push";
 import { type JobResult, serveJobs } from "@skald/runtime";
-import { scanJobs } from "@skald/scan";
+import { scanJobs, TailRunner, type TailTask } from "@skald/scan";
 import type { HeadBlockRef, SharedStreams } from "@skald/storage";
 import { openHeadBlock, type SealInput, sealSegment, textsByNumber } from "@skald/storage";
 
@@ -16,6 +16,8 @@ export interface DecodeJob {
   readonly maxBytes: number;
 }
 
+const tails = new TailRunner();
+
 serveJobs({
   ...scanJobs(),
   ...compactionJobs(),
@@ -26,6 +28,7 @@ serveJobs({
     }));
     return { value: sealSegment({ ...job, heads }) };
   },
+  tail: (task: TailTask, { check }): JobResult => ({ value: tails.run(task, check) }),
   decode_push: ({ input, maxBytes }: DecodeJob): JobResult => {
     const push = decodePush(input, maxBytes);
     return { value: push, transfer: buffersOf(push) };

@@ -5,3 +5,5 @@ export * from "./http/server.js";
 export { checkTls, servesTls, type TlsOptions } from "./http/tls.js";
 export * from "./http/types.js";
 export * from "./tenant.js";
+export { TextSocket } from "./websocket/text-socket.js";
+export type { SocketRequest, SocketRoute, SocketSession } from "./websocket/upgrades.js";

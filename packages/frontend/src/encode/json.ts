@@ -160,7 +160,7 @@ function* encodeStreams(
       out.line(bytes, offsets[row] as number, offsets[row + 1] as number);
       if (categorize) {
         const set = result.labelSet[row] as number;
-        extras[set] ??= `,${categories(result.labels[set] as RowLabels)}`;
+        extras[set] ??= `,${encodeCategories(result.labels[set] as RowLabels)}`;
         out.text(extras[set]);
       }
       out.text("]");
@@ -171,7 +171,10 @@ function* encodeStreams(
   }
 }
 
-function categories({ categories: { structuredMetadata, parsed } }: RowLabels): string {
+/** Metadata and parsed labels of a row, apart: an object in JSON. */
+export function encodeCategories({
+  categories: { structuredMetadata, parsed },
+}: RowLabels): string {
   const parts: string[] = [];
   if (structuredMetadata.names.length > 0) {
     parts.push(`"structuredMetadata":${encodeLabels(structuredMetadata)}`);

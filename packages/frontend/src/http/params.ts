@@ -112,14 +112,14 @@ const digitsMax = 64;
 const maxUint32 = 2n ** 32n - 1n;
 
 /** The value of a decimal text of 64 bits, else undefined. */
-function parseInt64(text: string): bigint | undefined {
+export function parseInt64(text: string): bigint | undefined {
   if (!integerPattern.test(text) || text.length > digitsMax) return undefined;
   const value = BigInt(text);
   return BigInt.asIntN(64, value) === value ? value : undefined;
 }
 
 /** Why a text is not an integer, in the words of Go's parser. */
-function integerProblem(parser: "Atoi" | "ParseInt", text: string): string {
+export function integerProblem(parser: "Atoi" | "ParseInt", text: string): string {
   const why = integerPattern.test(text) ? "value out of range" : "invalid syntax";
   return `strconv.${parser}: parsing ${quote(text)}: ${why}`;
 }
@@ -186,7 +186,8 @@ function defaultStepNs(startNs: bigint, endNs: bigint): bigint {
   return (seconds < 1n ? 1n : seconds) * nsPerSecond;
 }
 
-function parseNamedTime(params: URLSearchParams, name: string): bigint | undefined {
+/** A time under a name; undefined when it is not given. */
+export function parseNamedTime(params: URLSearchParams, name: string): bigint | undefined {
   const text = params.get(name) ?? "";
   if (text === "") return undefined;
   const time = parseTime(text);

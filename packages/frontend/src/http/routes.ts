@@ -1,4 +1,4 @@
-import type { QueryAnswer } from "@skald/contracts";
+import { encodeLogRows, type QueryAnswer } from "@skald/contracts";
 import { invalidArgument, nsPerSecond, SkaldError, type TimeRange } from "@skald/model";
 import {
   type HttpHandler,
@@ -15,6 +15,7 @@ import { encodeLegacyStreams } from "../encode/legacy.js";
 import { encodeParquet, parquetType } from "../encode/parquet.js";
 import { type Frontend, tenantLabel } from "../frontend.js";
 import { type ExploreEndpoint, exploreHandlers } from "./explore-handlers.js";
+import { wantsCategories } from "./headers.js";
 import { parseBounds, parseInstantParams, parseRangeParams } from "./params.js";
 
 export interface QueryRouteOptions extends TenantOptions {
@@ -26,7 +27,6 @@ export interface QueryRouteOptions extends TenantOptions {
 }
 
 const readMethods = ["GET", "POST"];
-const actorPathHeaders = ["x-service-actor-path", "x-loki-actor-path"];
 const labelsSinceNs = 6n * 3600n * nsPerSecond;
 const seriesSinceNs = 3600n * nsPerSecond;
 
@@ -41,7 +41,8 @@ export type QueryEndpoint =
   | "label_values"
   | "series"
   | "legacy_query"
-  | "format_query";
+  | "format_query"
+  | "tail_history";
 
 /** The paths of the query API, under the published and the reference's names. */
 const queryPaths: readonly (readonly [QueryEndpoint, readonly string[], string])[] = [
@@ -135,6 +136,13 @@ export function queryHandlers(
     }
     return jsonTextResponse(200, encodeLegacyStreams(result, stats));
   };
+  // No path has it: whoever serves tails asks for what came before.
+  const tailHistory = async (request: HttpRequest): Promise<HttpResponse> => {
+    const params = parseRangeParams(request.params, frontend.nowNs());
+    const { result } = await frontend.queryRange(tenantsOf(request), params, request.signal);
+    if (result.kind !== "streams") throw invalidArgument("only log selector is supported");
+    return { status: 200, body: encodeLogRows(result) };
+  };
 
   return {
     ...exploreHandlers(frontend, tenantsOf),
@@ -144,6 +152,7 @@ export function queryHandlers(
     label_values: labelValues,
     series,
     legacy_query: legacyQuery,
+    tail_history: tailHistory,
     format_query: (request) => formatQuery(frontend, param(request, "query")),
   };
 }
@@ -154,14 +163,6 @@ export function queryTenants({ headers }: HttpRequest, options: QueryRouteOption
   if (tenants.length > 1 && !options.multiTenantQueries)
     throw invalidArgument("multiple org IDs present");
   return tenants;
-}
-
-/** Who asks within the tenant, from the outside in: `a|b` of the header. */
-export function queryActors({ headers }: Pick<HttpRequest, "headers">): string[] {
-  const path = actorPathHeaders.map((name) => headers[name]).find((value) => value !== undefined);
-  return String(path ?? "")
-    .split("|")
-    .filter((actor) => actor !== "");
 }
 
 function parseRange(params: URLSearchParams, nowNs: bigint, sinceNs: bigint): TimeRange {
@@ -181,9 +182,4 @@ function formatQuery(frontend: Frontend, query: string): HttpResponse {
 
 function success(data: readonly string[]): HttpResponse {
   return jsonTextResponse(200, encodeList(data));
-}
-
-function wantsCategories(request: HttpRequest): boolean {
-  const flags = String(request.headers["x-loki-response-encoding-flags"] ?? "");
-  return flags.split(",").some((flag) => flag.trim() === "categorize-labels");
 }

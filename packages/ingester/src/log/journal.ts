@@ -17,6 +17,8 @@ export interface JournalContext {
   readonly segments: Pick<LocalSegments, "syncPlaced">;
   /** Told when rows were published or taken back: a head may have got its last one. */
   readonly onSettled: () => void;
+  /** Told of each push whose rows can be seen from now on. */
+  readonly onPublished: (push: TenantAppend) => void;
   readonly metrics: IngesterMetrics;
   readonly log: Logger;
   readonly clock: SteadyClock;
@@ -160,7 +162,8 @@ export class Journal {
   }
 
   #publish(): void {
-    this.#pending.publishOldest();
+    const push = this.#pending.publishOldest();
+    if (push !== undefined) this.#context.onPublished(push);
     this.#context.onSettled();
   }
 

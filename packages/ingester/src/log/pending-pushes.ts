@@ -26,11 +26,13 @@ export class PendingPushes {
   }
 
   /** The oldest one is written: shows its rows. */
-  publishOldest(): void {
-    for (const { head, after } of this.#pending.shift()?.push.heads.values() ?? []) {
+  publishOldest(): TenantAppend | undefined {
+    const push = this.#pending.shift()?.push;
+    for (const { head, after } of push?.heads.values() ?? []) {
       head.publish(after);
       head.pendingPushes--;
     }
+    return push;
   }
 
   /** All are lost: takes their rows back, the last push first. */

@@ -25,6 +25,8 @@ export class StreamTable {
   /** Rate limit: bytes that may still be pushed at `tokensMs`. */
   tokens = new Float64Array(0);
   tokensMs = new Float64Array(0);
+  /** How often streams were removed: a number may mean another stream after that. */
+  removals = 0;
 
   get size(): number {
     return this.#byText.size;
@@ -95,6 +97,7 @@ export class StreamTable {
       if (this.seenMs[stream]! >= beforeMs || !this.has(stream) || isHeld(stream)) continue;
       removed.add(stream);
     }
+    if (removed.size > 0) this.removals++;
     this.#postings.remove(removed, (stream) => this.labels(stream));
     for (const stream of removed) {
       this.#byText.delete(this.text(stream));

@@ -8,6 +8,7 @@ import type { Sleep } from "@skald/runtime";
 import { defaultLimits, defaultsOf, readSchema } from "@skald/runtime/config";
 import { silentLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
+import { TailRunner } from "@skald/scan";
 import {
   type LocalRef,
   openHeadBlock,
@@ -135,6 +136,7 @@ export async function setUp(options: SetupOptions = {}): Promise<Setup> {
     seal: options.seal ?? sealHere,
     store: options.segmentStore ?? store,
     scanner: askedScanner,
+    runTails: async (task) => new TailRunner().run(task, () => undefined),
     log: silentLogger(),
     metrics,
     clock,

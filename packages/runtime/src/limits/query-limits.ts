@@ -46,7 +46,6 @@ const sizes = {
     10,
     "tails of a tenant at a time",
     "querier.max-concurrent-tail-requests",
-    { unused: "tails are not served yet" },
   ),
   max_query_bytes_read: field.size(
     "0B",

@@ -34,9 +34,15 @@ export function requestObserver(metrics: Metrics): RequestObserver {
     const endpoint = endpoints.get(key) ?? endpointOf(method, route);
     endpoints.set(key, endpoint);
     endpoint.inflight.inc();
-    return ({ status, durationMs, requestBytes, responseBytes }: RequestFacts) => {
+    return ({
+      status,
+      durationMs,
+      requestBytes,
+      responseBytes,
+      isSocket = false,
+    }: RequestFacts) => {
       endpoint.inflight.dec();
-      const labels = { ...endpoint.labels, status_code: String(status), ws: "false" };
+      const labels = { ...endpoint.labels, status_code: String(status), ws: String(isSocket) };
       durations.observe(labels, durationMs / 1000);
       if (requestBytes !== undefined) endpoint.received.observe(requestBytes);
       if (responseBytes !== undefined) endpoint.sent.observe(responseBytes);

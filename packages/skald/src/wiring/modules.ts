@@ -2,7 +2,7 @@ import { availableParallelism, hostname } from "node:os";
 import { Compactor, type DeleteRequests, type RemovalRules } from "@skald/compactor";
 import type { Catalog, Scanner } from "@skald/contracts";
 import { createDistributorMetrics, Distributor } from "@skald/distributor";
-import { queryRoutes } from "@skald/frontend";
+import { queryRoutes, TailEndpoints } from "@skald/frontend";
 import { Ingester } from "@skald/ingester";
 import type { RawPush } from "@skald/kernels";
 import { type SegmentLocation, steadyClock, systemClock } from "@skald/model";
@@ -10,7 +10,7 @@ import { CorruptSegments, Querier } from "@skald/querier";
 import { type BuildInfo, type Logger, MemoryBudget, Service, WorkerPool } from "@skald/runtime";
 import { TenantLimits } from "@skald/runtime/config";
 import type { Metrics } from "@skald/runtime/metrics";
-import { RemoteScanner, ScanPool, urgentBytes } from "@skald/scan";
+import { RemoteScanner, ScanPool, type TailFound, urgentBytes } from "@skald/scan";
 import { FairQueue } from "@skald/scheduler";
 import {
   type LocalRef,
@@ -18,7 +18,7 @@ import {
   type SealedSegment,
   SegmentCatalog,
 } from "@skald/storage";
-import type { RawHandler, Route } from "@skald/transport";
+import type { RawHandler, Route, SocketRoute } from "@skald/transport";
 import type { Config } from "../config/root.js";
 import { drilldownRoutes } from "../http/drilldown-routes.js";
 import { operatorRoutes, ShutdownMarker } from "../http/operator-routes.js";
@@ -53,6 +53,7 @@ export interface BuiltModule {
   readonly unready?: () => string | undefined;
   readonly routes?: readonly Route[];
   readonly rawRoutes?: ReadonlyMap<string, RawHandler>;
+  readonly socketRoutes?: readonly SocketRoute[];
 }
 
 /** The objects of the process by module; each is there once its module was built. */
@@ -195,6 +196,10 @@ function buildIngester(parts: Parts, { config, log, metrics }: ModuleContext): B
     limitsOf: (tenant) => limits.of(tenant),
     store: segmentStore(store),
     scanner,
+    runTails: (task, { signal, tenant, bytes }) => {
+      const share = { tenant, actors: [], cost: bytes * task.tails.length };
+      return pool.run<TailFound[]>("tail", task, { lane: "query", share, signal });
+    },
     onDropped: (path) => threads.forget(path),
     seal: (job) => pool.run<SealedSegment>("seal", job, { lane: "background" }),
     clock: systemClock,
@@ -323,7 +328,7 @@ function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): Bu
 }
 
 function buildFrontend(
-  { queries, limits }: Parts,
+  { queries, limits, ingester }: Parts,
   { build, config, metrics }: ModuleContext,
 ): BuiltModule {
   const threads = new QueryThreads({
@@ -344,8 +349,18 @@ function buildFrontend(
     patternsEnabled: () => config.pattern_ingester.enabled,
     version: build.version,
   });
+  const tails = new TailEndpoints({
+    ...tenancyOf(config),
+    ingester,
+    history: (request) => threads.serve("tail_history", request),
+    maxTailsOf: (tenant) => limits.of(tenant).max_concurrent_tail_requests,
+    maxDurationMs: config.querier.tail_max_duration,
+    clock: systemClock,
+  });
+  const queried = queryRoutes((endpoint, request) => threads.serve(endpoint, request));
   return {
-    routes: [...queryRoutes((endpoint, request) => threads.serve(endpoint, request)), ...drilldown],
+    routes: [...queried, ...tails.routes, ...drilldown],
+    socketRoutes: tails.socketRoutes,
   };
 }
 

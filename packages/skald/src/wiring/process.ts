@@ -40,6 +40,7 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
       ...built.flatMap(({ routes = [] }) => routes),
     ],
     rawRoutes: new Map(built.flatMap(({ rawRoutes = [] }) => [...rawRoutes])),
+    socketRoutes: built.flatMap(({ socketRoutes = [] }) => socketRoutes),
     onRequest: requestObserver(metrics),
     onCertificates: (error) => {
       if (error === undefined) log.info("certificates were read again");

@@ -34,6 +34,8 @@ export interface RequestFacts extends RequestStart {
   readonly requestBytes: number | undefined;
   /** Of the body that was sent, compressed as it was; those of a client that left are not known. */
   readonly responseBytes: number | undefined;
+  /** It was one for a WebSocket and got it. */
+  readonly isSocket?: boolean;
 }
 
 export type RequestObserver = (start: RequestStart) => (facts: RequestFacts) => void;

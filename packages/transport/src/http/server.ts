@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import { type SocketRoute, Upgrades } from "../websocket/upgrades.js";
 import { errorAnswer, sendAnswer } from "./answer.js";
 import { Certificates } from "./certificates.js";
 import { keepHalfClosed } from "./half-closed.js";
@@ -35,7 +36,7 @@ export interface HttpServerOptions {
   readonly routes: readonly Route[];
   /** Exact paths whose POSTs go straight to a handler, before the router. */
   readonly rawRoutes: ReadonlyMap<string, RawHandler>;
-  readonly upgrade?: (request: IncomingMessage, socket: Socket, head: Buffer) => void;
+  readonly socketRoutes?: readonly SocketRoute[];
   readonly onRequest?: RequestObserver;
   readonly onError?: (error: unknown, request: IncomingMessage) => void;
   /** TLS, and nothing but that, when it is given. */
@@ -58,6 +59,7 @@ export class HttpServer {
   readonly #server: Server | TlsServer;
   readonly #http2: Http2Front;
   readonly #certificates: Certificates | undefined;
+  readonly #upgrades: Upgrades | undefined;
   /** All that were accepted, whether they spoke yet or not. */
   readonly #connections = new Set<Socket>();
   /** Those that speak HTTP/1, or nothing yet. */
@@ -78,12 +80,12 @@ export class HttpServer {
         ? createServer(timeoutsOf(options), serve)
         : createTlsServer({ ...timeoutsOf(options), ...this.#certificates.options }, serve);
     Object.assign(this.#server, { httpAllowHalfOpen: true });
-    this.#http2 = this.#splitProtocols();
+    const [listener] = this.#server.listeners(connectionEvent(options)) as ConnectionListener[];
+    const serveHttp1 = (listener as ConnectionListener).bind(this.#server);
+    this.#http2 = this.#splitProtocols(serveHttp1);
+    this.#upgrades = this.#takeUpgrades(serveHttp1);
     if (options.maxConnections > 0) this.#server.maxConnections = options.maxConnections;
     this.#server.setTimeout(options.writeTimeoutMs, (socket) => this.#onSilence(socket));
-    const { upgrade } = options;
-    if (upgrade === undefined) return;
-    this.#server.on("upgrade", (request, socket, head) => upgrade(request, socket as Socket, head));
   }
 
   /** Listens; resolves with the port, which is chosen by the system when 0 was asked for. */
@@ -113,6 +115,7 @@ export class HttpServer {
         for (const socket of this.#connections) socket.destroy();
       }, this.#options.gracefulShutdownMs);
       this.#http2.close();
+      this.#upgrades?.close();
       this.#server.close(() => {
         clearTimeout(cut);
         resolve();
@@ -134,12 +137,11 @@ export class HttpServer {
   }
 
   /** Puts the choice between HTTP/1 and HTTP/2 before what Node does with a connection. */
-  #splitProtocols(): Http2Front {
+  #splitProtocols(serveHttp1: ConnectionListener): Http2Front {
     const { tls, idleTimeoutMs, writeTimeoutMs } = this.#options;
     const event = connectionEvent(this.#options);
     const server: Server | TlsServer = this.#server;
     const [listener] = server.listeners(event) as ConnectionListener[];
-    const serveHttp1 = (listener as ConnectionListener).bind(server);
     const http2 = new Http2Front({ serveHttp1, maxHeaderBytes, idleTimeoutMs, writeTimeoutMs });
     const serveHttp2: ConnectionListener = (socket) => {
       // It ends by rules of its own.
@@ -164,6 +166,18 @@ export class HttpServer {
       });
     }
     return http2;
+  }
+
+  /** Without a listener Node serves requests with an `Upgrade` header as any other. */
+  #takeUpgrades(serveHttp: ConnectionListener): Upgrades | undefined {
+    const { socketRoutes: routes = [], pathPrefix, onRequest, onError } = this.#options;
+    if (routes.length === 0) return undefined;
+    const upgrades = new Upgrades({ routes, pathPrefix, onRequest, onError, serveHttp });
+    this.#server.on("upgrade", (request, socket, head) => {
+      if (this.#stopping) socket.destroy();
+      else if (upgrades.take(request, socket, head)) this.#sockets.delete(socket as Socket);
+    });
+    return upgrades;
   }
 
   #onEnd(socket: Socket): void {

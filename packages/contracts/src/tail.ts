@@ -1,0 +1,25 @@
+import type { LogResult, Stage } from "@skald/logql";
+import type { Labels, Matcher } from "@skald/model";
+
+/** Asks for the rows of a log query that come in from now on. */
+export interface TailRequest {
+  readonly tenant: string;
+  readonly matchers: readonly Matcher[];
+  readonly stages: readonly Stage[];
+}
+
+/**
+ * Rows of a tail, oldest first within one item. The first item has none and comes at once: every row published after it
+ * follows, one published before it never does.
+ */
+export interface TailRows {
+  readonly rows?: LogResult;
+  /** Some of the rows that the asker was too slow for, or the tail was. */
+  readonly dropped: readonly DroppedRow[];
+}
+
+/** A row that a tail has left out. */
+export interface DroppedRow {
+  readonly timestampNs: bigint;
+  readonly labels: Labels;
+}

@@ -1,0 +1,136 @@
+import { decodeLogRows, type Ingester } from "@skald/contracts";
+import { compilePipeline, type LogResult } from "@skald/logql";
+import { type Clock, internal, invalidArgument, nowNs, SkaldError } from "@skald/model";
+import {
+  type HttpRequest,
+  type HttpResponse,
+  parseTenant,
+  type Route,
+  type SocketRequest,
+  type SocketRoute,
+  type SocketSession,
+  type TenantOptions,
+  textResponse,
+} from "@skald/transport";
+import { wantsCategories } from "../http/headers.js";
+import { parseTailParams, type TailParams } from "./params.js";
+import { runTail } from "./session.js";
+
+export interface TailEndpointDeps extends TenantOptions {
+  readonly ingester: Pick<Ingester, "tail">;
+  /** Answers the endpoint `tail_history`. */
+  readonly history: (request: HttpRequest) => Promise<HttpResponse>;
+  /** Tails of a tenant at a time; 0: no limit. */
+  readonly maxTailsOf: (tenant: string) => number;
+  /** After which a tail is closed. */
+  readonly maxDurationMs: number;
+  readonly clock: Clock;
+}
+
+const paths = ["/service/api/v1/tail", "/loki/api/v1/tail", "/api/legacy/tail", "/api/prom/tail"];
+
+/** The endpoints of tails: they speak WebSocket, and refuse who does not. */
+export class TailEndpoints {
+  readonly #deps: TailEndpointDeps;
+  readonly #open = new Map<string, number>();
+
+  constructor(deps: TailEndpointDeps) {
+    this.#deps = deps;
+  }
+
+  get socketRoutes(): SocketRoute[] {
+    return paths.map((path) => ({
+      path,
+      open: (request) => this.#session(request, path.startsWith("/api/")),
+    }));
+  }
+
+  get routes(): Route[] {
+    return paths.map((path) => ({
+      methods: ["GET"],
+      path,
+      handler: (request) => {
+        this.#session(request, false);
+        return textResponse(400, "Bad Request\n");
+      },
+    }));
+  }
+
+  /** What is to be done once the WebSocket is open. Throws what a request is refused for before. */
+  #session({ headers, params }: SocketRequest, legacy: boolean): SocketSession {
+    const { clock, maxDurationMs } = this.#deps;
+    const tenant = parseTenant(headers["x-scope-orgid"], this.#deps);
+    const tail = parseTailParams(params, nowNs(clock));
+    const form = { categorize: wantsCategories({ headers }), legacy };
+    return async (socket) => {
+      const { expr } = tail;
+      if (expr.kind !== "log") throw invalidArgument("only log selector is supported");
+      // What a stage refuses should not depend on rows.
+      compilePipeline({ stages: expr.stages, output: { kind: "log" } });
+      const leave = this.#enter(tenant);
+      const late = new AbortController();
+      const timer = setTimeout(() => late.abort(tooLong()), maxDurationMs);
+      const signal = AbortSignal.any([socket.signal, late.signal]);
+      const { ingester } = this.#deps;
+      const history = (asked: TailParams, endNs: bigint) =>
+        this.#history({ headers, params }, asked, endNs, signal);
+      try {
+        const request = { tenant, matchers: expr.matchers, stages: expr.stages };
+        const deps = { ingester, clock, history };
+        await runTail(socket, { request, params: tail, form }, deps, signal);
+      } catch (error) {
+        throw late.signal.aborted ? late.signal.reason : error;
+      } finally {
+        clearTimeout(timer);
+        late.abort();
+        leave();
+      }
+    };
+  }
+
+  /** Counts a tail of the tenant; gives what counts it out again. */
+  #enter(tenant: string): () => void {
+    const count = (this.#open.get(tenant) ?? 0) + 1;
+    const limit = this.#deps.maxTailsOf(tenant);
+    if (limit > 0 && count > limit) {
+      throw invalidArgument(
+        `max concurrent tail requests limit exceeded, count > limit (${count} > ${limit})`,
+      );
+    }
+    this.#open.set(tenant, count);
+    return () => {
+      const left = (this.#open.get(tenant) as number) - 1;
+      if (left === 0) this.#open.delete(tenant);
+      else this.#open.set(tenant, left);
+    };
+  }
+
+  async #history(
+    { headers }: SocketRequest,
+    { query, startNs, limit }: TailParams,
+    endNs: bigint,
+    signal: AbortSignal,
+  ): Promise<LogResult> {
+    const start = startNs < endNs ? startNs : endNs;
+    const params = new URLSearchParams({ query, limit: String(limit), direction: "backward" });
+    params.set("start", nsText(start));
+    params.set("end", nsText(endNs));
+    // One step for all of it: it means nothing here, but is checked.
+    params.set("step", String((endNs - start) / 1_000_000_000n + 1n));
+    const { body } = await this.#deps.history({
+      ...{ method: "GET", path: paths[0] as string, variables: {}, headers, params },
+      ...{ body: new Uint8Array(0), signal },
+    });
+    if (!(body instanceof Uint8Array)) throw internal("a history is not in one piece");
+    return decodeLogRows(body);
+  }
+}
+
+/** A time as no form of the API takes for seconds. */
+function nsText(ns: bigint): string {
+  return ns < 0n ? "0.0" : String(ns).padStart(11, "0");
+}
+
+function tooLong(): SkaldError {
+  return new SkaldError("deadline_exceeded", "reached tail max duration limit");
+}

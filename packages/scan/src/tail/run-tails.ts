@@ -1,0 +1,191 @@
+import type { DroppedRow } from "@skald/contracts";
+import {
+  compilePipeline,
+  type LogResult,
+  type PipelineRun,
+  type RowBatch,
+  type RowLabels,
+  type Stage,
+} from "@skald/logql";
+import { type Block, emptyLabels, type Labels, parseStreamText, SkaldError } from "@skald/model";
+import { openHeadBlock } from "@skald/storage";
+import { LRUCache } from "lru-cache";
+import { blockPart } from "./block-part.js";
+import type { TailFound, TailPart, TailTask } from "./tail-task.js";
+
+/** Pipelines that a thread keeps between tasks, with the label sets that they have met. */
+const maxRuns = 256;
+/** Label sets that a run may have met before it is begun anew. */
+const maxSeries = 20_000;
+/** Parsed labels of streams that a thread keeps. */
+const maxLabels = 50_000;
+/** Made lines of one block and tail. */
+const maxLineBytes = 32 * 1024 * 1024;
+
+/** Runs tails over new rows, on one thread; remembers what the next task needs again. */
+export class TailRunner {
+  readonly #runs = new LRUCache<string, PipelineRun>({ max: maxRuns });
+  readonly #labels = new LRUCache<string, Labels>({ max: maxLabels });
+  /** That of the task that runs. */
+  #check: () => void = () => undefined;
+
+  /** What there is for each of the tails, in their order. */
+  run(task: TailTask, check: () => void): TailFound[] {
+    const blocks = task.blocks.map(({ ref, rowFrom, rowTo }) =>
+      blockPart(openHeadBlock(ref), rowFrom, rowTo),
+    );
+    const labels = new Map<number, Labels>();
+    for (const [i, stream] of task.streams.entries()) {
+      const text = task.texts[i] as string;
+      if (text !== "") labels.set(stream, this.#labelsOf(text));
+    }
+    // Stages look at the labels of all streams of a block, and at rows of those that are wanted.
+    const labelsOf = (stream: number) => labels.get(stream) ?? emptyLabels;
+    this.#check = check;
+    return task.tails.map((tail) => {
+      check();
+      try {
+        return this.#runTail(tail, { task, blocks, labelsOf });
+      } catch (error) {
+        // It may have ended in the middle of a block.
+        this.#runs.delete(JSON.stringify(tail.stages));
+        if (!(error instanceof SkaldError) || error.code === "cancelled") throw error;
+        return { dropped: [], error: { code: error.code, message: error.message } };
+      }
+    });
+  }
+
+  #runTail({ stages, wanted }: TailPart, input: TailInput): TailFound {
+    const { task, blocks, labelsOf } = input;
+    const isWanted = new Set(task.streams.filter((_, i) => wanted[i] === 1));
+    const found = new FoundRows(task.bounds);
+    for (const block of blocks) {
+      const selection = selectStreams(block, isWanted);
+      if (selection.count === 0) continue;
+      const run = this.#runOf(stages);
+      found.add(block, run.process(block, labelsOf, selection), run);
+    }
+    return found.finish();
+  }
+
+  #runOf(stages: readonly Stage[]): PipelineRun {
+    const key = JSON.stringify(stages);
+    const known = this.#runs.get(key);
+    if (known !== undefined && known.series.count <= maxSeries) return known;
+    const nowNs = BigInt(Date.now()) * 1_000_000n;
+    const pipeline = compilePipeline({ stages, output: { kind: "log" }, nowNs });
+    const run = pipeline.start({ check: () => this.#check(), maxLineBytes });
+    this.#runs.set(key, run);
+    return run;
+  }
+
+  #labelsOf(text: string): Labels {
+    const known = this.#labels.get(text);
+    if (known !== undefined) return known;
+    const labels = parseStreamText(text);
+    this.#labels.set(text, labels);
+    return labels;
+  }
+}
+
+interface TailInput {
+  readonly task: TailTask;
+  readonly blocks: readonly Block[];
+  readonly labelsOf: (stream: number) => Labels;
+}
+
+function selectStreams({ runs, rowCount }: Block, wanted: ReadonlySet<number>) {
+  const rows = new Uint32Array(rowCount);
+  let count = 0;
+  for (let run = 0; run < runs.count; run++) {
+    if (!wanted.has(runs.stream[run]!)) continue;
+    for (let row = runs.rowStart[run]!; row < runs.rowStart[run + 1]!; row++) rows[count++] = row;
+  }
+  return { rows, count };
+}
+
+/** The rows that one tail gets of one task, within its bounds. */
+class FoundRows {
+  readonly #bounds: TailTask["bounds"];
+  readonly #times: bigint[] = [];
+  readonly #sets: number[] = [];
+  readonly #lines: Uint8Array[] = [];
+  readonly #labels: RowLabels[] = [];
+  readonly #dropped: DroppedRow[] = [];
+  #lineBytes = 0;
+
+  constructor(bounds: TailTask["bounds"]) {
+    this.#bounds = bounds;
+  }
+
+  add(block: Block, batch: RowBatch, run: PipelineRun): void {
+    const times = block.timestamps();
+    const lines = batch.count === 0 ? undefined : (batch.lines ?? block.lines());
+    const setOf = new Map<number, number>();
+    for (let i = 0; i < batch.count; i++) {
+      const row = batch.rows[i]!;
+      const at = batch.lines === undefined ? row : i;
+      const { bytes, offsets } = lines as NonNullable<typeof lines>;
+      const line = bytes.subarray(offsets[at]!, offsets[at + 1]!);
+      const timestampNs = block.baseNs + BigInt(times[row]!);
+      const series = batch.series[i]!;
+      if (!this.#fits(line.length)) {
+        this.#drop(timestampNs, run, series);
+        continue;
+      }
+      let set = setOf.get(series);
+      if (set === undefined) {
+        set = this.#labels.push(rowLabels(run, series)) - 1;
+        setOf.set(series, set);
+      }
+      this.#times.push(timestampNs);
+      this.#sets.push(set);
+      // Made lines are overwritten by the next block.
+      this.#lines.push(batch.lines === undefined ? line : line.slice());
+      this.#lineBytes += line.length;
+    }
+  }
+
+  finish(): TailFound {
+    const dropped = this.#dropped;
+    const rowCount = this.#times.length;
+    if (rowCount === 0) return { dropped };
+    const order = this.#times.map((_, i) => i);
+    order.sort((a, b) => compare(this.#times[a]!, this.#times[b]!) || a - b);
+    const timestamps = BigInt64Array.from(order, (i) => this.#times[i]!);
+    const labelSet = Uint32Array.from(order, (i) => this.#sets[i]!);
+    const bytes = new Uint8Array(this.#lineBytes);
+    const offsets = new Uint32Array(rowCount + 1);
+    for (const [at, i] of order.entries()) {
+      const line = this.#lines[i]!;
+      bytes.set(line, offsets[at]!);
+      offsets[at + 1] = offsets[at]! + line.length;
+    }
+    const rows: LogResult = {
+      kind: "streams",
+      ...{ rowCount, timestamps, labelSet, lines: { bytes, offsets } },
+      ...{ labels: this.#labels, warnings: [] },
+    };
+    return { rows, dropped };
+  }
+
+  #fits(lineBytes: number): boolean {
+    const { maxRows, maxBytes } = this.#bounds;
+    return this.#times.length < maxRows && this.#lineBytes + lineBytes <= maxBytes;
+  }
+
+  #drop(timestampNs: bigint, run: PipelineRun, series: number): void {
+    if (this.#dropped.length >= this.#bounds.maxDropped) return;
+    this.#dropped.push({ timestampNs, labels: run.series.get(series).labels });
+  }
+}
+
+function rowLabels(run: PipelineRun, series: number): RowLabels {
+  const { labels, categories } = run.series.get(series);
+  if (categories === undefined) throw new Error("log output without label categories");
+  return { labels, categories };
+}
+
+function compare(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
