@@ -47,7 +47,7 @@ describe("tail", () => {
     await push({ app: "a" }, ["n=1", "n=4"], headers);
     await push({ app: "a", pod: "new" }, ["n=5"], headers);
     expect(await tail.linesOf(3)).toEqual(["3", "4", "5"]);
-    expect(tail.messages.at(-1)?.streams[0]?.stream).toMatchObject({ pod: "new", n: "5" });
+    expect(tail.messages.at(-1)?.streams.at(-1)?.stream).toMatchObject({ pod: "new", n: "5" });
     expect(await tail.close()).toEqual([1005, ""]);
   });
 
