@@ -12,6 +12,7 @@ export {
   parseSelector,
   queryBytesMax,
 } from "./syntax/parser/parser.js";
+export { printQuery } from "./syntax/print.js";
 export { printLabelFilter, printSelector, printStage } from "./syntax/print-stage.js";
 export {
   classOf,

@@ -9,7 +9,7 @@ import {
 } from "./ast.js";
 import { TemplateRunError } from "./error.js";
 import { checkArguments, type TemplateFunction, type TemplateRow, textMax } from "./function.js";
-import { templateFunction } from "./functions/table.js";
+import type { FunctionTable } from "./functions/table.js";
 import { timeMethods } from "./functions/times.js";
 import {
   type GoMap,
@@ -45,14 +45,15 @@ type Eval = (env: Env) => Value;
 const roundsMax = 100_000;
 const templateDepthMax = 100;
 
-/** Where a node stands, for error texts. */
-interface Source {
+/** Where a node stands, for error texts, and what it may call. */
+export interface TemplateSource {
   readonly source: string;
   readonly name: string;
+  readonly functions: FunctionTable;
 }
 
 /** Compiles a template and those it defines into one closure that appends to `env.out`. */
-export function compileTemplates({ main, definitions }: TemplateSet, source: Source): Run {
+export function compileTemplates({ main, definitions }: TemplateSet, source: TemplateSource): Run {
   const runs = new Map<string, Run>();
   for (const [name, nodes] of definitions) {
     runs.set(name, new Compiler({ ...source, executing: name }, runs).list(nodes));
@@ -63,13 +64,13 @@ export function compileTemplates({ main, definitions }: TemplateSet, source: Sou
 }
 
 class Compiler {
-  readonly #source: Source & { readonly executing: string };
+  readonly #source: TemplateSource & { readonly executing: string };
   /** The templates that can be called, once all are compiled. */
   readonly #templates: ReadonlyMap<string, Run>;
   readonly #scope: string[] = ["$"];
 
   constructor(
-    source: Source & { readonly executing: string },
+    source: TemplateSource & { readonly executing: string },
     templates: ReadonlyMap<string, Run>,
   ) {
     this.#source = source;
@@ -307,7 +308,7 @@ class Compiler {
 
   #call(name: string, args: readonly Eval[], command: Command): Eval {
     if (name === "and" || name === "or") return this.#shortCircuit(name, args, command);
-    const fn = templateFunction(name) as TemplateFunction;
+    const fn = this.#source.functions.get(name) as TemplateFunction;
     const { at, text } = command;
     return (env) => {
       const given = args.map((arg) => arg(env));

@@ -1,8 +1,8 @@
 import type { Command, Operand, Pipe, TemplateNode, TemplateSet } from "./ast.js";
 import { TemplateSyntaxError } from "./error.js";
-import { compileTemplates, newEnv } from "./eval.js";
+import { compileTemplates, newEnv, type TemplateSource } from "./eval.js";
 import type { TemplateRow } from "./function.js";
-import { hasTemplateFunction } from "./functions/table.js";
+import { type FunctionTable, logqlFunctions } from "./functions/table.js";
 import { parseTemplate } from "./parser.js";
 import type { GoMap } from "./value.js";
 
@@ -22,10 +22,14 @@ export interface Template {
  * Compiles a template; `name` is what error texts call it (`line` or `label`). Throws TemplateSyntaxError, whose
  * message has Go's form `template: line:1: ...`.
  */
-export function compileTemplate(source: string, name: string): Template {
+export function compileTemplate(
+  source: string,
+  name: string,
+  functions: FunctionTable = logqlFunctions,
+): Template {
   let set: TemplateSet;
   try {
-    set = parseTemplate(source, name, hasTemplateFunction);
+    set = parseTemplate(source, name, (word) => functions.has(word));
   } catch (error) {
     if (!(error instanceof TemplateSyntaxError)) throw error;
     const line = source.slice(0, error.at).split("\n").length;
@@ -39,7 +43,7 @@ export function compileTemplate(source: string, name: string): Template {
     usesLine: uses.functions.has("__line__"),
     usesTimestamp: uses.functions.has("__timestamp__"),
     canFail: plain === undefined,
-    run: plain ?? general(set, source, name),
+    run: plain ?? general(set, { source, name, functions }),
   };
 }
 
@@ -70,8 +74,9 @@ function onlyOperand(pipe: Pipe): Operand | undefined {
   return args.length === 1 ? args[0] : undefined;
 }
 
-function general(set: TemplateSet, source: string, name: string): Template["run"] {
-  const run = compileTemplates(set, { source, name });
+function general(set: TemplateSet, from: TemplateSource): Template["run"] {
+  const { source } = from;
+  const run = compileTemplates(set, from);
   return (labels, row) => {
     row.budget?.work(1 + source.length);
     const env = newEnv(labels, row);

@@ -8,10 +8,25 @@ import { regexFunctions } from "./regexes.js";
 import { stringFunctions } from "./strings.js";
 import { timeFunctions } from "./times.js";
 
-const functions: ReadonlyMap<string, TemplateFunction> = new Map(
-  Object.entries({
-    ...builtinFunctions,
-    ...printFunctions,
+/** The functions that templates of one kind may call, by name. */
+export type FunctionTable = ReadonlyMap<string, TemplateFunction>;
+
+/** `and` and `or` are known to the evaluator; here for the parser alone. */
+const shortCircuits = ["and", "or"].map((name): [string, TemplateFunction] => [
+  name,
+  { takes: "v*", call: () => null },
+]);
+
+/** What Go has in every template. */
+export const goFunctions: FunctionTable = new Map([
+  ...shortCircuits,
+  ...Object.entries({ ...builtinFunctions, ...printFunctions }),
+]);
+
+/** What line_format and label_format have. */
+export const logqlFunctions: FunctionTable = new Map([
+  ...goFunctions,
+  ...Object.entries({
     ...stringFunctions,
     ...regexFunctions,
     ...numberFunctions,
@@ -23,13 +38,4 @@ const functions: ReadonlyMap<string, TemplateFunction> = new Map(
       call: (_, row) => goTime(row.timestampNs()),
     } satisfies TemplateFunction,
   }),
-);
-
-/** The function of a name; undefined for `and` and `or` too. */
-export function templateFunction(name: string): TemplateFunction | undefined {
-  return functions.get(name);
-}
-
-export function hasTemplateFunction(name: string): boolean {
-  return name === "and" || name === "or" || functions.has(name);
-}
+]);

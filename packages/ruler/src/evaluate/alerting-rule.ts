@@ -1,0 +1,175 @@
+import type { InstantSample } from "@skald/contracts";
+import type { Template } from "@skald/logql/template";
+import { invalidArgument, type Labels, makeLabels } from "@skald/model";
+import type { Rule } from "../rules/rule-group.js";
+import { expandTemplate, parseAlertTemplate } from "../template/alert-template.js";
+
+/** One alert of a rule: a label set for which its expression held. Times are ms since the epoch. */
+export interface Alert {
+  readonly labels: Labels;
+  annotations: Labels;
+  value: number;
+  state: "pending" | "firing" | "inactive";
+  activeAtMs: number;
+  firedAtMs: number | undefined;
+  resolvedAtMs: number | undefined;
+  /** Since when it fires only because of `keep_firing_for`. */
+  keptSinceMs: number | undefined;
+  lastSentMs: number | undefined;
+  validUntilMs: number;
+}
+
+export interface AlertingOptions {
+  /** The rule's, over those of its group. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly externalLabels: Readonly<Record<string, string>>;
+  readonly externalUrl: string;
+  /** Alerts at a time; 0: any number. */
+  readonly limit: number;
+}
+
+/** How long the end of an alert is told, ms: whoever sends it on may have missed it. */
+const resolvedRetentionMs = 15 * 60_000;
+
+/** The alerts of one rule, from evaluation to evaluation. */
+export class AlertingRule {
+  readonly rule: Rule;
+  readonly #options: AlertingOptions;
+  readonly #labels: readonly (readonly [string, Template])[];
+  readonly #annotations: readonly (readonly [string, Template])[];
+  readonly #alerts = new Map<string, Alert>();
+
+  constructor(rule: Rule, options: AlertingOptions) {
+    const compiled = (texts: Readonly<Record<string, string>>) =>
+      Object.entries(texts).map(
+        ([name, text]) => [name, parseAlertTemplate(text, rule.alert)] as const,
+      );
+    this.rule = rule;
+    this.#options = options;
+    this.#labels = compiled(options.labels);
+    this.#annotations = compiled(rule.annotations);
+  }
+
+  /** Pending and firing ones, and with `resolved` those that ended lately. */
+  alerts({ resolved = false } = {}): Alert[] {
+    const all = [...this.#alerts.values()];
+    return resolved ? all : all.filter(({ state }) => state !== "inactive");
+  }
+
+  get state(): Alert["state"] {
+    const states = this.alerts().map(({ state }) => state);
+    if (states.includes("firing")) return "firing";
+    return states.includes("pending") ? "pending" : "inactive";
+  }
+
+  /** Takes over alerts of an earlier life or an earlier form of the rule. */
+  adopt(alerts: Iterable<Alert>): void {
+    for (const alert of alerts) this.#alerts.set(keyOf(alert.labels), { ...alert });
+  }
+
+  /**
+   * Goes on with what the expression found at a time. Throws invalid_argument when two samples give one alert (nothing has
+   * changed then), and when there are more alerts than the group may have (there are none then).
+   */
+  update(samples: readonly InstantSample[], nowMs: number): void {
+    const found = new Map<string, Alert>();
+    for (const sample of samples) {
+      const alert = this.#alertOf(sample, nowMs);
+      const key = keyOf(alert.labels);
+      if (found.has(key))
+        throw invalidArgument(
+          "vector contains metrics with the same labelset after applying alert labels",
+        );
+      found.set(key, alert);
+    }
+    for (const [key, alert] of found) this.#activate(key, alert);
+    for (const [key, alert] of this.#alerts) {
+      if (!found.has(key)) this.#rest(key, alert, nowMs);
+      else alert.keptSinceMs = undefined;
+      if (alert.state !== "pending" || nowMs - alert.activeAtMs < this.rule.forMs) continue;
+      alert.state = "firing";
+      alert.firedAtMs = nowMs;
+    }
+    const { limit } = this.#options;
+    const count = this.alerts().length;
+    if (limit === 0 || count <= limit) return;
+    this.#alerts.clear();
+    throw invalidArgument(`exceeded limit of ${limit} with ${count} alerts`);
+  }
+
+  /** Alerts whose state is to be told again; marks them as told. */
+  takeDue(nowMs: number, resendMs: number, validMs: number): Alert[] {
+    const due = this.alerts({ resolved: true }).filter((alert) => isDue(alert, nowMs, resendMs));
+    for (const alert of due) {
+      alert.lastSentMs = nowMs;
+      alert.validUntilMs = nowMs + validMs;
+    }
+    return due.map((alert) => ({ ...alert }));
+  }
+
+  #alertOf({ labels, value }: InstantSample, nowMs: number): Alert {
+    const { externalLabels, externalUrl } = this.#options;
+    const nowNs = BigInt(nowMs) * 1_000_000n;
+    const data = { labels, externalLabels, externalUrl, value, nowNs };
+    const expand = ([name, template]: readonly [string, Template]): [string, string] => [
+      name,
+      expandTemplate(template, data),
+    ];
+    return {
+      labels: makeLabels([
+        ...pairsOf(labels).filter(([name]) => name !== "__name__"),
+        ...this.#labels.map(expand),
+        ["alertname", this.rule.alert],
+      ]),
+      annotations: makeLabels(this.#annotations.map(expand)),
+      value,
+      state: "pending",
+      activeAtMs: nowMs,
+      firedAtMs: undefined,
+      resolvedAtMs: undefined,
+      keptSinceMs: undefined,
+      lastSentMs: undefined,
+      validUntilMs: 0,
+    };
+  }
+
+  #activate(key: string, alert: Alert): void {
+    const known = this.#alerts.get(key);
+    if (known === undefined || known.state === "inactive") {
+      this.#alerts.set(key, alert);
+      return;
+    }
+    known.value = alert.value;
+    known.annotations = alert.annotations;
+  }
+
+  /** What becomes of an alert whose expression does not hold any more. */
+  #rest(key: string, alert: Alert, nowMs: number): void {
+    if (alert.state === "firing" && this.rule.keepFiringForMs > 0) {
+      alert.keptSinceMs ??= nowMs;
+      if (nowMs - alert.keptSinceMs < this.rule.keepFiringForMs) return;
+    }
+    const isOver =
+      alert.resolvedAtMs !== undefined && nowMs - alert.resolvedAtMs > resolvedRetentionMs;
+    if (alert.state === "pending" || isOver) this.#alerts.delete(key);
+    if (alert.state === "inactive") return;
+    alert.state = "inactive";
+    alert.resolvedAtMs = nowMs;
+    alert.keptSinceMs = undefined;
+  }
+}
+
+function isDue(alert: Alert, nowMs: number, resendMs: number): boolean {
+  if (alert.state === "pending") return false;
+  const { lastSentMs, resolvedAtMs } = alert;
+  if (lastSentMs === undefined) return true;
+  return (resolvedAtMs ?? 0) > lastSentMs || lastSentMs + resendMs <= nowMs;
+}
+
+export function pairsOf({ names, values }: Labels): [string, string][] {
+  return names.map((name, i) => [name, values[i] as string]);
+}
+
+export function keyOf({ names, values }: Labels): string {
+  return JSON.stringify([names, values]);
+}

@@ -1,0 +1,262 @@
+import type { InstantQuerier, InstantSample } from "@skald/contracts";
+import { parseQuery, printQuery } from "@skald/logql";
+import { type Clock, emptyLabels, errorCodeOf, fnv1a32, invalidArgument } from "@skald/model";
+import { type Logger, messageWithCauses, type Semaphore, sleep } from "@skald/runtime";
+import { keyOfGroup, nameOfRule, type PlacedGroup, type Rule } from "../rules/rule-group.js";
+import { type AlertStates, restoreAlerts } from "./alert-states.js";
+import { type Alert, AlertingRule } from "./alerting-rule.js";
+import type { GroupMetrics } from "./metrics.js";
+import { type RecordedSample, RecordingRule } from "./recording-rule.js";
+import { nextSlot, type Schedule, scheduleOf, slotBefore } from "./schedule.js";
+
+export interface GroupOptions {
+  readonly intervalMs: number;
+  readonly maxJitterMs: number;
+  readonly resendDelayMs: number;
+  readonly outageToleranceMs: number;
+  readonly gracePeriodMs: number;
+  readonly externalLabels: Readonly<Record<string, string>>;
+  readonly externalUrl: string;
+  readonly logsQueries: boolean;
+}
+
+export interface GroupDeps {
+  readonly options: GroupOptions;
+  readonly querier: InstantQuerier;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: GroupMetrics;
+  readonly states: AlertStates;
+  /** Held while a group is evaluated: those of the ruler and of the tenant. */
+  readonly turns: readonly Semaphore[];
+  /** Takes alerts that are to be sent. */
+  readonly notify: (tenant: string, expr: string, alerts: readonly Alert[]) => void;
+  /** Takes samples to be written; they are safe when it resolves. */
+  readonly record: (
+    tenant: string,
+    timeMs: number,
+    samples: readonly RecordedSample[],
+  ) => Promise<void>;
+}
+
+/** A rule and how it does. */
+export interface RuleStatus {
+  readonly rule: Rule;
+  /** The expression as it is printed. */
+  readonly query: string;
+  readonly work: AlertingRule | RecordingRule;
+  health: "unknown" | "ok" | "err";
+  lastError: string;
+  /** ms since the epoch; undefined before the first. */
+  lastEvaluationMs: number | undefined;
+  evaluationSeconds: number;
+}
+
+/** Evaluates the rules of one group, one after another, at the times of its schedule. */
+export class GroupRunner {
+  readonly placed: PlacedGroup;
+  readonly key: string;
+  readonly schedule: Schedule;
+  readonly rules: readonly RuleStatus[];
+  lastEvaluationMs: number | undefined;
+  evaluationSeconds = 0;
+  readonly #deps: GroupDeps;
+  readonly #abort = new AbortController();
+  readonly #log: Logger;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(placed: PlacedGroup, deps: GroupDeps) {
+    const { tenant, namespace, group } = placed;
+    this.placed = placed;
+    this.key = keyOfGroup(placed);
+    this.#deps = deps;
+    this.#log = deps.log.child({ tenant, namespace, group: group.name });
+    this.schedule = scheduleOf(this.key, group.intervalMs || deps.options.intervalMs);
+    this.rules = group.rules.map((rule) => ({
+      rule,
+      query: printQuery(parseQuery(rule.expr)),
+      work: workOf(rule, placed, deps.options),
+      health: "unknown",
+      lastError: "",
+      lastEvaluationMs: undefined,
+      evaluationSeconds: 0,
+    }));
+  }
+
+  /** Begins with what an earlier form of the group has, or else with what was saved. */
+  start(before?: GroupRunner): void {
+    this.#running = this.#run(before);
+  }
+
+  /** Resolves when nothing of it runs any more. */
+  async stop(): Promise<void> {
+    this.#abort.abort();
+    await this.#running;
+  }
+
+  /** Evaluates every rule for a time, ms since the epoch; never throws but when stopped. */
+  async evaluate(slotMs: number): Promise<void> {
+    const { clock, metrics, states } = this.#deps;
+    const start = performance.now();
+    for (const status of this.rules) await this.#evaluateRule(status, slotMs);
+    this.evaluationSeconds = (performance.now() - start) / 1000;
+    this.lastEvaluationMs = clock.nowMs();
+    metrics.evaluated(this.placed, this.evaluationSeconds, this.lastEvaluationMs);
+    try {
+      await states.save(this.#saved());
+    } catch (error) {
+      this.#log.error("the state of alerts cannot be saved", { error });
+    }
+  }
+
+  /** Takes over alerts and series of rules that are still the same. */
+  adopt(before: GroupRunner): void {
+    const left = [...before.rules];
+    for (const status of this.rules) {
+      const at = left.findIndex((other) => identityOf(other.rule) === identityOf(status.rule));
+      if (at < 0) continue;
+      const [other] = left.splice(at, 1) as [RuleStatus];
+      const { work } = status;
+      if (work instanceof AlertingRule && other.work instanceof AlertingRule)
+        work.adopt(other.work.alerts({ resolved: true }));
+      else if (work instanceof RecordingRule && other.work instanceof RecordingRule)
+        work.adopt(other.work);
+      if (other.rule.expr !== status.rule.expr) continue;
+      const { health, lastError, lastEvaluationMs, evaluationSeconds } = other;
+      Object.assign(status, { health, lastError, lastEvaluationMs, evaluationSeconds });
+    }
+    this.lastEvaluationMs = before.lastEvaluationMs;
+    this.evaluationSeconds = before.evaluationSeconds;
+  }
+
+  /** Takes over what was saved before the process began. */
+  async restore(): Promise<void> {
+    const { clock, options, states } = this.#deps;
+    const saved = await states.load(this.key);
+    if (saved === undefined) return;
+    const left = [...saved.rules];
+    for (const { rule, work } of this.rules) {
+      const at = left.findIndex((other) => other.rule === identityOf(rule));
+      if (at < 0 || !(work instanceof AlertingRule)) continue;
+      const [{ alerts }] = left.splice(at, 1) as [(typeof left)[number]];
+      const { savedAtMs } = saved;
+      work.adopt(
+        restoreAlerts(
+          { savedAtMs, alerts },
+          { ...options, forMs: rule.forMs, nowMs: clock.nowMs() },
+        ),
+      );
+    }
+  }
+
+  async #run(before: GroupRunner | undefined): Promise<void> {
+    const { clock, metrics } = this.#deps;
+    const { signal } = this.#abort;
+    if (before === undefined) await this.restore();
+    else this.adopt(before);
+    let slotMs = slotBefore(this.schedule, clock.nowMs()) + this.schedule.intervalMs;
+    try {
+      while (!signal.aborted) {
+        await sleep(Math.max(0, slotMs - clock.nowMs()) + this.#jitterMs(), signal);
+        await this.#inTurn(() => this.evaluate(slotMs));
+        const next = nextSlot(this.schedule, slotMs, clock.nowMs());
+        if (next.missed > 0) metrics.missed(this.placed, next.missed);
+        slotMs = next.slotMs;
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  /** Runs the task while it is this group's turn. */
+  async #inTurn(task: () => Promise<void>): Promise<void> {
+    const { signal } = this.#abort;
+    const releases: (() => void)[] = [];
+    try {
+      for (const turn of this.#deps.turns) releases.push(await turn.acquire({ signal }));
+      await task();
+    } finally {
+      for (const release of releases) release();
+    }
+  }
+
+  #jitterMs(): number {
+    const { maxJitterMs } = this.#deps.options;
+    return maxJitterMs > 0 ? fnv1a32("jitter", this.key) % maxJitterMs : 0;
+  }
+
+  async #evaluateRule(status: RuleStatus, slotMs: number): Promise<void> {
+    const { clock, metrics, options } = this.#deps;
+    const { signal } = this.#abort;
+    signal.throwIfAborted();
+    const start = performance.now();
+    let error: unknown;
+    try {
+      await this.#work(status, slotMs);
+    } catch (thrown) {
+      if (signal.aborted) throw thrown;
+      error = thrown;
+    }
+    status.evaluationSeconds = (performance.now() - start) / 1000;
+    status.lastEvaluationMs = clock.nowMs();
+    status.health = error === undefined ? "ok" : "err";
+    status.lastError = error === undefined ? "" : textOf(error);
+    metrics.ruleEvaluated(this.placed, status.evaluationSeconds, error !== undefined);
+    const facts = { rule: nameOfRule(status.rule), seconds: status.evaluationSeconds };
+    if (error !== undefined) this.#log.warn("a rule could not be evaluated", { ...facts, error });
+    else if (options.logsQueries) this.#log.info("evaluated a rule", facts);
+  }
+
+  async #work({ rule, work }: RuleStatus, slotMs: number): Promise<void> {
+    const { notify, options, record } = this.#deps;
+    const { tenant } = this.placed;
+    const samples = await this.#query(rule.expr, slotMs);
+    if (work instanceof RecordingRule) {
+      await record(tenant, slotMs, work.update(samples));
+      return;
+    }
+    try {
+      work.update(samples, slotMs);
+    } finally {
+      const validMs = 4 * Math.max(this.schedule.intervalMs, options.resendDelayMs);
+      const due = work.takeDue(slotMs, options.resendDelayMs, validMs);
+      if (due.length > 0) notify(tenant, rule.expr, due);
+    }
+  }
+
+  async #query(query: string, slotMs: number): Promise<readonly InstantSample[]> {
+    const { group, tenant } = this.placed;
+    const timeNs = BigInt(slotMs - (group.queryOffsetMs ?? 0)) * 1_000_000n;
+    const { signal } = this.#abort;
+    const answer = await this.#deps.querier.instant({ tenant, query, timeNs }, { signal });
+    if (answer.kind === "vector") return answer.samples;
+    if (answer.kind === "scalar") return [{ labels: emptyLabels, value: answer.value }];
+    throw invalidArgument("rule result is not a vector or scalar");
+  }
+
+  #saved() {
+    const rules = this.rules.flatMap(({ rule, work }) =>
+      work instanceof AlertingRule
+        ? [{ rule: identityOf(rule), alerts: work.alerts({ resolved: true }) }]
+        : [],
+    );
+    return { version: 1, group: this.key, savedAtMs: this.lastEvaluationMs ?? 0, rules } as const;
+  }
+}
+
+function workOf(rule: Rule, { group }: PlacedGroup, options: GroupOptions) {
+  const labels = { ...group.labels, ...rule.labels };
+  if (rule.alert === "") return new RecordingRule(rule, labels, group.limit);
+  const { externalLabels, externalUrl } = options;
+  return new AlertingRule(rule, { labels, externalLabels, externalUrl, limit: group.limit });
+}
+
+/** Rules with the same name and labels are the same through changes of all else. */
+function identityOf(rule: Rule): string {
+  return JSON.stringify([rule.alert, rule.record, Object.entries(rule.labels).sort()]);
+}
+
+/** What the rules API tells of an error: nothing of a fault of the program. */
+function textOf(error: unknown): string {
+  return errorCodeOf(error) === "internal" ? "internal server error" : messageWithCauses(error);
+}
