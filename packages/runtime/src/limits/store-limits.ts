@@ -54,46 +54,29 @@ const sharding = {
   ),
 };
 
-const noRuler = { unused: "rules are not evaluated yet" };
+const oneRuler = { unused: oneProcess };
 
 const ruler = {
   ruler_max_rules_per_rule_group: field.integer(
     0,
     "rules in a group; 0: no limit",
     "ruler.max-rules-per-rule-group",
-    noRuler,
   ),
   ruler_max_rule_groups_per_tenant: field.integer(
     0,
     "rule groups of a tenant; 0: no limit",
     "ruler.max-rule-groups-per-tenant",
-    noRuler,
   ),
   ruler_tenant_shard_size: field.integer(
     0,
     "rulers that work for a tenant; 0: all",
     "ruler.tenant-shard-size",
-    noRuler,
+    oneRuler,
   ),
-  ruler_remote_write_disabled: field.toggle(
-    false,
-    "send no samples of this tenant",
-    undefined,
-    noRuler,
-  ),
-  ruler_remote_write_config: field.mapOfMaps("remote write clients of this tenant", noRuler),
-  ruler_remote_evaluation_timeout: field.duration(
-    "0s",
-    "time limit of remote evaluation",
-    undefined,
-    noRuler,
-  ),
-  ruler_remote_evaluation_max_response_size: field.size(
-    "0B",
-    "largest answer; 0: no limit",
-    undefined,
-    noRuler,
-  ),
+  ruler_remote_write_disabled: field.toggle(false, "send no samples of this tenant"),
+  ruler_remote_write_config: field.mapOfMaps("remote write clients of this tenant"),
+  ruler_remote_evaluation_timeout: field.duration("0s", "time limit of remote evaluation"),
+  ruler_remote_evaluation_max_response_size: field.size("0B", "largest answer; 0: no limit"),
 };
 
 const noPatterns = { unused: "patterns are not looked for yet" };

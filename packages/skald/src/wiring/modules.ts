@@ -7,6 +7,7 @@ import { Ingester } from "@skald/ingester";
 import type { RawPush } from "@skald/kernels";
 import { type SegmentLocation, steadyClock, systemClock } from "@skald/model";
 import { CorruptSegments, Querier } from "@skald/querier";
+import { Ruler, ruleRoutes, ruleStatusRoutes } from "@skald/ruler";
 import { type BuildInfo, type Logger, MemoryBudget, Service, WorkerPool } from "@skald/runtime";
 import { TenantLimits } from "@skald/runtime/config";
 import type { Metrics } from "@skald/runtime/metrics";
@@ -33,6 +34,7 @@ import { buildDeletion } from "./deletion.js";
 import { ingesterOptionsOf } from "./ingester-options.js";
 import { buildObjectStore } from "./object-store.js";
 import { buildIngesterRing, buildServiceRing } from "./rings.js";
+import { buildRuleStore, ruleQuerier } from "./rules.js";
 import { segmentStore } from "./segment-store.js";
 import { timedCatalog } from "./store-metrics.js";
 import type { ModuleName } from "./targets.js";
@@ -77,6 +79,7 @@ interface Parts {
     QueryThreadsOptions,
     "pool" | "querier" | "host" | "hidesRows" | "memory" | "threads"
   >;
+  frontend: QueryThreads;
 }
 
 type Builder = (parts: Parts, context: ModuleContext) => BuiltModule;
@@ -102,6 +105,7 @@ const builders: Readonly<Record<ModuleName, Builder>> = {
   "query-frontend": buildFrontend,
   compactor: buildCompactor,
   "service-rings": buildServiceRings,
+  ruler: buildRuler,
 };
 
 /** Jobs that may wait for a thread before queries are refused. */
@@ -327,10 +331,8 @@ function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): Bu
   return { service: new Service({ name: "querier", stop: () => threads.close() }) };
 }
 
-function buildFrontend(
-  { queries, limits, ingester }: Parts,
-  { build, config, metrics }: ModuleContext,
-): BuiltModule {
+function buildFrontend(parts: Parts, { build, config, metrics }: ModuleContext): BuiltModule {
+  const { queries, limits, ingester } = parts;
   const threads = new QueryThreads({
     ...queries,
     onQuery: queryObserver(metrics),
@@ -342,6 +344,7 @@ function buildFrontend(
       alignToStep: config.query_range.align_queries_with_step,
     },
   });
+  parts.frontend = threads;
   const drilldown = drilldownRoutes({
     ...tenancyOf(config),
     limitsOf: (tenant) => limits.of(tenant),
@@ -418,6 +421,32 @@ function buildServiceRings(_parts: Parts, { config, log }: ModuleContext): Built
     ringRoutes({ paths: [`/${name}/ring`], title: title(name), ring: own.ring }),
   );
   return { service, routes };
+}
+
+function buildRuler(parts: Parts, { config, log: root, metrics }: ModuleContext): BuiltModule {
+  const { frontend, limits } = parts;
+  const log = root.child({ component: "ruler" });
+  const limitsOf = (tenant: string) => limits.of(tenant);
+  const { store, files } = buildRuleStore(config, parts.store, log);
+  const ruler = new Ruler({
+    ...{ config: config.ruler, store, limitsOf, clock: systemClock, log, metrics },
+    querier: ruleQuerier(config, limitsOf, (request) => frontend.serve("query", request)),
+  });
+  const service = new Service({
+    name: "ruler",
+    start: async () => {
+      await files?.open();
+      await ruler.start();
+    },
+    run: (signal) => ruler.run(signal),
+    stop: async () => {
+      await ruler.stop();
+      await files?.close();
+    },
+  });
+  const tenancy = tenancyOf(config);
+  const rules = config.ruler.enable_api ? ruleRoutes(ruler, tenancy) : [];
+  return { service, routes: [...rules, ...ruleStatusRoutes(ruler, tenancy)] };
 }
 
 /** Queries wait in their tenant's turn, and so do the scans of them. */

@@ -13,6 +13,7 @@ export const modules = {
   "query-frontend": ["runtime-config", "querier"],
   compactor: ["worker-pool", "store", "deletion"],
   "service-rings": [],
+  ruler: ["runtime-config", "store", "query-frontend"],
 } as const satisfies Record<string, readonly string[]>;
 
 export type ModuleName = keyof typeof modules;
@@ -28,7 +29,7 @@ export interface Target {
 export const targets: Readonly<Record<string, Target>> = {
   all: {
     says: "everything in one process",
-    modules: ["distributor", "query-frontend", "compactor", "service-rings"],
+    modules: ["distributor", "query-frontend", "compactor", "ruler", "service-rings"],
   },
   read: { says: "query-frontend and querier" },
   write: { says: "distributor and ingester" },

@@ -1,67 +1,25 @@
-import { field, grpcClientBlock, ringBlock, tlsClientFields } from "@skald/runtime/config";
+import { rulerKeys } from "@skald/ruler/config";
+import { field } from "@skald/runtime/config";
 import { objectStoreFields } from "./object-store-block.js";
 import { anyStore, azureBlock, gcsBlock, s3Block } from "./object-stores.js";
 
-const noRules = "rules are not evaluated yet";
-
-const alerting = {
-  external_url: field.text("", "address of the ruler in alerts", "ruler.external.url"),
-  datasource_uid: field.text("", "data source in links of alerts", "ruler.datasource-uid"),
-  external_labels: field.textMap("labels of all alerts"),
-  alertmanager_url: field.list([], "where alerts are sent", "ruler.alertmanager-url"),
-  enable_alertmanager_discovery: field.toggle(
-    false,
-    "find them by DNS",
-    "ruler.alertmanager-discovery",
-  ),
-  alertmanager_refresh_interval: field.duration(
-    "1m",
-    "pause between look-ups",
-    "ruler.alertmanager-refresh-interval",
-  ),
-  enable_alertmanager_v2: field.toggle(true, "speak API v2", "ruler.alertmanager-use-v2"),
-  alert_relabel_configs: field.maps("changes to labels of alerts"),
-  notification_queue_capacity: field.integer(
-    10_000,
-    "alerts that may wait",
-    "ruler.notification-queue-capacity",
-  ),
-  notification_timeout: field.duration("10s", "time limit", "ruler.notification-timeout"),
-  alertmanager_client: field.section("How alerts are sent.", {
-    basic_auth_username: field.text("", "user", "ruler.alertmanager-client.basic-auth-username"),
-    basic_auth_password: field.secret("password", "ruler.alertmanager-client.basic-auth-password"),
-    type: field.text("Bearer", "kind of credentials", "ruler.alertmanager-client.type"),
-    credentials: field.secret("credentials", "ruler.alertmanager-client.credentials"),
-    credentials_file: field.text(
-      "",
-      "file that holds them",
-      "ruler.alertmanager-client.credentials-file",
-    ),
-  }),
-  for_outage_tolerance: field.duration(
-    "1h",
-    "longest outage after which pending alerts go on",
-    "ruler.for-outage-tolerance",
-  ),
-  for_grace_period: field.duration(
-    "10m",
-    "time that they still need after it",
-    "ruler.for-grace-period",
-  ),
-  resend_delay: field.duration("1m", "pause between two sends", "ruler.resend-delay"),
-};
+const sameBucket = "rules are kept in the bucket of storage_config";
 
 const storage = field.section("Where rules are stored.", {
   type: field.choice(
     "",
     ["", "local", "s3", "gcs", "azure", "swift", "cos", "bos", "alibabacloud"],
-    "kind of store",
+    "kind of store; default: that of the data",
     "ruler.storage.type",
   ),
   local: field.section("A directory.", {
-    directory: field.text("", "the directory", "ruler.storage.local.directory"),
+    directory: field.text(
+      "",
+      "the directory; what is changed over the API is written there too",
+      "ruler.storage.local.directory",
+    ),
   }),
-  s3: s3Block("ruler.storage.", noRules),
+  s3: s3Block("ruler.storage.", sameBucket),
   gcs: gcsBlock("ruler.storage."),
   azure: azureBlock("ruler.storage."),
   swift: anyStore("Swift"),
@@ -70,111 +28,23 @@ const storage = field.section("Where rules are stored.", {
   alibabacloud: anyStore("Alibaba Cloud"),
 });
 
-const evaluating = {
-  evaluation_interval: field.duration(
-    "1m",
-    "pause between evaluations",
-    "ruler.evaluation-interval",
-  ),
-  poll_interval: field.duration("1m", "pause between looks for rules", "ruler.poll-interval"),
-  rule_path: field.text(
-    "/rules",
-    "directory for temporary files; default path_prefix/rules-temp",
-    "ruler.rule-path",
-  ),
-  evaluation: field.section("How rules are evaluated.", {
-    mode: field.choice("local", ["local", "remote"], "by whom", "ruler.evaluation.mode"),
-    max_jitter: field.duration("0s", "random delay", "ruler.evaluation.max-jitter"),
-    query_frontend: field.section("The query frontend, for remote.", {
-      address: field.text("", "its address", "ruler.evaluation.query-frontend.address"),
-      ...tlsClientFields("ruler.evaluation.query-frontend"),
-    }),
-  }),
-  enable_api: field.toggle(true, "serve the rules API", "ruler.enable-api"),
-  enabled_tenants: field.list([], "tenants served; empty: all", "ruler.enabled-tenants"),
-  disabled_tenants: field.list([], "tenants not served", "ruler.disabled-tenants"),
-  query_stats_enabled: field.toggle(
-    false,
-    "log statistics of evaluations",
-    "ruler.query-stats-enabled",
-  ),
-  disable_rule_group_label: field.toggle(
-    false,
-    "leave the group out of metrics",
-    "ruler.disable-rule-group-label",
-  ),
-};
-
-const sharding = {
-  enable_sharding: field.toggle(false, "spread rules over rulers", "ruler.enable-sharding"),
-  sharding_strategy: field.choice(
-    "default",
-    ["default", "shuffle-sharding"],
-    "how tenants are spread",
-    "ruler.sharding-strategy",
-  ),
-  sharding_algo: field.choice(
-    "by-group",
-    ["by-group", "by-rule"],
-    "what is spread",
-    "ruler.sharding-algo",
-  ),
-  search_pending_for: field.duration("5m", "time to look for owners", "ruler.search-pending-for"),
-  flush_period: field.duration("1m", "pause between cleanings", "ruler.flush-period"),
-  ring: ringBlock("ruler.ring", { heartbeatPeriod: "5s", keyPrefix: "rulers/" }),
-  ruler_client: grpcClientBlock("ruler.client"),
-};
-
-const remoteWrite = {
-  wal: field.section("Samples that wait to be sent.", {
-    dir: field.text("ruler-wal", "directory; default path_prefix/ruler-wal", "ruler.wal.dir"),
-    truncate_frequency: field.duration("1h", "pause between cuts", "ruler.wal.truncate-frequency"),
-    min_age: field.duration("5m", "time to keep at least", "ruler.wal.min-age"),
-    max_age: field.duration("4h", "time to keep at most", "ruler.wal.max-age"),
-  }),
-  wal_cleaner: field.section("Removal of left-over logs.", {
-    min_age: field.duration("12h", "age", "ruler.wal-cleaner.min-age"),
-    period: field.duration("0s", "pause; 0: never", "ruler.wal-cleaner.period"),
-  }),
-  remote_write: field.section("Where samples of recording rules are sent.", {
-    clients: field.mapOfMaps("name -> client"),
-    client: field.map("older form of clients"),
-    enabled: field.toggle(false, "send them", "ruler.remote-write.enabled"),
-    config_refresh_period: field.duration(
-      "10s",
-      "pause between looks at overrides",
-      "ruler.remote-write.config-refresh-period",
-    ),
-    add_org_id_header: field.toggle(
-      true,
-      "send the tenant as a header",
-      "ruler.remote-write.add-org-id-header",
-    ),
-  }),
-};
-
 /** `ruler`: alerts and recording rules. */
 export const rulerConfig = field.section(
   "Evaluates rules.",
-  {
-    ...alerting,
-    storage,
-    ...evaluating,
-    ...sharding,
-    ...remoteWrite,
-  },
-  { unused: noRules, ignored: { alertmanager_client_config: "use alertmanager_client instead" } },
+  { ...rulerKeys, storage },
+  { ignored: { alertmanager_client_config: "use alertmanager_client instead" } },
 );
 
 /** `ruler_storage`: where rules are stored, in the newer form. */
-export const rulerStorageConfig = field.section(
-  "Where rules are stored, in the newer form.",
-  {
-    backend: field.text("filesystem", "kind of store", "ruler-storage.backend"),
-    local: field.section("A directory.", {
-      directory: field.text("", "the directory", "ruler-storage.local.directory"),
-    }),
-    ...objectStoreFields("ruler-storage", noRules),
-  },
-  { unused: noRules },
-);
+export const rulerStorageConfig = field.section("Where rules are stored, in the newer form.", {
+  backend: field.choice(
+    "filesystem",
+    ["filesystem", "local", "s3"],
+    "kind of store; s3: the bucket of storage_config",
+    "ruler-storage.backend",
+  ),
+  local: field.section("A directory.", {
+    directory: field.text("", "the directory", "ruler-storage.local.directory"),
+  }),
+  ...objectStoreFields("ruler-storage", sameBucket),
+});

@@ -1,0 +1,153 @@
+import { errorCodeOf, invalidArgument, notFound, SkaldError, tooLarge } from "@skald/model";
+import {
+  type HttpHandler,
+  type HttpRequest,
+  type HttpResponse,
+  parseTenant,
+  type Route,
+  type TenantOptions,
+  textResponse,
+} from "@skald/transport";
+import type { Ruler } from "../ruler.js";
+import { maxGroupBytes } from "../rules/check-group.js";
+import { plainGroup, readGroup, writeYaml } from "../rules/group-yaml.js";
+import type { PlacedGroup, Rule } from "../rules/rule-group.js";
+import { statusAnswer } from "./status-answer.js";
+
+/** Names of the rules API, under the published and the reference's names. */
+const prefixes = ["/service/api/v1", "/loki/api/v1", "/api/legacy", "/api/prom"];
+
+/** Groups of rules as YAML: list, read, set, delete. */
+export function ruleRoutes(ruler: Ruler, tenancy: TenantOptions): Route[] {
+  const call = new RuleCalls(ruler, tenancy);
+  const table: readonly [string, string, HttpHandler][] = [
+    ["GET", "", (request) => call.list(request)],
+    ["GET", "/:namespace", (request) => call.list(request)],
+    ["GET", "/:namespace/:group", (request) => call.get(request)],
+    ["POST", "/:namespace", (request) => call.set(request)],
+    ["DELETE", "/:namespace", (request) => call.deleteNamespace(request)],
+    ["DELETE", "/:namespace/:group", (request) => call.delete(request)],
+  ];
+  return prefixes.flatMap((prefix) =>
+    table.map(([method, path, handler]) => ({
+      methods: [method],
+      path: `${prefix}/rules${path}`,
+      handler: withTextErrors(handler),
+    })),
+  );
+}
+
+class RuleCalls {
+  readonly #ruler: Ruler;
+  readonly #tenancy: TenantOptions;
+
+  constructor(ruler: Ruler, tenancy: TenantOptions) {
+    this.#ruler = ruler;
+    this.#tenancy = tenancy;
+  }
+
+  async list(request: HttpRequest): Promise<HttpResponse> {
+    const { signal, variables } = request;
+    const tenant = this.#tenantOf(request);
+    const namespace = variables.namespace === undefined ? undefined : nameOf(variables.namespace);
+    const all = await this.#ruler.list(tenant, { signal }, namespace);
+    const groups = withLabels(all, request.params.get("labels") ?? "");
+    if (groups.length === 0) throw notFound("no rule groups found");
+    const files: Record<string, unknown[]> = Object.create(null);
+    for (const { namespace: file, group } of groups) {
+      files[file] ??= [];
+      files[file].push(plainGroup(group));
+    }
+    return yamlAnswer(new Map(Object.entries(files)));
+  }
+
+  async get(request: HttpRequest): Promise<HttpResponse> {
+    const { signal } = request;
+    return yamlAnswer(plainGroup(await this.#ruler.get(this.#groupName(request), { signal })));
+  }
+
+  async set(request: HttpRequest): Promise<HttpResponse> {
+    const { body, signal, variables } = request;
+    const tenant = this.#tenantOf(request);
+    const namespace = nameOf(variables.namespace as string);
+    if (body.length > maxGroupBytes)
+      throw tooLarge(`rule group is larger than ${maxGroupBytes} bytes`);
+    const group = readGroup(Buffer.from(body).toString("utf8"));
+    await this.#ruler.set({ tenant, namespace, group }, { signal });
+    return statusAnswer(202, null);
+  }
+
+  /** Of no consequence when there is no such group. */
+  async delete(request: HttpRequest): Promise<HttpResponse> {
+    await this.#ruler.delete(this.#groupName(request), { signal: request.signal });
+    return statusAnswer(202, null);
+  }
+
+  async deleteNamespace(request: HttpRequest): Promise<HttpResponse> {
+    const { signal, variables } = request;
+    const tenant = this.#tenantOf(request);
+    await this.#ruler.deleteNamespace(tenant, nameOf(variables.namespace as string), { signal });
+    return statusAnswer(202, null);
+  }
+
+  #groupName(request: HttpRequest) {
+    const { namespace, group } = request.variables;
+    const tenant = this.#tenantOf(request);
+    return { tenant, namespace: nameOf(namespace as string), name: nameOf(group as string) };
+  }
+
+  #tenantOf({ headers }: HttpRequest): string {
+    return parseTenant(headers["x-scope-orgid"], this.#tenancy);
+  }
+}
+
+/** A name of the path, unescaped once more: a slash is sent as `%252F`. */
+function nameOf(variable: string): string {
+  let name: string;
+  try {
+    name = decodeURIComponent(variable);
+  } catch {
+    throw invalidArgument(`${JSON.stringify(variable)} cannot be unescaped`);
+  }
+  if (
+    name.trim() === "" ||
+    name === "." ||
+    name === ".." ||
+    name.startsWith("/") ||
+    name.includes("../")
+  )
+    throw invalidArgument(`invalid name ${JSON.stringify(name)}`);
+  return name;
+}
+
+/** Keeps rules that have any of the labels `name:value,name:value`; all when none are given. */
+function withLabels(groups: readonly PlacedGroup[], filter: string): readonly PlacedGroup[] {
+  if (filter === "") return groups;
+  const wanted = filter.split(",").map((pair) => {
+    const [name = "", ...value] = pair.split(":");
+    return [name.trim(), value.join(":").trim()] as const;
+  });
+  const isWanted = ({ labels }: Rule) => wanted.some(([name, value]) => labels[name] === value);
+  return groups
+    .map((placed) => ({
+      ...placed,
+      group: { ...placed.group, rules: placed.group.rules.filter(isWanted) },
+    }))
+    .filter(({ group }) => group.rules.length > 0);
+}
+
+function yamlAnswer(value: unknown): HttpResponse {
+  return { status: 200, headers: { "content-type": "application/yaml" }, body: writeYaml(value) };
+}
+
+/** Errors of these endpoints are texts that end with a line feed. */
+function withTextErrors(handler: HttpHandler): HttpHandler {
+  return async (request) => {
+    try {
+      return await handler(request);
+    } catch (error) {
+      if (!(error instanceof SkaldError) || errorCodeOf(error) === "internal") throw error;
+      return textResponse(error.status, `${error.message}\n`);
+    }
+  };
+}

@@ -1,0 +1,293 @@
+import { join } from "node:path";
+import type { InstantQuerier } from "@skald/contracts";
+import { type Clock, invalidArgument } from "@skald/model";
+import { type Logger, Semaphore, sleep } from "@skald/runtime";
+import type { Metrics } from "@skald/runtime/metrics";
+import type { RulerConfig } from "./config.js";
+import { AlertStates } from "./evaluate/alert-states.js";
+import { GroupRunner } from "./evaluate/group-runner.js";
+import { GroupMetrics } from "./evaluate/metrics.js";
+import { RemoteWrite, type TenantRemoteWrite } from "./remote-write/remote-write.js";
+import { assertGroup, checkGroups } from "./rules/check-group.js";
+import { plainGroup } from "./rules/group-yaml.js";
+import { keyOfGroup, type PlacedGroup, type RuleGroup } from "./rules/rule-group.js";
+import { Alertmanagers, urlProblem } from "./send/alertmanagers.js";
+import { compileRelabels } from "./send/relabel.js";
+import type { CallOptions, GroupName, RuleStore } from "./store/rule-store.js";
+
+/** Limits of a tenant that the ruler looks at. */
+export interface RulerTenantLimits extends TenantRemoteWrite {
+  /** 0: no limit. */
+  readonly ruler_max_rules_per_rule_group: number;
+  readonly ruler_max_rule_groups_per_tenant: number;
+}
+
+export interface RulerDeps {
+  readonly config: RulerConfig;
+  readonly store: RuleStore;
+  readonly querier: InstantQuerier;
+  readonly limitsOf: (tenant: string) => RulerTenantLimits;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** Whether this ruler is the one to evaluate a group; all when not given. */
+  readonly owns?: (group: PlacedGroup) => boolean;
+}
+
+/** Groups that are evaluated at a time, of all tenants and of one. */
+const maxEvaluations = 16;
+const maxTenantEvaluations = 8;
+/** What the log of one tenant may take on disk while samples cannot be sent. */
+const maxLogBytes = 256 * 1024 * 1024;
+
+/** Keeps the rules of tenants and evaluates them, sends alerts to Alertmanagers and samples to remote write. */
+export class Ruler {
+  readonly #deps: RulerDeps;
+  readonly #groups = new Map<string, { runner: GroupRunner; text: string }>();
+  readonly #states: AlertStates;
+  readonly #metrics: GroupMetrics;
+  readonly #alertmanagers: Alertmanagers;
+  readonly #remoteWrite: RemoteWrite | undefined;
+  readonly #turn = new Semaphore(maxEvaluations);
+  readonly #tenantTurns = new Map<string, Semaphore>();
+  readonly #syncFailures;
+  readonly #abort = new AbortController();
+  /** Syncs follow each other. */
+  #syncing: Promise<void> = Promise.resolve();
+
+  /** Throws invalid_argument for a configuration that cannot work. */
+  constructor(deps: RulerDeps) {
+    const { clock, config, log, metrics } = deps;
+    this.#deps = deps;
+    this.#states = new AlertStates(join(config.wal.dir, "alerts"));
+    this.#metrics = new GroupMetrics(metrics, { hidesGroups: config.disable_rule_group_label });
+    this.#alertmanagers = new Alertmanagers({ options: alertmanagerOptions(config), log, metrics });
+    this.#syncFailures = metrics.counter(
+      "ruler_sync_failures_total",
+      "Looks for rules that failed.",
+    );
+    const { remote_write: remote } = config;
+    if (!remote.enabled) return;
+    const isUsed = (tenant: string) => this.groupsOf(tenant).length > 0;
+    const options = remoteWriteOptions(config);
+    this.#remoteWrite = new RemoteWrite({
+      options,
+      limitsOf: deps.limitsOf,
+      clock,
+      log,
+      metrics,
+      isUsed,
+    });
+  }
+
+  async start(): Promise<void> {
+    await this.#states.open();
+    await this.#alertmanagers.start();
+    await this.#remoteWrite?.start();
+  }
+
+  /** Looks for rules again and again until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.sync();
+      await sleep(this.#deps.config.poll_interval, signal).catch(() => undefined);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort();
+    await this.#syncing;
+    await Promise.all([...this.#groups.values()].map(({ runner }) => runner.stop()));
+    await this.#alertmanagers.stop();
+    await this.#remoteWrite?.stop();
+  }
+
+  /** What is evaluated for a tenant, by namespace and name. */
+  groupsOf(tenant: string): GroupRunner[] {
+    return [...this.#groups.values()]
+      .map(({ runner }) => runner)
+      .filter(({ placed }) => placed.tenant === tenant)
+      .sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
+  list(tenant: string, options: CallOptions, namespace?: string): Promise<readonly PlacedGroup[]> {
+    return this.#deps.store.list(tenant, options, namespace);
+  }
+
+  /** Throws not_found. */
+  get(name: GroupName, options: CallOptions): Promise<RuleGroup> {
+    return this.#deps.store.get(name, options);
+  }
+
+  /** Creates or replaces a group. Throws invalid_argument for one that is wrong, or too much. */
+  async set(placed: PlacedGroup, options: CallOptions): Promise<void> {
+    const { limitsOf, store } = this.#deps;
+    const { tenant, namespace, group } = placed;
+    assertGroup(group);
+    const {
+      ruler_max_rules_per_rule_group: maxRules,
+      ruler_max_rule_groups_per_tenant: maxGroups,
+    } = limitsOf(tenant);
+    if (maxRules > 0 && group.rules.length > maxRules)
+      throw overLimit("rules per rule group", maxRules, group.rules.length);
+    if (maxGroups > 0) {
+      const others = (await store.list(tenant, options)).filter(
+        (other) => other.namespace !== namespace || other.group.name !== group.name,
+      );
+      if (others.length >= maxGroups) throw overLimit("rule groups", maxGroups, others.length + 1);
+    }
+    await store.set(placed, options);
+    void this.sync();
+  }
+
+  async delete(name: GroupName, options: CallOptions): Promise<void> {
+    await this.#deps.store.delete(name, options);
+    void this.sync();
+  }
+
+  /** Throws not_found. */
+  async deleteNamespace(tenant: string, namespace: string, options: CallOptions): Promise<void> {
+    await this.#deps.store.deleteNamespace(tenant, namespace, options);
+    void this.sync();
+  }
+
+  /** Makes what is evaluated what the store has; never throws. */
+  sync(): Promise<void> {
+    this.#syncing = this.#syncing.then(async () => {
+      if (this.#abort.signal.aborted) return;
+      try {
+        await this.#sync();
+      } catch (error) {
+        if (this.#abort.signal.aborted) return;
+        this.#syncFailures.inc();
+        this.#deps.log.error("rules cannot be read; those known are still evaluated", { error });
+      }
+    });
+    return this.#syncing;
+  }
+
+  async #sync(): Promise<void> {
+    const { store } = this.#deps;
+    const wanted = new Map<string, PlacedGroup>();
+    for (const placed of await store.listAll({ signal: this.#abort.signal })) {
+      if (this.#isWanted(placed)) wanted.set(keyOfGroup(placed), placed);
+    }
+    const gone = [...this.#groups].filter(([key]) => !wanted.has(key));
+    await Promise.all(
+      gone.map(async ([key, { runner }]) => {
+        this.#groups.delete(key);
+        await runner.stop();
+        this.#metrics.removed(runner.placed);
+        await this.#states.forget(key);
+      }),
+    );
+    await Promise.all([...wanted].map(([key, placed]) => this.#put(key, placed)));
+  }
+
+  #isWanted(placed: PlacedGroup): boolean {
+    const { config, log, owns = () => true } = this.#deps;
+    const { tenant, namespace, group } = placed;
+    const { enabled_tenants: enabled, disabled_tenants: disabled } = config;
+    if (enabled.length > 0 && !enabled.includes(tenant)) return false;
+    if (disabled.includes(tenant) || !owns(placed)) return false;
+    const [problem] = checkGroups([group]);
+    if (problem === undefined) return true;
+    log.error("a stored rule group is not evaluated", {
+      tenant,
+      namespace,
+      group: group.name,
+      problem,
+    });
+    return false;
+  }
+
+  async #put(key: string, placed: PlacedGroup): Promise<void> {
+    const text = JSON.stringify(plainGroup(placed.group));
+    const known = this.#groups.get(key);
+    if (known?.text === text) return;
+    const runner = this.#runnerOf(placed);
+    await known?.runner.stop();
+    this.#groups.set(key, { runner, text });
+    this.#metrics.added(placed, runner.schedule.intervalMs);
+    runner.start(known?.runner);
+  }
+
+  #runnerOf(placed: PlacedGroup): GroupRunner {
+    const { clock, config, log, querier } = this.#deps;
+    return new GroupRunner(placed, {
+      ...{ querier, clock, log, metrics: this.#metrics, states: this.#states },
+      options: {
+        intervalMs: config.evaluation_interval,
+        maxJitterMs: config.evaluation.max_jitter,
+        resendDelayMs: config.resend_delay,
+        outageToleranceMs: config.for_outage_tolerance,
+        gracePeriodMs: config.for_grace_period,
+        externalLabels: config.external_labels,
+        externalUrl: config.external_url,
+        logsQueries: config.query_stats_enabled,
+      },
+      // The tenant's first: who waits for it holds nobody else up.
+      turns: [this.#tenantTurn(placed.tenant), this.#turn],
+      notify: (_, expr, alerts) => this.#alertmanagers.send(expr, alerts),
+      record: async (tenant, timeMs, samples) => this.#remoteWrite?.append(tenant, timeMs, samples),
+    });
+  }
+
+  #tenantTurn(tenant: string): Semaphore {
+    const known = this.#tenantTurns.get(tenant) ?? new Semaphore(maxTenantEvaluations);
+    this.#tenantTurns.set(tenant, known);
+    return known;
+  }
+}
+
+function overLimit(what: string, limit: number, actual: number) {
+  return invalidArgument(`per-user ${what} limit (limit: ${limit} actual: ${actual}) exceeded`);
+}
+
+function alertmanagerOptions(config: RulerConfig) {
+  const { alertmanager_client: client } = config;
+  const urls = config.alertmanager_url;
+  for (const url of urls) {
+    const problem = urlProblem(url);
+    if (problem !== undefined) throw invalidArgument(`ruler.alertmanager_url: ${url}: ${problem}`);
+  }
+  return {
+    urls,
+    discovers: config.enable_alertmanager_discovery,
+    refreshMs: config.alertmanager_refresh_interval,
+    capacity: config.notification_queue_capacity,
+    relabel: compileRelabels(config.alert_relabel_configs),
+    externalLabels: config.external_labels,
+    externalUrl: config.external_url,
+    datasourceUid: config.datasource_uid,
+    connection: {
+      timeoutMs: config.notification_timeout,
+      headers: {},
+      credentials: {
+        user: client.basic_auth_username,
+        password: client.basic_auth_password,
+        type: client.type,
+        token: client.credentials,
+        tokenFile: client.credentials_file,
+      },
+    },
+  };
+}
+
+function remoteWriteOptions({ wal, wal_cleaner: cleaner, remote_write: remote }: RulerConfig) {
+  const older = Object.keys(remote.client).length > 0 ? { default: remote.client } : {};
+  const clients = { ...older, ...remote.clients };
+  if (Object.keys(clients).length === 0)
+    throw invalidArgument("ruler.remote_write is enabled but no clients are configured");
+  return {
+    directory: join(wal.dir, "samples"),
+    clients,
+    addsTenantHeader: remote.add_org_id_header,
+    refreshMs: remote.config_refresh_period,
+    truncateMs: wal.truncate_frequency,
+    minAgeMs: wal.min_age,
+    maxAgeMs: wal.max_age,
+    cleaner: { minAgeMs: cleaner.min_age, periodMs: cleaner.period },
+    maxLogBytes,
+  };
+}

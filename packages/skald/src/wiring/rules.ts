@@ -1,0 +1,104 @@
+import type { InstantQuerier } from "@skald/contracts";
+import { invalidArgument, systemClock } from "@skald/model";
+import {
+  httpQuerier,
+  LocalRuleStore,
+  ObjectRuleStore,
+  type RuleStore,
+  readInstantAnswer,
+  rulerActor,
+  urlProblem,
+} from "@skald/ruler";
+import type { Logger } from "@skald/runtime";
+import type { Limits } from "@skald/runtime/config";
+import { FsStore, type ObjectStore } from "@skald/storage";
+import type { HttpBody, HttpRequest, HttpResponse } from "@skald/transport";
+import type { Config } from "../config/root.js";
+import { storeKind } from "../config/s3-bucket.js";
+
+/** A store of rules; one in a directory of its own is opened before and closed after. */
+export interface BuiltRuleStore {
+  readonly store: RuleStore;
+  readonly files?: Pick<FsStore, "open" | "close">;
+}
+
+/** The store that the configuration names: the newer form when it names one, else the older, else that of the data. */
+export function buildRuleStore(config: Config, data: ObjectStore, log: Logger): BuiltRuleStore {
+  const { ruler, ruler_storage: newer } = config;
+  const onCorrupt = (place: string, error: unknown) =>
+    log.error("stored rules cannot be read and are left out", { place, error });
+  const objects = (store: ObjectStore): RuleStore =>
+    new ObjectRuleStore({ store, nowMs: () => systemClock.nowMs(), onCorrupt });
+  const local = (directory: string, key: string): BuiltRuleStore => {
+    if (directory === "") throw invalidArgument(`${key} is empty`);
+    return { store: new LocalRuleStore(directory, onCorrupt) };
+  };
+  if (newer.backend === "local")
+    return local(newer.local.directory, "ruler_storage.local.directory");
+  const directory = newer.filesystem.dir;
+  if (newer.backend === "filesystem" && directory !== "") {
+    if (
+      directory === config.storage_config.filesystem.directory &&
+      storeKind(config) === "filesystem"
+    )
+      return { store: objects(data) };
+    const files = new FsStore(directory);
+    return { store: objects(files), files };
+  }
+  const { storage } = ruler;
+  if (newer.backend === "filesystem" && storage.type === "local")
+    return local(storage.local.directory, "ruler.storage.local.directory");
+  const isBucket = newer.backend === "s3" || storage.type === "s3";
+  if (isBucket && storeKind(config) !== "s3")
+    throw invalidArgument("rules can be in a bucket only where the data is; set storage_config");
+  return { store: objects(data) };
+}
+
+/** Who answers the expressions of rules. */
+export function ruleQuerier(
+  config: Config,
+  limitsOf: (tenant: string) => Limits,
+  serve: (request: HttpRequest) => Promise<HttpResponse>,
+): InstantQuerier {
+  const { mode, query_frontend: frontend } = config.ruler.evaluation;
+  if (mode === "local") return embeddedQuerier(serve);
+  const problem = urlProblem(frontend.address);
+  if (problem !== undefined)
+    throw invalidArgument(
+      `ruler.evaluation.query_frontend.address: ${problem}; it is http://host:port`,
+    );
+  const tls = {
+    certFile: frontend.tls_cert_path,
+    keyFile: frontend.tls_key_path,
+    caFile: frontend.tls_ca_path,
+    serverName: frontend.tls_server_name,
+    insecureSkipVerify: frontend.tls_insecure_skip_verify,
+  };
+  return httpQuerier({ url: frontend.address, tls, limitsOf });
+}
+
+/** The queries of rules take their turn among those of their tenant. */
+function embeddedQuerier(serve: (request: HttpRequest) => Promise<HttpResponse>): InstantQuerier {
+  return {
+    instant: async ({ tenant, query, timeNs }, { signal }) => {
+      const { status, body } = await serve({
+        method: "GET",
+        path: "/loki/api/v1/query",
+        variables: {},
+        headers: { "x-scope-orgid": tenant, "x-loki-actor-path": rulerActor },
+        params: new URLSearchParams({ query, time: String(timeNs) }),
+        body: new Uint8Array(0),
+        signal,
+      });
+      return readInstantAnswer(status, await textOf(body));
+    },
+  };
+}
+
+async function textOf(body: HttpBody | undefined): Promise<string> {
+  if (body === undefined || typeof body === "string") return body ?? "";
+  if (body instanceof Uint8Array) return Buffer.from(body).toString("utf8");
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body) pieces.push(piece);
+  return Buffer.concat(pieces).toString("utf8");
+}
