@@ -23,7 +23,6 @@ const storage = field.section(
           "",
           "directory of the rules",
           "common.storage.filesystem.rules-directory",
-          { unused: "rules are not evaluated yet" },
         ),
       },
       { ignored: { admin_api_directory: gone } },

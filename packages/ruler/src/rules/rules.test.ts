@@ -1,0 +1,101 @@
+import { describe, expect, it } from "@jest/globals";
+import { checkGroups } from "./check-group.js";
+import { plainGroup, readGroup, readGroups, writeYaml } from "./group-yaml.js";
+
+describe("groups in YAML", () => {
+  it("reads what it writes", () => {
+    const text = `name: g
+interval: 1m
+query_offset: 30s
+limit: 10
+labels:
+    source: logs
+rules:
+    - alert: A
+      expr: vector(1) > 0
+      for: 5m
+      keep_firing_for: 1h30m
+      labels:
+        severity: page
+      annotations:
+        summary: "{{ $value }}"
+    - record: a:b
+      expr: |
+        sum(
+          rate({app="x"}[1m])
+        )
+`;
+    const group = readGroup(text);
+    expect(group).toMatchObject({ intervalMs: 60_000, queryOffsetMs: 30_000, limit: 10 });
+    expect(group.rules[0]).toMatchObject({ forMs: 300_000, keepFiringForMs: 5_400_000 });
+    expect(checkGroups([group])).toEqual([]);
+    expect(readGroup(writeYaml(plainGroup(group)))).toEqual(group);
+  });
+
+  it("keeps texts that look like numbers, truth or nothing", () => {
+    const text = 'name: 12\nrules: [{alert: A, expr: "1", labels: {a: yes, b: 0x1, c: "null"}}]';
+    const group = readGroup(text);
+    expect(group.name).toBe("12");
+    expect(group.rules[0]?.labels).toEqual({ a: "yes", b: "0x1", c: "null" });
+    expect(readGroup(writeYaml(plainGroup(group)))).toEqual(group);
+  });
+
+  it.each([
+    ["not: [valid", /line 1, column \d+/],
+    ["name: g\ninterval: abc", /line 2, column 11: expected a duration/],
+    ["name: g\nrules: 5", /line 2, column 8: expected a list/],
+    ["name: [a]", /line 1, column 7: expected a text/],
+    ["name: a\nname: b", /line 2, column 1: .*unique/],
+    ["- a", /expected a map/],
+    ["name: g\nrules: [{alert: A, labels: [x]}]", /expected a map/],
+  ])("tells where %j is wrong", (text, problem) => {
+    expect(() => readGroup(text)).toThrow(/^unable to decoded rule group: /);
+    expect(() => readGroup(text)).toThrow(problem);
+  });
+
+  it("reads a file of groups, and of nothing", () => {
+    expect(readGroups("")).toEqual([]);
+    expect(readGroups("groups: [{name: a}, {name: b}]").map(({ name }) => name)).toEqual([
+      "a",
+      "b",
+    ]);
+  });
+});
+
+const alert = "rules: [{alert: A, expr: vector(1)";
+
+it.each([
+  ["", "group 0: Groupname must not be empty"],
+  ["name: g\nrules: [{expr: vector(1)}]", "one of 'record' or 'alert' must be set"],
+  ["name: g\nrules: [{alert: a, record: b}]", "only one of 'record' and 'alert' must be set"],
+  ["name: g\nrules: [{alert: a}]", "field 'expr' must be set in rule"],
+  [
+    "name: g\nrules: [{record: b, for: 5m, expr: vector(1)}]",
+    "invalid field 'for' in recording rule",
+  ],
+  [
+    "name: g\nrules: [{record: bad name, expr: vector(1)}]",
+    "invalid recording rule name: bad name",
+  ],
+  [
+    "name: g\nrules: [{record: b, annotations: {a: b}, expr: vector(1)}]",
+    "invalid field 'annotations' in recording rule",
+  ],
+  [`name: g\n${alert}, labels: {a-b: c}}]`, "invalid label name: a-b"],
+  [`name: g\n${alert}, labels: {__name__: c}}]`, "invalid label name: __name__"],
+  [`name: g\n${alert}, annotations: {a b: c}}]`, "invalid annotation name: a b"],
+  [
+    `name: g\n${alert}, annotations: {a: "{{ nope }}"}}]`,
+    /^annotation "a": template: __alert_A:1: function "nope" not defined/,
+  ],
+  [`name: g\n${alert}, labels: {a: "{{ if }}"}}]`, /^label "a": template: /],
+  [
+    "name: g\nrules: [{alert: A, expr: 'sum('}]",
+    /^could not parse expression for alert 'A' in group 'g': parse error at line 1, col 5/,
+  ],
+  ['name: g\nrules: [{alert: A, expr: "{a=`b`}"}]', /metric query/],
+])("says what is wrong with %j", (text, problem) => {
+  const [first] = checkGroups([readGroup(text)]);
+  if (typeof problem === "string") expect(first).toBe(problem);
+  else expect(first).toMatch(problem);
+});
