@@ -154,6 +154,34 @@ describe.each([
       },
     ));
 
+  it("Ingester.digests", () =>
+    withAny(
+      fc.tuple(any.arbitraryDigestTask, any.arbitraryShare, any.arbitraryBackground),
+      async ([task, share, more]) => {
+        const digests = await carrier.services.ingester.digests(task, { signal, share, ...more });
+        expect(textOf(digests)).toBe(
+          textOf({
+            ...{ streams: [2 ** 53 - 1], counts: [1], minutes: [2 ** 32 - 1] },
+            ...{ rows: [textOf({ task, share, ...more }).length], sums: [2 ** 32 - 1, 0] },
+          }),
+        );
+      },
+    ));
+
+  it("Ingester.rowHashes", () =>
+    withAny(
+      fc.tuple(any.arbitraryRowHashTask, any.arbitraryShare, any.arbitraryBackground),
+      async ([task, share, more]) => {
+        const rows = await carrier.services.ingester.rowHashes(task, { signal, share, ...more });
+        expect(textOf(rows)).toBe(
+          textOf({
+            ...{ minute: [1], source: [2], block: [3] },
+            ...{ row: [textOf({ task, share, ...more }).length], hashes: [5, 2 ** 32 - 1] },
+          }),
+        );
+      },
+    ));
+
   it("Catalog.list with any request", () =>
     withAny(any.arbitraryCatalogRequest, async (request) => {
       const [segment] = await carrier.services.catalog.list(request, options);

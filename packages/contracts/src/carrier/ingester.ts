@@ -1,15 +1,20 @@
 import type { GrpcConnection, GrpcServer, Parts } from "@skald/transport/grpc";
 import { empty } from "@skald/transport/protobuf";
+import type { DigestTask, MinuteDigests, PlacedHashes, RowHashTask } from "../agreement.js";
 import type { CallOptions } from "../call.js";
 import { decodePush, encodePush, encodePushInParts, pushOutcome } from "../codec/push.js";
 import {
+  digestsCall,
   duplicatesCall,
   flushRequest,
   labelsCall,
   matchedRows,
   matchesCall,
   measureAnswer,
+  minuteDigests,
+  placedHashes,
   releaseRequest,
+  rowHashesCall,
   rowMask,
   type Shared,
   scanCall,
@@ -38,6 +43,7 @@ import type {
   StreamTask,
   VolumeTask,
 } from "../scan.js";
+import type { SourceRef } from "../source.js";
 import { callRemote, encodedWire, type Method, serve, type Wire, wireOf } from "./method.js";
 
 const service = "skald.v1.Ingester";
@@ -90,6 +96,16 @@ const methods = {
     wireOf(matchesCall),
     wireOf(matchedRows),
   ),
+  digests: method<Shared<DigestTask<SourceRef>>, MinuteDigests>(
+    "Digests",
+    wireOf(digestsCall),
+    wireOf(minuteDigests),
+  ),
+  rowHashes: method<Shared<RowHashTask<SourceRef>>, PlacedHashes>(
+    "RowHashes",
+    wireOf(rowHashesCall),
+    wireOf(placedHashes),
+  ),
 };
 
 /** Lets other processes call an ingester. */
@@ -128,6 +144,12 @@ export function serveIngester(server: Pick<GrpcServer, "add">, ingester: Ingeste
       Matches: serve(methods.matches, ({ task, ...account }, options) =>
         ingester.matches(task, { ...options, ...account }),
       ),
+      Digests: serve(methods.digests, ({ task, ...account }, options) =>
+        ingester.digests(task, { ...options, ...account }),
+      ),
+      RowHashes: serve(methods.rowHashes, ({ task, ...account }, options) =>
+        ingester.rowHashes(task, { ...options, ...account }),
+      ),
     },
   });
 }
@@ -157,6 +179,8 @@ export function remoteIngester(connection: GrpcConnection): Ingester {
     labels: (task, options) => call(methods.labels, shared(task, options), options),
     duplicates: (task, options) => call(methods.duplicates, shared(task, options), options),
     matches: (task, options) => call(methods.matches, shared(task, options), options),
+    digests: (task, options) => call(methods.digests, shared(task, options), options),
+    rowHashes: (task, options) => call(methods.rowHashes, shared(task, options), options),
   };
 }
 

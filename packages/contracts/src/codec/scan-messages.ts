@@ -3,6 +3,7 @@ import {
   bool,
   double,
   type FieldsOf,
+  f64s,
   field,
   int64,
   type Member,
@@ -16,6 +17,14 @@ import {
   uint,
   union,
 } from "@skald/transport/protobuf";
+import type {
+  DigestTask,
+  MinuteDigests,
+  PlacedHashes,
+  RowHashTask,
+  SkippedMinutes,
+  StreamMinutes,
+} from "../agreement.js";
 import type { DeletesRequest } from "../deletes.js";
 import type { FlushRequest, Selection, SelectRequest } from "../ingester.js";
 import type { QueryShare } from "../querier.js";
@@ -38,7 +47,13 @@ import { logExpr, matcher } from "./plan/stages.js";
 import { volumePlan } from "./volumes.js";
 
 const location: MessageCodec<SegmentLocation> = union<SegmentLocation>({
-  file: [1, message<Member<SegmentLocation, "file">>({ path: field(1, text) })],
+  file: [
+    1,
+    message<Member<SegmentLocation, "file">>({
+      path: field(1, text),
+      instance: optional(2, text),
+    }),
+  ],
   object: [2, message<Member<SegmentLocation, "object">>({ key: field(1, text) })],
 });
 
@@ -65,6 +80,7 @@ const headFields = message<Omit<HeadRef, "kind">>({
   maxNs: field(4, int64),
   view: field(5, text),
   sizeBytes: field(6, uint),
+  instance: optional(7, text),
 });
 
 export const sourceRef: MessageCodec<SourceRef> = union<SourceRef>({
@@ -91,12 +107,64 @@ const part: MessageCodec<Part> = message<Part>(
   ({ from, to }) => (from >= 0 && from <= to && to <= 1 ? undefined : "a part is none of a whole"),
 );
 
+/** Why lists of minutes are no lists of minutes; undefined when they are. */
+function refuseMinutes({ streams, counts, minutes }: StreamMinutes): string | undefined {
+  const isWhole = counts.length === streams.length && sumOf(counts) === minutes.length;
+  return isWhole ? undefined : "minutes are not those of their streams";
+}
+
+function sumOf(numbers: Uint32Array): number {
+  return numbers.reduce((sum, number) => sum + number, 0);
+}
+
+const minuteFields = {
+  streams: field(1, f64s),
+  counts: field(2, u32s),
+  minutes: field(3, u32s),
+};
+
+const streamMinutes: MessageCodec<StreamMinutes> = message<StreamMinutes>(
+  minuteFields,
+  refuseMinutes,
+);
+
+const skippedMinutes: MessageCodec<SkippedMinutes> = message<SkippedMinutes>(
+  { all: field(1, u32s), some: field(2, streamMinutes) },
+  ({ all }) =>
+    all.length % 2 === 0 && ascends(all) ? undefined : "stretches of minutes do not ascend",
+);
+
+export const minuteDigests: MessageCodec<MinuteDigests> = message<MinuteDigests>(
+  { ...minuteFields, rows: field(4, u32s), sums: field(5, u32s) },
+  (digests) => {
+    const { minutes, rows, sums } = digests;
+    const isWhole = rows.length === minutes.length && sums.length === 2 * minutes.length;
+    return isWhole ? refuseMinutes(digests) : "digests are not those of their minutes";
+  },
+);
+
+export const placedHashes: MessageCodec<PlacedHashes> = message<PlacedHashes>(
+  {
+    minute: field(1, u32s),
+    source: field(2, u32s),
+    block: field(3, u32s),
+    row: field(4, u32s),
+    hashes: field(5, u32s),
+  },
+  ({ minute, source, block, row, hashes }) => {
+    const lengths = [source.length, block.length, row.length, hashes.length / 2];
+    const isWhole = lengths.every((length) => length === minute.length);
+    return isWhole ? undefined : "hashes are not those of their rows";
+  },
+);
+
 const scanSource: MessageCodec<ScanSource> = message<ScanSource>({
   ref: field(1, sourceRef),
   sequence: field(2, uint),
   part: optional(3, part),
   mask: optional(4, rowMask),
   tenantLabel: optional(5, text),
+  skipped: optional(6, skippedMinutes),
 });
 
 const scanTask: MessageCodec<ScanTask> = message<ScanTask>({
@@ -204,6 +272,20 @@ export const matchedRows: MessageCodec<MatchedRows> = message<MatchedRows>({
   rowCount: field(2, uint),
 });
 
+const digestTask: MessageCodec<DigestTask<SourceRef>> = message<DigestTask<SourceRef>>({
+  fromNs: field(1, int64),
+  toNs: field(2, int64),
+  sources: repeated(3, sourceRef),
+  matchers: repeated(4, matcher),
+});
+
+const rowHashTask: MessageCodec<RowHashTask<SourceRef>> = message<RowHashTask<SourceRef>>({
+  fromNs: field(1, int64),
+  toNs: field(2, int64),
+  sources: repeated(3, sourceRef),
+  wanted: field(4, streamMinutes),
+});
+
 const volumeTask: MessageCodec<VolumeTask> = message<VolumeTask>({
   plan: field(1, volumePlan),
   sources: repeated(2, scanSource),
@@ -230,6 +312,8 @@ export const volumesCall: MessageCodec<Shared<VolumeTask>> = sharedCall(volumeTa
 export const streamsCall: MessageCodec<Shared<StreamTask>> = sharedCall(streamTask);
 export const labelsCall: MessageCodec<Shared<LabelTask>> = sharedCall(labelTask);
 export const duplicatesCall: MessageCodec<Shared<DuplicateTask>> = sharedCall(duplicateTask);
+export const digestsCall: MessageCodec<Shared<DigestTask<SourceRef>>> = sharedCall(digestTask);
+export const rowHashesCall: MessageCodec<Shared<RowHashTask<SourceRef>>> = sharedCall(rowHashTask);
 export const matchesCall: MessageCodec<Shared<MatchTask>> = sharedCall(matchTask);
 
 export const selectRequest: MessageCodec<SelectRequest> = message<SelectRequest>({

@@ -24,15 +24,19 @@ import fc from "fast-check";
 import type {
   CatalogRequest,
   DeletesRequest,
+  DigestTask,
   DuplicateTask,
   LabelTask,
   MatchedRows,
   MatchTask,
+  MinuteDigests,
+  PlacedHashes,
   PushOutcome,
   PushRequest,
   QueryAnswer,
   QueryRequest,
   RowFilter,
+  RowHashTask,
   RowMask,
   ScanOptions,
   ScanOutcome,
@@ -40,8 +44,10 @@ import type {
   ScanTask,
   Selection,
   SelectRequest,
+  SkippedMinutes,
   SourceRef,
   StreamColumns,
+  StreamMinutes,
   StreamsRequest,
   VolumeAnswer,
   VolumeOutcome,
@@ -99,22 +105,28 @@ export const arbitrarySource: fc.Arbitrary<SourceRef> = fc.oneof(
       minNs: ns,
       maxNs: ns,
       location: fc.oneof(
-        record<{ kind: "file"; path: string }>({ kind: fc.constant("file"), path: text }),
+        record<{ kind: "file"; path: string; instance?: string }, "instance">(
+          { kind: fc.constant("file"), path: text },
+          { instance: text },
+        ),
         record<{ kind: "object"; key: string }>({ kind: fc.constant("object"), key: text }),
       ),
       sizeBytes: fc.maxSafeNat(),
     },
     { replaces: fc.array(text, { maxLength: 3 }) },
   ),
-  record<Extract<SourceRef, { kind: "head" }>>({
-    kind: fc.constant("head"),
-    id: text,
-    tenant: text,
-    minNs: ns,
-    maxNs: ns,
-    view: text,
-    sizeBytes: fc.maxSafeNat(),
-  }),
+  record<Extract<SourceRef, { kind: "head" }>, "instance">(
+    {
+      kind: fc.constant("head"),
+      id: text,
+      tenant: text,
+      minNs: ns,
+      maxNs: ns,
+      view: text,
+      sizeBytes: fc.maxSafeNat(),
+    },
+    { instance: text },
+  ),
 );
 const sources = fc.array(arbitrarySource, { maxLength: 3 });
 
@@ -183,12 +195,48 @@ export function arbitraryScanTask(seed: number): fc.Arbitrary<ScanTask> {
   );
 }
 
-const scanSource = record<ScanTask["sources"][number], "part" | "mask" | "tenantLabel">(
+const streamMinutes: fc.Arbitrary<StreamMinutes> = fc
+  .array(fc.tuple(fc.maxSafeNat(), fc.array(u32, { maxLength: 3 })), { maxLength: 3 })
+  .map((lists) => ({
+    streams: Float64Array.from(lists, ([stream]) => stream),
+    counts: Uint32Array.from(lists, ([, { length }]) => length),
+    minutes: Uint32Array.from(lists.flatMap(([, minutes]) => minutes)),
+  }));
+
+export const arbitraryDigestTask: fc.Arbitrary<DigestTask<SourceRef>> = record<
+  DigestTask<SourceRef>
+>({ fromNs: ns, toNs: ns, sources, matchers: fc.array(matcher, { maxLength: 2 }) });
+
+export const arbitraryRowHashTask: fc.Arbitrary<RowHashTask<SourceRef>> = record<
+  RowHashTask<SourceRef>
+>({ fromNs: ns, toNs: ns, sources, wanted: streamMinutes });
+
+export const arbitraryDigests: fc.Arbitrary<MinuteDigests> = streamMinutes.map((lists) => ({
+  ...lists,
+  rows: lists.minutes.map((_, i) => i + 1),
+  sums: Uint32Array.from([...lists.minutes, ...lists.minutes]),
+}));
+
+export const arbitraryHashes: fc.Arbitrary<PlacedHashes> = fc
+  .array(u32, { maxLength: 4 })
+  .map((list) => {
+    const numbers = Uint32Array.from(list);
+    const hashes = Uint32Array.from([...list, ...list]);
+    return { minute: numbers, source: numbers, block: numbers, row: numbers, hashes };
+  });
+
+const skipped: fc.Arbitrary<SkippedMinutes> = record<SkippedMinutes>({
+  all: ascending.map((list) => list.subarray(list.length % 2)),
+  some: streamMinutes,
+});
+
+const scanSource = record<ScanTask["sources"][number], "part" | "mask" | "tenantLabel" | "skipped">(
   { ref: arbitrarySource, sequence: fc.maxSafeNat() },
   {
     part: fc.constantFrom({ from: 0, to: 1 }, { from: 0.25, to: 0.5 }),
     mask: arbitraryMask,
     tenantLabel: text,
+    skipped,
   },
 );
 

@@ -144,5 +144,16 @@ function makeIngester(push: Ingester["push"], seen: string[]): Ingester {
       mask: { blocks: Uint32Array.of(3), rows: [Uint32Array.of(1, 2)] },
       rowCount: textOf({ task, share, background }).length,
     }),
+    digests: async (task, { share, background }) => ({
+      ...{ streams: Float64Array.of(2 ** 53 - 1), counts: Uint32Array.of(1) },
+      minutes: Uint32Array.of(2 ** 32 - 1),
+      rows: Uint32Array.of(textOf({ task, share, background }).length),
+      sums: Uint32Array.of(2 ** 32 - 1, 0),
+    }),
+    rowHashes: async (task, { share, background }) => ({
+      ...{ minute: Uint32Array.of(1), source: Uint32Array.of(2), block: Uint32Array.of(3) },
+      row: Uint32Array.of(textOf({ task, share, background }).length),
+      hashes: Uint32Array.of(5, 2 ** 32 - 1),
+    }),
   };
 }
