@@ -20,7 +20,11 @@ function copyPackage(folder) {
   const isOurs = manifest.name.startsWith("@skald/");
   copyFiles(folder, isOurs ? isForOurProgram : isForProgram);
   const { dependencies = {}, optionalDependencies = {}, peerDependencies = {} } = manifest;
-  for (const name of Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })) {
+  for (const name of Object.keys({
+    ...dependencies,
+    ...optionalDependencies,
+    ...peerDependencies,
+  })) {
     const link = findDependency(folder, name);
     // An optional one for another system, or a peer that nobody has.
     if (link === undefined) continue;
@@ -58,7 +62,9 @@ function copyLink(link, real) {
 function isForOurProgram(path) {
   if (path === "" || path === "package.json") return true;
   if (!/^dist(\/|$)/.test(path)) return false;
-  return !/(^|\/)(testing|\.tsbuildinfo|\.compile-cache)(\/|$)|\.test\.js$|\.d\.ts(\.map)?$|\.suite\.js$/.test(path);
+  return !/(^|\/)(testing|\.tsbuildinfo|\.compile-cache)(\/|$)|\.test\.js$|\.d\.ts(\.map)?$|\.suite\.js$/.test(
+    path,
+  );
 }
 
 /** All of a dependency but its own dependencies, which are looked up by name, tests, types and source maps. */

@@ -2,7 +2,6 @@ import type { Batch, Matcher, TimeRange } from "@skald/model";
 import type { CallOptions } from "./call.js";
 import type { Scanner } from "./scan.js";
 import type { SourceRef } from "./source.js";
-import type { TailRequest, TailRows } from "./tail.js";
 
 /** Holds new rows until they are in the object store, and scans what it holds. */
 export interface Ingester extends Scanner {
@@ -12,8 +11,6 @@ export interface Ingester extends Scanner {
   select(request: SelectRequest, options: CallOptions): Promise<Selection>;
   /** Gives a view back: its heads can not be scanned any more. Of no consequence when it is gone already. */
   release(view: string, options: CallOptions): Promise<void>;
-  /** Rows that come in from now on, until the signal. Ends by itself when the ingester stops; throws what a stage refuses. */
-  tail(request: TailRequest, options: CallOptions): AsyncIterable<TailRows>;
   /** Seals every head and uploads every local segment, of one tenant or of all. */
   flush(request: FlushRequest, options: CallOptions): Promise<void>;
 }

@@ -1,5 +1,12 @@
 import type { LogResult, Stage } from "@skald/logql";
 import type { Labels, Matcher } from "@skald/model";
+import type { CallOptions } from "./call.js";
+
+/** Follows what comes in. */
+export interface Tailer {
+  /** Rows that come in from now on, until the signal. Ends by itself when the ingester stops; throws what a stage refuses. */
+  tail(request: TailRequest, options: CallOptions): AsyncIterable<TailRows>;
+}
 
 /** Asks for the rows of a log query that come in from now on. */
 export interface TailRequest {

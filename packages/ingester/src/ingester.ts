@@ -21,6 +21,7 @@ import type {
   SelectRequest,
   SourceRef,
   StreamTask,
+  Tailer,
   TailRequest,
   TailRows,
   VolumeTask,
@@ -70,7 +71,7 @@ export type IngesterState = "new" | "starting" | "running" | "stopping" | "stopp
  * write-ahead log, and visible once the log has it. Heads are sealed into segments on the local disk by workers, and
  * segments are uploaded; a head's rows leave the log only when its segment is synced.
  */
-export class Ingester implements IngesterContract {
+export class Ingester implements IngesterContract, Tailer {
   readonly #deps: IngesterDependencies;
   readonly #options: IngesterOptions;
   readonly #clock: SteadyClock;

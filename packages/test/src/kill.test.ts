@@ -12,10 +12,7 @@ const linesPerPush = 25;
 describe("kill -9 under load", () => {
   it("keeps every acknowledged line exactly once, however often it happens", async () => {
     const folder = makeFolder();
-    const flags = [
-      "-validation.max-entries-limit=10000000",
-      "-ingester.head-target-size=256KB",
-    ];
+    const flags = ["-validation.max-entries-limit=10000000", "-ingester.head-target-size=256KB"];
     const acknowledged = new Set<string>();
     const sent = new Set<string>();
     let next = 0;

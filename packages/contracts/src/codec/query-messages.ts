@@ -12,7 +12,6 @@ import {
   double,
   f64s,
   field,
-  i64s,
   int64,
   type Member,
   type MessageCodec,
@@ -21,8 +20,6 @@ import {
   optional,
   repeated,
   text,
-  u32s,
-  uint,
   union,
 } from "@skald/transport/protobuf";
 import type { CatalogRequest } from "../catalog.js";
@@ -37,8 +34,9 @@ import type {
   VolumeAnswer,
   VolumeRequest,
 } from "../querier.js";
-import { areBelow, bytesColumn, f64Lists, textList, u32Lists } from "./columns.js";
-import { labelSets, rowLabels } from "./labels.js";
+import { areBelow, f64Lists, textList, u32Lists } from "./columns.js";
+import { labelSets } from "./labels.js";
+import { logRows } from "./log-rows.js";
 import { readStats } from "./outcome.js";
 import { plan, points } from "./plan/plan.js";
 import { segmentRef, selector } from "./scan-messages.js";
@@ -182,23 +180,6 @@ const vector: MessageCodec<Omit<VectorResult, "kind">> = mapped(
   }),
 );
 
-const streams = message<Omit<LogResult, "kind">>(
-  {
-    rowCount: field(1, uint),
-    timestamps: field(2, i64s),
-    labelSet: field(3, u32s),
-    lines: field(4, bytesColumn),
-    labels: field(5, rowLabels),
-    warnings: repeated(6, text),
-  },
-  ({ rowCount, timestamps, labelSet, lines, labels }) => {
-    if (timestamps.length !== rowCount || labelSet.length !== rowCount)
-      return "columns are not of one length";
-    if (lines.offsets.length !== rowCount + 1) return "there is not a line for each row";
-    return areBelow(labelSet, labels.length) ? undefined : "a row has no labels";
-  },
-);
-
 type Result = QueryResult | LogResult;
 
 export const queryAnswer: MessageCodec<QueryAnswer> = message<QueryAnswer>({
@@ -215,7 +196,7 @@ export const queryAnswer: MessageCodec<QueryAnswer> = message<QueryAnswer>({
           warnings: repeated(3, text),
         }),
       ],
-      streams: [4, streams],
+      streams: [4, logRows],
     }),
   ),
   stats: field(2, queryStats),

@@ -1,4 +1,4 @@
-import type { Ingester, TailRequest, TailRows } from "@skald/contracts";
+import type { Tailer, TailRequest, TailRows } from "@skald/contracts";
 import type { LogResult } from "@skald/logql";
 import { type Clock, unavailable } from "@skald/model";
 import type { TextSocket } from "@skald/transport";
@@ -8,7 +8,7 @@ import type { TailParams } from "./params.js";
 import { Seam } from "./seam.js";
 
 export interface TailSessionDeps {
-  readonly ingester: Pick<Ingester, "tail">;
+  readonly ingester: Tailer;
   /** The newest rows of the time before `endNs`, newest first. */
   readonly history: (params: TailParams, endNs: bigint, signal: AbortSignal) => Promise<LogResult>;
   readonly clock: Clock;

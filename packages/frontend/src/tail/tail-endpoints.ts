@@ -1,4 +1,4 @@
-import { decodeLogRows, type Ingester } from "@skald/contracts";
+import { decodeLogRows, type Tailer } from "@skald/contracts";
 import { compilePipeline, type LogResult } from "@skald/logql";
 import { type Clock, internal, invalidArgument, nowNs, SkaldError } from "@skald/model";
 import {
@@ -17,7 +17,7 @@ import { parseTailParams, type TailParams } from "./params.js";
 import { runTail } from "./session.js";
 
 export interface TailEndpointDeps extends TenantOptions {
-  readonly ingester: Pick<Ingester, "tail">;
+  readonly ingester: Tailer;
   /** Answers the endpoint `tail_history`. */
   readonly history: (request: HttpRequest) => Promise<HttpResponse>;
   /** Tails of a tenant at a time; 0: no limit. */

@@ -264,9 +264,6 @@ function ingesterOf(
   });
   return {
     push: unused,
-    tail: () => {
-      throw new Error("nobody tails here");
-    },
     flush: unused,
     select: async (request) => {
       const view = `v${views++}`;
