@@ -55,6 +55,9 @@ const alerting = {
   resend_delay: field.duration("1m", "pause between two sends", "ruler.resend-delay"),
 };
 
+const frontend = "ruler.evaluation.query-frontend";
+const usualTls = { unused: "those of Node hold" };
+
 const evaluating = {
   evaluation_interval: field.duration(
     "1m",
@@ -86,7 +89,12 @@ const evaluating = {
         "its address, http://host:port",
         "ruler.evaluation.query-frontend.address",
       ),
-      ...tlsClientFields("ruler.evaluation.query-frontend"),
+      ...tlsClientFields(frontend),
+      tls_enabled: field.toggle(false, "speak TLS", `${frontend}.tls-enabled`, {
+        unused: "an address of https:// says it",
+      }),
+      tls_cipher_suites: field.text("", "ciphers", `${frontend}.tls-cipher-suites`, usualTls),
+      tls_min_version: field.text("", "oldest version", `${frontend}.tls-min-version`, usualTls),
     }),
   }),
   enable_api: field.toggle(true, "serve the rules API", "ruler.enable-api"),

@@ -5,7 +5,7 @@ import { type Logger, Semaphore, sleep } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
 import type { RulerConfig } from "./config.js";
 import { AlertStates } from "./evaluate/alert-states.js";
-import { GroupRunner } from "./evaluate/group-runner.js";
+import { type GroupOptions, GroupRunner } from "./evaluate/group-runner.js";
 import { GroupMetrics } from "./evaluate/metrics.js";
 import { RemoteWrite, type TenantRemoteWrite } from "./remote-write/remote-write.js";
 import { assertGroup, checkGroups } from "./rules/check-group.js";
@@ -44,6 +44,7 @@ const maxLogBytes = 256 * 1024 * 1024;
 export class Ruler {
   readonly #deps: RulerDeps;
   readonly #groups = new Map<string, { runner: GroupRunner; text: string }>();
+  readonly #options: GroupOptions;
   readonly #states: AlertStates;
   readonly #metrics: GroupMetrics;
   readonly #alertmanagers: Alertmanagers;
@@ -66,10 +67,12 @@ export class Ruler {
       "ruler_sync_failures_total",
       "Looks for rules that failed.",
     );
-    const { remote_write: remote } = config;
-    if (!remote.enabled) return;
-    const isUsed = (tenant: string) => this.groupsOf(tenant).length > 0;
+    this.#options = groupOptions(config);
     const options = remoteWriteOptions(config);
+    if (!config.remote_write.enabled) return;
+    if (Object.keys(options.clients).length === 0)
+      throw invalidArgument("ruler.remote_write is enabled but no clients are configured");
+    const isUsed = (tenant: string) => this.groupsOf(tenant).length > 0;
     this.#remoteWrite = new RemoteWrite({
       options,
       limitsOf: deps.limitsOf,
@@ -206,6 +209,7 @@ export class Ruler {
     const known = this.#groups.get(key);
     if (known?.text === text) return;
     const runner = this.#runnerOf(placed);
+    await this.#remoteWrite?.prepare(placed.tenant);
     await known?.runner.stop();
     this.#groups.set(key, { runner, text });
     this.#metrics.added(placed, runner.schedule.intervalMs);
@@ -213,19 +217,10 @@ export class Ruler {
   }
 
   #runnerOf(placed: PlacedGroup): GroupRunner {
-    const { clock, config, log, querier } = this.#deps;
+    const { clock, log, querier } = this.#deps;
     return new GroupRunner(placed, {
       ...{ querier, clock, log, metrics: this.#metrics, states: this.#states },
-      options: {
-        intervalMs: config.evaluation_interval,
-        maxJitterMs: config.evaluation.max_jitter,
-        resendDelayMs: config.resend_delay,
-        outageToleranceMs: config.for_outage_tolerance,
-        gracePeriodMs: config.for_grace_period,
-        externalLabels: config.external_labels,
-        externalUrl: config.external_url,
-        logsQueries: config.query_stats_enabled,
-      },
+      options: this.#options,
       // The tenant's first: who waits for it holds nobody else up.
       turns: [this.#tenantTurn(placed.tenant), this.#turn],
       notify: (_, expr, alerts) => this.#alertmanagers.send(expr, alerts),
@@ -242,6 +237,19 @@ export class Ruler {
 
 function overLimit(what: string, limit: number, actual: number) {
   return invalidArgument(`per-user ${what} limit (limit: ${limit} actual: ${actual}) exceeded`);
+}
+
+function groupOptions(config: RulerConfig): GroupOptions {
+  return {
+    intervalMs: config.evaluation_interval,
+    maxJitterMs: config.evaluation.max_jitter,
+    resendDelayMs: config.resend_delay,
+    outageToleranceMs: config.for_outage_tolerance,
+    gracePeriodMs: config.for_grace_period,
+    externalLabels: config.external_labels,
+    externalUrl: config.external_url,
+    logsQueries: config.query_stats_enabled,
+  };
 }
 
 function alertmanagerOptions(config: RulerConfig) {
@@ -277,8 +285,6 @@ function alertmanagerOptions(config: RulerConfig) {
 function remoteWriteOptions({ wal, wal_cleaner: cleaner, remote_write: remote }: RulerConfig) {
   const older = Object.keys(remote.client).length > 0 ? { default: remote.client } : {};
   const clients = { ...older, ...remote.clients };
-  if (Object.keys(clients).length === 0)
-    throw invalidArgument("ruler.remote_write is enabled but no clients are configured");
   return {
     directory: join(wal.dir, "samples"),
     clients,

@@ -91,6 +91,11 @@ export class RemoteWrite {
     }
   }
 
+  /** Makes the log of a tenant with rules ready. */
+  async prepare(tenant: string): Promise<void> {
+    await this.#partOf(tenant);
+  }
+
   /** Resolves when the samples of one time are in the log. Does nothing for a tenant that must not send. */
   async append(tenant: string, timeMs: number, samples: readonly RecordedSample[]): Promise<void> {
     if (this.#deps.limitsOf(tenant).ruler_remote_write_disabled || samples.length === 0) return;

@@ -133,7 +133,6 @@ function deriveStores(settings: Settings): void {
     }
     settings.deriveBlock(from, `storage_config.${stored}`);
     settings.deriveBlock(from, `ruler.storage.${name}`);
-    settings.derive("ruler.storage.type", name);
   }
   settings.deriveBlock("common.storage.hedging", "storage_config.hedging");
   settings.deriveBlock("common.storage.object_store", "storage_config.object_store");

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
@@ -23,8 +23,16 @@ let directory: string;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "skald-effect-"));
+  const file = join(directory, "config.yaml");
+  const ruler = {
+    evaluation_interval: "10ms",
+    evaluation: { mode: "remote", query_frontend: { address: "http://127.0.0.1:1" } },
+    remote_write: { enabled: true, clients: { a: { url: "http://127.0.0.1:1" } } },
+  };
+  await writeFile(file, JSON.stringify({ auth_enabled: false, ruler }));
   const loaded = loadConfig(
     [
+      `-config.file=${file}`,
       `-common.path-prefix=${directory}`,
       "-server.http-listen-address=127.0.0.1",
       "-server.http-listen-port=0",
@@ -88,6 +96,11 @@ async function useAll(config: Config): Promise<void> {
       'series?match[]={app="a"}',
     ])
       statuses.push((await fetch(`${url}/${path}`)).status);
+    const group = '{"name":"g","rules":[{"alert":"A","expr":"vector(1)"}]}';
+    const { status } = await fetch(`${url}/rules/ns`, { method: "POST", body: group });
+    statuses.push(status);
+    const rules = `http://127.0.0.1:${port}/prometheus/api/v1/rules`;
+    while (!(await (await fetch(rules)).text()).includes('"health":"err"'));
     statuses.push((await fetch(`http://127.0.0.1:${port}/flush`, { method: "POST" })).status);
     const deletion = `${url}/delete?query={app="b"}&start=1700000000`;
     statuses.push((await fetch(deletion, { method: "POST" })).status);
@@ -97,7 +110,7 @@ async function useAll(config: Config): Promise<void> {
   } finally {
     await process.stop();
   }
-  expect(statuses).toEqual([204, 204, 200, 200, 200, 200, 204, 204]);
+  expect(statuses).toEqual([204, 204, 200, 200, 200, 200, 202, 204, 204]);
 }
 
 /** How often retention was applied. */

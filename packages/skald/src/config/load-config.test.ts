@@ -220,7 +220,7 @@ ruler: {ring: {heartbeat_period: 1s}}`.replace("/d}", "/d"),
       ),
     );
     expect(config.storage_config.aws.bucketnames).toBe("b");
-    expect(config.ruler.storage).toMatchObject({ type: "s3", s3: { bucketnames: "b" } });
+    expect(config.ruler.storage).toMatchObject({ s3: { bucketnames: "b" } });
     expect(config.storage_config.hedging.up_to).toBe(4);
   });
 

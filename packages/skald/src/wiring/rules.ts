@@ -33,25 +33,24 @@ export function buildRuleStore(config: Config, data: ObjectStore, log: Logger): 
     if (directory === "") throw invalidArgument(`${key} is empty`);
     return { store: new LocalRuleStore(directory, onCorrupt) };
   };
-  if (newer.backend === "local")
-    return local(newer.local.directory, "ruler_storage.local.directory");
-  const directory = newer.filesystem.dir;
-  if (newer.backend === "filesystem" && directory !== "") {
-    if (
-      directory === config.storage_config.filesystem.directory &&
-      storeKind(config) === "filesystem"
-    )
-      return { store: objects(data) };
-    const files = new FsStore(directory);
+  const newerLocal = newer.local.directory;
+  const { type, local: olderLocal } = ruler.storage;
+  const olderDirectory = olderLocal.directory;
+  if (newer.backend === "local") return local(newerLocal, "ruler_storage.local.directory");
+  const { dir } = newer.filesystem;
+  const ofData = config.storage_config.filesystem.directory;
+  if (newer.backend === "filesystem" && dir !== "") {
+    if (dir === ofData && storeKind(config) === "filesystem") return { store: objects(data) };
+    const files = new FsStore(dir);
     return { store: objects(files), files };
   }
-  const { storage } = ruler;
-  if (newer.backend === "filesystem" && storage.type === "local")
-    return local(storage.local.directory, "ruler.storage.local.directory");
-  const isBucket = newer.backend === "s3" || storage.type === "s3";
-  if (isBucket && storeKind(config) !== "s3")
+  if (newer.backend === "s3" || type === "s3") {
+    if (storeKind(config) === "s3") return { store: objects(data) };
     throw invalidArgument("rules can be in a bucket only where the data is; set storage_config");
-  return { store: objects(data) };
+  }
+  if (type === "local") return local(olderDirectory, "ruler.storage.local.directory");
+  if (type === "") return { store: objects(data) };
+  throw invalidArgument(`ruler.storage.type: rules cannot be in ${type}; use local or s3`);
 }
 
 /** Who answers the expressions of rules. */
@@ -61,12 +60,7 @@ export function ruleQuerier(
   serve: (request: HttpRequest) => Promise<HttpResponse>,
 ): InstantQuerier {
   const { mode, query_frontend: frontend } = config.ruler.evaluation;
-  if (mode === "local") return embeddedQuerier(serve);
-  const problem = urlProblem(frontend.address);
-  if (problem !== undefined)
-    throw invalidArgument(
-      `ruler.evaluation.query_frontend.address: ${problem}; it is http://host:port`,
-    );
+  const { address } = frontend;
   const tls = {
     certFile: frontend.tls_cert_path,
     keyFile: frontend.tls_key_path,
@@ -74,7 +68,13 @@ export function ruleQuerier(
     serverName: frontend.tls_server_name,
     insecureSkipVerify: frontend.tls_insecure_skip_verify,
   };
-  return httpQuerier({ url: frontend.address, tls, limitsOf });
+  if (mode === "local") return embeddedQuerier(serve);
+  const problem = urlProblem(address);
+  if (problem !== undefined)
+    throw invalidArgument(
+      `ruler.evaluation.query_frontend.address: ${problem}; it is http://host:port`,
+    );
+  return httpQuerier({ url: address, tls, limitsOf });
 }
 
 /** The queries of rules take their turn among those of their tenant. */
