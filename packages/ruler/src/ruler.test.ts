@@ -1,0 +1,197 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { systemClock } from "@skald/model";
+import { field, readSchema, Settings } from "@skald/runtime/config";
+import { createLogger } from "@skald/runtime/log";
+import { Metrics } from "@skald/runtime/metrics";
+import { MemoryStore } from "@skald/storage";
+import type { HttpResponse, Route } from "@skald/transport";
+import { type RulerConfig, rulerKeys } from "./config.js";
+import { ruleRoutes } from "./http/rule-routes.js";
+import { ruleStatusRoutes } from "./http/status-routes.js";
+import { Ruler } from "./ruler.js";
+import { LocalRuleStore } from "./store/local-rule-store.js";
+import { ObjectRuleStore } from "./store/object-rule-store.js";
+import type { RuleStore } from "./store/rule-store.js";
+
+let folder: string;
+let limits: { rules: number; groups: number };
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "ruler-"));
+  limits = { rules: 0, groups: 0 };
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const signal = new AbortController().signal;
+const nowMs = () => systemClock.nowMs();
+
+const stores: readonly (readonly [string, () => RuleStore])[] = [
+  [
+    "objects",
+    () => new ObjectRuleStore({ store: new MemoryStore(), nowMs, onCorrupt: () => undefined }),
+  ],
+  ["files", () => new LocalRuleStore(join(folder, "rules"), () => undefined)],
+];
+
+async function open(store: RuleStore) {
+  const usual = defaults();
+  const config = { ...usual, wal: { ...usual.wal, dir: folder } };
+  const ruler = new Ruler({
+    ...{ config, store, clock: systemClock, metrics: new Metrics() },
+    log: createLogger({ target: { write: () => undefined } }),
+    querier: { instant: async () => ({ kind: "scalar", value: 1 }) },
+    limitsOf: () => ({
+      ruler_max_rules_per_rule_group: limits.rules,
+      ruler_max_rule_groups_per_tenant: limits.groups,
+      ruler_remote_write_disabled: false,
+      ruler_remote_write_config: {},
+    }),
+  });
+  await ruler.start();
+  const tenancy = { authEnabled: true, noAuthTenant: "" };
+  const routes = [...ruleRoutes(ruler, tenancy), ...ruleStatusRoutes(ruler, tenancy)];
+  const call = async (line: string, body = "", tenant = "t"): Promise<[number, string]> => {
+    const [method = "", url = ""] = line.split(" ");
+    const { handler, variables } = find(routes, method, url.split("?")[0] as string);
+    const params = new URLSearchParams(url.split("?")[1]);
+    const headers = { "x-scope-orgid": tenant };
+    const request = {
+      method,
+      path: url,
+      variables,
+      headers,
+      params,
+      body: Buffer.from(body),
+      signal,
+    };
+    const answer: HttpResponse = await Promise.resolve(handler(request)).catch((error) => ({
+      status: error.status as number,
+      body: error.message as string,
+    }));
+    return [answer.status, String(answer.body)];
+  };
+  return { ruler, call };
+}
+
+/** What holds when nothing is set. */
+function defaults(): RulerConfig {
+  const settings = new Settings(readSchema(field.section("", rulerKeys)));
+  return settings.build() as unknown as RulerConfig;
+}
+
+function find(routes: readonly Route[], method: string, path: string) {
+  for (const route of routes) {
+    const pattern = route.path.replace(/:(\w+)/g, "(?<$1>[^/]+)");
+    const groups = new RegExp(`^${pattern}$`).exec(path);
+    if (groups === null || !route.methods.includes(method)) continue;
+    const decoded = Object.entries(groups.groups ?? {}).map(([k, v]) => [k, decodeURIComponent(v)]);
+    return {
+      handler: route.handler,
+      variables: Object.fromEntries(decoded) as Record<string, string>,
+    };
+  }
+  throw new Error(`no route for ${method} ${path}`);
+}
+
+const group = (name: string, more = "") =>
+  `name: ${name}\nrules: [{alert: A, expr: vector(1) > 0, labels: {a: b}}, {record: r, expr: vector(2)}${more}]`;
+
+describe.each(stores)("rules in %s", (_, make) => {
+  it("are set, listed, read and deleted, each tenant its own, whatever their names", async () => {
+    const { call, ruler } = await open(make());
+    const odd = encodeURIComponent(encodeURIComponent("a/b ü.%"));
+    expect((await call("GET /loki/api/v1/rules"))[0]).toBe(404);
+    for (const path of ["ns", odd])
+      expect(await call(`POST /loki/api/v1/rules/${path}`, group("g"))).toEqual([
+        202,
+        '{"status":"success","data":null,"errorType":"","error":""}',
+      ]);
+    expect(
+      (await call("POST /api/prom/rules/ns", group("h", ", {alert: B, expr: vector(3)}")))[0],
+    ).toBe(202);
+    const [status, text] = await call("GET /service/api/v1/rules");
+    expect([status, text.match(/^\S.*$/gm)]).toEqual([200, ["a/b ü.%:", "ns:"]]);
+    expect((await call("GET /loki/api/v1/rules?labels=a:b"))[1]).not.toContain("record");
+    expect((await call("GET /loki/api/v1/rules/ns/h"))[1]).toMatch(/^name: h\n/);
+    expect((await call("GET /loki/api/v1/rules/ns/g", "", "u"))[0]).toBe(404);
+    expect((await call(`DELETE /loki/api/v1/rules/${odd}`))[0]).toBe(202);
+    expect((await call(`DELETE /loki/api/v1/rules/${odd}`))[0]).toBe(404);
+    expect((await call("DELETE /loki/api/v1/rules/ns/g"))[0]).toBe(202);
+    expect(await call("GET /loki/api/v1/rules/ns/g")).toEqual([404, "group does not exist\n"]);
+    await ruler.sync();
+    expect(ruler.groupsOf("t").map(({ placed }) => placed.group.name)).toEqual(["h"]);
+    await ruler.stop();
+  });
+
+  it("are bounded by the limits of the tenant", async () => {
+    const { call, ruler } = await open(make());
+    limits = { rules: 2, groups: 1 };
+    expect((await call("POST /loki/api/v1/rules/ns", group("g")))[0]).toBe(202);
+    expect((await call("POST /loki/api/v1/rules/ns", group("g")))[0]).toBe(202);
+    expect(await call("POST /loki/api/v1/rules/ns", group("h"))).toEqual([
+      400,
+      "per-user rule groups limit (limit: 1 actual: 2) exceeded\n",
+    ]);
+    expect(
+      await call("POST /loki/api/v1/rules/ns", group("g", ", {alert: B, expr: vector(3)}")),
+    ).toEqual([400, "per-user rules per rule group limit (limit: 2 actual: 3) exceeded\n"]);
+    await ruler.stop();
+  });
+});
+
+describe("rules as they stand", () => {
+  it("are filtered and cut into pages", async () => {
+    const { call, ruler } = await open(stores[0]![1]());
+    for (const name of ["g1", "g2", "g3"]) await call("POST /loki/api/v1/rules/ns", group(name));
+    await call("POST /loki/api/v1/rules/other", group("g1"));
+    await ruler.sync();
+    for (const one of ruler.groupsOf("t")) await one.evaluate(60_000);
+    type Rules = {
+      data: {
+        groups: { name: string; file: string; rules: Record<string, unknown>[] }[];
+        groupNextToken?: string;
+      };
+    };
+    const read = async (query: string) => {
+      const [status, text] = await call(`GET /prometheus/api/v1/rules${query}`);
+      expect(status).toBe(200);
+      return (JSON.parse(text) as Rules).data;
+    };
+    const names = async (query: string) =>
+      (await read(query)).groups.map(({ file, name, rules }) => `${file}/${name}:${rules.length}`);
+    expect(await names("")).toEqual(["ns/g1:2", "ns/g2:2", "ns/g3:2", "other/g1:2"]);
+    expect(await names("?type=record&file[]=other")).toEqual(["other/g1:1"]);
+    expect(await names("?rule_group=g1&rule_group[]=g2&file=ns")).toEqual(["ns/g1:2", "ns/g2:2"]);
+    expect(await names("?rule_name=none")).toEqual([]);
+    expect(await names('?match[]={a="b"}')).toEqual([
+      "ns/g1:1",
+      "ns/g2:1",
+      "ns/g3:1",
+      "other/g1:1",
+    ]);
+    const { groupNextToken } = await read("?group_limit=3");
+    expect(await names(`?group_limit=3&group_next_token=${groupNextToken}`)).toEqual([
+      "other/g1:2",
+    ]);
+    const [{ rules }] = (await read("")).groups as [Rules["data"]["groups"][number]];
+    expect(rules[0]).toMatchObject({
+      state: "firing",
+      query: "(vector(1.000000) > 0)",
+      health: "ok",
+      type: "alerting",
+    });
+    expect(rules[0]?.alerts).toMatchObject([
+      { labels: { a: "b", alertname: "A" }, value: "1e+00" },
+    ]);
+    expect(rules[1]).not.toHaveProperty("state");
+    expect((await read("?exclude_alerts=true")).groups[0]?.rules[0]).not.toHaveProperty("alerts");
+    expect(await call("GET /compat/api/v1/rules?type=x")).toEqual([
+      400,
+      expect.stringContaining('not supported value \\"x\\"'),
+    ]);
+    expect((await call("GET /compat/api/v1/alerts"))[1]).toContain('"alertname":"A"');
+    await ruler.stop();
+  });
+});
