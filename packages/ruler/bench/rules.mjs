@@ -12,8 +12,12 @@ const folder = mkdtempSync(join(tmpdir(), "ruler-bench-"));
 const seconds = 60;
 const ticksPerSecond = 100;
 
+const limits = { ingestion_rate_mb: 1000, ingestion_burst_size_mb: 1000 };
 const config = join(folder, "config.yaml");
-writeFileSync(config, JSON.stringify({ auth_enabled: false, server: { log_format: "json" } }));
+writeFileSync(
+  config,
+  JSON.stringify({ auth_enabled: false, server: { log_format: "json" }, limits_config: limits }),
+);
 const server = spawn(
   process.execPath,
   [main, `-config.file=${config}`, `-common.path-prefix=${folder}`, "-server.http-listen-port=0"],
@@ -50,12 +54,12 @@ try {
     }));
     const body = JSON.stringify({ streams });
     const headers = { "content-type": "application/json" };
-    const { status, text } = await fetch(`${url}/loki/api/v1/push`, {
+    const answer = await fetch(`${url}/loki/api/v1/push`, {
       method: "POST",
       headers,
       body,
     });
-    if (status !== 204) throw new Error(`push: ${status} ${await text?.()}`);
+    if (answer.status !== 204) throw new Error(`push: ${answer.status} ${await answer.text()}`);
   }
   const idle = await measure();
   for (let group = 0; group * 10 < rules; group++) {

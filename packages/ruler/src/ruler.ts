@@ -209,11 +209,20 @@ export class Ruler {
     const known = this.#groups.get(key);
     if (known?.text === text) return;
     const runner = this.#runnerOf(placed);
-    await this.#remoteWrite?.prepare(placed.tenant);
+    await this.#prepare(placed.tenant);
     await known?.runner.stop();
     this.#groups.set(key, { runner, text });
     this.#metrics.added(placed, runner.schedule.intervalMs);
     runner.start(known?.runner);
+  }
+
+  /** What is wrong with the remote write of one tenant is no matter of the others. */
+  async #prepare(tenant: string): Promise<void> {
+    try {
+      await this.#remoteWrite?.prepare(tenant);
+    } catch (error) {
+      this.#deps.log.error("samples of a tenant cannot be sent", { tenant, error });
+    }
   }
 
   #runnerOf(placed: PlacedGroup): GroupRunner {

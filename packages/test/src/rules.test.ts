@@ -85,7 +85,9 @@ function configure(ruler: Record<string, unknown>): { folder: string; flags: str
 
 async function setGroup(url: string, group: unknown): Promise<void> {
   const body = JSON.stringify(group);
-  const answer = await fetch(`${url}/loki/api/v1/rules/ns`, { method: "POST", body });
+  // As curl has it when nothing else is said.
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  const answer = await fetch(`${url}/loki/api/v1/rules/ns`, { method: "POST", headers, body });
   expect([answer.status, await answer.text()]).toEqual([202, expect.stringContaining("success")]);
 }
 

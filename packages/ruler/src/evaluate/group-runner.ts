@@ -212,7 +212,8 @@ export class GroupRunner {
     const { tenant } = this.placed;
     const samples = await this.#query(rule.expr, slotMs);
     if (work instanceof RecordingRule) {
-      await record(tenant, slotMs, work.update(samples));
+      const timeMs = slotMs - (this.placed.group.queryOffsetMs ?? 0);
+      await record(tenant, timeMs, work.update(samples));
       return;
     }
     try {

@@ -33,6 +33,7 @@ export function ruleRoutes(ruler: Ruler, tenancy: TenantOptions): Route[] {
       methods: [method],
       path: `${prefix}/rules${path}`,
       handler: withTextErrors(handler),
+      takesBody: true,
     })),
   );
 }

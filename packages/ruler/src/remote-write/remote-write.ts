@@ -73,7 +73,8 @@ export class RemoteWrite {
     for (const name of await readdir(options.directory)) {
       const path = join(options.directory, name, tenantFile);
       const tenant = await readFile(path, "utf8").catch(() => "");
-      if (tenant !== "" && directoryOf(tenant) === name) await this.#partOf(tenant);
+      if (tenant === "" || directoryOf(tenant) !== name) continue;
+      await this.#partOf(tenant).catch((error: unknown) => this.#tellFailure(tenant, error));
     }
     this.#loops = Promise.all([
       this.#every(options.refreshMs, (part) => this.#refresh(part)),
@@ -183,12 +184,17 @@ export class RemoteWrite {
     });
   }
 
+  #tellFailure(tenant: string | undefined, error: unknown): void {
+    this.#deps.log.error("remote write does not work as it should", { tenant, error });
+  }
+
   async #every(pauseMs: number, work: (part: TenantPart) => Promise<void>): Promise<void> {
     if (pauseMs === 0) return;
-    const onError = (error: unknown) => this.#deps.log.error("remote write failed", { error });
     const all = async () => {
-      for (const part of await Promise.all(this.#parts.values())) await work(part);
+      for (const part of await Promise.all(this.#parts.values()))
+        await work(part).catch((error: unknown) => this.#tellFailure(part.tenant, error));
     };
+    const onError = (error: unknown) => this.#tellFailure(undefined, error);
     await repeat(all, { pauseMs, signal: this.#abort.signal, onError });
   }
 }

@@ -156,7 +156,7 @@ async function serve(
   });
   let answer: HttpResponse;
   try {
-    answer = await route.handler(await readRequest(options, request, left.signal));
+    answer = await route.handler(await readRequest(options, route, request, left.signal));
   } catch (error) {
     answer = errorAnswer(error);
     if (answer.status === 500) options.onError?.(error, request);
@@ -171,6 +171,7 @@ async function serve(
 
 async function readRequest(
   options: RouterOptions,
+  route: Route,
   request: express.Request,
   signal: AbortSignal,
 ): Promise<HttpRequest> {
@@ -184,7 +185,7 @@ async function readRequest(
     ? await readBody(request, options.maxBodyBytes)
     : new Uint8Array(0);
   let params = query;
-  if (isForm(request.headers["content-type"])) {
+  if (route.takesBody !== true && isForm(request.headers["content-type"])) {
     params = parseForm(Buffer.from(body));
     for (const [key, value] of query) params.append(key, value);
     body = new Uint8Array(0);

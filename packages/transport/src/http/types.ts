@@ -33,6 +33,8 @@ export interface Route {
   readonly handler: HttpHandler;
   /** Value of the `route` label of the request metrics; default: made from the path. */
   readonly name?: string;
+  /** The body is none of a form, whatever its type says: curl calls any body one. */
+  readonly takesBody?: boolean;
 }
 
 const textType = "text/plain; charset=utf-8";
