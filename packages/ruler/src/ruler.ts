@@ -84,7 +84,12 @@ export class Ruler {
   }
 
   async start(): Promise<void> {
-    await this.#states.open();
+    try {
+      await this.#states.open();
+    } catch (error) {
+      // No reason not to start: most processes have no rules.
+      this.#deps.log.error("alerts cannot be kept over a restart; set ruler.wal.dir", { error });
+    }
     await this.#alertmanagers.start();
     await this.#remoteWrite?.start();
   }

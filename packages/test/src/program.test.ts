@@ -110,6 +110,7 @@ describe("a running process", () => {
       "ingester => Running",
       "querier => Running",
       "query-frontend => Running",
+      "ruler => Running",
       "runtime-config => Running",
       "server => Running",
       "service-rings => Running",
