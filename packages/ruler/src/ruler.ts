@@ -96,6 +96,8 @@ export class Ruler {
 
   /** Looks for rules again and again until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
+    // A store that does not answer must not hold up the end.
+    signal.addEventListener("abort", () => this.#abort.abort(), { once: true });
     while (!signal.aborted) {
       await this.sync();
       await sleep(this.#deps.config.poll_interval, signal).catch(() => undefined);
