@@ -16,6 +16,7 @@ const rows = [
     "querier",
     "frontend",
     "scheduler",
+    "patterns",
     "ruler",
     "compactor",
     "index-gateway",

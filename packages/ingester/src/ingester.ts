@@ -28,6 +28,7 @@ import type {
 } from "@skald/contracts";
 import { type Clock, type SteadyClock, steadyClock, systemClock, unavailable } from "@skald/model";
 import { type Logger, type Metrics, repeat, type Sleep, sleep } from "@skald/runtime";
+import type { FreshRows } from "@skald/scan";
 import { DirectoryLock, type LocalRef, type WalDisk } from "@skald/storage";
 import { Flusher } from "./flush/flusher.js";
 import { LocalSegments } from "./flush/local-segments.js";
@@ -39,6 +40,7 @@ import { Journal } from "./log/journal.js";
 import { Recovery, type RecoveryContext } from "./log/recovery.js";
 import { createIngesterMetrics, type IngesterMetrics } from "./metrics.js";
 import type { IngesterOptions } from "./options.js";
+import { Feed } from "./tail/feed.js";
 import { type RunTails, Tails } from "./tail/tails.js";
 import { Heads } from "./tenant/heads.js";
 import { HeldScanner } from "./tenant/held-scanner.js";
@@ -53,6 +55,8 @@ export interface IngesterDependencies {
   /** Scans what the ingester holds. */
   readonly scanner: Scanner<LocalRef>;
   readonly runTails: RunTails;
+  /** Follows the rows that come in; a batch is handed over when it is done with the one before. */
+  readonly follow?: (rows: FreshRows) => Promise<void>;
   /** Told of each local file that was deleted, so that whoever has it open closes it. */
   readonly onDropped?: (path: string) => void;
   readonly log: Logger;
@@ -85,6 +89,7 @@ export class Ingester implements IngesterContract, Tailer {
   readonly #views: Views;
   readonly #scanner: HeldScanner;
   readonly #tails: Tails;
+  readonly #feed: Feed | undefined;
   readonly #recovery = new Recovery();
   readonly #abort = new AbortController();
   readonly #locks: DirectoryLock[] = [];
@@ -107,6 +112,7 @@ export class Ingester implements IngesterContract, Tailer {
       onDropped: (path) => deps.onDropped?.(path),
     });
     this.#tails = this.#createTails();
+    this.#feed = this.#createFeed();
     this.#metrics = this.#createMetrics();
     this.#heads = new Heads({
       options,
@@ -126,7 +132,10 @@ export class Ingester implements IngesterContract, Tailer {
     this.#journal = new Journal({
       ...parts,
       onSettled: () => this.#flusher.sealer.kick(),
-      onPublished: (push) => this.#tails.note(push),
+      onPublished: (push) => {
+        this.#tails.note(push);
+        this.#feed?.note(push);
+      },
     });
     this.#flusher = new Flusher({
       ...parts,
@@ -215,6 +224,7 @@ export class Ingester implements IngesterContract, Tailer {
     const wasRunning = this.#state === "running";
     this.#state = "stopping";
     await this.#loops;
+    await this.#feed?.close();
     await this.replayed.catch(ignore);
     if (wasRunning && (options.flush ?? this.#options.config.wal.flush_on_shutdown)) {
       await this.#flusher.flushAtEnd();
@@ -361,6 +371,16 @@ export class Ingester implements IngesterContract, Tailer {
       signal: this.#abort.signal,
       ...(disk === undefined ? {} : { disk }),
     };
+  }
+
+  #createFeed(): Feed | undefined {
+    const { follow } = this.#deps;
+    if (follow === undefined) return undefined;
+    return new Feed({
+      take: follow,
+      onMissed: (bytes) => this.#metrics.unfollowedBytes.inc(bytes),
+      onError: (error) => this.#log.error("new rows could not be looked at", { error }),
+    });
   }
 
   #createTails(): Tails {

@@ -18,6 +18,7 @@ export { StreamCollector } from "./streams/collect-streams.js";
 export { StreamHashes } from "./streams/hash-numbers.js";
 export { scanLabels, scanStreams } from "./streams/scan-streams.js";
 export { TailRunner } from "./tail/run-tails.js";
+export type * from "./tail/fresh-rows.js";
 export type * from "./tail/tail-task.js";
 export { scanVolumes } from "./volume/scan-volumes.js";
 export { VolumeCounts } from "./volume/volume-counts.js";

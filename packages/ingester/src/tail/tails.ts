@@ -92,6 +92,8 @@ class TenantTails {
   #tenant: Tenant | undefined;
   #timer: NodeJS.Timeout | undefined;
   #running = 0;
+  /** As long as the last work took: tails have half of a core at most, whatever they ask for. */
+  #restMs = 0;
 
   constructor(name: string, context: TailsContext) {
     this.#name = name;
@@ -129,7 +131,7 @@ class TenantTails {
 
   #schedule(): void {
     if (this.#timer !== undefined || this.#running > 0 || this.#ended.signal.aborted) return;
-    this.#timer = setTimeout(() => this.#begin(), gatherMs);
+    this.#timer = setTimeout(() => this.#begin(), Math.max(gatherMs, this.#restMs));
   }
 
   /** Has threads look at what is new, one time after the other. */
@@ -145,10 +147,14 @@ class TenantTails {
     this.#running++;
     const { maxDropped, onError } = this.#context;
     const bounds: TailBounds = { ...taskBounds, maxDropped };
-    const work = slices.map(({ tails, parts, texts }) =>
-      this.#run(tails, { blocks, streams, texts, tails: parts, bounds }, bytes),
-    );
-    Promise.all(work)
+    const start = performance.now();
+    const work = async () => {
+      for (const { tails, parts, texts } of slices) {
+        await this.#run(tails, { blocks, streams, texts, tails: parts, bounds }, bytes);
+      }
+      this.#restMs = performance.now() - start;
+    };
+    work()
       .catch(onError)
       .finally(() => {
         this.#running--;

@@ -79,26 +79,23 @@ const ruler = {
   ruler_remote_evaluation_max_response_size: field.size("0B", "largest answer; 0: no limit"),
 };
 
-const noPatterns = { unused: "patterns are not looked for yet" };
+const noPatterns = { unused: "patterns are not written back as streams" };
 
 const patterns = {
   pattern_ingester_tokenizable_json_fields_default: field.list(
     ["log", "message", "msg", "msg_", "_msg", "content"],
     "JSON fields whose text is searched for patterns",
     "limits.pattern-ingester-tokenizable-json-fields",
-    noPatterns,
   ),
   pattern_ingester_tokenizable_json_fields_append: field.list(
     [],
     "further such fields",
     "limits.pattern-ingester-tokenizable-json-fields-append",
-    noPatterns,
   ),
   pattern_ingester_tokenizable_json_fields_delete: field.list(
     [],
     "fields taken away from the list",
     "limits.pattern-ingester-tokenizable-json-fields-delete",
-    noPatterns,
   ),
   metric_aggregation_enabled: field.toggle(
     false,

@@ -1,17 +1,19 @@
 import { availableParallelism, hostname } from "node:os";
+import { join } from "node:path";
 import { Compactor, type DeleteRequests, type RemovalRules } from "@skald/compactor";
 import type { Catalog, Scanner } from "@skald/contracts";
 import { createDistributorMetrics, Distributor } from "@skald/distributor";
-import { queryRoutes, TailEndpoints } from "@skald/frontend";
+import { patternRoutes, queryRoutes, TailEndpoints } from "@skald/frontend";
 import { Ingester } from "@skald/ingester";
 import type { RawPush } from "@skald/kernels";
 import { type SegmentLocation, steadyClock, systemClock } from "@skald/model";
+import { type PatternSetup, PatternThread } from "@skald/patterns";
 import { CorruptSegments, Querier } from "@skald/querier";
 import { Ruler, ruleRoutes, ruleStatusRoutes } from "@skald/ruler";
 import { type BuildInfo, type Logger, MemoryBudget, Service, WorkerPool } from "@skald/runtime";
 import { TenantLimits } from "@skald/runtime/config";
 import type { Metrics } from "@skald/runtime/metrics";
-import { RemoteScanner, ScanPool, type TailFound, urgentBytes } from "@skald/scan";
+import { type FreshRows, RemoteScanner, ScanPool, type TailFound, urgentBytes } from "@skald/scan";
 import { FairQueue } from "@skald/scheduler";
 import {
   type LocalRef,
@@ -70,6 +72,9 @@ interface Parts {
   /** Where the bytes of a key are. */
   locate: (key: string) => SegmentLocation;
   catalog: Catalog;
+  /** Absent where no patterns are looked for. */
+  patterns: PatternThread | undefined;
+  follow: ((rows: FreshRows) => Promise<void>) | undefined;
   ingester: Ingester;
   /** Absent where nothing is ever deleted by request. */
   deletes: DeleteRequests | undefined;
@@ -98,6 +103,7 @@ const builders: Readonly<Record<ModuleName, Builder>> = {
   "runtime-config": buildLimits,
   "worker-pool": buildPool,
   store: buildStore,
+  "pattern-ingester": buildPatterns,
   ingester: buildIngester,
   deletion: buildDeletes,
   distributor: buildDistributor,
@@ -121,6 +127,12 @@ const maxKeptMib = { query: 64, scan: 128 };
 /** A part of the memory that queries may hold together when nobody says. */
 const shareOfQueries = 8;
 const maxQueryMemory = 512 * 1024 * 1024;
+/** Lines of a second that patterns are looked for in; of more, each stands for several. */
+const maxPatternLines = 10_000;
+const maxQueuedPatternJobs = 1000;
+const maxPatternHeapMib = 512;
+const maxMinersPerTenant = 2000;
+const maxPatternTenants = 100;
 /** Scans of small queries, and decoding of pushes, take turns on one thread. */
 const urgentScans = 1;
 
@@ -189,7 +201,7 @@ function buildStore(parts: Parts, { config, log, metrics }: ModuleContext): Buil
 }
 
 function buildIngester(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
-  const { limits, pool, scanner, store, threads } = parts;
+  const { limits, follow, pool, scanner, store, threads } = parts;
   const { options, warnings } = ingesterOptionsOf(
     config,
     config.ingester.lifecycler.id || hostname(),
@@ -204,6 +216,7 @@ function buildIngester(parts: Parts, { config, log, metrics }: ModuleContext): B
       const share = { tenant, actors: [], cost: bytes * task.tails.length };
       return pool.run<TailFound[]>("tail", task, { lane: "query", share, signal });
     },
+    ...(follow === undefined ? {} : { follow }),
     onDropped: (path) => threads.forget(path),
     seal: (job) => pool.run<SealedSegment>("seal", job, { lane: "background" }),
     clock: systemClock,
@@ -245,6 +258,62 @@ function buildDeletes(parts: Parts, { config, log, metrics }: ModuleContext): Bu
   parts.deletes = deletes;
   parts.removalRules = rules;
   return built;
+}
+
+function buildPatterns(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
+  if (!config.pattern_ingester.enabled) return {};
+  const lines = metrics.counter("pattern_lines_total", "Lines that came in while patterns are found.");
+  const looked = metrics.counter("pattern_looked_lines_total", "Lines that were looked at for that.");
+  const patterns = new PatternThread({
+    pool: new WorkerPool({
+      url: new URL("../patterns-worker.js", import.meta.url),
+      size: 1,
+      lazy: true,
+      maxQueued: maxQueuedPatternJobs,
+      maxHeapMib: maxPatternHeapMib,
+      onThreadLost: (error) => log.error("the thread of patterns died", { error }),
+    }),
+    setup: patternSetupOf(config),
+    savePeriodMs: config.pattern_ingester.flush_check_period,
+    onLearnt: (seen, rows) => {
+      looked.inc(seen);
+      lines.inc(rows);
+    },
+    onError: (error) => log.error("patterns cannot be saved", { error }),
+  });
+  parts.patterns = patterns;
+  const { limits } = parts;
+  parts.follow = (rows) => patterns.learn(rows, messageFieldsOf(limits.of(rows.tenant)));
+  const service = new Service({
+    name: "pattern-ingester",
+    start: async () => patterns.start(),
+    stop: () => patterns.stop(),
+  });
+  return { service };
+}
+
+function messageFieldsOf(limits: ReturnType<TenantLimits["of"]>): string[] {
+  const { pattern_ingester_tokenizable_json_fields_delete: deleted } = limits;
+  return [
+    ...limits.pattern_ingester_tokenizable_json_fields_default,
+    ...limits.pattern_ingester_tokenizable_json_fields_append,
+  ].filter((name) => !deleted.includes(name));
+}
+
+function patternSetupOf({ pattern_ingester, common }: Config): PatternSetup {
+  return {
+    path: join(common.path_prefix, "patterns", "patterns.bin"),
+    options: {
+      maxClusters: pattern_ingester.max_clusters,
+      maxEvictionRatio: pattern_ingester.max_eviction_ratio,
+      maxLineBytes: pattern_ingester.max_allowed_line_length,
+      retainMs: pattern_ingester.retain_for,
+      sampleMs: pattern_ingester.pattern_sample_interval,
+      maxLines: maxPatternLines,
+      maxMinersPerTenant,
+      maxTenants: maxPatternTenants,
+    },
+  };
 }
 
 function buildDistributor(
@@ -332,17 +401,18 @@ function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): Bu
 }
 
 function buildFrontend(parts: Parts, { build, config, metrics }: ModuleContext): BuiltModule {
-  const { queries, limits, ingester } = parts;
+  const { queries, limits, ingester, patterns } = parts;
+  const routes = {
+    ...tenancyOf(config),
+    multiTenantQueries: config.querier.multi_tenant_queries_enabled,
+    parquetAnswers: config.frontend.support_parquet_encoding,
+    alignToStep: config.query_range.align_queries_with_step,
+  };
   const threads = new QueryThreads({
     ...queries,
     onQuery: queryObserver(metrics),
     limitsOf: (tenant) => limits.of(tenant),
-    routes: {
-      ...tenancyOf(config),
-      multiTenantQueries: config.querier.multi_tenant_queries_enabled,
-      parquetAnswers: config.frontend.support_parquet_encoding,
-      alignToStep: config.query_range.align_queries_with_step,
-    },
+    routes,
   });
   parts.frontend = threads;
   const drilldown = drilldownRoutes({
@@ -362,7 +432,12 @@ function buildFrontend(parts: Parts, { build, config, metrics }: ModuleContext):
   });
   const queried = queryRoutes((endpoint, request) => threads.serve(endpoint, request));
   return {
-    routes: [...queried, ...tails.routes, ...drilldown],
+    routes: [
+      ...queried,
+      ...tails.routes,
+      ...patternRoutes({ ...routes, patterns, clock: systemClock }),
+      ...drilldown,
+    ],
     socketRoutes: tails.socketRoutes,
   };
 }

@@ -1,6 +1,8 @@
 import { field, grpcClientBlock, lifecyclerBlock } from "@skald/runtime/config";
 
-const noPatterns = "patterns are not looked for yet";
+const oneProcess = "this version runs in one process";
+const noCopies = "patterns and volumes are not pushed back as streams";
+const noPatterns = "patterns are not sent anywhere";
 const client = {
   http_client_config: noPatterns,
   basic_auth: noPatterns,
@@ -35,9 +37,11 @@ export const patternIngesterConfig = field.section(
         grpc_client_config: grpcClientBlock(flag("client")),
         remote_timeout: field.duration("5s", "time limit", flag("client.timeout")),
       },
-      { ignored: { pool_config: noPatterns } },
+      { unused: oneProcess, ignored: { pool_config: noPatterns } },
     ),
-    concurrent_flushes: field.integer(32, "flushes at a time", flag("concurrent-flushes")),
+    concurrent_flushes: field.integer(32, "flushes at a time", flag("concurrent-flushes"), {
+      unused: "one thread saves all patterns",
+    }),
     flush_check_period: field.duration("1m", "pause between looks", flag("flush-check-period")),
     max_clusters: field.integer(300, "patterns of a stream", flag("max-clusters")),
     max_eviction_ratio: field.float(
@@ -55,7 +59,7 @@ export const patternIngesterConfig = field.section(
         ),
         ...pusher("metric-aggregation", "30s"),
       },
-      { ignored: client },
+      { unused: noCopies, ignored: client },
     ),
     pattern_persistence: field.section(
       "Patterns kept as a stream.",
@@ -67,22 +71,27 @@ export const patternIngesterConfig = field.section(
           flag("pattern-persistence.batch-size"),
         ),
       },
-      { ignored: client },
+      { unused: noCopies, ignored: client },
     ),
-    connection_timeout: field.duration("2s", "time limit to connect", flag("connection-timeout")),
+    connection_timeout: field.duration("2s", "time limit to connect", flag("connection-timeout"), {
+      unused: oneProcess,
+    }),
     max_allowed_line_length: field.integer(
       3000,
       "longer lines are not looked at",
       flag("max-allowed-line-length"),
     ),
     retain_for: field.duration("3h", "time to keep patterns", flag("retain-for")),
-    max_chunk_age: field.duration("1h", "time range of a chunk", flag("max-chunk-age")),
+    max_chunk_age: field.duration("1h", "time range of a chunk", flag("max-chunk-age"), {
+      unused: "samples are kept one by one until retain_for",
+    }),
     pattern_sample_interval: field.duration("10s", "resolution", flag("sample-interval")),
     volume_threshold: field.float(
       0.99,
       "part of the volume whose patterns are kept",
       flag("volume-threshold"),
+      { unused: "all patterns are kept" },
     ),
   },
-  { unused: noPatterns, ignored: { tee_config: noPatterns } },
+  { ignored: { tee_config: noPatterns } },
 );

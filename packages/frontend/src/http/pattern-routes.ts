@@ -1,0 +1,40 @@
+import type { Pattern, PatternIngester } from "@skald/contracts";
+import { parseSelector } from "@skald/logql";
+import { type Clock, nowNs } from "@skald/model";
+import { type HttpRequest, type HttpResponse, jsonTextResponse, type Route } from "@skald/transport";
+import { jsonText } from "../encode/pieces.js";
+import { parseOrderedBounds, parseStep } from "./params.js";
+import { type QueryRouteOptions, queryTenants } from "./routes.js";
+
+export interface PatternRouteDeps extends QueryRouteOptions {
+  /** Absent where no patterns are looked for. */
+  readonly patterns?: PatternIngester | undefined;
+  readonly clock: Clock;
+}
+
+const paths = ["/service/api/v1/patterns", "/loki/api/v1/patterns"];
+const minStepSeconds = 10;
+
+/** The endpoint of patterns; 404 where none are looked for. */
+export function patternRoutes(deps: PatternRouteDeps): Route[] {
+  const handler = async (request: HttpRequest): Promise<HttpResponse> => {
+    const tenants = queryTenants(request, deps);
+    const { params, signal } = request;
+    if (deps.patterns === undefined) return { status: 404 };
+    const matchers = parseSelector(params.get("query") ?? "");
+    const { startNs, endNs } = parseOrderedBounds(params, nowNs(deps.clock));
+    const seconds = Number(parseStep(params, startNs, endNs)) / 1e9;
+    const stepSeconds = Math.max(minStepSeconds, Math.floor(seconds / minStepSeconds) * minStepSeconds);
+    const range = { fromNs: startNs, toNs: endNs + 1n };
+    const found: Pattern[] = [];
+    for (const tenant of tenants) {
+      const asked = { tenant, matchers, ...range, stepSeconds };
+      found.push(...(await deps.patterns.patterns(asked, { signal })));
+    }
+    const data = found.map(({ pattern, level, share, samples }) => ({
+      ...{ pattern, level, share: Number(share.toFixed(4)), samples },
+    }));
+    return jsonTextResponse(200, `${jsonText({ status: "success", data })}\n`);
+  };
+  return paths.map((path) => ({ methods: ["GET", "POST"], path, handler }));
+}

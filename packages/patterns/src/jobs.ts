@@ -1,0 +1,43 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import type { PatternsRequest } from "@skald/contracts";
+import type { JobHandler } from "@skald/runtime";
+import type { FreshRows } from "@skald/scan";
+import { loadPatterns, savePatterns } from "./pattern-file.js";
+import { type PatternOptions, PatternStore } from "./pattern-store.js";
+
+/** What each job brings along, so that a thread that takes the place of another finds what that has saved. */
+export interface PatternSetup {
+  readonly path: string;
+  readonly options: PatternOptions;
+}
+
+interface LearnJob {
+  readonly setup: PatternSetup;
+  readonly rows: FreshRows;
+  readonly fields: readonly string[];
+}
+
+/** The jobs of `PatternThread`, for the one thread that holds all patterns. */
+export function patternJobs(): Record<string, JobHandler> {
+  let store: PatternStore | undefined;
+  const storeOf = ({ path, options }: PatternSetup): PatternStore => {
+    if (store !== undefined) return store;
+    store = new PatternStore(options);
+    loadPatterns(store, path);
+    return store;
+  };
+  return {
+    learn: ({ setup, rows, fields }: LearnJob) => ({
+      value: storeOf(setup).learn(rows, fields),
+    }),
+    patterns: (job: { readonly setup: PatternSetup; readonly request: PatternsRequest }) => ({
+      value: storeOf(job.setup).patterns(job.request),
+    }),
+    save: ({ setup }: { readonly setup: PatternSetup }) => {
+      mkdirSync(dirname(setup.path), { recursive: true });
+      savePatterns(storeOf(setup), setup.path);
+      return { value: undefined };
+    },
+  };
+}

@@ -1,0 +1,134 @@
+import { Cluster } from "./cluster.js";
+import type { LinePart } from "./message.js";
+import { anyWord, Tokens } from "./tokenize.js";
+
+export interface MinerOptions {
+  readonly maxClusters: number;
+  /** Part of evictions among new clusters above which nothing is learnt any more: there is no pattern. */
+  readonly maxEvictionRatio: number;
+}
+
+/** First words that lead to clusters of their own, of lines of one shape. */
+const maxChildren = 15;
+/** Lines whose cluster is known without a search. */
+const maxRecent = 512;
+/** New clusters before evictions are held against them. */
+const minLearnt = 1000;
+
+const tokens = new Tokens();
+
+/**
+ * Finds the patterns of the lines of one stream and level, one line at a time (Drain: He, Zhu, Zheng, Lyu, "Drain: An Online
+ * Log Parsing Approach with Fixed Depth Tree", ICWS 2017). Lines of the same shape, that is the same number of words and
+ * the same signs between them, are told apart by their first word, then by how many words they share.
+ */
+export class Miner {
+  readonly #options: MinerOptions;
+  readonly #shapes = new Map<number, Map<number, Cluster[]>>();
+  readonly #recent = new Map<number, Cluster>();
+  readonly clusters = new Set<Cluster>();
+  #clock = 0;
+  #learnt = 0;
+  #evicted = 0;
+
+  constructor(options: MinerOptions) {
+    this.#options = options;
+  }
+
+  /** The cluster of a line, which learns from it; undefined for one that has no pattern. */
+  learn(line: Buffer, { from, to, isInner }: LinePart): Cluster | undefined {
+    if (!tokens.read(line, from, to)) return undefined;
+    const key = tokens.lineHash ^ Number(isInner);
+    const known = this.#recent.get(key);
+    if (known !== undefined && this.clusters.has(known)) {
+      known.used = ++this.#clock;
+      return known;
+    }
+    const leaf = this.#leafOf(shapeOf(tokens.count, tokens.gapHash, isInner), tokens.hashes[0]!);
+    const cluster = bestOf(leaf) ?? this.#create(leaf, line, from, isInner);
+    if (cluster === undefined) return undefined;
+    cluster.merge(tokens);
+    cluster.used = ++this.#clock;
+    if (this.#recent.size >= maxRecent) this.#recent.clear();
+    this.#recent.set(key, cluster);
+    return cluster;
+  }
+
+  /** Puts a cluster back that another miner had. */
+  restore(cluster: Cluster, shape: number): void {
+    this.#leafOf(shape, cluster.hashes[0]!).push(cluster);
+    this.clusters.add(cluster);
+    this.#shapeOf.set(cluster, shape);
+  }
+
+  shapeOf(cluster: Cluster): number {
+    return this.#shapeOf.get(cluster) as number;
+  }
+
+  readonly #shapeOf = new Map<Cluster, number>();
+
+  #leafOf(shape: number, first: number): Cluster[] {
+    let children = this.#shapes.get(shape);
+    if (children === undefined) {
+      children = new Map();
+      this.#shapes.set(shape, children);
+    }
+    const isKnown = children.has(first);
+    const key = isKnown || children.size < maxChildren ? first : anyWord;
+    const leaf = children.get(key) ?? [];
+    children.set(key, leaf);
+    return leaf;
+  }
+
+  #create(leaf: Cluster[], line: Buffer, from: number, isInner: boolean): Cluster | undefined {
+    const { maxClusters, maxEvictionRatio } = this.#options;
+    const isHopeless =
+      this.#learnt > minLearnt && this.#evicted / this.#learnt > maxEvictionRatio;
+    if (isHopeless) return undefined;
+    if (this.clusters.size >= maxClusters) this.#evict();
+    this.#learnt++;
+    const cluster = Cluster.of(tokens, line, from, isInner);
+    leaf.push(cluster);
+    this.clusters.add(cluster);
+    this.#shapeOf.set(cluster, shapeOf(tokens.count, tokens.gapHash, isInner));
+    return cluster;
+  }
+
+  /** Forgets the cluster that was met longest ago. */
+  #evict(): void {
+    let oldest: Cluster | undefined;
+    for (const cluster of this.clusters) {
+      if (oldest === undefined || cluster.used < oldest.used) oldest = cluster;
+    }
+    if (oldest === undefined) return;
+    this.#evicted++;
+    this.clusters.delete(oldest);
+    const shape = this.#shapeOf.get(oldest) as number;
+    this.#shapeOf.delete(oldest);
+    const children = this.#shapes.get(shape);
+    for (const [key, leaf] of children ?? []) {
+      const at = leaf.indexOf(oldest);
+      if (at >= 0) leaf.splice(at, 1);
+      if (leaf.length === 0) children?.delete(key);
+    }
+    if (children?.size === 0) this.#shapes.delete(shape);
+  }
+}
+
+function shapeOf(count: number, gapHash: number, isInner: boolean): number {
+  return (Math.imul(gapHash, 31) + 2 * count + Number(isInner)) >>> 0;
+}
+
+/** The cluster with most of the words of the line at hand. */
+function bestOf(leaf: readonly Cluster[]): Cluster | undefined {
+  let best: Cluster | undefined;
+  let most = -1;
+  for (const cluster of leaf) {
+    if (cluster.hashes.length !== tokens.count) continue;
+    const same = cluster.similarity(tokens);
+    if (same <= most) continue;
+    most = same;
+    best = cluster;
+  }
+  return best;
+}

@@ -1,0 +1,78 @@
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { crc32 } from "@skald/kernels";
+import { Cluster } from "./cluster.js";
+import type { PatternStore } from "./pattern-store.js";
+
+const magic = 0x504b_5331;
+const version = 1;
+const headBytes = 12;
+
+interface SavedMiner {
+  readonly tenant: string;
+  readonly stream: string;
+  readonly level: string;
+  readonly clusters: readonly SavedCluster[];
+}
+
+interface SavedCluster {
+  readonly shape: number;
+  readonly isInner: boolean;
+  readonly hashes: number[];
+  readonly words: string[];
+  readonly gaps: string[];
+  readonly times: number[];
+  readonly counts: number[];
+}
+
+/** Writes all patterns to a file that appears once it is complete and synced: magic, version and CRC-32 (u32 LE each), JSON. */
+export function savePatterns(store: PatternStore, path: string): void {
+  const miners: SavedMiner[] = [];
+  for (const { tenant, stream, level, miner } of store.miners()) {
+    const clusters = Array.from(miner.clusters, (cluster) => ({
+      shape: miner.shapeOf(cluster),
+      isInner: cluster.isInner,
+      hashes: Array.from(cluster.hashes),
+      words: cluster.words,
+      gaps: cluster.gaps,
+      times: cluster.times,
+      counts: cluster.counts,
+    }));
+    miners.push({ tenant, stream, level, clusters });
+  }
+  const body = Buffer.from(JSON.stringify(miners));
+  const head = Buffer.alloc(headBytes);
+  for (const [i, word] of [magic, version, crc32(body)].entries()) head.writeUInt32LE(word, 4 * i);
+  const temporary = `${path}.tmp`;
+  const fd = openSync(temporary, "w");
+  try {
+    writeSync(fd, head);
+    for (let at = 0; at < body.length; ) at += writeSync(fd, body, at);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+  renameSync(temporary, path);
+}
+
+/** Reads them back into an empty store; false when there is no such file, or it is damaged or of another version. */
+export function loadPatterns(store: PatternStore, path: string): boolean {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch {
+    return false;
+  }
+  if (bytes.length < headBytes || bytes.readUInt32LE(0) !== magic) return false;
+  const body = bytes.subarray(headBytes);
+  if (bytes.readUInt32LE(4) !== version || bytes.readUInt32LE(8) !== crc32(body)) return false;
+  for (const { tenant, stream, level, clusters } of JSON.parse(String(body)) as SavedMiner[]) {
+    const miner = store.minerOf(tenant, stream, level);
+    for (const saved of clusters) {
+      const cluster = new Cluster({ ...saved, hashes: Uint32Array.from(saved.hashes) });
+      cluster.times.push(...saved.times);
+      cluster.counts.push(...saved.counts);
+      miner.restore(cluster, saved.shape);
+    }
+  }
+  return true;
+}

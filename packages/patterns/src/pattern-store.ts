@@ -1,0 +1,197 @@
+import type { Pattern, PatternsRequest } from "@skald/contracts";
+import {
+  compileMatchers,
+  detectedLevelName,
+  levelInMetadata,
+  levelNames,
+  parseStreamText,
+} from "@skald/model";
+import type { FreshRows } from "@skald/scan";
+import { openHeadBlock } from "@skald/storage";
+import { LRUCache } from "lru-cache";
+import type { Cluster } from "./cluster.js";
+import { fieldNeedles, messageOf } from "./message.js";
+import { Miner } from "./miner.js";
+
+export interface PatternOptions {
+  /** Clusters of a stream and level. */
+  readonly maxClusters: number;
+  readonly maxEvictionRatio: number;
+  /** Longer lines are not looked at. */
+  readonly maxLineBytes: number;
+  /** How long samples are kept. */
+  readonly retainMs: number;
+  /** Width of the buckets that lines are counted in. */
+  readonly sampleMs: number;
+  /** Lines of one batch that are looked at; of more, each stands for several. */
+  readonly maxLines: number;
+  /** Miners of a tenant; the one that learnt longest ago goes first. */
+  readonly maxMinersPerTenant: number;
+  /** Of all tenants. */
+  readonly maxTenants: number;
+}
+
+/** A miner and what it is of. */
+export interface StreamMiner {
+  readonly stream: string;
+  readonly level: string;
+  readonly miner: Miner;
+}
+
+/** Patterns with fewer lines are noise. */
+const minHits = 30;
+const maxPatterns = 300;
+const unknownLevel = "unknown";
+
+/** The patterns of all tenants, in bounded memory. */
+export class PatternStore {
+  readonly #options: PatternOptions;
+  #batches = 0;
+  readonly #tenants: LRUCache<string, LRUCache<string, StreamMiner>>;
+
+  constructor(options: PatternOptions) {
+    this.#options = options;
+    this.#tenants = new LRUCache({ max: options.maxTenants });
+  }
+
+  get options(): PatternOptions {
+    return this.#options;
+  }
+
+  /** Learns from new rows, of a JSON line from the first of the fields that it has; gives how many it has looked at. */
+  learn({ tenant, blocks, streams, texts, rowCount }: FreshRows, names: readonly string[]): number {
+    const fields = fieldNeedles(names);
+    const stride = Math.max(1, Math.ceil(rowCount / this.#options.maxLines));
+    const textOf = new Map(Array.from(streams, (stream, i) => [stream, texts[i] as string]));
+    const miners = this.#minersOf(tenant);
+    // Begins elsewhere each time, so that no row of a regular push is always left out.
+    let skip = this.#batches++ % stride;
+    let looked = 0;
+    for (const { ref, rowFrom, rowTo } of blocks) {
+      const block = openHeadBlock(ref);
+      const { bytes, offsets } = block.lines();
+      const times = block.timestamps();
+      const { runs } = block;
+      const levels = block.metadata(detectedLevelName);
+      const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      let run = 0;
+      for (let row = rowFrom + skip; row < rowTo; row += stride) {
+        while (runs.rowStart[run + 1]! <= row) run++;
+        const code = levels?.kind === "dictionary" ? levels.codes[row]! : levelInMetadata;
+        const level =
+          (levels?.kind === "dictionary" ? levels.dictionary[code] : levelNames[0]) || unknownLevel;
+        const stream = textOf.get(runs.stream[run]!) as string;
+        const line = buffer.subarray(offsets[row], offsets[row + 1]);
+        const seconds = Number(block.baseNs / 1_000_000_000n) + Math.floor(times[row]! / 1e9);
+        this.#learnLine(miners, { stream, level, line, fields, seconds, weight: stride });
+        looked++;
+      }
+      skip = 0;
+    }
+    return looked;
+  }
+
+  patterns(request: PatternsRequest): Pattern[] {
+    const { tenant, matchers, fromNs, toNs, stepSeconds } = request;
+    const matches = compileMatchers(matchers);
+    const range = { from: Number(fromNs) / 1e9, to: Number(toNs) / 1e9 };
+    const found = new Map<string, { pattern: string; level: string; counts: Map<number, number> }>();
+    let all = 0;
+    for (const { stream, level, miner } of this.#tenants.get(tenant)?.values() ?? []) {
+      if (!matches(parseStreamText(stream))) continue;
+      for (const cluster of miner.clusters) {
+        const pattern = cluster.text;
+        const key = `${level}\n${pattern}`;
+        const entry = found.get(key) ?? { pattern, level, counts: new Map<number, number>() };
+        const lines = addSamples(entry.counts, cluster, range, stepSeconds);
+        all += lines;
+        if (lines > 0) found.set(key, entry);
+      }
+    }
+    return [...found.values()]
+      .map(({ pattern, level, counts }) => {
+        const samples = [...counts].sort(([a], [b]) => a - b);
+        const hits = samples.reduce((sum, [, count]) => sum + count, 0);
+        return { pattern, level, samples, hits, share: hits / all };
+      })
+      .filter(({ hits }) => hits >= minHits)
+      .sort((a, b) => b.hits - a.hits)
+      .slice(0, maxPatterns)
+      .map(({ hits: _, ...pattern }) => pattern);
+  }
+
+  /** Every miner, those that learnt longest ago first. */
+  *miners(): Generator<StreamMiner & { readonly tenant: string }> {
+    for (const tenant of [...this.#tenants.keys()].reverse()) {
+      const miners = [...(this.#tenants.peek(tenant)?.values() ?? [])].reverse();
+      for (const miner of miners) yield { tenant, ...miner };
+    }
+  }
+
+  /** The miner of a stream and level, made when there is none. */
+  minerOf(tenant: string, stream: string, level: string): Miner {
+    return this.#minerOf(this.#minersOf(tenant), stream, level);
+  }
+
+  #learnLine(
+    miners: LRUCache<string, StreamMiner>,
+    { stream, level, line, fields, seconds, weight }: LearntLine,
+  ): void {
+    const { maxLineBytes, sampleMs, retainMs } = this.#options;
+    if (line.length > maxLineBytes) return;
+    const part = messageOf(line, fields);
+    if (part === undefined) return;
+    const cluster = this.#minerOf(miners, stream, level).learn(line, part);
+    if (cluster === undefined) return;
+    const width = sampleMs / 1000;
+    const newest = Math.max(seconds, cluster.times.at(-1) ?? 0);
+    const oldest = newest - retainMs / 1000;
+    const bucket = Math.floor(seconds / width) * width;
+    if (bucket >= oldest) cluster.count(bucket, weight, oldest);
+  }
+
+  #minersOf(tenant: string): LRUCache<string, StreamMiner> {
+    const known = this.#tenants.get(tenant);
+    if (known !== undefined) return known;
+    const miners = new LRUCache<string, StreamMiner>({ max: this.#options.maxMinersPerTenant });
+    this.#tenants.set(tenant, miners);
+    return miners;
+  }
+
+  #minerOf(miners: LRUCache<string, StreamMiner>, stream: string, level: string): Miner {
+    const key = `${level}\n${stream}`;
+    const known = miners.get(key);
+    if (known !== undefined) return known.miner;
+    const miner = new Miner(this.#options);
+    miners.set(key, { stream, level, miner });
+    return miner;
+  }
+}
+
+interface LearntLine {
+  readonly stream: string;
+  readonly level: string;
+  readonly line: Buffer;
+  readonly fields: readonly Buffer[];
+  readonly seconds: number;
+  /** Lines that it stands for. */
+  readonly weight: number;
+}
+
+/** Adds the samples of a range, by step; gives how many lines they are. */
+function addSamples(
+  counts: Map<number, number>,
+  cluster: Cluster,
+  { from, to }: { readonly from: number; readonly to: number },
+  stepSeconds: number,
+): number {
+  let lines = 0;
+  for (const [i, time] of cluster.times.entries()) {
+    if (time < from || time >= to) continue;
+    const count = cluster.counts[i] as number;
+    const at = Math.floor(time / stepSeconds) * stepSeconds;
+    counts.set(at, (counts.get(at) ?? 0) + count);
+    lines += count;
+  }
+  return lines;
+}
