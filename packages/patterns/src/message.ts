@@ -12,10 +12,7 @@ export interface LinePart {
 }
 
 /** What of a line is its message: of a JSON object the text of the first of some fields, else all of it. Undefined: nothing. */
-export function messageOf(
-  line: Buffer,
-  fields: readonly Buffer[],
-): LinePart | undefined {
+export function messageOf(line: Buffer, fields: readonly Buffer[]): LinePart | undefined {
   if (line[0] !== openBrace) return { from: 0, to: line.length, isInner: false };
   for (const field of fields) {
     const found = line.indexOf(field);

@@ -44,11 +44,17 @@ describe("Miner", () => {
 
   it.each([
     [
-      ["level=info user 42 logged in from 10.0.1.2 after 5ms", "level=info user 7 logged in from 10.9.1.2 after 9ms"],
+      [
+        "level=info user 42 logged in from 10.0.1.2 after 5ms",
+        "level=info user 7 logged in from 10.9.1.2 after 9ms",
+      ],
       "level=info user <_> logged in from <_> after <_>",
     ],
     [
-      ['{"msg":"request 1 to 2 failed with code 3","a":1}', '{"msg":"request 9 to 8 failed with code 7","a":2}'],
+      [
+        '{"msg":"request 1 to 2 failed with code 3","a":1}',
+        '{"msg":"request 9 to 8 failed with code 7","a":2}',
+      ],
       "<_>request <_> to <_> failed with code <_>",
     ],
     [
@@ -64,8 +70,13 @@ describe("Miner", () => {
   it("keeps no more clusters than it may, those that were met last", () => {
     const miner = minerOf(3);
     const words = ["one", "two", "three", "four", "five"];
-    for (const word of words) learn(miner, `${word} ${"x".repeat(word.length)} is alone here ${word}`);
-    expect(Array.from(miner.clusters, ({ text }) => text.split(" ")[0])).toEqual(["three", "four", "five"]);
+    for (const word of words)
+      learn(miner, `${word} ${"x".repeat(word.length)} is alone here ${word}`);
+    expect(Array.from(miner.clusters, ({ text }) => text.split(" ")[0])).toEqual([
+      "three",
+      "four",
+      "five",
+    ]);
   });
 
   it("leaves lines alone that have too few words, or too many, or no message", () => {

@@ -82,8 +82,7 @@ export class Miner {
 
   #create(leaf: Cluster[], line: Buffer, from: number, isInner: boolean): Cluster | undefined {
     const { maxClusters, maxEvictionRatio } = this.#options;
-    const isHopeless =
-      this.#learnt > minLearnt && this.#evicted / this.#learnt > maxEvictionRatio;
+    const isHopeless = this.#learnt > minLearnt && this.#evicted / this.#learnt > maxEvictionRatio;
     if (isHopeless) return undefined;
     if (this.clusters.size >= maxClusters) this.#evict();
     this.#learnt++;

@@ -95,7 +95,10 @@ export class PatternStore {
     const { tenant, matchers, fromNs, toNs, stepSeconds } = request;
     const matches = compileMatchers(matchers);
     const range = { from: Number(fromNs) / 1e9, to: Number(toNs) / 1e9 };
-    const found = new Map<string, { pattern: string; level: string; counts: Map<number, number> }>();
+    const found = new Map<
+      string,
+      { pattern: string; level: string; counts: Map<number, number> }
+    >();
     let all = 0;
     for (const { stream, level, miner } of this.#tenants.get(tenant)?.values() ?? []) {
       if (!matches(parseStreamText(stream))) continue;

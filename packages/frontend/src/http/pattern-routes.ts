@@ -1,7 +1,12 @@
 import type { Pattern, PatternIngester } from "@skald/contracts";
 import { parseSelector } from "@skald/logql";
 import { type Clock, nowNs } from "@skald/model";
-import { type HttpRequest, type HttpResponse, jsonTextResponse, type Route } from "@skald/transport";
+import {
+  type HttpRequest,
+  type HttpResponse,
+  jsonTextResponse,
+  type Route,
+} from "@skald/transport";
 import { jsonText } from "../encode/pieces.js";
 import { parseOrderedBounds, parseStep } from "./params.js";
 import { type QueryRouteOptions, queryTenants } from "./routes.js";
@@ -24,7 +29,10 @@ export function patternRoutes(deps: PatternRouteDeps): Route[] {
     const matchers = parseSelector(params.get("query") ?? "");
     const { startNs, endNs } = parseOrderedBounds(params, nowNs(deps.clock));
     const seconds = Number(parseStep(params, startNs, endNs)) / 1e9;
-    const stepSeconds = Math.max(minStepSeconds, Math.floor(seconds / minStepSeconds) * minStepSeconds);
+    const stepSeconds = Math.max(
+      minStepSeconds,
+      Math.floor(seconds / minStepSeconds) * minStepSeconds,
+    );
     const range = { fromNs: startNs, toNs: endNs + 1n };
     const found: Pattern[] = [];
     for (const tenant of tenants) {

@@ -12,6 +12,8 @@ export interface FeedContext {
 
 /** Pause in which rows are gathered. */
 const gatherMs = 1000;
+/** Who follows rests so many times as long as it works: it has a seventh of a core at most. */
+const restPerWork = 6;
 /** Lines of a tenant that may wait; beyond they are forgotten. */
 const maxWaitingBytes = 64 * 1024 * 1024;
 /** Streams that are told of at a time; a batch of more is forgotten. */
@@ -23,6 +25,8 @@ export class Feed {
   readonly #tenants = new Map<Tenant, NewRows>();
   #timer: NodeJS.Timeout | undefined;
   #work: Promise<void> | undefined;
+  /** How long the last took. */
+  #workMs = 0;
   #isClosed = false;
 
   constructor(context: FeedContext) {
@@ -52,13 +56,16 @@ export class Feed {
 
   #schedule(): void {
     if (this.#timer !== undefined || this.#work !== undefined) return;
+    const pauseMs = Math.max(gatherMs, this.#workMs * restPerWork);
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
+      const start = performance.now();
       this.#work = this.#run().finally(() => {
         this.#work = undefined;
+        this.#workMs = performance.now() - start;
         if (this.#tenants.size > 0 && !this.#isClosed) this.#schedule();
       });
-    }, gatherMs);
+    }, pauseMs);
   }
 
   async #run(): Promise<void> {

@@ -1,4 +1,4 @@
-import { randomOf } from "./random.js";
+import { seededRandom } from "@skald/testkit";
 
 /** Lines of one program and the template that each was made from. */
 export interface Sample {
@@ -10,7 +10,10 @@ export interface Sample {
 const makers: Readonly<Record<string, (random: () => number) => string>> = {
   n: (random) => String(Math.floor(random() * 100_000)),
   ip: (random) => Array.from({ length: 4 }, () => Math.floor(random() * 256)).join("."),
-  id: (random) => Math.floor(random() * 2 ** 52).toString(16).padStart(13, "4"),
+  id: (random) =>
+    Math.floor(random() * 2 ** 52)
+      .toString(16)
+      .padStart(13, "4"),
   time: (random) => new Date(1.7e12 + random() * 1e10).toISOString(),
   clock: (random) => new Date(1.7e12 + random() * 1e10).toISOString().slice(11, 19),
   ms: (random) => `${(random() * 1000).toFixed(2)}ms`,
@@ -80,7 +83,7 @@ export const samples: readonly Sample[] = [
     templates: [
       'I0112 {clock}.{n} 1 {file}:{n}] "Successfully assigned pod" pod="default/web-{id}" node="{host}"',
       'E0112 {clock}.{n} 1 {file}:{n}] "Error syncing pod, skipping" err="back-off {n}s" podUID={id}',
-      'W0112 {clock}.{n} 1 {file}:{n}] watch of *v1.Pod ended with: too old resource version: {n} ({n})',
+      "W0112 {clock}.{n} 1 {file}:{n}] watch of *v1.Pod ended with: too old resource version: {n} ({n})",
     ],
   },
   {
@@ -111,7 +114,8 @@ export const samples: readonly Sample[] = [
 
 /** Lines of a sample in random order: the index of the template, and the line. */
 export function linesOf({ templates }: Sample, count: number, seed: number): [number, string][] {
-  const random = randomOf(seed);
+  const integers = seededRandom(seed);
+  const random = () => integers(2 ** 31) / 2 ** 31;
   return Array.from({ length: count }, () => {
     const at = Math.floor(random() * templates.length);
     const line = (templates[at] as string).replace(/\{([a-z]+)\}/g, (_, name: string) =>

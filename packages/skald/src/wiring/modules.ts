@@ -262,8 +262,14 @@ function buildDeletes(parts: Parts, { config, log, metrics }: ModuleContext): Bu
 
 function buildPatterns(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
   if (!config.pattern_ingester.enabled) return {};
-  const lines = metrics.counter("pattern_lines_total", "Lines that came in while patterns are found.");
-  const looked = metrics.counter("pattern_looked_lines_total", "Lines that were looked at for that.");
+  const lines = metrics.counter(
+    "pattern_lines_total",
+    "Lines that came in while patterns are found.",
+  );
+  const looked = metrics.counter(
+    "pattern_looked_lines_total",
+    "Lines that were looked at for that.",
+  );
   const patterns = new PatternThread({
     pool: new WorkerPool({
       url: new URL("../patterns-worker.js", import.meta.url),
