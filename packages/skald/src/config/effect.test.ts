@@ -41,6 +41,7 @@ beforeAll(async () => {
       "-compactor.retention-enabled",
       "-compactor.delete-request-store=filesystem",
       "-compactor.compaction-interval=1ms",
+      "-pattern-ingester.enabled=true",
     ],
     {},
   );
@@ -101,6 +102,7 @@ async function useAll(config: Config): Promise<void> {
     statuses.push(status);
     const rules = `http://127.0.0.1:${port}/prometheus/api/v1/rules`;
     while (!(await (await fetch(rules)).text()).includes('"health":"err"'));
+    await openTail(`ws://127.0.0.1:${port}/loki/api/v1/tail?query={app="a"}`);
     statuses.push((await fetch(`http://127.0.0.1:${port}/flush`, { method: "POST" })).status);
     const deletion = `${url}/delete?query={app="b"}&start=1700000000`;
     statuses.push((await fetch(deletion, { method: "POST" })).status);
@@ -118,6 +120,16 @@ async function runs(port: number): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   const name = "boltdb_shipper_compact_tables_operation_total";
   return Number(new RegExp(`${name}\\{status="success"\\} (\\d+)`).exec(text)?.[1] ?? 0);
+}
+
+/** Resolves with the history of a tail. */
+async function openTail(url: string): Promise<void> {
+  const tail = new WebSocket(url);
+  await new Promise((resolve, reject) => {
+    tail.onmessage = resolve;
+    tail.onerror = reject;
+  });
+  tail.close();
 }
 
 function otlpBody(ms: number): string {

@@ -16,6 +16,7 @@ describe("modulesOf", () => {
       "runtime-config",
       "worker-pool",
       "store",
+      "pattern-ingester",
       "ingester",
     ]);
   });
