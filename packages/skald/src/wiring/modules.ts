@@ -128,7 +128,7 @@ const maxKeptMib = { query: 64, scan: 128 };
 const shareOfQueries = 8;
 const maxQueryMemory = 512 * 1024 * 1024;
 /** Lines of a second that patterns are looked for in; of more, each stands for several. */
-const maxPatternLines = 10_000;
+const maxPatternLines = 4_000;
 const maxQueuedPatternJobs = 1000;
 const maxPatternHeapMib = 512;
 const maxMinersPerTenant = 2000;
