@@ -1,6 +1,7 @@
 // What rules cost: a whole process with 1000 rules that are evaluated each minute over lines that were just pushed; prints
 // the CPU of the process per minute beside that of one without rules. Run: node packages/ruler/bench/rules.mjs [rules] [lines]
 import { spawn } from "node:child_process";
+// Last: 2.0 % of a core where rules find no new lines; 11.8 % where each reads the 2000 lines of its stream, with the start in it.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
