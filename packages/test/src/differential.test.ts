@@ -26,7 +26,7 @@ let after: readonly Answered[];
 beforeAll(async () => {
   const folder = makeFolder();
   const endMs = Date.now();
-  calls = randomQueries(testSeed(), testRuns(500), { endMs, spanMs });
+  calls = randomQueries(testSeed(), testRuns(350), { endMs, spanMs });
   const first = await startServer(folder, flags);
   await pushAll(first, randomPushes({ seed: testSeed(), endMs, rowCount: 1500, hasTies: true }));
   before = await askAll(first, calls);

@@ -44,17 +44,19 @@ it("after kill -9 takes pushes at once, and each line is there once", async () =
   for (let i = 0; i < pushes; i++) expect(await push(first.url, i)).toBe(204);
   await first.kill("SIGKILL");
 
-  const second = spawnServer(folder, flags);
-  const url = await urlOf(second);
-  await waitFor(async () => (await fetch(`${url}/ready`)).ok);
-  // Half of a retry is in the log that is still being read, half of it is new.
-  const early = [pushes - 2, pushes - 1, pushes, pushes + 1].map((number) => push(url, number));
-  const isReplaying = !second.log().includes("replayed the write-ahead log");
   const all = (pushes + 2) * linesPerPush;
-  expect(await Promise.all(early)).toEqual([204, 204, 204, 204]);
-  expect(isReplaying).toBe(true);
-  expect(await count(url)).toEqual({ lines: all, different: all });
-  await second.kill("SIGKILL");
+  // Where the log was read before this process had its turn, once more.
+  for (let isReplaying = false; !isReplaying; ) {
+    const second = spawnServer(folder, flags);
+    const url = await urlOf(second);
+    await waitFor(async () => (await fetch(`${url}/ready`)).ok);
+    // Half of a retry is in the log that is still being read, half of it is new.
+    const early = [pushes - 2, pushes - 1, pushes, pushes + 1].map((number) => push(url, number));
+    isReplaying = !second.log().includes("replayed the write-ahead log");
+    expect(await Promise.all(early)).toEqual([204, 204, 204, 204]);
+    expect(await count(url)).toEqual({ lines: all, different: all });
+    await second.kill("SIGKILL");
+  }
 
   const third = await startServer(folder, flags);
   expect(await count(third.url)).toEqual({ lines: all, different: all });
