@@ -86,10 +86,11 @@ export class Flusher {
     const { seal, segments, heads, metrics, clock, log, sleep } = this.#context;
     const { config, bounds } = this.#context.options;
     const { min_period, max_period } = config.flush_op_backoff;
+    const digests = config.lifecycler.ring.replication_factor > 1;
     return new Sealer({
       seal: async (job) => {
         const path = segments.temporaryOf(job.path);
-        const sealed = await seal({ ...job, path, sync: false });
+        const sealed = await seal({ ...job, path, digests, sync: false });
         await segments.place(job.path);
         return sealed;
       },

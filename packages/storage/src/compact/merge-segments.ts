@@ -6,6 +6,7 @@ import { MoreNumbers } from "../seal/more-rows.js";
 import { RowRanges } from "../seal/row-ranges.js";
 import type { SealedSegment } from "../seal/seal.js";
 import { follow } from "../seal/sort-rows.js";
+import type { Segment } from "../segment/segment.js";
 import { type NameSplit, splitMetadata } from "../segment/write/layout.js";
 import { SegmentWriter } from "../segment/write/writer.js";
 import { BlockWindow } from "./block-window.js";
@@ -48,6 +49,7 @@ export function* mergeSegments(
     baseNs: inputs[0]!.segment.baseNs,
     streamTexts: streams.texts,
     level: options.level ?? compactLevel,
+    digests: inputs.some(({ segment }) => hasDigests(segment)),
     ...(options.sync === undefined ? {} : { sync: options.sync }),
   });
   let isDone = false;
@@ -79,6 +81,13 @@ export function* mergeSegments(
   } finally {
     if (!isDone) writer.abort();
   }
+}
+
+/** Whether rows of the segment may have copies in others. */
+function hasDigests(segment: Segment): boolean {
+  for (let stream = 0; stream < segment.streamCount; stream++)
+    if (segment.digests(stream) !== undefined) return true;
+  return false;
 }
 
 /** The first stream that any cursor is at, and those that are at it, in order of arrival. */

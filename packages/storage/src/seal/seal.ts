@@ -13,6 +13,8 @@ export interface SealInput {
   readonly heads: readonly SealHead[];
   /** Level of zstd; 1 where absent. */
   readonly level?: number;
+  /** False: without agreement digests, which are of use where rows have several copies. */
+  readonly digests?: boolean;
   /** False: the caller syncs the file, so that no thread waits for the disk. */
   readonly sync?: boolean;
 }
@@ -42,6 +44,7 @@ export function sealSegment(input: SealInput): SealedSegment {
     streamTexts: heads.streamTexts,
     metadata: heads.metadataNames,
     ...(input.level === undefined ? {} : { level: input.level }),
+    ...(input.digests === undefined ? {} : { digests: input.digests }),
     ...(input.sync === undefined ? {} : { sync: input.sync }),
   });
   try {

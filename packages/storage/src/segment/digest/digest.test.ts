@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "@jest/globals";
+import { mergeSegments } from "../../compact/merge-segments.js";
 import { sealSegment } from "../../seal/seal.js";
 import { goldenDigestedRows, goldenPath } from "../../testing/golden.js";
 import { headOf, type Row } from "../../testing/seal-rows.js";
@@ -13,9 +14,9 @@ import { hashBlockRows } from "./row-hash.js";
 const directory = mkdtempSync(join(tmpdir(), "skald-digest-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 
-function seal(rows: readonly Row[]): Segment {
+function seal(rows: readonly Row[], digests = true): Segment {
   const path = join(directory, "s.parquet");
-  sealSegment({ id: "s", tenant: "t", path, heads: [headOf([[...rows]])] });
+  sealSegment({ id: "s", tenant: "t", path, heads: [headOf([[...rows]])], digests });
   return openSegment(bytesRange("s", readFileSync(path)), { id: "s", tenant: "t" });
 }
 
@@ -35,6 +36,20 @@ it("covers each minute of a stream that has rows", () => {
     sums,
   } = seal(rows.filter((_, i) => i < 60 || i > 100)).digests(0)!;
   expect([[...minutes], [...counts], sums.length]).toEqual([[0, 1], [60, 19], 4]);
+});
+
+it("is left out where nobody asks for it, and by a merge of such segments", () => {
+  const without = seal(rows, false);
+  expect(without.digests(0)).toBeUndefined();
+  const has = [[without], [without, seal(rows)]].map((segments) => {
+    const path = join(directory, "m.parquet");
+    const inputs = segments.map((segment) => ({ segment }));
+    const steps = mergeSegments({ tenant: "t", id: "m", path, inputs });
+    while (steps.next().done !== true);
+    const merged = openSegment(bytesRange("m", readFileSync(path)), { id: "m", tenant: "t" });
+    return merged.digests(0) !== undefined;
+  });
+  expect(has).toEqual([false, true]);
 });
 
 it("is the sum of the hashes of the rows, wherever these lie", () => {

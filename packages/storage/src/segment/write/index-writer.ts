@@ -37,17 +37,17 @@ export class SegmentIndexWriter {
   readonly #more = { counts: [] as number[], ids: [] as number[] };
   readonly #groups: (readonly ChunkSummary[])[] = [];
 
-  readonly #digests: DigestWriter;
+  readonly #digests: DigestWriter | undefined;
   readonly #levels = new LevelWriter();
 
-  constructor(layout: SegmentLayout) {
+  constructor(layout: SegmentLayout, hasDigests: boolean) {
     this.#layout = layout;
-    this.#digests = new DigestWriter(layout.metadataMore);
+    this.#digests = hasDigests ? new DigestWriter(layout.metadataMore) : undefined;
   }
 
   /** Adds what headers say of a block before its pages are encoded, which use the bytes in front of the lines. */
   summarize(block: SortedBlock): void {
-    this.#digests.add(block);
+    this.#digests?.add(block);
     this.#levels.add(block);
   }
 
@@ -106,7 +106,7 @@ export class SegmentIndexWriter {
       Float64Array.from(keys, (page) => page.valueCount + page.nullCount),
     );
     writeFilterTable(sections, filters.offset, filters);
-    this.#digests.finish(sections, layout.streamCount);
+    this.#digests?.finish(sections, layout.streamCount);
     this.#levels.finish(sections);
     return sections.finish();
   }

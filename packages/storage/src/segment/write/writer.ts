@@ -30,6 +30,8 @@ export interface SegmentWriterOptions {
   readonly metadata: NameSplit;
   /** Level of zstd; 1 where absent. */
   readonly level?: number;
+  /** False: without agreement digests, which are of use where rows have several copies. */
+  readonly digests?: boolean;
   /** False: whoever relies on the file syncs it. */
   readonly sync?: boolean;
 }
@@ -66,7 +68,7 @@ export class SegmentWriter {
     this.#options = options;
     this.#layout = segmentLayout({ ...options, level: options.level ?? sealLevel });
     this.#group = new RowGroup(this.#layout);
-    this.#index = new SegmentIndexWriter(this.#layout);
+    this.#index = new SegmentIndexWriter(this.#layout, options.digests ?? true);
     this.#filters = new FilterWriter(this.#layout.metadataMore);
     this.#output = new AtomicFile(options.path, options);
     this.#output.write(Buffer.from(magic, "latin1"));
