@@ -1,5 +1,6 @@
 import zlib from "node:zlib";
 import { paddingBytes } from "@skald/model";
+import { zlibHandle } from "./handle.js";
 
 /** Decompresses frames into memory of the caller. */
 export interface ZstdDecoder {
@@ -28,29 +29,10 @@ export function openZstdDecoder(): ZstdDecoder | undefined {
   }
 }
 
-/** What is used of a zlib stream's insides. */
-interface ZlibHandle {
-  writeSync(
-    flush: number,
-    input: Uint8Array,
-    inputAt: number,
-    inputBytes: number,
-    output: Uint8Array,
-    outputAt: number,
-    outputBytes: number,
-  ): void;
-  reset(): void;
-  onerror: (...error: unknown[]) => void;
-}
-
 function handleDecoder(stream: object): ZstdDecoder | undefined {
-  const { _handle: handle, _writeState: state } = stream as {
-    readonly _handle?: ZlibHandle;
-    /** Bytes left of the output, then of the input. */
-    readonly _writeState?: Uint32Array;
-  };
-  if (typeof handle?.writeSync !== "function" || typeof handle.reset !== "function") return;
-  if (!ArrayBuffer.isView(state) || state.length < 2) return;
+  const opened = zlibHandle(stream);
+  if (opened === undefined) return undefined;
+  const { handle, state } = opened;
   let failed = false;
   handle.onerror = () => {
     failed = true;

@@ -2,6 +2,7 @@ import zlib from "node:zlib";
 import { internal, paddingBytes } from "@skald/model";
 import type { PageMemory } from "../segment/segment.js";
 import { openZstdDecoder } from "./decoder.js";
+import { openZstdEncoder, paramsOf, type ZstdEncoder } from "./encoder.js";
 
 /**
  * Zstandard frames. Node's own is used where it exists (22.15 and later); elsewhere a WebAssembly build, which is
@@ -31,17 +32,14 @@ function hasBuiltinZstd(): boolean {
 }
 
 function builtinZstd(): Zstd {
-  const level = zlib.constants.ZSTD_c_compressionLevel;
   const decoder = openZstdDecoder();
+  const encoders = new Map<number, ZstdEncoder | undefined>();
   return {
     name: "builtin",
-    compress: (raw, at) =>
-      zlib.zstdCompressSync(raw, {
-        // A chunk that holds most results: the default of 16 KiB costs a third of the speed, memory for the worst
-        // case is slow to come by.
-        chunkSize: (raw.byteLength >>> 1) + 1024,
-        params: { [level]: at },
-      }),
+    compress(raw, level) {
+      if (!encoders.has(level)) encoders.set(level, openZstdEncoder(level));
+      return encoders.get(level)?.encode(raw) ?? compressAlone(raw, level);
+    },
     decompress(stored, rawBytes, memory) {
       checkContentSize(stored, rawBytes);
       if (memory !== undefined && decoder !== undefined) {
@@ -63,6 +61,16 @@ function builtinZstd(): Zstd {
       return padded(checkLength(raw, rawBytes));
     },
   };
+}
+
+/** With a context of its own. */
+function compressAlone(raw: Uint8Array, level: number): Uint8Array {
+  // A chunk that holds most results: the default of 16 KiB costs a third of the speed, memory for the worst
+  // case is slow to come by.
+  return zlib.zstdCompressSync(raw, {
+    chunkSize: (raw.byteLength >>> 1) + 1024,
+    params: paramsOf(level),
+  });
 }
 
 /** The WebAssembly build, for a Node without its own. */
