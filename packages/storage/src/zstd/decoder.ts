@@ -38,16 +38,30 @@ function handleDecoder(stream: object): ZstdDecoder | undefined {
     failed = true;
   };
   const end = zlib.constants.ZSTD_e_end;
+  const decodeOnce = (stored: Uint8Array, into: Uint8Array): number | undefined => {
+    // Some room is left behind a frame of the right length, so that a longer one shows.
+    const room = into.byteLength + paddingBytes;
+    const output = new Uint8Array(into.buffer, into.byteOffset, room);
+    failed = false;
+    handle.writeSync(end, stored, 0, stored.byteLength, output, 0, room);
+    const left = state[1]!;
+    return failed || left > 0 ? undefined : room - state[0]!;
+  };
+  let isNew = true;
   return {
     decode(stored, into) {
-      // Some room is left behind a frame of the right length, so that a longer one shows.
-      const room = into.byteLength + paddingBytes;
-      const output = new Uint8Array(into.buffer, into.byteOffset, room);
-      failed = false;
-      handle.reset();
-      handle.writeSync(end, stored, 0, stored.byteLength, output, 0, room);
-      const left = state[1]!;
-      return failed || left > 0 ? undefined : room - state[0]!;
+      if (stored.byteLength === 0) return undefined;
+      // A frame that ended leaves the context as new. One that only seemed to have ended makes the next one fail, whose
+      // first bytes are neither a block nor a checksum of it: that one is read once more.
+      const wasNew = isNew;
+      let length = decodeOnce(stored, into);
+      if (length !== into.byteLength && !wasNew) {
+        handle.reset();
+        length = decodeOnce(stored, into);
+      }
+      isNew = length !== into.byteLength;
+      if (isNew) handle.reset();
+      return length;
     },
   };
 }
