@@ -1,0 +1,247 @@
+{{/* A Deployment or StatefulSet: dict "root" "name" (of the object) "target" "component" "values" "zone". */}}
+{{- define "skald.workload" -}}
+{{- $root := .root }}
+{{- $values := .values }}
+{{- $loki := $root.Values.loki }}
+{{- $isIngester := eq .target "ingester" }}
+{{- $isScaled := false }}
+{{- with $values.autoscaling }}
+{{- $isScaled = .enabled }}
+{{- end }}
+apiVersion: apps/v1
+kind: {{ ternary "StatefulSet" "Deployment" (default false .component.isSet) }}
+metadata:
+  name: {{ .name }}
+  labels:
+    {{- include "skald.labels" $root | nindent 4 }}
+    app.kubernetes.io/component: {{ .target }}
+spec:
+  {{- if not $isScaled }}
+  replicas: {{ $values.replicas }}
+  {{- end }}
+  {{- if .component.isSet }}
+  serviceName: {{ include "skald.objectName" (dict "root" $root "target" .target) }}-headless
+  podManagementPolicy: Parallel
+  {{- if $values.persistence.enabled }}
+  # The disk of a pod that is gone stays until a person is sure.
+  persistentVolumeClaimRetentionPolicy:
+    whenScaled: Retain
+    whenDeleted: Retain
+  {{- end }}
+  {{- else }}
+  strategy:
+    rollingUpdate:
+      maxSurge: 1
+      maxUnavailable: 0
+  {{- end }}
+  selector:
+    matchLabels:
+      {{- include "skald.selectorLabels" $root | nindent 6 }}
+      app.kubernetes.io/component: {{ .target }}
+      {{- if .zone }}
+      zone: {{ .zone }}
+      {{- end }}
+  template:
+    metadata:
+      labels:
+        {{- include "skald.selectorLabels" $root | nindent 8 }}
+        app.kubernetes.io/component: {{ .target }}
+        app.kubernetes.io/part-of: skald
+        {{- if .zone }}
+        zone: {{ .zone }}
+        {{- end }}
+        {{- with (merge (dict) $values.podLabels $loki.podLabels) }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      annotations:
+        checksum/config: {{ include "skald.config" $root | sha256sum }}
+        prometheus.io/scrape: "true"
+        prometheus.io/port: {{ $loki.server.http_listen_port | quote }}
+        {{- with (merge (dict) $values.podAnnotations $loki.podAnnotations) }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+    spec:
+      serviceAccountName: {{ include "skald.serviceAccountName" $root }}
+      # The preStop hook of an ingester asks how large its set is to be.
+      automountServiceAccountToken: {{ $isIngester }}
+      {{- with $root.Values.imagePullSecrets }}
+      imagePullSecrets:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- if $values.priorityClassName }}
+      priorityClassName: {{ $values.priorityClassName }}
+      {{- end }}
+      terminationGracePeriodSeconds: {{ $values.terminationGracePeriodSeconds }}
+      securityContext:
+        {{- toYaml $loki.podSecurityContext | nindent 8 }}
+      {{- if .zone }}
+      nodeSelector:
+        topology.kubernetes.io/zone: {{ .zone }}
+        {{- with $values.nodeSelector }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      {{- else }}
+      {{- with $values.nodeSelector }}
+      nodeSelector:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- end }}
+      {{- with $values.tolerations }}
+      tolerations:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $values.affinity }}
+      affinity:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      topologySpreadConstraints:
+        {{- range $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
+        - maxSkew: 1
+          topologyKey: {{ $key }}
+          whenUnsatisfiable: ScheduleAnyway
+          labelSelector:
+            matchLabels:
+              {{- include "skald.selectorLabels" $root | nindent 14 }}
+              app.kubernetes.io/component: {{ $.target }}
+        {{- end }}
+      containers:
+        - name: skald
+          image: {{ include "skald.image" (dict "image" $loki.image "tag" $root.Chart.AppVersion) }}
+          imagePullPolicy: {{ $loki.image.pullPolicy }}
+          args:
+            - -config.file=/etc/skald/config.yaml
+            - -config.expand-env
+            - -target={{ .target }}
+            {{- if .zone }}
+            - -ingester.availability-zone={{ .zone }}
+            {{- end }}
+            {{- with $values.extraArgs }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
+          ports:
+            - name: http
+              containerPort: {{ $loki.server.http_listen_port }}
+            - name: grpc
+              containerPort: {{ $loki.server.grpc_listen_port }}
+          {{- if or (include "skald.secretName" $root) $values.extraEnvFrom }}
+          envFrom:
+            {{- if include "skald.secretName" $root }}
+            - secretRef:
+                name: {{ include "skald.secretName" $root }}
+            {{- end }}
+            {{- with $values.extraEnvFrom }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
+          {{- end }}
+          env:
+            - name: POD_NAME
+              valueFrom:
+                fieldRef:
+                  fieldPath: metadata.name
+            {{- with $values.extraEnv }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
+          {{- if $isIngester }}
+          # A pod that will not come back leaves nothing on its disk only.
+          lifecycle:
+            preStop:
+              exec:
+                command: [/nodejs/bin/node, /app/prepare-shutdown.mjs]
+          {{- else if .component.sleeps }}
+          # Time for those who send requests to hear that this pod ends.
+          lifecycle:
+            preStop:
+              sleep:
+                seconds: 5
+          {{- end }}
+          startupProbe:
+            httpGet:
+              path: /services
+              port: http
+            periodSeconds: 2
+            failureThreshold: 300
+          readinessProbe:
+            httpGet:
+              path: /ready
+              port: http
+            periodSeconds: 5
+            timeoutSeconds: 3
+          livenessProbe:
+            httpGet:
+              path: /services
+              port: http
+            periodSeconds: 10
+            timeoutSeconds: 10
+            failureThreshold: 6
+          resources:
+            {{- toYaml $values.resources | nindent 12 }}
+          securityContext:
+            {{- toYaml $loki.containerSecurityContext | nindent 12 }}
+          volumeMounts:
+            - name: data
+              mountPath: {{ $loki.commonConfig.path_prefix }}
+            - name: config
+              mountPath: /etc/skald
+      volumes:
+        - name: config
+          configMap:
+            name: {{ include "skald.fullname" $root }}
+        {{- if not (and .component.isSet $values.persistence.enabled) }}
+        - name: data
+          emptyDir:
+            sizeLimit: {{ $values.persistence.size }}
+        {{- end }}
+  {{- if and .component.isSet $values.persistence.enabled }}
+  volumeClaimTemplates:
+    - metadata:
+        name: data
+      spec:
+        accessModes: [ReadWriteOnce]
+        {{- if $values.persistence.storageClass }}
+        storageClassName: {{ $values.persistence.storageClass }}
+        {{- end }}
+        resources:
+          requests:
+            storage: {{ $values.persistence.size }}
+  {{- end }}
+{{- end }}
+
+{{/* Its autoscaler: as above. */}}
+{{- define "skald.autoscaler" -}}
+{{- $scaling := .values.autoscaling }}
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata:
+  name: {{ .name }}
+  labels:
+    {{- include "skald.labels" .root | nindent 4 }}
+    app.kubernetes.io/component: {{ .target }}
+spec:
+  scaleTargetRef:
+    apiVersion: apps/v1
+    kind: {{ ternary "StatefulSet" "Deployment" (default false .component.isSet) }}
+    name: {{ .name }}
+  minReplicas: {{ $scaling.minReplicas }}
+  maxReplicas: {{ $scaling.maxReplicas }}
+  metrics:
+    {{- if $scaling.targetCPUUtilizationPercentage }}
+    - type: Resource
+      resource:
+        name: cpu
+        target:
+          type: Utilization
+          averageUtilization: {{ $scaling.targetCPUUtilizationPercentage }}
+    {{- end }}
+    {{- if $scaling.targetMemoryUtilizationPercentage }}
+    - type: Resource
+      resource:
+        name: memory
+        target:
+          type: Utilization
+          averageUtilization: {{ $scaling.targetMemoryUtilizationPercentage }}
+    {{- end }}
+  {{- with $scaling.behavior }}
+  behavior:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
