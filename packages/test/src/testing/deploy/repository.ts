@@ -1,0 +1,82 @@
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parse, parseAllDocuments } from "yaml";
+
+/** The folder of the checkout. */
+export const root = fileURLToPath(new URL("../../../../..", import.meta.url));
+
+/** What a YAML file may hold. */
+export type Value = string | number | boolean | null | undefined | readonly Value[] | Fields;
+export interface Fields {
+  readonly [name: string]: Value;
+}
+
+export function readText(path: string): string {
+  return readFileSync(join(root, path), "utf8");
+}
+
+/** The files below a folder, with the paths that they have in the checkout. */
+export function filesBelow(folder: string): string[] {
+  const found = readdirSync(join(root, folder), { recursive: true, withFileTypes: true });
+  return found
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(root.length));
+}
+
+/** The one document of a YAML text; keys with `<<` are merged, as Docker and Helm do. */
+export function parseYaml(text: string): Fields {
+  return asFields(parse(text, { merge: true }));
+}
+
+/** All documents of a YAML text that are not empty; throws what the parser complains of, duplicate keys included. */
+export function parseObjects(text: string): Fields[] {
+  const documents = parseAllDocuments(text);
+  if (!Array.isArray(documents)) return [];
+  for (const { errors } of documents) if (errors[0] !== undefined) throw errors[0];
+  return documents.map((document) => document.toJS()).filter((value) => value !== null);
+}
+
+/** A value that must be a map. */
+export function asFields(value: Value): Fields {
+  if (isFields(value)) return value;
+  throw new Error(`not a map: ${JSON.stringify(value)}`);
+}
+
+export function isFields(value: Value): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A value that must be a list; nothing is an empty one. */
+export function asList(value: Value): readonly Value[] {
+  if (Array.isArray(value)) return value;
+  if (value === undefined || value === null) return [];
+  throw new Error(`not a list: ${JSON.stringify(value)}`);
+}
+
+/** What is found by following names and numbers from a value; undefined where there is nothing. */
+export function at(value: Value, ...path: readonly (string | number)[]): Value {
+  let found = value;
+  for (const step of path) {
+    if (typeof found !== "object" || found === null) return undefined;
+    found = (found as Fields)[step];
+  }
+  return found;
+}
+
+/** The output of a tool that may not be installed: undefined, and a word about it, when it is not. */
+export function runTool(
+  command: string,
+  args: readonly string[],
+  what: string,
+): { status: number; output: string; stdout: string } | undefined {
+  const { error, status, stdout, stderr } = spawnSync(command, args, {
+    cwd: root,
+    encoding: "utf8",
+  });
+  if (error === undefined)
+    return { status: status ?? 1, output: `${stdout}${stderr}`.trim(), stdout };
+  console.warn(`${command} is not installed: ${what}`);
+  return undefined;
+}
