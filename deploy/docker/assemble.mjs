@@ -70,5 +70,5 @@ function isForOurProgram(path) {
 /** All of a dependency but its own dependencies, which are looked up by name, tests, types and source maps. */
 function isForProgram(path) {
   const isAside = /^(node_modules|tests?|__tests__|benchmarks?|docs|examples?)(\/|$)/.test(path);
-  return !isAside && !/\.d\.[cm]?ts$|\.map$|\.test\.[cm]?js$|(^|\/)dist-types(\/|$)/.test(path);
+  return !isAside && !/\.[cm]?ts$|\.map$|\.test\.[cm]?js$|(^|\/)dist-types(\/|$)/.test(path);
 }

@@ -14,11 +14,17 @@ export interface ProgramResult {
 export function runProgram(
   script: string,
   args: readonly string[],
-  options: { readonly cwd?: string; readonly input?: string } = {},
+  options: {
+    readonly cwd?: string;
+    readonly input?: string;
+    /** Beside what this process has. */
+    readonly env?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<ProgramResult> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [script, ...args], {
       stdio: ["pipe", "pipe", "pipe"],
+      env: { ...process.env, ...options.env },
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     });
     let stdout = "";

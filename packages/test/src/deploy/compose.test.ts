@@ -1,0 +1,154 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "@jest/globals";
+import {
+  asFields,
+  asList,
+  at,
+  type Fields,
+  isFields,
+  parseYaml,
+  readText,
+  root,
+  runTool,
+  type Value,
+} from "../testing/deploy/repository.js";
+
+const file = parseYaml(readText("docker-compose.yml"));
+const services = Object.entries(asFields(file.services)).map(
+  ([name, service]): [string, Fields] => [name, asFields(service)],
+);
+
+/** Keys of a service and the form of their values, of those that the file uses; the reference is the Compose Specification. */
+const keys: Readonly<Record<string, (value: Value) => boolean>> = {
+  build: (value) => typeof value === "string",
+  image: (value) => typeof value === "string" && /:[^:/]+$/.test(value),
+  profiles: isTexts,
+  command: isTexts,
+  entrypoint: isTexts,
+  environment: isFields,
+  ports: isTexts,
+  volumes: isTexts,
+  networks: (value) => isTexts(value) || isFields(value),
+  depends_on: (value) => isTexts(value) || isFields(value),
+  healthcheck: isFields,
+  restart: (value) => ["no", "always", "on-failure", "unless-stopped"].includes(String(value)),
+  scale: (value) => Number.isInteger(value),
+  read_only: (value) => typeof value === "boolean",
+  cap_drop: isTexts,
+  security_opt: isTexts,
+  tmpfs: isTexts,
+  stop_grace_period: (value) => /^\d+s$/.test(String(value)),
+};
+
+function isTexts(value: Value): boolean {
+  return Array.isArray(value) && value.every((one) => typeof one === "string");
+}
+
+describe.each(services)("service %s", (_, service) => {
+  it("has keys that there are, with values of their form", () => {
+    const wrong = Object.entries(service).filter(([key, value]) => keys[key]?.(value) !== true);
+    expect(wrong).toEqual([]);
+  });
+
+  it("mounts files that are there, and volumes that are declared", () => {
+    const declared = Object.keys(asFields(file.volumes));
+    for (const volume of asList(service.volumes)) {
+      const [from = ""] = String(volume).split(":");
+      const isThere = from.startsWith("./")
+        ? existsSync(join(root, from))
+        : declared.includes(from);
+      expect([volume, isThere]).toEqual([volume, true]);
+    }
+  });
+
+  it("waits for services that start with it", () => {
+    const { depends_on: names } = service;
+    for (const name of Array.isArray(names) ? names : Object.keys(asFields(names ?? {}))) {
+      const other = services.find(([one]) => one === name)?.[1];
+      expect(asList(other?.profiles)).toEqual(asList(service.profiles));
+    }
+  });
+});
+
+describe("docker-compose.yml", () => {
+  it("starts one process by default", () => {
+    expect(readText(".env")).toMatch(/^COMPOSE_PROFILES=single$/m);
+    const single = services.filter(([, { profiles }]) => asList(profiles).includes("single"));
+    expect(single.map(([name]) => name)).toEqual(["skald"]);
+    expect(services.filter(([, { profiles }]) => profiles === undefined)).toEqual([]);
+  });
+
+  it("has every service in the profile cluster, as often as it should be", () => {
+    const count = ([name, service]: [string, Fields]) => `${name} ${service.scale ?? 1}`;
+    const cluster = services.filter(([, { profiles }]) => asList(profiles).includes("cluster"));
+    expect(cluster.map(count).sort()).toEqual([
+      "compactor 1",
+      "distributor 2",
+      "gateway 1",
+      "index-gateway 1",
+      "ingester 3",
+      "querier 2",
+      "query-frontend 1",
+      "query-scheduler 1",
+      "redis 1",
+      "ruler 1",
+      "s3 1",
+      "s3-setup 1",
+    ]);
+  });
+
+  it("lets what may be scaled have no port and no folder of the host", () => {
+    for (const [name, service] of services.filter(([, one]) => one.scale !== undefined)) {
+      expect([name, service.ports]).toEqual([name, undefined]);
+      expect(asList(service.volumes).every((one) => String(one).endsWith(":ro"))).toBe(true);
+    }
+  });
+
+  it.each([
+    "deploy/docker/nginx.conf",
+    "deploy/docker/cluster-config.yaml",
+    "deploy/docker/prometheus.yaml",
+  ])("%s names services that there are", (path) => {
+    const hosts = [...readText(path).matchAll(/(?:https?:\/\/|: )([a-z0-9-]+):\d{4}\b/g)].map(
+      ([, host]) => host ?? "",
+    );
+    const targets = asList(
+      at(parseYamlOf(path), "scrape_configs", 0, "dns_sd_configs", 0, "names"),
+    ).map(String);
+    const names = services.map(([name]) => name);
+    expect([...hosts, ...targets].filter((host) => !names.includes(host))).toEqual([]);
+    expect(hosts.length + targets.length).toBeGreaterThan(4);
+  });
+
+  it("has the keys of its bucket in both places", () => {
+    const { accessKey, secretKey } = asFields(
+      at(
+        JSON.parse(readText("deploy/docker/seaweedfs/s3.json")),
+        "identities",
+        0,
+        "credentials",
+        0,
+      ),
+    );
+    const [, ingester] = services.find(([name]) => name === "ingester") ?? [];
+    expect(at(ingester, "environment", "S3_ACCESS_KEY")).toBe(`\${S3_ACCESS_KEY:-${accessKey}}`);
+    expect(at(ingester, "environment", "S3_SECRET_KEY")).toBe(`\${S3_SECRET_KEY:-${secretKey}}`);
+  });
+
+  it.each(["single", "cluster", "grafana"])(
+    "is what docker-compose takes, profile %s",
+    (profile) => {
+      const done = runTool(
+        "docker-compose",
+        ["--profile", profile, "config", "-q"],
+        "the compose file was checked by the tests' own rules only",
+      );
+      if (done !== undefined) expect(done).toEqual({ status: 0, output: "", stdout: "" });
+    },
+  );
+});
+
+function parseYamlOf(path: string): Fields {
+  return path.endsWith(".yaml") ? parseYaml(readText(path)) : {};
+}

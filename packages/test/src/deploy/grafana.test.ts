@@ -1,0 +1,161 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import {
+  asFields,
+  asList,
+  at,
+  type Fields,
+  filesBelow,
+  parseYaml,
+  readText,
+  runTool,
+  type Value,
+} from "../testing/deploy/repository.js";
+import { makeFolder, removeFolders, startServer, type TestServer } from "../testing/server.js";
+
+const dashboards = filesBelow("deploy/grafana/dashboards").map((path): [string, Fields] => [
+  path,
+  JSON.parse(readText(path)),
+]);
+const rules = asList(at(parseYaml(readText("deploy/grafana/alerts.yaml")), "groups")).flatMap(
+  (group) => asList(at(group, "rules")).map(asFields),
+);
+let server: TestServer;
+let known: Set<string>;
+
+beforeAll(async () => {
+  server = await startServer(makeFolder(), [
+    "-compactor.retention-enabled",
+    "-compactor.delete-request-store=filesystem",
+  ]);
+  const text = await (await fetch(`${server.url}/metrics`)).text();
+  // Prometheus' own.
+  known = new Set(["up"]);
+  for (const [, name = "", type] of text.matchAll(/^# TYPE (\w+) (\w+)$/gm))
+    for (const end of type === "histogram" ? ["_bucket", "_count", "_sum"] : [""])
+      known.add(`${name}${end}`);
+});
+
+afterAll(async () => {
+  await server.kill("SIGTERM");
+  await removeFolders();
+});
+
+/** Names of metrics in a query: words that no bracket follows and that stand outside of texts, labels and groupings. */
+function metricsIn(query: string): string[] {
+  const bare = query
+    .replaceAll(/"(?:\\.|[^"\\])*"/g, "")
+    .replaceAll(/\{[^}]*\}|\[[^\]]*\]/g, "")
+    .replaceAll(/\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)/g, "");
+  const words = [...bare.matchAll(/\b([a-z_][a-z0-9_]*)\b(?!\s*\()/gi)].map(
+    ([, word]) => word ?? "",
+  );
+  return words.filter((word) => !/^(and|or|unless|by|without|bool|offset)$/.test(word));
+}
+
+function queriesOf(dashboard: Fields): string[] {
+  return asList(dashboard.panels).flatMap((panel) =>
+    asList(at(panel, "targets")).map((target) => String(at(target, "expr"))),
+  );
+}
+
+describe.each(dashboards)("%s", (_, dashboard) => {
+  it("asks for metrics that a process tells", () => {
+    const unknown = queriesOf(dashboard)
+      .flatMap(metricsIn)
+      .filter((name) => !known.has(name));
+    expect(unknown).toEqual([]);
+    expect(queriesOf(dashboard).length).toBeGreaterThan(9);
+  });
+
+  it("has panels that do not overlap, with titles and a data source that can be chosen", () => {
+    const places = new Set<string>();
+    for (const panel of asList(dashboard.panels)) {
+      const { x, y, w, h } = asFields(at(panel, "gridPos"));
+      for (let column = Number(x); column < Number(x) + Number(w); column++)
+        for (let row = Number(y); row < Number(y) + Number(h); row++) {
+          expect(places.has(`${column} ${row}`)).toBe(false);
+          places.add(`${column} ${row}`);
+        }
+      expect(at(panel, "title")).not.toBe("");
+      if (at(panel, "type") !== "row") expect(at(panel, "datasource", "uid")).toBe("${datasource}");
+    }
+  });
+
+  it("has queries that Prometheus can parse", () => {
+    const [query = ""] = queriesOf(dashboard);
+    expect(query).not.toBe("");
+    const text = `groups: [{ name: a, rules: [${queriesOf(dashboard)
+      .map((expr) => `{ record: "a:b", expr: ${JSON.stringify(inPrometheus(expr))} }`)
+      .join(", ")}] }]`;
+    const file = join(makeFolder(), "queries.yaml");
+    writeFileSync(file, text);
+    const done = runTool(
+      "promtool",
+      ["check", "rules", "--lint=none", file],
+      "queries of dashboards were not parsed",
+    );
+    if (done !== undefined) expect(done).toMatchObject({ status: 0 });
+  });
+});
+
+/** A query with Grafana's words replaced. */
+function inPrometheus(query: string): string {
+  return query.replaceAll("$__rate_interval", "5m").replaceAll("$job", ".*");
+}
+
+describe("alerts.yaml", () => {
+  it("asks for metrics that a process tells", () => {
+    const unknown = rules
+      .flatMap(({ expr }) => metricsIn(String(expr)))
+      .filter((name) => !known.has(name));
+    expect(unknown).toEqual([]);
+  });
+
+  it("has names, severities and a chapter of docs/operations.md for each", () => {
+    const names = rules.map(({ alert }) => String(alert));
+    expect(new Set(names).size).toBe(names.length);
+    const chapters = [...readText("docs/operations.md").matchAll(/^#### (Skald\w+)$/gm)].map(
+      ([, name]) => name,
+    );
+    expect(chapters.sort()).toEqual([...names].sort());
+    for (const rule of rules)
+      expect(["warning", "critical"]).toContain(at(rule, "labels", "severity") as Value);
+  });
+
+  it("passes promtool, and its tests", () => {
+    const checked = runTool(
+      "promtool",
+      ["check", "rules", "deploy/grafana/alerts.yaml"],
+      "alerts were not checked by it",
+    );
+    if (checked !== undefined) expect(checked).toMatchObject({ status: 0 });
+    const tested = runTool(
+      "promtool",
+      ["test", "rules", "deploy/grafana/alerts.test.yaml"],
+      "alerts were not tested",
+    );
+    if (tested !== undefined) expect(tested).toMatchObject({ status: 0 });
+  });
+});
+
+describe("provisioning", () => {
+  it("has data sources by the addresses of the compose file", () => {
+    const sources = asList(
+      parseYaml(readText("deploy/grafana/provisioning/datasources/skald.yaml")).datasources,
+    );
+    expect(sources.map((one) => `${at(one, "type")} ${at(one, "url")}`)).toEqual([
+      "loki http://logs:3100",
+      "prometheus http://prometheus:9090",
+    ]);
+    const folder = at(
+      parseYaml(readText("deploy/grafana/provisioning/dashboards/skald.yaml")),
+      "providers",
+      0,
+      "options",
+      "path",
+    );
+    expect(readText("docker-compose.yml")).toContain(`./deploy/grafana/dashboards:${folder}:ro`);
+  });
+});
