@@ -3,6 +3,6 @@ export { createPushHandler, type PushHandler, type PushHandlerOptions } from "./
 export { InflightBytes } from "./inflight.js";
 export type { PushLimits } from "./limits.js";
 export { createDistributorMetrics, type DistributorMetrics } from "./metrics.js";
-export type { DistributorOptions, IncomingPush } from "./options.js";
+export type { DistributorOptions, IncomingPush, PushTarget } from "./options.js";
 export type { PushResponse } from "./push-response.js";
 export { Replicator, type ReplicatorOptions } from "./replicate/replicator.js";

@@ -7,7 +7,6 @@ import {
   lifecyclerBlock,
   noRing,
   oneCopy,
-  oneProcess,
 } from "@skald/runtime/config";
 
 const logInstead = "the write-ahead log took its place";
@@ -219,10 +218,10 @@ export const ingesterConfig = field.section(
 );
 
 /** `ingester_client`: how other services call ingesters. */
-export const ingesterClientConfig = field.section(
-  "How other services call ingesters.",
-  {
-    pool_config: field.section("Connections.", {
+export const ingesterClientConfig = field.section("How other services call ingesters.", {
+  pool_config: field.section(
+    "Connections.",
+    {
       client_cleanup_period: field.duration(
         "15s",
         "pause between removals of dead ones",
@@ -234,11 +233,11 @@ export const ingesterClientConfig = field.section(
         "distributor.health-check-ingesters",
       ),
       remote_timeout: field.duration("1s", "time limit of a check"),
-    }),
-    remote_timeout: field.duration("5s", "time limit of a call", "ingester.client.timeout"),
-    grpc_client_config: grpcClientBlock("ingester.client"),
-  },
-  { unused: oneProcess },
-);
+    },
+    { unused: "connections find out by themselves whether somebody is there" },
+  ),
+  remote_timeout: field.duration("5s", "time limit of a call", "ingester.client.timeout"),
+  grpc_client_config: grpcClientBlock("ingester.client", { used: true }),
+});
 
 export type IngesterConfig = Readonly<field.Values<typeof ingesterConfig>>;

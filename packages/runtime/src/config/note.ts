@@ -13,7 +13,7 @@ export interface FieldOptions<T> {
 }
 
 /** What is said about a section beside its keys; `unused` and `refused` hold for all of them. */
-export interface SectionOptions extends Pick<FieldOptions<never>, "unused" | "refused"> {
+export interface SectionOptions extends Pick<FieldOptions<never>, "unused" | "refused" | "used"> {
   /** Keys that are not declared and accepted with whatever they hold, and why; `*` in a name is any part of it. */
   readonly ignored?: Readonly<Record<string, string | IgnoredSection>>;
   /** Flags, without a dash, that are accepted and do nothing, and why. */

@@ -44,7 +44,7 @@ export function readSchema(schema: z.ZodObject, path = ""): SectionNode {
 
 function readSection(schema: z.ZodObject, path: string, outer: Mark | undefined): SectionNode {
   const note = sectionNoteOf(schema);
-  const mark = markOf(note, path) ?? outer;
+  const mark = markOf(note, path) ?? (note.used === true ? undefined : outer);
   const children = new Map<string, SchemaNode>();
   for (const [key, child] of Object.entries(schema.shape)) {
     const childPath = path === "" ? key : `${path}.${key}`;

@@ -48,9 +48,8 @@ const sharding = {
   ),
   ingestion_partitions_tenant_shard_size: field.integer(
     0,
-    "partitions that a tenant writes to; 0: all",
+    "ingesters that a tenant writes to; 0: all",
     "limits.ingestion-partition-tenant-shard-size",
-    { unused: oneProcess },
   ),
 };
 

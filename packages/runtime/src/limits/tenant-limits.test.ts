@@ -130,7 +130,7 @@ overrides:
   it("warns of keys that do nothing, and starts", async () => {
     const { tenantLimits, lines } = setUp({
       "o.yaml": `
-overrides: {a: {ingestion_rate: 1, unordered_writes: true, ingestion_partitions_tenant_shard_size: 2}, b: {retention_period: 1h, per_tenant_override_period: 1s}}
+overrides: {a: {ingestion_rate: 1, unordered_writes: true}, b: {retention_period: 1h, per_tenant_override_period: 1s}}
 configs: {a: {log_push_request: true}}`,
     });
     await tenantLimits.service.start();
@@ -138,9 +138,8 @@ configs: {a: {log_push_request: true}}`,
     expect(warnings).toEqual([
       'o.yaml:2:17: unknown key "ingestion_rate" in limits_config; did you mean "ingestion_rate_mb"?',
       "o.yaml:2:36: limits_config.unordered_writes: has no meaning any more",
-      "o.yaml:2:130: limits_config.per_tenant_override_period: has an effect in limits_config only",
+      "o.yaml:2:87: limits_config.per_tenant_override_period: has an effect in limits_config only",
       "o.yaml:3:1: configs: not used by this version",
-      "o.yaml: limits_config: this version runs in one process and makes no calls between services: ingestion_partitions_tenant_shard_size",
     ]);
     await tenantLimits.service.stop();
   });

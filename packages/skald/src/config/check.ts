@@ -12,7 +12,7 @@ import { lastDirectory } from "./derive.js";
 import type { Config } from "./root.js";
 import { bucketProblem, storeKindFrom, storeKindOf } from "./s3-bucket.js";
 import type { SchemaPeriod } from "./sections/schema-config.js";
-import { tlsOptionsOf } from "./tls-options.js";
+import { grpcTlsOptionsOf, tlsOptionsOf } from "./tls-options.js";
 
 interface Findings {
   readonly problems: string[];
@@ -81,10 +81,17 @@ function checkPushSize(settings: Settings, { warnings }: Findings): void {
 
 /** What was asked for to keep others out must hold: nothing of it is left out. */
 function checkListener(settings: Settings, { problems }: Findings): void {
-  for (const problem of checkTls(tlsOptionsOf(settings.build() as Config))) {
-    const section = problem.startsWith("tls_") ? "server." : "server.http_tls_config: ";
-    problems.push(section + problem);
-  }
+  const config = settings.build() as Config;
+  const listeners = [
+    ["http", tlsOptionsOf(config)],
+    // Its versions and ciphers are those of HTTP, which are looked at there.
+    ["grpc", { ...grpcTlsOptionsOf(config), minVersion: "", cipherSuites: [] }],
+  ] as const;
+  for (const [name, options] of listeners)
+    for (const problem of checkTls(options)) {
+      const section = problem.startsWith("tls_") ? "server." : `server.${name}_tls_config: `;
+      problems.push(section + problem);
+    }
 }
 
 function checkQueriers(settings: Settings, { problems }: Findings): void {

@@ -23,19 +23,38 @@ let directory: string;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "skald-effect-"));
-  const file = join(directory, "config.yaml");
-  const ruler = {
-    evaluation_interval: "10ms",
-    evaluation: { mode: "remote", query_frontend: { address: "http://127.0.0.1:1" } },
-    remote_write: { enabled: true, clients: { a: { url: "http://127.0.0.1:1" } } },
-  };
-  await writeFile(file, JSON.stringify({ auth_enabled: false, ruler }));
+  for (const target of ["all", "read,write,backend"]) {
+    const file = join(directory, `${target}.yaml`);
+    await writeFile(file, JSON.stringify({ auth_enabled: false, ruler }));
+  }
+  openLog(configFor("all"));
+  await useAll(configFor("all"));
+  await useAll(configFor("read,write,backend"));
+}, 60_000);
+
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+const ruler = {
+  evaluation_interval: "10ms",
+  evaluation: { mode: "remote", query_frontend: { address: "http://127.0.0.1:1" } },
+  remote_write: { enabled: true, clients: { a: { url: "http://127.0.0.1:1" } } },
+};
+
+/** A configuration that notes what is read of it. */
+function configFor(target: string): Config {
   const loaded = loadConfig(
     [
-      `-config.file=${file}`,
-      `-common.path-prefix=${directory}`,
+      `-config.file=${join(directory, `${target}.yaml`)}`,
+      `-target=${target}`,
+      `-common.path-prefix=${join(directory, target)}`,
       "-server.http-listen-address=127.0.0.1",
       "-server.http-listen-port=0",
+      "-server.grpc-listen-address=127.0.0.1",
+      "-server.grpc-listen-port=0",
+      "-server.cluster-validation.grpc.enabled",
+      // Nobody is called over a connection here.
+      "-ingester.client.tls-enabled",
+      "-tsdb.shipper.index-gateway-client.grpc.tls-enabled",
       "-server.worker-threads=1",
       "-ingester.flush-check-period=1ms",
       "-compactor.retention-enabled",
@@ -46,12 +65,8 @@ beforeAll(async () => {
     {},
   );
   if ("exit" in loaded) throw new Error(loaded.exit.text);
-  const config = noting(configRoot, loaded.config) as Config;
-  openLog(config);
-  await useAll(config);
-}, 60_000);
-
-afterAll(() => rm(directory, { recursive: true, force: true }));
+  return noting(configRoot, loaded.config) as Config;
+}
 
 /** The values of a section; reading a key is noted. */
 function noting(section: SectionNode, values: object): object {

@@ -42,7 +42,6 @@ const top = {
     ["all"],
     "services that this process runs; -list-targets shows them",
     "target",
-    { unused: "everything runs in one process, whatever the target" },
   ),
   auth_enabled: field.toggle(
     true,

@@ -70,7 +70,14 @@ export function buildDeletion(parts: DeletionParts): BuiltDeletion {
   return { service, deletes, rules, routes: deleteRoutes({ ...options, deletes }) };
 }
 
-function buildRequests({ config, limits, log, metrics, store }: DeletionParts): DeleteRequests {
+/** The delete requests, as the object store has them. */
+export function buildRequests({
+  config,
+  limits,
+  log,
+  metrics,
+  store,
+}: Pick<DeletionParts, "config" | "limits" | "log" | "metrics" | "store">): DeleteRequests {
   const { delete_request_cancel_period, delete_request_store_key_prefix, working_directory } =
     config.compactor;
   const requests = new RequestStore({

@@ -6,8 +6,9 @@ import type { Config } from "../config/root.js";
 import { tlsOptionsOf } from "../config/tls-options.js";
 import { requestObserver } from "../http/request-metrics.js";
 import { statusRoutes } from "../http/status-routes.js";
-import { buildModules, type ModuleContext } from "./modules.js";
-import { modules, modulesOf, type Target, targets } from "./targets.js";
+import { buildModules } from "./modules/build-modules.js";
+import type { ModuleContext } from "./modules/module.js";
+import { modules, modulesOf } from "./targets.js";
 
 /** A process made of services, ready to start. */
 export interface RunningProcess {
@@ -23,7 +24,7 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
   const metrics = new Metrics({ namespace: config.metrics_namespace });
   metrics.collectProcess(build);
   const panics = metrics.counter("panic_total", "Requests that failed for a fault of the program.");
-  const names = modulesOf(targets.all as Target);
+  const names = modulesOf(config.target);
   const built = buildModules(names, { ...context, metrics });
   const states = (): readonly NamedState[] => [listening, ...group.services];
   const server = new HttpServer({

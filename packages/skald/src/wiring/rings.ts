@@ -31,9 +31,10 @@ export function buildIngesterRing({ config, log }: Context): OwnRing {
   );
   return ownRing({
     name: "ring",
-    id: lifecycler.id || hostname(),
-    address: `${address}:${lifecycler.port || usualGrpcPort}`,
+    id: ingesterIdOf(config),
+    address: `${address}:${lifecycler.port || config.server.grpc_listen_port}`,
     zone: lifecycler.availability_zone,
+    ...placingOf(config),
     tokens: lifecycler.num_tokens,
     tokensFile: lifecycler.tokens_file_path,
     heartbeatMs: lifecycler.heartbeat_period,
@@ -44,18 +45,43 @@ export function buildIngesterRing({ config, log }: Context): OwnRing {
   });
 }
 
+/** The name of this process among ingesters. */
+export function ingesterIdOf({ ingester }: Config): string {
+  return ingester.lifecycler.id || hostname();
+}
+
+/** The ring of ingesters, for a process that is none itself. */
+export function watchIngesterRing({ config, log }: Context): WatchedRing {
+  const { lifecycler } = config.ingester;
+  return watchRing({
+    name: "ring",
+    ...placingOf(config),
+    heartbeatMs: lifecycler.heartbeat_period,
+    heartbeatTimeoutMs: lifecycler.ring.heartbeat_timeout,
+    store: openStore(lifecycler.ring.kvstore, log),
+    log,
+  });
+}
+
+/** How many copies of a stream there are, and where. A ring that is not shared has one member. */
+function placingOf({ ingester }: Config): Pick<RingOfOptions, "replicas" | "isZoneAware"> {
+  const { kvstore, replication_factor, zone_awareness_enabled } = ingester.lifecycler.ring;
+  const replicas = kvstore.store === "redis" ? replication_factor : 1;
+  return { replicas, isZoneAware: zone_awareness_enabled };
+}
+
 /** A ring by which the instances of a service know each other, and which places none of their data. */
 export function buildServiceRing(
   name: string,
   ring: Config["distributor"]["ring"],
-  { log }: Pick<Context, "log">,
+  { config, log }: Context,
 ): OwnRing {
   const names = ring.instance_interface_names;
   const address = addressOf(ring.instance_addr, names, ring.instance_enable_ipv6);
   return ownRing({
     name,
     id: ring.instance_id || hostname(),
-    address: `${address}:${ring.instance_port || usualGrpcPort}`,
+    address: `${address}:${ring.instance_port || config.server.grpc_listen_port}`,
     zone: ring.instance_availability_zone,
     tokens: 0,
     tokensFile: "",
@@ -68,55 +94,83 @@ export function buildServiceRing(
   });
 }
 
-/** Told to others where no port is given; one process has nobody who calls it there. */
-const usualGrpcPort = 9095;
 /** Such an instance has nothing that others miss: it is forgotten after so many heartbeat timeouts. */
 const forgetTimeouts = 2;
 /** The longest pause between two looks at a ring, where heartbeats are rare. */
 const maxPollMs = 15_000;
 
-interface OwnRingOptions {
+/** A ring that is looked at. */
+export interface WatchedRing {
+  readonly ring: Ring;
+  /** Begins to watch it. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+interface RingOfOptions {
   readonly name: string;
+  /** Copies of each key; by default 1. */
+  readonly replicas?: number;
+  readonly isZoneAware?: boolean;
+  readonly heartbeatMs: number;
+  readonly heartbeatTimeoutMs: number;
+  readonly forgetAfterMs?: number;
+  readonly store: OpenStore;
+  readonly log: Logger;
+}
+
+interface OwnRingOptions extends RingOfOptions {
   readonly id: string;
   readonly address: string;
   readonly zone: string;
   readonly tokens: number;
   readonly tokensFile: string;
-  readonly heartbeatMs: number;
-  readonly heartbeatTimeoutMs: number;
-  readonly forgetAfterMs?: number;
   readonly unregister: boolean;
-  readonly store: OpenStore;
-  readonly log: Logger;
 }
 
 function ownRing(options: OwnRingOptions): OwnRing {
-  const { name, heartbeatMs, heartbeatTimeoutMs, forgetAfterMs = 0 } = options;
   const { store, isShared } = options.store;
+  const { ring, ...watched } = watchRing(options);
+  const { id, address, zone, isZoneAware = false, tokens, tokensFile, heartbeatMs } = options;
   const log = options.log.child({ component: "ring" });
-  const ring = new Ring({
-    ...{ store, name, replicas: 1, heartbeatTimeoutMs, log },
-    pollMs: Math.min(heartbeatMs || maxPollMs, maxPollMs),
-    ...(forgetAfterMs > 0 ? { forgetAfterMs } : {}),
-  });
-  const { id, address, zone, tokens, tokensFile } = options;
   const member = new Lifecycler({
-    ...{ store, ring, id, address, zone, tokens, heartbeatMs, log },
+    ...{ store, ring, id, address, zone, isZoneAware, tokens, heartbeatMs, log },
     ...(tokensFile === "" ? {} : { tokensFile }),
     ...(isShared ? {} : { settleMs: 0 }),
+  });
+  return {
+    ring,
+    start: async () => {
+      await member.start();
+      await watched.start();
+    },
+    join: (signal) => member.join(signal),
+    leave: () => member.leave(),
+    stop: async () => {
+      await member.stop({ unregister: options.unregister });
+      await watched.stop();
+    },
+  };
+}
+
+function watchRing(options: RingOfOptions): WatchedRing {
+  const { name, heartbeatMs, heartbeatTimeoutMs, forgetAfterMs = 0 } = options;
+  const { store } = options.store;
+  const { replicas = 1, isZoneAware = false } = options;
+  const ring = new Ring({
+    ...{ store, name, replicas, isZoneAware, heartbeatTimeoutMs },
+    log: options.log.child({ component: "ring" }),
+    pollMs: Math.min(heartbeatMs || maxPollMs, maxPollMs),
+    ...(forgetAfterMs > 0 ? { forgetAfterMs } : {}),
   });
   const end = new AbortController();
   let watching: Promise<void> | undefined;
   return {
     ring,
     start: async () => {
-      await member.start();
       watching = ring.run(end.signal);
     },
-    join: (signal) => member.join(signal),
-    leave: () => member.leave(),
     stop: async () => {
-      await member.stop({ unregister: options.unregister });
       end.abort();
       await watching;
       await store.close();

@@ -1,20 +1,30 @@
 /**
  * The parts of a process, each with those that it is built from: they are built before it, run before it starts, and stop
- * after it.
+ * after it. What a process lacks of `ingester`, `deletion` and `index-gateway` it asks of others: `ingesters`,
+ * `known-deletes` and `catalog-client` know which.
  */
 export const modules = {
+  peers: [],
   "runtime-config": [],
   "worker-pool": [],
   store: ["worker-pool"],
   "pattern-ingester": ["runtime-config"],
-  ingester: ["runtime-config", "worker-pool", "store", "pattern-ingester"],
-  distributor: ["runtime-config", "worker-pool", "ingester"],
-  deletion: ["runtime-config", "worker-pool", "store", "ingester"],
-  querier: ["worker-pool", "store", "ingester", "deletion"],
+  ingester: ["peers", "runtime-config", "worker-pool", "store", "pattern-ingester"],
+  ingesters: ["peers", "runtime-config"],
+  distributor: ["peers", "runtime-config", "worker-pool", "ingesters"],
+  "known-deletes": ["runtime-config", "store"],
+  deletion: ["runtime-config", "worker-pool", "store", "ingesters"],
+  "catalog-client": ["peers", "store"],
+  querier: ["worker-pool", "catalog-client", "ingesters", "known-deletes"],
   "query-frontend": ["runtime-config", "querier"],
-  compactor: ["worker-pool", "store", "deletion"],
-  "service-rings": [],
-  ruler: ["runtime-config", "store", "query-frontend"],
+  compactor: ["worker-pool", "store", "deletion", "compactor-ring"],
+  "index-gateway": ["peers", "store", "index-gateway-ring"],
+  ruler: ["runtime-config", "store", "query-frontend", "ruler-ring"],
+  "compactor-ring": [],
+  "ruler-ring": [],
+  "scheduler-ring": [],
+  "index-gateway-ring": [],
+  "pattern-ring": [],
 } as const satisfies Record<string, readonly string[]>;
 
 export type ModuleName = keyof typeof modules;
@@ -22,37 +32,64 @@ export type ModuleName = keyof typeof modules;
 export interface Target {
   /** What it runs, for `-list-targets`. */
   readonly says: string;
-  /** The modules that it is made of, beside those that they need; absent while only `all` can be run. */
-  readonly modules?: readonly ModuleName[];
+  /** The modules that it is made of, beside those that they need. */
+  readonly modules: readonly ModuleName[];
 }
 
+const write = ["ingester", "distributor"] as const;
+const read = ["query-frontend"] as const;
+
 /** What `-target` accepts. */
-export const targets: Readonly<Record<string, Target>> = {
+export const targets = {
   all: {
     says: "everything in one process",
-    modules: ["distributor", "query-frontend", "compactor", "ruler", "service-rings"],
+    modules: [...write, "deletion", ...read, "compactor", "ruler", "scheduler-ring"],
   },
-  read: { says: "query-frontend and querier" },
-  write: { says: "distributor and ingester" },
-  backend: { says: "query-scheduler, index-gateway, compactor and ruler" },
-  distributor: { says: "takes pushes in" },
-  ingester: { says: "holds new data until it is in the object store" },
-  querier: { says: "answers queries" },
-  "query-frontend": { says: "receives queries, splits them and caches their results" },
-  "query-scheduler": { says: "queues queries between frontends and queriers" },
-  "index-gateway": { says: "answers which data there is" },
-  compactor: { says: "merges, and deletes what is too old" },
-  ruler: { says: "evaluates rules" },
-  "pattern-ingester": { says: "finds patterns in new lines" },
-};
+  read: { says: "query-frontend and querier", modules: read },
+  write: { says: "distributor and ingester", modules: write },
+  backend: {
+    says: "query-scheduler, index-gateway, compactor and ruler",
+    modules: ["scheduler-ring", "index-gateway", "compactor", "ruler"],
+  },
+  distributor: { says: "takes pushes in", modules: ["distributor"] },
+  ingester: { says: "holds new data until it is in the object store", modules: ["ingester"] },
+  querier: { says: "answers queries", modules: read },
+  "query-frontend": {
+    says: "receives queries, splits them and caches their results",
+    modules: read,
+  },
+  "query-scheduler": {
+    says: "queues queries between frontends and queriers",
+    modules: ["peers", "scheduler-ring"],
+  },
+  "index-gateway": { says: "answers which data there is", modules: ["index-gateway"] },
+  compactor: { says: "merges, and deletes what is too old", modules: ["compactor"] },
+  ruler: { says: "evaluates rules", modules: ["peers", "ruler"] },
+  "pattern-ingester": { says: "finds patterns in new lines", modules: ["peers", "pattern-ring"] },
+} as const satisfies Readonly<Record<string, Target>>;
 
-/** The modules of a target with all that they need, each after those. */
-export function modulesOf({ modules: wanted = [] }: Target): ModuleName[] {
+/** Those that are built early where they are there at all, because others are made of them. */
+const early: readonly ModuleName[] = ["ingester", "deletion"];
+
+/** The modules of targets with all that they need, each after those. Throws nothing: targets were checked. */
+export function modulesOf(names: readonly string[]): ModuleName[] {
+  const all = reachable(names.flatMap((name) => targets[name as keyof typeof targets].modules));
   const found = new Set<ModuleName>();
   const add = (name: ModuleName) => {
     for (const needed of modules[name]) add(needed);
     found.add(name);
   };
-  for (const name of wanted) add(name);
+  for (const name of early) if (all.has(name)) add(name);
+  for (const name of all) add(name);
   return [...found];
+}
+
+function reachable(wanted: readonly ModuleName[]): Set<ModuleName> {
+  const found = new Set<ModuleName>();
+  const add = (name: ModuleName) => {
+    found.add(name);
+    for (const needed of modules[name]) add(needed);
+  };
+  for (const name of wanted) add(name);
+  return found;
 }

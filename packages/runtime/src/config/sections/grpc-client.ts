@@ -6,7 +6,7 @@ import { tlsClientFields } from "./tls.js";
 const noRateLimit = "whoever calls knows how much it may ask for";
 
 /** How a service calls another one; the flags start with the prefix. */
-export function grpcClientBlock(prefix: string) {
+export function grpcClientBlock(prefix: string, options: { used?: boolean } = {}) {
   return field.section(
     "How calls are made.",
     {
@@ -43,7 +43,10 @@ export function grpcClientBlock(prefix: string) {
           max: `${prefix}.backoff-max-period`,
           retries: `${prefix}.backoff-retries`,
         },
-        { min: "100ms", max: "10s", retries: 10 },
+        {
+          ...{ min: "100ms", max: "10s", retries: 10 },
+          unused: "what failed is for whoever called to ask again",
+        },
       ),
       ...tlsClientFields(prefix),
       connect_timeout: field.duration("5s", "time limit to connect", `${prefix}.connect-timeout`),
@@ -78,6 +81,6 @@ export function grpcClientBlock(prefix: string) {
         label: field.text("", "name of the cluster", `${prefix}.cluster-validation.label`),
       }),
     },
-    { unused: oneProcess },
+    options.used === true ? { used: true } : { unused: oneProcess },
   );
 }

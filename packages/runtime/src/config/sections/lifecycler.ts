@@ -1,5 +1,5 @@
 import * as field from "../field.js";
-import { noRing, oneCopy } from "../reasons.js";
+import { noRing } from "../reasons.js";
 import { kvStore } from "./ring.js";
 
 const atOnce = "an instance works as soon as it can";
@@ -20,7 +20,7 @@ export function lifecyclerBlock(prefixes: Prefixes, replicationFactor: number, i
   return field.section(
     "The life of an instance in its ring.",
     {
-      ring: ringOf(prefixes, replicationFactor, isUsed ? oneCopy : noRing),
+      ring: ringOf(prefixes, replicationFactor, isUsed ? undefined : noRing),
       num_tokens: field.integer(128, "tokens of an instance", `${member}num-tokens`),
       heartbeat_period: field.duration(
         "5s",
@@ -89,7 +89,12 @@ export function lifecyclerBlock(prefixes: Prefixes, replicationFactor: number, i
   );
 }
 
-function ringOf({ ring, distributor }: Prefixes, replicationFactor: number, copies: string) {
+function ringOf(
+  { ring, distributor }: Prefixes,
+  replicationFactor: number,
+  unused: string | undefined,
+) {
+  const copies = unused === undefined ? {} : { unused };
   return field.section("The ring.", {
     kvstore: kvStore(ring, { keyPrefix: "collectors/" }),
     heartbeat_timeout: field.duration(
@@ -101,16 +106,16 @@ function ringOf({ ring, distributor }: Prefixes, replicationFactor: number, copi
       replicationFactor,
       "copies of each stream",
       `${distributor}.replication-factor`,
-      { min: 1, unused: copies },
+      { min: 1, ...copies },
     ),
     zone_awareness_enabled: field.toggle(
       false,
       "place copies in different zones",
       `${distributor}.zone-awareness-enabled`,
-      { unused: copies },
+      copies,
     ),
     excluded_zones: field.list([], "zones that get nothing", `${distributor}.excluded-zones`, {
-      unused: copies,
+      unused: unused ?? "zones without instances get nothing",
     }),
   });
 }

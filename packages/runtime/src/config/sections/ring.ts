@@ -1,5 +1,5 @@
 import * as field from "../field.js";
-import { noRing, oneCopy, redisOnly } from "../reasons.js";
+import { noRing, redisOnly } from "../reasons.js";
 import { tlsClientFields } from "./tls.js";
 
 const noTokens = "this ring places no keys, its instances need no tokens";
@@ -108,7 +108,7 @@ export interface RingBlockOptions {
 /** The ring of a component, all of whose flags start with the prefix. */
 export function ringBlock(prefix: string, options: RingBlockOptions = {}) {
   const isPlacing = options.use === "all" ? {} : { unused: options.use ? noTokens : noRing };
-  const copies = { unused: options.use === undefined ? noRing : oneCopy };
+  const copies = options.use === "all" ? {} : { unused: options.use ? noTokens : noRing };
   return field.section(
     "The ring by which instances of the component find each other.",
     {
@@ -163,7 +163,7 @@ export function ringBlock(prefix: string, options: RingBlockOptions = {}) {
         3,
         "copies; streams use common.replication_factor",
         `${prefix}.replication-factor`,
-        { min: 1, ...copies },
+        { min: 1, unused: "streams use common.replication_factor" },
       ),
     },
     options.use === undefined ? { unused: noRing } : {},

@@ -1,4 +1,4 @@
-import { field, gone, oneCopy, oneProcess, ringBlock } from "@skald/runtime/config";
+import { field, gone, oneProcess, ringBlock } from "@skald/runtime/config";
 import { objectStoreBlock } from "./object-store-block.js";
 import { anyStore, azureBlock, gcsBlock, hedgingBlock, s3Block } from "./object-stores.js";
 
@@ -45,7 +45,6 @@ export const commonConfig = field.section("Keys from which others take their def
   ),
   replication_factor: field.integer(1, "copies of each stream", "common.replication-factor", {
     min: 1,
-    unused: oneCopy,
   }),
   ring: ringBlock("common.storage.ring", { use: "all" }),
   instance_interface_names: field.list(

@@ -1,6 +1,7 @@
-import { field, gone, oneProcess, tlsServerBlock } from "@skald/runtime/config";
+import { field, gone, tlsServerBlock } from "@skald/runtime/config";
 
 const notLogged = "requests are not logged yet";
+const otherServer = "is about a server of another program";
 const noSpans = "spans are not recorded yet";
 
 /** Longest time that can be written: "never". */
@@ -24,19 +25,17 @@ const listeners = {
     "",
     "address for calls between services; empty: all",
     "server.grpc-listen-address",
-    { unused: oneProcess },
   ),
   grpc_listen_port: field.integer(
     9095,
     "port for calls between services",
     "server.grpc-listen-port",
-    { ...port, unused: oneProcess },
+    port,
   ),
   grpc_listen_conn_limit: field.integer(
     0,
     "connections at a time; 0: no limit",
     "server.grpc-conn-limit",
-    { unused: oneProcess },
   ),
   proxy_protocol_enabled: field.toggle(
     false,
@@ -55,9 +54,7 @@ const listeners = {
     "server.tls-min-version",
   ),
   http_tls_config: tlsServerBlock("server.http"),
-  grpc_tls_config: tlsServerBlock("server.grpc", {
-    refused: "calls between services are not served, with TLS or without; remove",
-  }),
+  grpc_tls_config: tlsServerBlock("server.grpc"),
   http_path_prefix: field.text(
     "",
     "path before all routes, with or without slashes around it",
@@ -104,49 +101,41 @@ const grpc = {
     "4MB",
     "largest call between services",
     "server.grpc-max-recv-msg-size-bytes",
-    { unused: oneProcess },
   ),
   grpc_server_max_send_msg_size: field.size(
     "4MB",
     "largest answer between services",
     "server.grpc-max-send-msg-size-bytes",
-    { unused: oneProcess },
   ),
   grpc_server_max_concurrent_streams: field.integer(
     100,
     "calls of a connection at a time; 0: no limit",
     "server.grpc-max-concurrent-streams",
-    { unused: oneProcess },
   ),
   grpc_server_max_connection_idle: field.duration(
     never,
     "time after which idle connections end",
     "server.grpc.keepalive.max-connection-idle",
-    { unused: oneProcess },
   ),
   grpc_server_max_connection_age: field.duration(
     never,
     "age at which connections end",
     "server.grpc.keepalive.max-connection-age",
-    { unused: oneProcess },
   ),
   grpc_server_max_connection_age_grace: field.duration(
     never,
     "time that their calls get then",
     "server.grpc.keepalive.max-connection-age-grace",
-    { unused: oneProcess },
   ),
   grpc_server_keepalive_time: field.duration(
     "2h",
     "pause between pings",
     "server.grpc.keepalive.time",
-    { unused: oneProcess },
   ),
   grpc_server_keepalive_timeout: field.duration(
     "20s",
     "time that an answer to a ping may take",
     "server.grpc.keepalive.timeout",
-    { unused: oneProcess },
   ),
   grpc_server_min_time_between_pings: field.duration(
     "10s",
@@ -225,28 +214,31 @@ const clusterValidation = field.section(
         "server.cluster-validation.grpc.soft-validation",
       ),
     }),
-    http: field.section("Requests over HTTP.", {
-      enabled: field.toggle(false, "refuse them", "server.cluster-validation.http.enabled", {
-        refused: "clusters are not told apart; let a proxy in front do so, and remove",
-      }),
-      soft_validation: field.toggle(
-        false,
-        "count them only",
-        "server.cluster-validation.http.soft-validation",
-      ),
-      excluded_paths: field.list(
-        [],
-        "paths that are not looked at",
-        "server.cluster-validation.http.excluded-paths",
-      ),
-      excluded_user_agents: field.list(
-        [],
-        "clients that are not looked at",
-        "server.cluster-validation.http.excluded-user-agents",
-      ),
-    }),
+    http: field.section(
+      "Requests over HTTP.",
+      {
+        enabled: field.toggle(false, "refuse them", "server.cluster-validation.http.enabled", {
+          refused: "clusters are not told apart; let a proxy in front do so, and remove",
+        }),
+        soft_validation: field.toggle(
+          false,
+          "count them only",
+          "server.cluster-validation.http.soft-validation",
+        ),
+        excluded_paths: field.list(
+          [],
+          "paths that are not looked at",
+          "server.cluster-validation.http.excluded-paths",
+        ),
+        excluded_user_agents: field.list(
+          [],
+          "clients that are not looked at",
+          "server.cluster-validation.http.excluded-user-agents",
+        ),
+      },
+      { unused: "clusters are not told apart over HTTP" },
+    ),
   },
-  { unused: "clusters are not told apart" },
 );
 
 /** `server`: what the process listens on, and how it logs. */
@@ -268,10 +260,10 @@ export const serverConfig = field.section(
   {
     ignored: {
       http_listen_network: "addresses of both kinds are listened on",
-      grpc_listen_network: oneProcess,
-      grpc_collect_max_streams_by_conn: oneProcess,
-      "grpc_server_*": oneProcess,
-      report_grpc_codes_in_instrumentation_label_enabled: oneProcess,
+      grpc_listen_network: "addresses of both kinds are listened on",
+      grpc_collect_max_streams_by_conn: otherServer,
+      "grpc_server_*": otherServer,
+      report_grpc_codes_in_instrumentation_label_enabled: otherServer,
       http_log_closed_connections_without_response_enabled: notLogged,
       log_source_ips_full: notLogged,
       trace_request_headers: noSpans,

@@ -52,11 +52,12 @@ const tsdbShipper = field.section(
       "tsdb.shipper.index-reader-mode",
     ),
     index_gateway_client: field.section("How the index gateways are called.", {
-      grpc_client_config: grpcClientBlock("tsdb.shipper.index-gateway-client.grpc"),
+      grpc_client_config: grpcClientBlock("tsdb.shipper.index-gateway-client.grpc", { used: true }),
       server_address: field.text(
         "",
-        "the index gateways",
+        "the index gateways, host and port; empty: whoever queries lists the store",
         "tsdb.shipper.index-gateway-client.server-address",
+        { used: true },
       ),
       log_gateway_requests: field.toggle(
         false,

@@ -1,0 +1,50 @@
+import type { ModuleName } from "../targets.js";
+import { buildLimits, buildPool } from "./base.js";
+import { buildCatalogClient, buildIndexGateway } from "./catalogs.js";
+import { buildCompactor } from "./compactor.js";
+import { buildDeletes, buildKnownDeletes } from "./deletes.js";
+import { buildDistributor } from "./distributor.js";
+import { buildIngester } from "./ingester.js";
+import { buildIngesters } from "./ingesters.js";
+import type { Builder, BuiltModule, ModuleContext, Parts } from "./module.js";
+import { buildPatterns } from "./patterns.js";
+import { buildPeers } from "./peers.js";
+import { buildQuerier } from "./querier.js";
+import { buildFrontend } from "./query-frontend.js";
+import { buildRuler } from "./ruler.js";
+import { serviceRing } from "./service-ring.js";
+import { buildStore } from "./store.js";
+
+/** Builds modules in the order given: the only place that knows whether a contract is a method call here. */
+export function buildModules(
+  names: readonly ModuleName[],
+  context: ModuleContext,
+): readonly BuiltModule[] {
+  // Filled by the builders; the table of targets.ts has each after those that it needs.
+  const parts = {} as Parts;
+  return names.map((name) => builders[name](parts, context));
+}
+
+const builders: Readonly<Record<ModuleName, Builder>> = {
+  peers: buildPeers,
+  "runtime-config": buildLimits,
+  "worker-pool": buildPool,
+  store: buildStore,
+  "pattern-ingester": buildPatterns,
+  ingester: buildIngester,
+  ingesters: buildIngesters,
+  "known-deletes": buildKnownDeletes,
+  deletion: buildDeletes,
+  distributor: buildDistributor,
+  "catalog-client": buildCatalogClient,
+  querier: buildQuerier,
+  "query-frontend": buildFrontend,
+  compactor: buildCompactor,
+  ruler: buildRuler,
+  "index-gateway": buildIndexGateway,
+  "compactor-ring": serviceRing("compactor", "Compactor", "/compactor/ring"),
+  "ruler-ring": serviceRing("ruler", "Ruler", "/ruler/ring"),
+  "scheduler-ring": serviceRing("scheduler", "Scheduler", "/scheduler/ring"),
+  "index-gateway-ring": serviceRing("index-gateway", "Index gateway", "/indexgateway/ring"),
+  "pattern-ring": serviceRing("pattern-ring", "Pattern ingester", "/pattern/ring"),
+};

@@ -1,0 +1,54 @@
+import { serveDistributor } from "@skald/contracts/grpc";
+import { createDistributorMetrics, Distributor } from "@skald/distributor";
+import type { RawPush } from "@skald/kernels";
+import { systemClock } from "@skald/model";
+import { Service } from "@skald/runtime";
+import { pushRoutes } from "../../http/push-routes.js";
+import { ringRoutes } from "../../http/ring-routes.js";
+import { buildServiceRing } from "../rings.js";
+import {
+  type BuiltModule,
+  isCluster,
+  type ModuleContext,
+  type Parts,
+  tenancyOf,
+} from "./module.js";
+
+/** Takes pushes in and hands them to ingesters. */
+export function buildDistributor(
+  parts: Parts,
+  { config, log, metrics }: ModuleContext,
+): BuiltModule {
+  const { limits, pool, pushTargetWith, server } = parts;
+  const own = buildServiceRing("distributor", config.distributor.ring, { config, log });
+  const counters = createDistributorMetrics(metrics);
+  const distributor = new Distributor({
+    ingester: pushTargetWith(counters),
+    ...(isCluster(config) ? {} : { ingesterName: "all" }),
+    distributorCount: () => own.ring.view.activeCount,
+    limitsOf: (tenant) => limits.of(tenant),
+    metrics: counters,
+    clock: systemClock,
+    otlpIndexLabels: config.distributor.otlp_config.default_resource_attributes_as_index_labels,
+    maxDecompressedBytes: config.distributor.max_decompressed_size,
+    decodeInWorker: (input, maxBytes) =>
+      pool.run<RawPush>("decode_push", { input, maxBytes }, { lane: "urgent" }),
+    onFailure: (error, tenant) => log.error("push failed", { tenant, error }),
+  });
+  parts.distributor = distributor;
+  if (server !== undefined) serveDistributor(server, distributor);
+  const service = new Service({
+    name: "distributor",
+    start: async (signal) => {
+      await own.start();
+      await own.join(signal);
+    },
+    stop: () => own.stop(),
+  });
+  return {
+    service,
+    unready: () => own.ring.unready,
+    rawRoutes: pushRoutes(config, distributor, tenancyOf(config)),
+    routes: ringRoutes({ paths: ["/distributor/ring"], title: "Distributor ring", ring: own.ring }),
+  };
+}

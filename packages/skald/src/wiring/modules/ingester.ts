@@ -1,0 +1,62 @@
+import { serveIngester } from "@skald/contracts/grpc";
+import { Ingester } from "@skald/ingester";
+import { systemClock } from "@skald/model";
+import { Service } from "@skald/runtime";
+import type { TailFound } from "@skald/scan";
+import type { SealedSegment } from "@skald/storage";
+import { operatorRoutes, ShutdownMarker } from "../../http/operator-routes.js";
+import { ringRoutes } from "../../http/ring-routes.js";
+import { ingesterOptionsOf } from "../ingester-options.js";
+import { buildIngesterRing, ingesterIdOf } from "../rings.js";
+import { segmentStore } from "../segment-store.js";
+import type { BuiltModule, ModuleContext, Parts } from "./module.js";
+
+/** The ingester of this process, and its place in the ring. */
+export function buildIngester(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
+  const { follow, limits, pool, scanner, store, threads } = parts;
+  const { options, warnings } = ingesterOptionsOf(config, ingesterIdOf(config));
+  for (const warning of warnings) log.warn(warning);
+  const ingester = new Ingester({
+    options,
+    limitsOf: (tenant) => limits.of(tenant),
+    store: segmentStore(store),
+    scanner,
+    runTails: (task, { signal, tenant, bytes }) => {
+      const share = { tenant, actors: [], cost: bytes * task.tails.length };
+      return pool.run<TailFound[]>("tail", task, { lane: "query", share, signal });
+    },
+    ...(follow === undefined ? {} : { follow }),
+    onDropped: (path) => threads.forget(path),
+    seal: (job) => pool.run<SealedSegment>("seal", job, { lane: "background" }),
+    clock: systemClock,
+    log: log.child({ component: "ingester" }),
+    metrics,
+  });
+  parts.ownIngester = ingester;
+  if (parts.server !== undefined) serveIngester(parts.server, ingester);
+  const marker = new ShutdownMarker(config.ingester.shutdown_marker_path);
+  const own = buildIngesterRing({ config, log });
+  parts.ownRing = own;
+  const service = new Service({
+    name: "ingester",
+    start: async (signal) => {
+      await own.start();
+      await ingester.start(signal);
+      await own.join(signal);
+    },
+    run: (signal) => ingester.run(signal),
+    stop: async () => {
+      await own.leave();
+      await ingester.stop(marker.isSet() ? { flush: true } : {});
+      await own.stop();
+    },
+  });
+  return {
+    service,
+    unready: () => ingester.unready ?? own.ring.unready,
+    routes: [
+      ...operatorRoutes(ingester, marker),
+      ...ringRoutes({ paths: ["/ring"], title: "Ingester ring", ring: own.ring }),
+    ],
+  };
+}

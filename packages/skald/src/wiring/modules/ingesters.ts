@@ -1,0 +1,107 @@
+import type { Ingester } from "@skald/contracts";
+import { remoteIngester } from "@skald/contracts/grpc";
+import { Replicator, type ReplicatorOptions } from "@skald/distributor";
+import { unavailable } from "@skald/model";
+import type { Ring, RingInstance } from "@skald/ring";
+import { Service } from "@skald/runtime";
+import { connectionOptionsOf } from "@skald/transport/grpc";
+import { memoryBytes } from "../../memory.js";
+import { ingesterIdOf, watchIngesterRing } from "../rings.js";
+import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "./module.js";
+
+/** A part of the memory that pushes to one slow ingester may hold. */
+const shareOfSlowIngester = 1 / 16;
+const minBytesBehind = 64 * 1024 * 1024;
+
+/** The ingesters that rows are written to and read from: the one of this process, or those of the ring. */
+export function buildIngesters(parts: Parts, context: ModuleContext): BuiltModule {
+  const { ownIngester } = parts;
+  if (!isCluster(context.config) && ownIngester !== undefined) {
+    parts.ingester = ownIngester;
+    parts.pushTargetWith = () => ownIngester;
+    return {};
+  }
+  const watched = parts.ownRing === undefined ? watchIngesterRing(context) : undefined;
+  const ring = (parts.ownRing ?? watched)?.ring as Ring;
+  const ingesterOf = ingesterCalls(parts, context, ring);
+  parts.pushTargetWith = (metrics) => replicatorOf(parts, context, { ring, ingesterOf, metrics });
+  parts.ingester = oneOf(ring, ingesterOf);
+  const service = new Service({
+    name: "ingesters",
+    start: async () => watched?.start(),
+    stop: async () => watched?.stop(),
+  });
+  return { service, unready: () => ring.unready ?? tooFewIn(ring) };
+}
+
+type IngesterOf = (instance: Pick<RingInstance, "id" | "address">) => Ingester;
+
+/** Calls to members of the ring; that of this process is called without a detour. */
+function ingesterCalls(
+  { connections, ownIngester }: Parts,
+  { config }: ModuleContext,
+  ring: Ring,
+): IngesterOf {
+  const ownId = ownIngester === undefined ? undefined : ingesterIdOf(config);
+  const options = connectionOptionsOf("", config.ingester_client.grpc_client_config);
+  const known = new Map<string, Ingester>();
+  ring.onRead(() => {
+    const addresses = new Set(ring.view.instances.map(({ address }) => address));
+    for (const address of known.keys()) {
+      if (addresses.has(address)) continue;
+      known.delete(address);
+      connections.close(address);
+    }
+  });
+  return ({ id, address }) => {
+    if (ownIngester !== undefined && id === ownId) return ownIngester;
+    const found = known.get(address);
+    if (found !== undefined) return found;
+    const called = remoteIngester(connections.to(address, options));
+    known.set(address, called);
+    return called;
+  };
+}
+
+function replicatorOf(
+  { limits }: Parts,
+  { config }: ModuleContext,
+  options: Pick<ReplicatorOptions, "ring" | "ingesterOf" | "metrics">,
+): Replicator {
+  return new Replicator({
+    ...options,
+    shardSizeOf: (tenant) => limits.of(tenant).ingestion_partitions_tenant_shard_size,
+    timeoutMs: config.ingester_client.remote_timeout,
+    maxBytesBehind: Math.max(minBytesBehind, memoryBytes() * shareOfSlowIngester),
+  });
+}
+
+/** Reads from the first ingester that is well: while nothing is amiss each of as many as there are copies has all rows. */
+function oneOf(ring: Ring, ingesterOf: IngesterOf): Omit<Ingester, "push"> {
+  const first = () => {
+    const [instance] = ring.view.readSet().instances;
+    if (instance === undefined) throw unavailable("there is no ingester to ask");
+    return ingesterOf(instance);
+  };
+  return {
+    select: async (request, options) => first().select(request, options),
+    release: async (view, options) => first().release(view, options),
+    flush: async (request, options) => first().flush(request, options),
+    scan: async (task, options) => first().scan(task, options),
+    measure: async (task, options) => first().measure(task, options),
+    volumes: async (task, options) => first().volumes(task, options),
+    streams: async (task, options) => first().streams(task, options),
+    labels: async (task, options) => first().labels(task, options),
+    duplicates: async (task, options) => first().duplicates(task, options),
+    matches: async (task, options) => first().matches(task, options),
+    digests: async (request, options) => first().digests(request, options),
+    rowHashes: async (request, options) => first().rowHashes(request, options),
+  };
+}
+
+/** Why a push, or a query, could not be served now. */
+function tooFewIn(ring: Ring): string | undefined {
+  const { view } = ring;
+  if (view.activeCount >= view.quorum) return undefined;
+  return `at least ${view.quorum} live replicas required, could only find ${view.activeCount}`;
+}

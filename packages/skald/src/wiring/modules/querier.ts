@@ -1,0 +1,88 @@
+import type { Ingester } from "@skald/contracts";
+import { steadyClock } from "@skald/model";
+import { CorruptSegments, Querier } from "@skald/querier";
+import { MemoryBudget, Service, WorkerPool } from "@skald/runtime";
+import { urgentBytes } from "@skald/scan";
+import { FairQueue } from "@skald/scheduler";
+import type { Config } from "../../config/root.js";
+import { memoryBytes } from "../../memory.js";
+import { hostOf } from "../../query/remote.js";
+import { maxQueuedJobs } from "./base.js";
+import type { BuiltModule, ModuleContext, Parts } from "./module.js";
+
+/** Small jobs that one thread has in hand at the same time. */
+const maxSmallQueries = 64;
+/** What a query may hold where requests come in: putting more together would hold up others. */
+const maxHeldHere = 512 * 1024;
+/** Heap of a query thread; a query that needs more ends with its thread. */
+const maxQueryHeapMib = 512;
+/** Memory that idle threads keep. */
+const maxKeptMib = 64;
+/** A part of the memory that queries may hold together when nobody says. */
+const shareOfQueries = 8;
+const maxQueryMemory = 512 * 1024 * 1024;
+
+/** The threads that answer queries. */
+export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
+  const { catalog, scanner, pool, deletes } = parts;
+  // Queries push nothing.
+  const ingester = parts.ingester as Ingester;
+  const { max_concurrent, max_query_memory } = config.querier;
+  const lost = metrics.counter("query_threads_lost_total", "Query threads that died.");
+  const memory = new MemoryBudget(
+    max_query_memory || Math.min(maxQueryMemory, memoryBytes() / shareOfQueries),
+  );
+  const held = "Memory that queries hold, by their own count.";
+  metrics.gaugeOf("query_memory_bytes", held, () => memory.bytes);
+  const threads = new WorkerPool({
+    url: new URL("../../query/query-worker.js", import.meta.url),
+    size: max_concurrent,
+    urgentJobs: maxSmallQueries,
+    lazy: true,
+    maxQueued: maxQueuedJobs,
+    maxHeapMib: maxQueryHeapMib,
+    maxKeptMib: maxKeptMib,
+    queues: fairQueues(config, memory),
+    onThreadLost: (error) => {
+      lost.inc();
+      log.error("a query thread died; another takes its place", { error });
+    },
+  });
+  const help = "Segments that queries found damaged and left out.";
+  const corrupt = metrics.counter("querier_corrupt_segments_total", help);
+  const onCorrupt = (segment: string) => {
+    corrupt.inc();
+    log.error("a segment is damaged; queries leave it out", { segment });
+  };
+  parts.queries = {
+    pool: threads,
+    memory,
+    threads: pool.size,
+    hidesRows: parts.hidesRows,
+    querier: new Querier({
+      ...{ ingester, catalog, scanner, deletes, threads: pool.size },
+      corrupt: new CorruptSegments({ clock: steadyClock, onFound: onCorrupt }),
+      maxCost: urgentBytes,
+      maxHeldBytes: maxHeldHere,
+      onlySimple: true,
+    }),
+    host: {
+      ...hostOf({ ingester, catalog, scanner, deletes }),
+      corrupt: (segment: string) => {
+        onCorrupt(segment);
+        return { value: undefined };
+      },
+    },
+  };
+  return { service: new Service({ name: "querier", stop: () => threads.close() }) };
+}
+
+function fairQueues({ query_scheduler }: Config, memory: MemoryBudget) {
+  const maxLevels = query_scheduler.max_queue_hierarchy_levels;
+  const maxOutstandingPerTenant = query_scheduler.max_outstanding_requests_per_tenant;
+  return {
+    urgent: new FairQueue({ maxLevels, maxOutstandingPerTenant }),
+    // Where memory is scarce a query has it already: the next begins when that ends.
+    query: new FairQueue({ maxLevels, maxOutstandingPerTenant, isHeld: () => memory.isScarce }),
+  };
+}

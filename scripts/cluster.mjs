@@ -1,0 +1,74 @@
+// `npm run cluster [--dir folder] [--port number]`: the services as processes of this machine, with a real Redis, and
+// a gateway in front; the S3 server is the one of the tests, which keeps objects in memory. Ends all of it on SIGTERM or Ctrl-C.
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { bootstrap, root } from "./bootstrap.mjs";
+import { startGateway } from "./cluster/gateway.mjs";
+import { freePort, planServices } from "./cluster/services.mjs";
+
+const { values } = parseArgs({ options: { dir: { type: "string" }, port: { type: "string" } } });
+const node = process.env.SKALD_NO_BUILD === "1" ? process.execPath : bootstrap();
+const directory =
+  values.dir === undefined ? mkdtempSync(join(tmpdir(), "skald-cluster-")) : resolve(values.dir);
+mkdirSync(directory, { recursive: true });
+const services = await planServices({ directory, root, node });
+const find = (name) => services.find((one) => one.name === name);
+/** HTTP ports of the services of a target that run; of all of them when none is named. */
+const portsOf = (target) =>
+  services
+    .filter((one) => one.runs && one.target !== undefined)
+    .filter((one) => target === undefined || one.target === target)
+    .map(({ port }) => port);
+
+let stopping;
+const parent = process.ppid;
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, () => void stop(0));
+process.on("disconnect", () => void stop(0));
+// npm does not pass a signal on: when it is gone, this process has another parent.
+setInterval(() => process.ppid !== parent && stop(0), 250).unref();
+
+try {
+  await Promise.all(["redis", "s3"].map((name) => find(name).start()));
+  await Promise.all(
+    services.filter(({ target }) => target !== undefined).map((one) => one.start()),
+  );
+  const port = values.port === undefined ? await freePort() : Number(values.port);
+  await startGateway(port, portsOf);
+  print(port);
+  process.send?.({ ready: true, gateway: `http://127.0.0.1:${port}` });
+} catch (error) {
+  if (stopping === undefined) console.error(error.message);
+  await stop(1);
+}
+
+// Whoever forked this may end services and start them again: { id, name, signal } and { id, name, start: true }.
+process.on("message", async ({ id, name, signal, start }) => {
+  const service = find(name);
+  await (start === true ? service.start() : service.stop(signal));
+  process.send({ id, pid: service.pid });
+});
+
+function print(port) {
+  for (const { name, port: own, target } of services) {
+    const note = name === "s3" ? " (the server of the tests: objects are in memory)" : "";
+    console.log(`${name} ${name === "redis" ? "" : "http://"}127.0.0.1:${own}${note}`);
+    if (target !== undefined) continue;
+  }
+  console.log(`data and logs in ${directory}`);
+  console.log(`gateway http://127.0.0.1:${port}`);
+}
+
+/** Those that others need end last. */
+function stop(code) {
+  stopping ??= (async () => {
+    await Promise.all(
+      services.filter(({ target }) => target !== undefined).map((one) => one.stop()),
+    );
+    await Promise.all(["redis", "s3"].map((name) => find(name)?.stop()));
+    if (values.dir === undefined) rmSync(directory, { recursive: true, force: true });
+    process.exit(code);
+  })();
+  return stopping;
+}

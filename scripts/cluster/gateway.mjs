@@ -1,0 +1,111 @@
+// What stands in front of the services: passes each path on to those that serve it, in turn, also WebSockets.
+import { createServer, request as send } from "node:http";
+import { connect } from "node:net";
+
+/** Which services serve a path; the first that fits counts. */
+const routes = [
+  [/^\/(loki|service)\/api\/v1\/push$|^\/api\/(prom|legacy)\/push$|^\/otlp\//, "distributor"],
+  [/^\/distributor\/ring$/, "distributor"],
+  [/^\/(loki|service)\/api\/v1\/delete$|^\/compactor\/ring$/, "compactor"],
+  [/^\/(loki|service)\/api\/v1\/rules|^\/api\/(prom|legacy)\/rules/, "ruler"],
+  [/^\/(prometheus|compat)\/api\/v1\/|^\/ruler\/ring$/, "ruler"],
+  [/^\/(loki|service)\/api\/v1\/tail$|^\/api\/(prom|legacy)\/tail$/, "querier"],
+  [/^\/ring$|^\/flush|^\/ingester\//, "ingester"],
+  [/^\/indexgateway\/ring$/, "index-gateway"],
+  [/^\/scheduler\/ring$/, "query-scheduler"],
+  [/./, "query-frontend"],
+];
+/** Asked of every one of its services, not of the next. */
+const forAll = /^\/(flush|ready)$/;
+
+/** Serves on a port; `portsOf(target)` gives the ports of the services that run. Resolves with the server. */
+export async function startGateway(port, portsOf) {
+  let turn = 0;
+  const inTurn = (path) => {
+    const [, target] = routes.find(([pattern]) => pattern.test(path));
+    const ports = portsOf(target);
+    turn = (turn + 1) % 0xffff;
+    return ports.map((_, i) => ports[(i + turn) % ports.length]);
+  };
+  const server = createServer(async (request, response) => {
+    const path = request.url.split("?")[0];
+    try {
+      const body = await readAll(request);
+      if (forAll.test(path)) return await askAll(path, request, body, response, portsOf);
+      await passOn(request, body, response, inTurn(path));
+    } catch (error) {
+      if (!response.headersSent) response.writeHead(502);
+      response.end(`${error.message}\n`);
+    }
+  });
+  server.on("upgrade", (request, socket, head) => {
+    const [first] = inTurn(request.url.split("?")[0]);
+    if (first === undefined) return socket.destroy();
+    const peer = connect(first, "127.0.0.1", () => {
+      const headers = [];
+      for (let i = 0; i < request.rawHeaders.length; i += 2)
+        headers.push(`${request.rawHeaders[i]}: ${request.rawHeaders[i + 1]}\r\n`);
+      peer.write(`${request.method} ${request.url} HTTP/1.1\r\n${headers.join("")}\r\n`);
+      peer.write(head);
+      peer.pipe(socket).pipe(peer);
+    });
+    for (const [one, other] of [
+      [socket, peer],
+      [peer, socket],
+    ]) {
+      one.on("error", () => other.destroy());
+      one.on("close", () => other.destroy());
+    }
+  });
+  await new Promise((resolve) => server.listen(port, "127.0.0.1", resolve));
+  return server;
+}
+
+async function readAll(request) {
+  const pieces = [];
+  for await (const piece of request) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+/** Passes a request on to the first service that can be reached. */
+async function passOn(request, body, response, ports) {
+  let failure = new Error("no service of this path runs");
+  for (const port of ports) {
+    try {
+      const answer = await ask(port, request, request.url, body, response);
+      response.writeHead(answer.statusCode, answer.rawHeaders);
+      answer.on("error", () => response.destroy());
+      answer.pipe(response);
+      return;
+    } catch (error) {
+      failure = error;
+      // A service that took the request may be at it still: whoever asked decides whether to ask again.
+      if (error.code !== "ECONNREFUSED") break;
+    }
+  }
+  throw failure;
+}
+
+async function askAll(path, request, body, response, portsOf) {
+  const ports = path === "/flush" ? portsOf("ingester") : portsOf();
+  const answers = await Promise.all(
+    ports.map(async (port) => {
+      const answer = await ask(port, request, request.url, body, response);
+      return { status: answer.statusCode, text: (await readAll(answer)).toString() };
+    }),
+  );
+  const worst = answers.reduce((a, b) => (b.status > a.status ? b : a));
+  response.writeHead(worst.status, { "content-type": "text/plain; charset=utf-8" });
+  response.end(worst.text);
+}
+
+function ask(port, { method, headers }, path, body, response) {
+  return new Promise((resolve, reject) => {
+    const { "transfer-encoding": _, ...rest } = headers;
+    const sent = body.length > 0 ? { ...rest, "content-length": body.length } : rest;
+    const asked = send({ host: "127.0.0.1", port, method, path, headers: sent }, resolve);
+    asked.on("error", reject);
+    response.on("close", () => response.writableFinished || asked.destroy());
+    asked.end(body);
+  });
+}

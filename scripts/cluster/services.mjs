@@ -1,0 +1,184 @@
+// The processes of the cluster: what runs, how it is started, and when it is ready.
+import { fork, spawn } from "node:child_process";
+import { createWriteStream, mkdirSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+
+/** Services of each target. */
+const counts = {
+  ingester: 3,
+  distributor: 2,
+  "index-gateway": 1,
+  querier: 2,
+  "query-scheduler": 1,
+  "query-frontend": 1,
+  compactor: 1,
+  ruler: 1,
+};
+const bucket = "skald";
+const readyPauseMs = 50;
+/** A process that does not end by itself is ended after this time. */
+const maxStopMs = 30_000;
+
+/** Makes the services of a cluster below a folder, none started yet. */
+export async function planServices({ directory, root, node }) {
+  const [redisPort, s3Port] = [await freePort(), await freePort()];
+  const services = [
+    {
+      name: "redis",
+      port: redisPort,
+      command: "redis-server",
+      args: ["--port", redisPort, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
+    },
+    {
+      name: "s3",
+      port: s3Port,
+      script: join(root, "scripts/cluster/s3.mjs"),
+      args: [s3Port, bucket],
+    },
+  ];
+  const env = { REDIS: `127.0.0.1:${redisPort}`, S3: `http://127.0.0.1:${s3Port}` };
+  const targets = [];
+  for (const [target, count] of Object.entries(counts))
+    for (let i = 1; i <= count; i++) {
+      const name = count === 1 ? target : `${target}-${i}`;
+      targets.push({ name, target, port: await freePort(), grpcPort: await freePort() });
+    }
+  const portOf = (wanted) => targets.find(({ target }) => target === wanted).grpcPort;
+  env.INDEX_GATEWAY = `127.0.0.1:${portOf("index-gateway")}`;
+  for (const one of targets)
+    services.push({
+      ...one,
+      env,
+      script: join(root, "packages/skald/dist/main.js"),
+      args: flagsOf(one, join(root, "scripts/cluster/skald.yaml"), directory),
+    });
+  return services.map(
+    (one) => new ClusterService({ ...one, node, directory: join(directory, one.name) }),
+  );
+}
+
+function flagsOf({ name, target, port, grpcPort }, config, directory) {
+  return [
+    `-config.file=${config}`,
+    "-config.expand-env=true",
+    `-target=${target}`,
+    `-server.http-listen-port=${port}`,
+    `-server.grpc-listen-port=${grpcPort}`,
+    `-common.path-prefix=${join(directory, name)}`,
+    `-common.storage.ring.instance-id=${name}`,
+  ];
+}
+
+/** One process, which can be ended and started again with the same ports and folder. */
+class ClusterService {
+  #options;
+  #child;
+  #ended;
+
+  constructor(options) {
+    this.#options = options;
+  }
+
+  get name() {
+    return this.#options.name;
+  }
+
+  /** Undefined for what is not of this program. */
+  get target() {
+    return this.#options.target;
+  }
+
+  get port() {
+    return this.#options.port;
+  }
+
+  get pid() {
+    return this.#child?.pid;
+  }
+
+  get runs() {
+    return this.#child !== undefined;
+  }
+
+  /** Starts it; resolves when it takes requests. */
+  async start() {
+    const { command, script, args, env, node, directory, name } = this.#options;
+    mkdirSync(directory, { recursive: true });
+    const log = createWriteStream(join(directory, "log.txt"), { flags: "a" });
+    await new Promise((resolve) => log.once("open", resolve));
+    const words = args.map(String);
+    const stdio = ["ignore", log, log];
+    const child =
+      script === undefined
+        ? // A signal to all of a terminal must not end it before those that need it.
+          spawn(command, words, { stdio, cwd: directory, detached: true })
+        : fork(script, words, {
+            ...{ execPath: node, cwd: directory, env: { ...process.env, ...env } },
+            stdio: [...stdio, "ipc"],
+            detached: true,
+          });
+    this.#child = child;
+    this.#ended = new Promise((resolve) => {
+      child.once("error", (error) => {
+        console.error(`${name}: ${error.message}`);
+        resolve();
+      });
+      child.once("exit", resolve);
+    }).then(() => {
+      log.end();
+      if (this.#child === child) this.#child = undefined;
+    });
+    await this.#ready(child);
+  }
+
+  /** Ends it, by default in order; resolves when it is gone. */
+  async stop(signal = "SIGTERM") {
+    const child = this.#child;
+    if (child === undefined) return;
+    child.kill(signal);
+    if (signal === "SIGSTOP" || signal === "SIGCONT") return;
+    const late = setTimeout(() => child.kill("SIGKILL"), maxStopMs);
+    await this.#ended;
+    clearTimeout(late);
+  }
+
+  async #ready(child) {
+    const { name, target, port } = this.#options;
+    const url = target === undefined ? undefined : `http://127.0.0.1:${port}/ready`;
+    for (;;) {
+      if (this.#child !== child) throw new Error(`${name} ended at its start; see its log.txt`);
+      if (url === undefined ? await connects(port) : await answers(url)) return;
+      await new Promise((resolve) => setTimeout(resolve, readyPauseMs));
+    }
+  }
+}
+
+async function answers(url) {
+  try {
+    return (await fetch(url)).ok;
+  } catch {
+    return false;
+  }
+}
+
+async function connects(port) {
+  const { connect } = await import("node:net");
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once("error", () => resolve(false));
+  });
+}
+
+/** A port that nobody had a moment ago. */
+export function freePort() {
+  return new Promise((resolve) => {
+    const holder = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = holder.address();
+      holder.close(() => resolve(port));
+    });
+  });
+}
