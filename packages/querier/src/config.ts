@@ -21,9 +21,8 @@ export const querierConfig = field.section(
     ),
     query_ingesters_within: field.duration(
       "3h",
-      "age up to which ingesters are asked; 0: always",
+      "age up to which ingesters of a ring are asked; 0: always",
       "querier.query-ingesters-within",
-      { unused: askBoth },
     ),
     engine: field.section(
       "The query engine.",

@@ -56,9 +56,12 @@ export function hostOf(services: Services): Record<string, HostFunction> {
     for (const name of names) {
       host[`${service}.${name}`] = async ({ message, options }: Called, { signal }) => {
         const value = await (target[name] as Method).call(target, message, { ...options, signal });
-        // What a scan found moves on; nobody here looks at it.
         const isBytes = (name === "scan" || name === "volumes") && value instanceof Uint8Array;
-        return isBytes ? { value, transfer: [value.buffer as ArrayBuffer] } : { value };
+        if (!isBytes) return { value };
+        // What a scan found moves on; nobody here looks at it. What came over a connection may share its memory.
+        const isAlone = value.byteLength === value.buffer.byteLength;
+        const own = isAlone ? value : new Uint8Array(value);
+        return { value: own, transfer: [own.buffer as ArrayBuffer] };
       };
     }
   }

@@ -8,7 +8,7 @@ import {
   RemovalRules,
   RequestStore,
 } from "@skald/compactor";
-import type { Catalog, Ingester, Scanner } from "@skald/contracts";
+import type { Catalog, HeldRows, Scanner } from "@skald/contracts";
 import { type SegmentLocation, type SegmentRef, systemClock } from "@skald/model";
 import { type Logger, Service } from "@skald/runtime";
 import type { TenantLimits } from "@skald/runtime/config";
@@ -26,7 +26,7 @@ export interface DeletionParts {
   readonly locate: (key: string) => SegmentLocation;
   readonly catalog: Catalog;
   readonly scanner: Scanner<SegmentRef>;
-  readonly ingester: Ingester;
+  readonly ingester: HeldRows;
   readonly log: Logger;
   readonly metrics: Metrics;
 }

@@ -1,5 +1,5 @@
 import type { DeleteRequests } from "@skald/compactor";
-import type { CallOptions, Deletes, DeletesRequest, Ingester } from "@skald/contracts";
+import type { CallOptions, Deletes, DeletesRequest } from "@skald/contracts";
 import { systemClock } from "@skald/model";
 import { repeat, Service } from "@skald/runtime";
 import { buildDeletion, buildRequests } from "../deletion.js";
@@ -21,7 +21,6 @@ export function buildDeletes(parts: Parts, { config, log, metrics }: ModuleConte
   const { deletes, rules, ...built } = buildDeletion({
     ...{ ...parts, config, metrics, tenancy: tenancyOf(config) },
     catalog: parts.ownCatalog,
-    ingester: parts.ingester as Ingester,
     log: log.child({ component: "compactor" }),
   });
   parts.deletes = deletes;

@@ -1,7 +1,8 @@
-import type { Ingester } from "@skald/contracts";
+import type { HeldRows, Ingester } from "@skald/contracts";
 import { remoteIngester } from "@skald/contracts/grpc";
 import { Replicator, type ReplicatorOptions } from "@skald/distributor";
-import { unavailable } from "@skald/model";
+import { systemClock } from "@skald/model";
+import { ReplicatedIngester } from "@skald/querier";
 import type { Ring, RingInstance } from "@skald/ring";
 import { Service } from "@skald/runtime";
 import { connectionOptionsOf } from "@skald/transport/grpc";
@@ -25,7 +26,7 @@ export function buildIngesters(parts: Parts, context: ModuleContext): BuiltModul
   const ring = (parts.ownRing ?? watched)?.ring as Ring;
   const ingesterOf = ingesterCalls(parts, context, ring);
   parts.pushTargetWith = (metrics) => replicatorOf(parts, context, { ring, ingesterOf, metrics });
-  parts.ingester = oneOf(ring, ingesterOf);
+  parts.ingester = replicatedOf(parts, context, { ring, ingesterOf });
   const service = new Service({
     name: "ingesters",
     start: async () => watched?.start(),
@@ -76,27 +77,28 @@ function replicatorOf(
   });
 }
 
-/** Reads from the first ingester that is well: while nothing is amiss each of as many as there are copies has all rows. */
-function oneOf(ring: Ring, ingesterOf: IngesterOf): Omit<Ingester, "push"> {
-  const first = () => {
-    const [instance] = ring.view.readSet().instances;
-    if (instance === undefined) throw unavailable("there is no ingester to ask");
-    return ingesterOf(instance);
-  };
-  return {
-    select: async (request, options) => first().select(request, options),
-    release: async (view, options) => first().release(view, options),
-    flush: async (request, options) => first().flush(request, options),
-    scan: async (task, options) => first().scan(task, options),
-    measure: async (task, options) => first().measure(task, options),
-    volumes: async (task, options) => first().volumes(task, options),
-    streams: async (task, options) => first().streams(task, options),
-    labels: async (task, options) => first().labels(task, options),
-    duplicates: async (task, options) => first().duplicates(task, options),
-    matches: async (task, options) => first().matches(task, options),
-    digests: async (request, options) => first().digests(request, options),
-    rowHashes: async (request, options) => first().rowHashes(request, options),
-  };
+/** What all ingesters hold, each row once. */
+function replicatedOf(
+  { limits }: Parts,
+  { config, log, metrics }: ModuleContext,
+  { ring, ingesterOf }: { ring: Ring; ingesterOf: IngesterOf },
+): HeldRows {
+  const lost = metrics.counter("querier_ingester_failures_total", "Ingesters that did not answer.");
+  const queryWithinMs = config.querier.query_ingesters_within;
+  return new ReplicatedIngester<RingInstance>({
+    replicasOf: (tenant) => {
+      const size = limits.of(tenant).ingestion_partitions_tenant_shard_size;
+      if (size <= 0 || queryWithinMs <= 0) return ring.view.readSet();
+      const since = systemClock.nowMs() - queryWithinMs;
+      return ring.view.shard(tenant, Math.max(size, ring.replicas), since).readSet();
+    },
+    connect: ingesterOf,
+    queryWithinMs,
+    onLost: (ingester, error) => {
+      lost.inc();
+      log.warn("an ingester did not answer a query", { ingester, error });
+    },
+  });
 }
 
 /** Why a push, or a query, could not be served now. */

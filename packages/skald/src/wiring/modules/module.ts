@@ -1,5 +1,5 @@
 import type { DeleteRequests, RemovalRules } from "@skald/compactor";
-import type { Catalog, Deletes, Distributor, Ingester, Scanner } from "@skald/contracts";
+import type { Catalog, Deletes, Distributor, HeldRows, Scanner } from "@skald/contracts";
 import type { DistributorMetrics, PushTarget } from "@skald/distributor";
 import type { Ingester as OwnIngester } from "@skald/ingester";
 import type { SegmentLocation } from "@skald/model";
@@ -60,7 +60,7 @@ export interface Parts {
   ownIngester: OwnIngester | undefined;
   ownRing: OwnRing | undefined;
   /** All ingesters, as one. */
-  ingester: Omit<Ingester, "push">;
+  ingester: HeldRows;
   /** Where a distributor hands rows to. */
   pushTargetWith: (metrics: DistributorMetrics) => PushTarget;
   distributor: Distributor;

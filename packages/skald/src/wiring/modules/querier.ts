@@ -1,4 +1,3 @@
-import type { Ingester } from "@skald/contracts";
 import { steadyClock } from "@skald/model";
 import { CorruptSegments, Querier } from "@skald/querier";
 import { MemoryBudget, Service, WorkerPool } from "@skald/runtime";
@@ -24,9 +23,7 @@ const maxQueryMemory = 512 * 1024 * 1024;
 
 /** The threads that answer queries. */
 export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
-  const { catalog, scanner, pool, deletes } = parts;
-  // Queries push nothing.
-  const ingester = parts.ingester as Ingester;
+  const { ingester, catalog, scanner, pool, deletes } = parts;
   const { max_concurrent, max_query_memory } = config.querier;
   const lost = metrics.counter("query_threads_lost_total", "Query threads that died.");
   const memory = new MemoryBudget(
