@@ -23,10 +23,7 @@ let directory: string;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "skald-effect-"));
-  for (const target of ["all", "read,write,backend"]) {
-    const file = join(directory, `${target}.yaml`);
-    await writeFile(file, JSON.stringify({ auth_enabled: false, ruler }));
-  }
+  await writeFile(join(directory, "config.yaml"), JSON.stringify({ auth_enabled: false, ruler }));
   openLog(configFor("all"));
   await useAll(configFor("all"));
   await useAll(configFor("read,write,backend"));
@@ -44,7 +41,7 @@ const ruler = {
 function configFor(target: string): Config {
   const loaded = loadConfig(
     [
-      `-config.file=${join(directory, `${target}.yaml`)}`,
+      `-config.file=${join(directory, "config.yaml")}`,
       `-target=${target}`,
       `-common.path-prefix=${join(directory, target)}`,
       "-server.http-listen-address=127.0.0.1",

@@ -86,7 +86,7 @@ describe("defaults", () => {
 
 describe("files that people have", () => {
   const wanted: [string, string[]][] = [
-    ["one node", ["server: this version runs in one process", "pattern_ingester"]],
+    ["one node", ["pattern_ingester"]],
     ["an image", []],
     [
       "several nodes with gossip",
