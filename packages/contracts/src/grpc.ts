@@ -1,2 +1,3 @@
 export { remoteIngester, serveIngester } from "./carrier/ingester.js";
+export { remoteScheduler, serveScheduler } from "./carrier/scheduler.js";
 export * from "./carrier/services.js";

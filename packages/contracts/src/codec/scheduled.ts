@@ -1,0 +1,196 @@
+import { type ErrorCode, errorCodeOf, errorStatus, SkaldError, textForClients } from "@skald/model";
+import {
+  decodeMessage,
+  double,
+  encodeMessage,
+  field,
+  type MessageCodec,
+  message,
+  oneOf,
+  optional,
+  rawBytes,
+  repeated,
+  text,
+  uint,
+} from "@skald/transport/protobuf";
+import type { CallOptions } from "../call.js";
+import type {
+  LabelsRequest,
+  Querier,
+  QueryRequest,
+  StreamsRequest,
+  VolumeRequest,
+} from "../querier.js";
+import type {
+  CancelledCalls,
+  FinishedCall,
+  Outcome,
+  ScheduledAnswer,
+  ScheduledCall,
+  ScheduledError,
+  ScheduledMethod,
+  TakeNext,
+  TakenCall,
+  TakeRequest,
+} from "../scheduler.js";
+import {
+  labelsAnswer,
+  labelsRequest,
+  queryAnswer,
+  queryRequest,
+  streamsAnswer,
+  streamsRequest,
+  volumeAnswer,
+  volumeRequest,
+} from "./query-messages.js";
+
+const methods: readonly ScheduledMethod[] = ["query", "streams", "labels", "volumes"];
+
+export const scheduledCall: MessageCodec<ScheduledCall> = message<ScheduledCall>({
+  method: field(1, oneOf(methods)),
+  tenant: field(2, text),
+  actors: repeated(3, text),
+  body: field(4, rawBytes),
+});
+
+export const scheduledAnswer: MessageCodec<ScheduledAnswer> = message<ScheduledAnswer>({
+  body: field(1, rawBytes),
+  queueSeconds: field(2, double),
+});
+
+export const takeRequest: MessageCodec<TakeRequest> = message<TakeRequest>({
+  querier: field(1, text),
+});
+
+export const takenCall: MessageCodec<TakenCall> = message<TakenCall>({
+  id: field(1, uint),
+  call: field(2, scheduledCall),
+});
+
+const scheduledError: MessageCodec<ScheduledError> = message<ScheduledError>({
+  code: field(1, text),
+  message: field(2, text),
+  status: optional(3, uint),
+  retryAfterSeconds: optional(4, double),
+  detail: optional(5, text),
+});
+
+const outcomeFields = {
+  id: field(2, uint),
+  body: optional(3, rawBytes),
+  error: optional(4, scheduledError),
+};
+
+export const finishedCall: MessageCodec<FinishedCall> = message<FinishedCall>({
+  querier: field(1, text),
+  ...outcomeFields,
+});
+
+export const takeNext: MessageCodec<TakeNext> = message<TakeNext>({
+  querier: field(1, text),
+  finished: optional(2, message<Outcome>(outcomeFields)),
+});
+
+export const cancelledCalls: MessageCodec<CancelledCalls> = message<CancelledCalls>({
+  ids: repeated(1, uint),
+});
+
+/** A querier whose calls wait for their turn at a scheduler; `schedulerOf` says which one takes the next. */
+export function scheduledQuerier(
+  schedulerOf: () => {
+    run(call: ScheduledCall, options: CallOptions): Promise<ScheduledAnswer>;
+  },
+): Querier {
+  const run = async <Request extends Asked, Answer>(
+    method: ScheduledMethod,
+    codecs: { readonly request: MessageCodec<Request>; readonly answer: MessageCodec<Answer> },
+    request: Request,
+    options: CallOptions,
+  ): Promise<{ value: Answer; queueSeconds: number }> => {
+    const { tenants, actors = [] } = request;
+    const body = encodeMessage(codecs.request, request);
+    const call = { method, tenant: tenants.join("|"), actors, body };
+    const answer = await schedulerOf().run(call, options);
+    return { value: decodeMessage(codecs.answer, answer.body), queueSeconds: answer.queueSeconds };
+  };
+  return {
+    query: async (request, options) => {
+      const { value, queueSeconds } = await run("query", queryCodecs, request, options);
+      return { ...value, stats: waited(value.stats, queueSeconds) };
+    },
+    streams: async (request, options) =>
+      (await run("streams", streamsCodecs, request, options)).value.tenants,
+    labels: async (request, options) =>
+      (await run("labels", labelsCodecs, request, options)).value.tenants,
+    volumes: async (request, options) => {
+      const { value, queueSeconds } = await run("volumes", volumeCodecs, request, options);
+      return { ...value, stats: waited(value.stats, queueSeconds) };
+    },
+  };
+}
+
+/** Answers a call that was taken from a scheduler. */
+export async function answerScheduled(
+  querier: Querier,
+  { method, body }: ScheduledCall,
+  options: CallOptions,
+): Promise<Uint8Array> {
+  switch (method) {
+    case "query": {
+      const request: QueryRequest = decodeMessage(queryRequest, body);
+      return encodeMessage(queryAnswer, await querier.query(request, options));
+    }
+    case "streams": {
+      const request: StreamsRequest = decodeMessage(streamsRequest, body);
+      return encodeMessage(streamsAnswer, { tenants: await querier.streams(request, options) });
+    }
+    case "labels": {
+      const request: LabelsRequest = decodeMessage(labelsRequest, body);
+      return encodeMessage(labelsAnswer, { tenants: await querier.labels(request, options) });
+    }
+    case "volumes": {
+      const request: VolumeRequest = decodeMessage(volumeRequest, body);
+      return encodeMessage(volumeAnswer, await querier.volumes(request, options));
+    }
+  }
+}
+
+/** An error as it is told to whoever waits for the call. */
+export function scheduledErrorOf(error: unknown): ScheduledError {
+  const code = errorCodeOf(error);
+  if (!(error instanceof SkaldError)) return { code, message: textForClients(error) };
+  const { message: text, status, retryAfterSeconds, detail } = error;
+  return {
+    code,
+    message: text,
+    status,
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    ...(detail === undefined ? {} : { detail: JSON.stringify(detail) }),
+  };
+}
+
+/** The same error again. */
+export function errorOfScheduled({ code, message: text, detail, ...rest }: ScheduledError) {
+  const known: ErrorCode = code in errorStatus ? (code as ErrorCode) : "internal";
+  return new SkaldError(known, text, {
+    ...rest,
+    ...(detail === undefined ? {} : { detail: JSON.parse(detail) }),
+  });
+}
+
+interface Asked {
+  readonly tenants: readonly string[];
+  readonly actors?: readonly string[];
+}
+
+const queryCodecs = { request: queryRequest, answer: queryAnswer };
+const streamsCodecs = { request: streamsRequest, answer: streamsAnswer };
+const labelsCodecs = { request: labelsRequest, answer: labelsAnswer };
+const volumeCodecs = { request: volumeRequest, answer: volumeAnswer };
+
+function waited<Stats extends { readonly queueSeconds: number }>(
+  stats: Stats,
+  seconds: number,
+): Stats {
+  return { ...stats, queueSeconds: stats.queueSeconds + seconds };
+}

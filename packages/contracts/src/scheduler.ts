@@ -1,0 +1,73 @@
+import type { CallOptions } from "./call.js";
+
+/**
+ * Shares queriers out among those who ask. Frontends `run` calls of a querier; queriers `take` the calls whose turn it
+ * is, and `finish` them. A querier has one `watch` under way for as long as it lives: by it the scheduler tells what nobody
+ * waits for any more, and learns that the querier is gone.
+ */
+export interface Scheduler {
+  /**
+   * Has a call answered by some querier. Throws rate_limited when too many calls of the tenant wait, what the querier threw,
+   * and unavailable when queriers were lost with it time and again.
+   */
+  run(call: ScheduledCall, options: CallOptions): Promise<ScheduledAnswer>;
+  /** The next call for a querier, once there is one, and the answer of its last. Throws not_found when the querier is not watching. */
+  take(request: TakeNext, options: CallOptions): Promise<TakenCall>;
+  /** Answers a call. Of no consequence when nobody waits for it any more. */
+  finish(request: FinishedCall, options: CallOptions): Promise<void>;
+  /** Calls of a querier that nobody waits for any more, once there are some; the first time at once, and none. */
+  watch(request: TakeRequest, options: CallOptions): Promise<CancelledCalls>;
+}
+
+/** A call of a querier; what is asked is not looked at on the way. */
+export interface ScheduledCall {
+  readonly method: ScheduledMethod;
+  readonly tenant: string;
+  readonly actors: readonly string[];
+  readonly body: Uint8Array;
+}
+
+export type ScheduledMethod = "query" | "streams" | "labels" | "volumes";
+
+export interface ScheduledAnswer {
+  readonly body: Uint8Array;
+  /** How long the call has waited. */
+  readonly queueSeconds: number;
+}
+
+export interface TakeRequest {
+  /** A name that the querier has for as long as it is connected. */
+  readonly querier: string;
+}
+
+export interface TakeNext extends TakeRequest {
+  readonly finished?: Outcome;
+}
+
+export interface TakenCall {
+  readonly id: number;
+  readonly call: ScheduledCall;
+}
+
+/** How a call ended: of body and error one is there. */
+export interface Outcome {
+  readonly id: number;
+  readonly body?: Uint8Array;
+  readonly error?: ScheduledError;
+}
+
+export type FinishedCall = TakeRequest & Outcome;
+
+/** An error as it was thrown where the call ran. */
+export interface ScheduledError {
+  readonly code: string;
+  readonly message: string;
+  readonly status?: number;
+  readonly retryAfterSeconds?: number;
+  /** JSON */
+  readonly detail?: string;
+}
+
+export interface CancelledCalls {
+  readonly ids: readonly number[];
+}

@@ -1,0 +1,271 @@
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { type Scheduler as Contract, type Querier, scheduledQuerier } from "@skald/contracts";
+import { remoteScheduler, serveScheduler } from "@skald/contracts/grpc";
+import { errorCodeOf, SkaldError } from "@skald/model";
+import { Metrics } from "@skald/runtime/metrics";
+import { GrpcConnection, GrpcServer } from "@skald/transport/grpc";
+import { Scheduler } from "./scheduler.js";
+import { takeCalls } from "./take-calls.js";
+
+const MiB = 1024 * 1024;
+const ends: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+interface Carried {
+  readonly scheduler: Scheduler;
+  /** The scheduler as another process sees it; each has a connection of its own. */
+  connect(): Contract;
+}
+
+function makeScheduler(maxOutstandingPerTenant: number): Scheduler {
+  const scheduler = new Scheduler({
+    ...{ maxOutstandingPerTenant, maxLevels: 3, metrics: new Metrics() },
+    sleep: () => new Promise(() => {}),
+  });
+  ends.push(() => scheduler.stop());
+  return scheduler;
+}
+
+async function byMethodCall(max: number): Promise<Carried> {
+  const scheduler = makeScheduler(max);
+  const connect = () => scheduler;
+  return { scheduler, connect };
+}
+
+async function overSocket(max: number): Promise<Carried> {
+  const scheduler = makeScheduler(max);
+  const server = new GrpcServer({
+    ...{ address: "127.0.0.1", port: 0, maxConnections: 0, maxConcurrentStreams: 0 },
+    ...{ maxReceiveBytes: MiB, maxSendBytes: MiB, gracefulShutdownMs: 0 },
+    ...{ keepaliveMs: 60_000, keepaliveTimeoutMs: 20_000 },
+  });
+  serveScheduler(server, scheduler);
+  const address = `127.0.0.1:${await server.start()}`;
+  ends.push(() => server.kill());
+  const connect = () => {
+    const connection = new GrpcConnection({
+      ...{ address, maxReceiveBytes: MiB, maxSendBytes: MiB, connectTimeoutMs: 60_000 },
+      ...{ minReconnectMs: 10, maxReconnectMs: 100 },
+      ...{ keepaliveMs: 60_000, keepaliveTimeoutMs: 20_000 },
+    });
+    ends.push(() => connection.close());
+    return remoteScheduler(connection);
+  };
+  return { scheduler, connect };
+}
+
+/** A querier whose lists of labels are what `answer` makes of the tenant and the label. */
+function labelQuerier(
+  answer: (tenant: string, label: string, signal: AbortSignal) => Promise<string>,
+): Querier {
+  const unused = () => Promise.reject(new Error("not asked for"));
+  return {
+    ...{ query: unused, streams: unused, volumes: unused },
+    labels: async ({ tenants, label = "" }, { signal }) => {
+      const tenant = tenants[0] as string;
+      return [{ tenant, texts: [await answer(tenant, label, signal)] }];
+    },
+  };
+}
+
+/** Gives what cuts the querier off. */
+function startTaking(scheduler: Contract, querier: Querier): () => void {
+  const stop = new AbortController();
+  const done = takeCalls({
+    ...{ scheduler, querier, width: 1, signal: stop.signal },
+    sleep: () => new Promise(() => {}),
+  });
+  void done;
+  const cut = () => stop.abort(new SkaldError("unavailable", "cut off"));
+  ends.push(cut);
+  return cut;
+}
+
+const never = new AbortController().signal;
+const range = { selectors: [], fromNs: 0n, toNs: 1n };
+
+async function ask(
+  querier: Querier,
+  tenant: string,
+  { label = "x", actors = [] as string[], signal = never } = {},
+): Promise<string> {
+  const found = await querier.labels({ tenants: [tenant], label, actors, ...range }, { signal });
+  return found[0]?.texts[0] as string;
+}
+
+async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await new Promise(setImmediate);
+}
+
+describe.each([
+  ["method call", byMethodCall],
+  ["gRPC", overSocket],
+])("a scheduler by %s", (_, open) => {
+  it("gives calls to queriers, and their answers back", async () => {
+    const { connect } = await open(0);
+    const frontend = scheduledQuerier(() => connect());
+    const asked = ask(frontend, "t");
+    startTaking(
+      connect(),
+      labelQuerier(async (tenant, label) => `${tenant} ${label}`),
+    );
+    expect(await asked).toBe("t x");
+    expect(await ask(frontend, "u", { label: "y" })).toBe("u y");
+  });
+
+  it("gives errors back as they were thrown", async () => {
+    const { connect } = await open(0);
+    const contract = connect();
+    const options = { retryAfterSeconds: 3, detail: { limit: 5 } };
+    startTaking(
+      contract,
+      labelQuerier(() => Promise.reject(new SkaldError("rate_limited", "too much", options))),
+    );
+    const error = await ask(
+      scheduledQuerier(() => contract),
+      "t",
+    ).catch((reason) => reason);
+    const { code, message, status, retryAfterSeconds, detail } = error as SkaldError;
+    expect({ code, message, status, retryAfterSeconds, detail }).toEqual({
+      ...{ code: "rate_limited", message: "too much", status: 429 },
+      ...options,
+    });
+  });
+
+  it("serves tenants, and actors of a tenant, in turn", async () => {
+    const { connect, scheduler } = await open(0);
+    const contract = connect();
+    const frontend = scheduledQuerier(() => contract);
+    const order: string[] = [];
+    const asks = [
+      ...Array.from({ length: 6 }, () => ask(frontend, "loud", { label: "a", actors: ["a"] })),
+      ...Array.from({ length: 3 }, () => ask(frontend, "loud", { label: "b", actors: ["b"] })),
+      ...Array.from({ length: 2 }, () => ask(frontend, "calm", { label: "c" })),
+    ];
+    const { length } = asks;
+    await until(() => scheduler.waiting === length);
+    startTaking(
+      contract,
+      labelQuerier(async (_tenant, label) => {
+        order.push(label);
+        return label;
+      }),
+    );
+    await Promise.all(asks);
+    expect(order.join("")).toBe("acbcababaaa");
+  });
+
+  it("ends a call that nobody waits for, where it runs", async () => {
+    const { connect } = await open(0);
+    const contract = connect();
+    const seen: string[] = [];
+    startTaking(
+      connect(),
+      labelQuerier(async (_tenant, label, signal) => {
+        if (label === "next") return "done";
+        seen.push("runs");
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        seen.push("ended");
+        throw signal.reason;
+      }),
+    );
+    const stop = new AbortController();
+    const asked = ask(
+      scheduledQuerier(() => contract),
+      "t",
+      { signal: stop.signal },
+    );
+    asked.catch(() => undefined);
+    await until(() => seen.includes("runs"));
+    stop.abort(new SkaldError("cancelled", "the client went"));
+    await expect(asked).rejects.toMatchObject({ code: "cancelled" });
+    await until(() => seen.includes("ended"));
+    expect(
+      await ask(
+        scheduledQuerier(() => contract),
+        "t",
+        { label: "next" },
+      ),
+    ).toBe("done");
+  });
+
+  it("runs what a lost querier had elsewhere", async () => {
+    const { connect, scheduler } = await open(0);
+    const seen: string[] = [];
+    const cut = startTaking(
+      connect(),
+      labelQuerier(async () => {
+        seen.push("runs");
+        return new Promise(() => {});
+      }),
+    );
+    const asked = ask(
+      scheduledQuerier(() => connect()),
+      "t",
+    );
+    await until(() => seen.length > 0);
+    startTaking(
+      connect(),
+      labelQuerier(async () => "elsewhere"),
+    );
+    await until(() => scheduler.queriers === 2);
+    cut();
+    expect(await asked).toBe("elsewhere");
+  });
+
+  it("refuses what is too much of one tenant", async () => {
+    const { connect, scheduler } = await open(2);
+    const contract = connect();
+    const frontend = scheduledQuerier(() => contract);
+    const asks = [ask(frontend, "t"), ask(frontend, "t")];
+    await until(() => scheduler.waiting === 2);
+    const error = await ask(frontend, "t").catch((reason) => reason);
+    expect([errorCodeOf(error), error.message]).toEqual([
+      "rate_limited",
+      "too many outstanding requests",
+    ]);
+    startTaking(
+      contract,
+      labelQuerier(async () => "done"),
+    );
+    expect(await Promise.all([...asks, ask(frontend, "u")])).toEqual(["done", "done", "done"]);
+  });
+});
+
+it("tells how long a call waited", async () => {
+  let nowMs = 1000;
+  const scheduler = new Scheduler({
+    ...{ maxOutstandingPerTenant: 0, maxLevels: 0, metrics: new Metrics() },
+    ...{ clock: { elapsedMs: () => nowMs }, sleep: () => new Promise(() => {}) },
+  });
+  const body = new Uint8Array(0);
+  const call = { method: "query" as const, tenant: "t", actors: [], body };
+  const asked = scheduler.run(call, { signal: never });
+  nowMs = 3500;
+  await scheduler.watch({ querier: "q" }, { signal: never });
+  const { id } = await scheduler.take({ querier: "q" }, { signal: never });
+  await scheduler.finish({ querier: "q", id, body: Uint8Array.of(1) });
+  expect(await asked).toEqual({ body: Uint8Array.of(1), queueSeconds: 2.5 });
+  scheduler.stop();
+});
+
+it("gives up on a call that queriers are lost with", async () => {
+  const scheduler = makeScheduler(0);
+  const body = new Uint8Array(0);
+  const call = { method: "query" as const, tenant: "t", actors: [], body };
+  const asked = scheduler.run(call, { signal: never });
+  for (const querier of ["a", "b", "c"]) {
+    const gone = new AbortController();
+    await scheduler.watch({ querier }, { signal: gone.signal });
+    const watch = scheduler.watch({ querier }, { signal: gone.signal });
+    await scheduler.take({ querier }, { signal: gone.signal });
+    gone.abort();
+    await watch.catch(() => undefined);
+  }
+  await expect(asked).rejects.toMatchObject({
+    code: "unavailable",
+    message: "3 queriers were lost while they ran the query",
+  });
+});

@@ -1,0 +1,278 @@
+import {
+  type CallOptions,
+  type CancelledCalls,
+  type Scheduler as Contract,
+  errorOfScheduled,
+  type FinishedCall,
+  type Outcome,
+  type ScheduledAnswer,
+  type ScheduledCall,
+  type TakeNext,
+  type TakenCall,
+  type TakeRequest,
+} from "@skald/contracts";
+import { notFound, type SteadyClock, steadyClock, unavailable } from "@skald/model";
+import { sleep as defaultSleep, type Sleep, type WaitingJob } from "@skald/runtime";
+import type { Metrics } from "@skald/runtime/metrics";
+import { FairQueue } from "./fair-queue.js";
+
+/** Queriers that a call may be lost with before it fails. */
+const maxLost = 3;
+/** A querier that does not watch again within this is gone. */
+const watchGraceMs = 10_000;
+
+export interface SchedulerOptions {
+  /** Calls of one tenant that may wait; 0: any number. */
+  readonly maxOutstandingPerTenant: number;
+  /** See `FairQueueOptions`. */
+  readonly maxLevels: number;
+  readonly metrics: Metrics;
+  readonly clock?: SteadyClock;
+  readonly sleep?: Sleep;
+}
+
+/** A call from when it is asked until it is answered. */
+interface Entry extends WaitingJob {
+  readonly id: number;
+  readonly call: ScheduledCall;
+  readonly since: number;
+  queueSeconds: number;
+  lost: number;
+  /** Who runs it. */
+  querier: string | undefined;
+  readonly resolve: (answer: ScheduledAnswer) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface WatchingQuerier {
+  readonly running: Set<Entry>;
+  /** What it was not told of yet. */
+  cancelled: number[];
+  /** Ends the watch that is under way. */
+  tell: (() => void) | undefined;
+  watches: number;
+}
+
+interface Taker {
+  readonly querier: string;
+  readonly give: (entry: Entry) => void;
+  readonly refuse: (error: unknown) => void;
+}
+
+/** The fair queue between frontends and queriers: whoever is free takes the call whose turn it is. */
+export class Scheduler implements Contract {
+  readonly #queue: FairQueue;
+  readonly #clock: SteadyClock;
+  readonly #sleep: Sleep;
+  readonly #queued;
+  readonly #queriers = new Map<string, WatchingQuerier>();
+  readonly #running = new Map<number, Entry>();
+  readonly #takers = new Set<Taker>();
+  readonly #stop = new AbortController();
+  #calls = 0;
+
+  constructor({ maxOutstandingPerTenant, maxLevels, metrics, clock, sleep }: SchedulerOptions) {
+    this.#queue = new FairQueue({
+      maxLevels,
+      ...(maxOutstandingPerTenant > 0 ? { maxOutstandingPerTenant } : {}),
+    });
+    this.#clock = clock ?? steadyClock;
+    this.#sleep = sleep ?? defaultSleep;
+    const prefix = "query_scheduler_";
+    this.#queued = metrics.histogram(`${prefix}queue_duration_seconds`, "How long calls waited.");
+    metrics.gaugeOf(`${prefix}queue_length`, "Calls that wait.", () => this.#queue.size);
+    metrics.gaugeOf(
+      `${prefix}inflight_requests`,
+      "Calls that wait or run.",
+      () => this.#queue.size + this.#running.size,
+    );
+    metrics.gaugeOf(
+      `${prefix}connected_querier_clients`,
+      "Queriers that take calls.",
+      () => this.#queriers.size,
+    );
+  }
+
+  /** Queriers that take calls; without any, calls wait. */
+  get queriers(): number {
+    return this.#queriers.size;
+  }
+
+  /** Calls that wait for a querier. */
+  get waiting(): number {
+    return this.#queue.size;
+  }
+
+  run(call: ScheduledCall, { signal }: CallOptions): Promise<ScheduledAnswer> {
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      this.#stop.signal.throwIfAborted();
+      const onAbort = () => this.#cancel(entry, signal.reason);
+      const share = { tenant: call.tenant, actors: call.actors, cost: 0 };
+      const entry: Entry = {
+        ...{ name: call.method, options: { lane: "query", share } },
+        ...{ id: this.#calls++, call, since: this.#clock.elapsedMs() },
+        ...{ queueSeconds: 0, lost: 0, querier: undefined },
+        resolve: (answer) => {
+          signal.removeEventListener("abort", onAbort);
+          resolve(answer);
+        },
+        reject: (error) => {
+          signal.removeEventListener("abort", onAbort);
+          reject(error);
+        },
+      };
+      this.#queue.push(entry);
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#dispatch();
+    });
+  }
+
+  take({ querier, finished }: TakeNext, { signal }: CallOptions): Promise<TakenCall> {
+    return new Promise((resolve, reject) => {
+      if (finished !== undefined) this.#finish(querier, finished);
+      signal.throwIfAborted();
+      this.#stop.signal.throwIfAborted();
+      if (!this.#queriers.has(querier)) throw notFound(`the querier ${querier} is not watching`);
+      const end = () => {
+        this.#takers.delete(taker);
+        signal.removeEventListener("abort", onAbort);
+      };
+      const refuse = (error: unknown) => {
+        end();
+        reject(error);
+      };
+      const onAbort = () => refuse(signal.reason);
+      const taker: Taker = {
+        ...{ querier, refuse },
+        give: ({ id, call }) => {
+          end();
+          resolve({ id, call });
+        },
+      };
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#takers.add(taker);
+      this.#dispatch();
+    });
+  }
+
+  async finish({ querier, ...outcome }: FinishedCall): Promise<void> {
+    this.#finish(querier, outcome);
+  }
+
+  #finish(querier: string, { id, body, error }: Outcome): void {
+    const entry = this.#running.get(id);
+    if (entry === undefined || entry.querier !== querier) return;
+    this.#running.delete(id);
+    this.#queriers.get(querier)?.running.delete(entry);
+    if (body !== undefined) entry.resolve({ body, queueSeconds: entry.queueSeconds });
+    else entry.reject(errorOfScheduled(error ?? { code: "internal", message: "no answer" }));
+  }
+
+  async watch({ querier }: TakeRequest, { signal }: CallOptions): Promise<CancelledCalls> {
+    this.#stop.signal.throwIfAborted();
+    const known = this.#queriers.get(querier);
+    if (known === undefined) {
+      const one = { running: new Set<Entry>(), cancelled: [], tell: undefined, watches: 0 };
+      this.#queriers.set(querier, one);
+      this.#expectWatch(querier, one);
+      return { ids: [] };
+    }
+    known.watches++;
+    if (known.cancelled.length === 0) {
+      await new Promise<void>((resolve) => {
+        known.tell = resolve;
+        signal.addEventListener("abort", () => resolve(), { once: true });
+      });
+      known.tell = undefined;
+    }
+    this.#stop.signal.throwIfAborted();
+    if (signal.aborted) {
+      // Its connection is gone, and nothing else ends a watch.
+      this.#lose(querier);
+      throw signal.reason;
+    }
+    const ids = known.cancelled;
+    known.cancelled = [];
+    this.#expectWatch(querier, known);
+    return { ids };
+  }
+
+  /** Ends all that waits or runs. */
+  stop(): void {
+    const reason = unavailable("the scheduler is stopping; try again");
+    this.#stop.abort(reason);
+    for (let job = this.#queue.take(); job !== undefined; job = this.#queue.take()) {
+      (job as Entry).reject(reason);
+    }
+    for (const entry of this.#running.values()) entry.reject(reason);
+    for (const taker of this.#takers) taker.refuse(reason);
+    for (const querier of this.#queriers.values()) querier.tell?.();
+    this.#running.clear();
+    this.#queriers.clear();
+  }
+
+  #dispatch(): void {
+    for (const taker of this.#takers) {
+      const entry = this.#queue.take() as Entry | undefined;
+      if (entry === undefined) return;
+      const querier = this.#queriers.get(taker.querier) as WatchingQuerier;
+      entry.querier = taker.querier;
+      entry.queueSeconds = (this.#clock.elapsedMs() - entry.since) / 1000;
+      this.#queued.observe(entry.queueSeconds);
+      this.#running.set(entry.id, entry);
+      querier.running.add(entry);
+      taker.give(entry);
+    }
+  }
+
+  #cancel(entry: Entry, reason: unknown): void {
+    entry.reject(reason);
+    if (entry.querier === undefined) {
+      this.#queue.delete(entry);
+      return;
+    }
+    this.#running.delete(entry.id);
+    const querier = this.#queriers.get(entry.querier);
+    if (querier === undefined) return;
+    querier.running.delete(entry);
+    querier.cancelled.push(entry.id);
+    querier.tell?.();
+  }
+
+  /** What a querier had runs elsewhere. */
+  #lose(name: string): void {
+    const querier = this.#queriers.get(name);
+    if (querier === undefined) return;
+    this.#queriers.delete(name);
+    for (const taker of this.#takers) {
+      if (taker.querier === name) taker.refuse(notFound(`the querier ${name} does not watch`));
+    }
+    for (const entry of querier.running) {
+      this.#running.delete(entry.id);
+      entry.querier = undefined;
+      entry.lost++;
+      if (entry.lost >= maxLost) {
+        entry.reject(unavailable(`${entry.lost} queriers were lost while they ran the query`));
+        continue;
+      }
+      try {
+        this.#queue.push(entry);
+      } catch (error) {
+        entry.reject(error);
+      }
+    }
+    this.#dispatch();
+  }
+
+  #expectWatch(name: string, querier: WatchingQuerier): void {
+    const { watches } = querier;
+    void this.#sleep(watchGraceMs, this.#stop.signal).then(
+      () => {
+        const isGone = querier.watches === watches && this.#queriers.get(name) === querier;
+        if (isGone) this.#lose(name);
+      },
+      () => undefined,
+    );
+  }
+}

@@ -1,0 +1,91 @@
+import { randomUUID } from "node:crypto";
+import {
+  answerScheduled,
+  type Outcome,
+  type Querier,
+  type Scheduler,
+  scheduledErrorOf,
+} from "@skald/contracts";
+import { sleep as defaultSleep, type Sleep } from "@skald/runtime";
+
+/** After a scheduler could not be reached it is tried again after this. */
+const retryMs = 500;
+
+export interface TakeCallsOptions {
+  readonly scheduler: Scheduler;
+  readonly querier: Querier;
+  /** Calls that are run at a time. */
+  readonly width: number;
+  /** No further calls are taken once it fires; those that run are ended. */
+  readonly signal: AbortSignal;
+  /** Told when the scheduler cannot be reached, and when it can again (`undefined`). */
+  readonly onState?: (error: unknown) => void;
+  readonly sleep?: Sleep;
+}
+
+/** Takes calls from a scheduler, as many as can run at a time, and answers them; connects again for as long as it runs. */
+export async function takeCalls(options: TakeCallsOptions): Promise<void> {
+  const { signal, onState, sleep = defaultSleep } = options;
+  while (!signal.aborted) {
+    const failed = await takeWhileConnected(options);
+    if (signal.aborted) return;
+    onState?.(failed);
+    await sleep(retryMs, signal).catch(() => undefined);
+  }
+}
+
+/** Runs until the scheduler cannot be reached; gives why. */
+async function takeWhileConnected(options: TakeCallsOptions): Promise<unknown> {
+  const { scheduler, width, signal, onState } = options;
+  const session = { querier: randomUUID() };
+  const stop = new AbortController();
+  const both = AbortSignal.any([signal, stop.signal]);
+  const running = new Map<number, AbortController>();
+  try {
+    await scheduler.watch(session, { signal: both });
+    onState?.(undefined);
+    await Promise.all([
+      watchCancelled(scheduler, session, running, both),
+      ...Array.from({ length: width }, () => lane(options, session, running, both)),
+    ]);
+    return undefined;
+  } catch (error) {
+    return error;
+  } finally {
+    stop.abort();
+    for (const one of running.values()) one.abort();
+  }
+}
+
+async function watchCancelled(
+  scheduler: Scheduler,
+  session: { readonly querier: string },
+  running: ReadonlyMap<number, AbortController>,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const { ids } = await scheduler.watch(session, { signal });
+    for (const id of ids) running.get(id)?.abort();
+  }
+}
+
+async function lane(
+  { scheduler, querier }: TakeCallsOptions,
+  session: { readonly querier: string },
+  running: Map<number, AbortController>,
+  signal: AbortSignal,
+): Promise<void> {
+  let last: { readonly finished: Outcome } | undefined;
+  while (!signal.aborted) {
+    const { id, call } = await scheduler.take({ ...session, ...last }, { signal });
+    const own = new AbortController();
+    running.set(id, own);
+    const both = AbortSignal.any([signal, own.signal]);
+    const outcome = await answerScheduled(querier, call, { signal: both }).then(
+      (body) => ({ body }),
+      (error: unknown) => ({ error: scheduledErrorOf(error) }),
+    );
+    running.delete(id);
+    last = own.signal.aborted ? undefined : { finished: { id, ...outcome } };
+  }
+}
