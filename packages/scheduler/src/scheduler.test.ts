@@ -1,5 +1,10 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { type Scheduler as Contract, type Querier, scheduledQuerier } from "@skald/contracts";
+import {
+  answerScheduled,
+  type Scheduler as Contract,
+  type Querier,
+  scheduledQuerier,
+} from "@skald/contracts";
 import { remoteScheduler, serveScheduler } from "@skald/contracts/grpc";
 import { errorCodeOf, SkaldError } from "@skald/model";
 import { Metrics } from "@skald/runtime/metrics";
@@ -74,7 +79,8 @@ function labelQuerier(
 function startTaking(scheduler: Contract, querier: Querier): () => void {
   const stop = new AbortController();
   const done = takeCalls({
-    ...{ scheduler, querier, width: 1, signal: stop.signal },
+    ...{ scheduler, width: 1, signal: stop.signal },
+    answer: (call, options) => answerScheduled(querier, call, options),
     sleep: () => new Promise(() => {}),
   });
   void done;

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import {
-  answerScheduled,
+  type CallOptions,
   type Outcome,
-  type Querier,
+  type ScheduledCall,
   type Scheduler,
   scheduledErrorOf,
 } from "@skald/contracts";
@@ -13,7 +13,8 @@ const retryMs = 500;
 
 export interface TakeCallsOptions {
   readonly scheduler: Scheduler;
-  readonly querier: Querier;
+  /** Answers a call; see `answerScheduled`. */
+  readonly answer: (call: ScheduledCall, options: CallOptions) => Promise<Uint8Array>;
   /** Calls that are run at a time. */
   readonly width: number;
   /** No further calls are taken once it fires; those that run are ended. */
@@ -70,7 +71,7 @@ async function watchCancelled(
 }
 
 async function lane(
-  { scheduler, querier }: TakeCallsOptions,
+  { scheduler, answer }: TakeCallsOptions,
   session: { readonly querier: string },
   running: Map<number, AbortController>,
   signal: AbortSignal,
@@ -81,7 +82,7 @@ async function lane(
     const own = new AbortController();
     running.set(id, own);
     const both = AbortSignal.any([signal, own.signal]);
-    const outcome = await answerScheduled(querier, call, { signal: both }).then(
+    const outcome = await answer(call, { signal: both }).then(
       (body) => ({ body }),
       (error: unknown) => ({ error: scheduledErrorOf(error) }),
     );

@@ -1,3 +1,4 @@
+import type { ScheduledCall } from "@skald/contracts";
 import type { QueryEndpoint, QueryRouteOptions, QueryTenantLimits } from "@skald/frontend";
 import type { MemoryShareRef } from "@skald/runtime";
 
@@ -24,7 +25,19 @@ export interface QueryJob {
   readonly sentNs: bigint;
   /** Bytes that the query may cost, by estimate; when it costs more nothing is scanned and the reply says so. */
   readonly maxCost?: number;
+  /** Set where a scheduler has queriers answer: this process only plans and encodes. */
+  readonly isScheduled?: boolean;
 }
+
+/** A call that was taken from a scheduler, as it goes to a query thread. */
+export interface CallJob extends Pick<QueryJob, "hidesRows" | "memory" | "threads" | "maxCost"> {
+  readonly call: ScheduledCall;
+}
+
+/** How such a job ends: with the answer's bytes, or with what the call would cost. */
+export type CallReply =
+  | { readonly kind: "answer"; readonly body: Uint8Array }
+  | { readonly kind: "too_heavy"; readonly cost: number };
 
 /** What an answer begins with. */
 export interface AnswerHead {

@@ -30,8 +30,11 @@ const wantedHeaders = [
 
 export interface QueryThreadsOptions {
   readonly pool: Pick<WorkerPool, "run" | "resume">;
-  /** Answers what costs next to nothing; throws QueryTooHeavy for the rest. */
-  readonly querier: Querier;
+  /**
+   * Answers what costs next to nothing; throws QueryTooHeavy for the rest. Absent where `host` has `schedule`, by which
+   * queriers of other processes answer.
+   */
+  readonly querier?: Querier;
   /** What all queries may hold together. */
   readonly memory: MemoryBudget;
   readonly host: Readonly<Record<string, HostFunction>>;
@@ -64,9 +67,11 @@ export class QueryThreads {
     const limits = combineLimits(tenants.map(limitsOf));
     const actors = queryActors(request);
     // What is to be done with the lines of a sample takes longer than to find them.
-    const here = endpoint.startsWith("detected_field")
-      ? 0
-      : await this.#serveHere(endpoint, request, { limits, actors });
+    const { querier } = this.#options;
+    const here =
+      querier === undefined || endpoint.startsWith("detected_field")
+        ? 0
+        : await this.#serveHere(endpoint, request, { querier, limits, actors });
     if (typeof here !== "number") return here;
     const job: Omit<QueryJob, "memory"> = {
       endpoint,
@@ -82,6 +87,11 @@ export class QueryThreads {
       sentNs: process.hrtime.bigint(),
     };
     const share = { tenant: tenants.join("|"), actors };
+    if (querier === undefined) {
+      // It waits for others most of the time, as many do at the same time.
+      const answer = await this.#run({ ...job, isScheduled: true }, { ...share, cost: 0 }, request);
+      if (typeof answer !== "number") return answer;
+    }
     let cost = here;
     if (cost <= urgentBytes) {
       const small = { ...job, maxCost: urgentBytes };
@@ -98,9 +108,13 @@ export class QueryThreads {
   async #serveHere(
     endpoint: QueryEndpoint,
     request: HttpRequest,
-    { limits, actors }: { limits: QueryTenantLimits; actors: readonly string[] },
+    {
+      querier,
+      limits,
+      actors,
+    }: { querier: Querier; limits: QueryTenantLimits; actors: readonly string[] },
   ): Promise<HttpResponse | number> {
-    const { querier, routes } = this.#options;
+    const { routes } = this.#options;
     const frontend = new Frontend({
       querier,
       limitsOf: () => limits,
@@ -126,7 +140,8 @@ export class QueryThreads {
     const { pool, host, memory, onQuery } = this.#options;
     const mayWait = request.maxCost === undefined;
     const job: QueryJob = { ...request, memory: memory.open({ mayWait }) };
-    const lane = job.maxCost === undefined ? "query" : "urgent";
+    const isSmall = job.maxCost !== undefined || job.isScheduled === true;
+    const lane = isSmall ? "urgent" : "query";
     return new Promise((resolve, reject) => {
       const pieces = new PieceChannel();
       const writing = {

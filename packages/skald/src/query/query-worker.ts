@@ -1,8 +1,14 @@
+import {
+  answerScheduled,
+  type Querier as Contract,
+  type ScheduledAnswer,
+  scheduledQuerier,
+} from "@skald/contracts";
 import { Frontend, queryActors, queryHandlers } from "@skald/frontend";
 import { steadyClock, systemClock } from "@skald/model";
 import { CorruptSegments, Querier, QueryTooHeavy } from "@skald/querier";
 import { type JobContext, type JobResult, MemoryShare, serveJobs } from "@skald/runtime";
-import type { AnswerHead, QueryJob, QueryReply } from "./query-job.js";
+import type { AnswerHead, CallJob, CallReply, QueryJob, QueryReply } from "./query-job.js";
 import { remoteServices } from "./remote.js";
 
 /** Damaged segments that queries of this thread have met; the thread with the log counts and names them. */
@@ -24,12 +30,24 @@ serveJobs({
       return { value: { kind: "too_heavy", cost } satisfies QueryReply };
     }
   },
+  call: async (job: CallJob, context: JobContext): Promise<JobResult> => {
+    report = (name) => void context.call("corrupt", name);
+    try {
+      const options = { signal: context.signal };
+      const body = await answerScheduled(querierOf(job, context), job.call, options);
+      return { value: { kind: "answer", body } satisfies CallReply, transfer: ownBuffer(body) };
+    } catch (error) {
+      if (!(error instanceof QueryTooHeavy)) throw error;
+      const { cost } = error;
+      return { value: { kind: "too_heavy", cost } satisfies CallReply };
+    }
+  },
 });
 
-async function answer(job: QueryJob, context: JobContext): Promise<QueryReply> {
-  const { headers, limits, maxCost, threads } = job;
+function querierOf(job: Omit<CallJob, "call">, context: JobContext): Querier {
+  const { maxCost, threads } = job;
   const { deletes, ...services } = remoteServices(context);
-  const querier = new Querier({
+  return new Querier({
     ...services,
     ...(job.hidesRows ? { deletes } : {}),
     threads,
@@ -38,6 +56,18 @@ async function answer(job: QueryJob, context: JobContext): Promise<QueryReply> {
     memory: new MemoryShare(job.memory, context.isCancelled),
     ...(maxCost === undefined ? {} : { maxCost, maxHeldBytes: maxCost }),
   });
+}
+
+/** A querier elsewhere, by the scheduler that the process is connected to. */
+function elsewhere({ call }: JobContext): Contract {
+  return scheduledQuerier(() => ({
+    run: (asked, { signal }) => call("schedule", asked, { signal }) as Promise<ScheduledAnswer>,
+  }));
+}
+
+async function answer(job: QueryJob, context: JobContext): Promise<QueryReply> {
+  const { headers, limits } = job;
+  const querier = job.isScheduled === true ? elsewhere(context) : querierOf(job, context);
   const frontend = new Frontend({
     querier,
     limitsOf: () => limits,

@@ -1,0 +1,93 @@
+import { afterAll, expect, it } from "@jest/globals";
+import {
+  answerScheduled,
+  type HeldRows,
+  type Querier,
+  type Scanner,
+  type ScheduledCall,
+  scheduledQuerier,
+} from "@skald/contracts";
+import { SkaldError } from "@skald/model";
+import { MemoryBudget, WorkerPool } from "@skald/runtime";
+
+import { defaultLimits } from "@skald/runtime/config";
+import type { LocalRef } from "@skald/storage";
+import { CallThreads } from "./call-threads.js";
+import { QueryThreads } from "./query-threads.js";
+import { hostOf } from "./remote.js";
+
+const pool = new WorkerPool({
+  url: new URL("./query-worker.js", import.meta.url),
+  ...{ size: 1, urgentJobs: 8, maxQueued: 100 },
+});
+afterAll(() => pool.close());
+
+const memory = new MemoryBudget(1e9);
+const { signal } = new AbortController();
+const range = { selectors: [], fromNs: 0n, toNs: 1n };
+
+it("answers a call on a query thread, from what ingesters and store have", async () => {
+  const asked: string[] = [];
+  const ingester = {
+    select: async ({ tenant }: { readonly tenant: string }) => {
+      asked.push(tenant);
+      if (tenant === "down") throw new SkaldError("unavailable", "too few ingesters answered");
+      return { sources: [] };
+    },
+  } as Partial<HeldRows> as HeldRows;
+  const host = hostOf({
+    ingester,
+    catalog: { list: async () => [] },
+    scanner: ingester as unknown as Scanner<LocalRef>,
+  });
+  const threads = new CallThreads({ pool, memory, host, threads: 2, hidesRows: () => false });
+  const querier = scheduledQuerier(() => ({
+    run: async (call, options) => ({ body: await threads.answer(call, options), queueSeconds: 0 }),
+  }));
+  const found = await querier.labels({ tenants: ["t"], ...range }, { signal });
+  expect(found).toEqual([{ tenant: "t", texts: [] }]);
+  const failed = querier.labels({ tenants: ["down"], ...range }, { signal });
+  await expect(failed).rejects.toMatchObject({ code: "unavailable" });
+  expect(asked).toEqual(["t", "down"]);
+});
+
+it("has queriers elsewhere answer what a request asks for", async () => {
+  const calls: ScheduledCall[] = [];
+  const labels: Querier["labels"] = async ({ tenants }) => [
+    { tenant: tenants[0] as string, texts: ["app", "env"] },
+  ];
+  const threads = new QueryThreads({
+    ...{ pool, memory, threads: 2, hidesRows: () => false },
+    host: {
+      schedule: async (call: ScheduledCall, options: { readonly signal: AbortSignal }) => {
+        calls.push(call);
+        const body = await answerScheduled(
+          { labels } as Partial<Querier> as Querier,
+          call,
+          options,
+        );
+        return { value: { body, queueSeconds: 0 } };
+      },
+    },
+    limitsOf: () => defaultLimits,
+    routes: {
+      ...{ authEnabled: true, noAuthTenant: "fake" },
+      ...{ multiTenantQueries: true, parquetAnswers: true },
+    },
+  });
+  const response = await threads.serve("labels", {
+    ...{ method: "GET", path: "/loki/api/v1/labels", variables: {}, params: new URLSearchParams() },
+    ...{ headers: { "x-scope-orgid": "t", "x-loki-actor-path": "a|b" }, body: new Uint8Array(0) },
+    signal,
+  });
+  const pieces: Uint8Array[] = [];
+  if (typeof response.body === "string" || response.body instanceof Uint8Array) {
+    pieces.push(Buffer.from(response.body));
+  } else for await (const piece of response.body ?? []) pieces.push(piece);
+  expect(JSON.parse(Buffer.concat(pieces).toString())).toEqual({
+    ...{ status: "success", data: ["app", "env"] },
+  });
+  expect(calls.map(({ method, tenant, actors }) => ({ method, tenant, actors }))).toEqual([
+    { method: "labels", tenant: "t", actors: ["a", "b"] },
+  ]);
+});
