@@ -1,5 +1,6 @@
 export * from "./http/body.js";
 export * from "./http/end-response.js";
+export * from "./http/endpoint.js";
 export type { RequestFacts, RequestObserver, RequestStart } from "./http/router.js";
 export * from "./http/server.js";
 export { checkTls, servesTls, type TlsOptions } from "./http/tls.js";

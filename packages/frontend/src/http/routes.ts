@@ -17,6 +17,7 @@ import { type Frontend, tenantLabel } from "../frontend.js";
 import { type ExploreEndpoint, exploreHandlers } from "./explore-handlers.js";
 import { wantsCategories } from "./headers.js";
 import { parseBounds, parseInstantParams, parseRangeParams } from "./params.js";
+import { queryDocs } from "./query-docs.js";
 
 export interface QueryRouteOptions extends TenantOptions {
   readonly multiTenantQueries: boolean;
@@ -46,8 +47,8 @@ export type QueryEndpoint =
 
 /** The paths of the query API, under the published and the reference's names. */
 const queryPaths: readonly (readonly [QueryEndpoint, readonly string[], string])[] = [
-  ["query_range", v1, "/query_range"],
   ["query", v1, "/query"],
+  ["query_range", v1, "/query_range"],
   ["labels", v1, "/labels"],
   ["labels", [...v1, ...legacy], "/label"],
   ["label_values", [...v1, ...legacy], "/label/:name/values"],
@@ -72,6 +73,7 @@ export function queryRoutes(
       methods: readMethods,
       path: prefix + path,
       handler: (request) => serve(endpoint, request),
+      docs: queryDocs[endpoint],
     })),
   );
 }

@@ -5,6 +5,7 @@ import type { TLSSocket } from "node:tls";
 import { type SocketRoute, Upgrades } from "../websocket/upgrades.js";
 import { errorAnswer, sendAnswer } from "./answer.js";
 import { Certificates } from "./certificates.js";
+import type { EndpointDocs } from "./endpoint.js";
 import { keepHalfClosed } from "./half-closed.js";
 import { type ConnectionListener, Http2Front, sniff } from "./http2.js";
 import { cleanUrl, normalPrefix, pathOf, routeName } from "./path.js";
@@ -13,7 +14,11 @@ import { mayConnect, type TlsOptions } from "./tls.js";
 import type { Route } from "./types.js";
 
 /** A handler on plain node:http objects for requests that must not pay for a router. */
-export type RawHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+export interface RawHandler {
+  (request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** As those of a route. */
+  readonly docs?: EndpointDocs;
+}
 
 export interface HttpServerOptions {
   readonly address: string;

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { EndpointDocs } from "./endpoint.js";
 
 /** A request as endpoints see it: parsed, limited, with a signal that fires when the client leaves. */
 export interface HttpRequest {
@@ -35,6 +36,8 @@ export interface Route {
   readonly name?: string;
   /** The body is none of a form, whatever its type says: curl calls any body one. */
   readonly takesBody?: boolean;
+  /** What is to be known about it; each route of the program has this. */
+  readonly docs?: EndpointDocs;
 }
 
 const textType = "text/plain; charset=utf-8";
