@@ -1,4 +1,5 @@
-// Writes docs/config.md from the declarations of the configuration; with --check fails when the page is stale.
+// Writes docs/config.md from the declarations of the configuration, and docs/http-api.md and docs/openapi.json from the routes
+// of the API; with --check fails when one of them is stale.
 import { readFileSync, writeFileSync } from "node:fs";
 import {
   commandFlags,
@@ -8,18 +9,29 @@ import {
 } from "../packages/runtime/dist/config.js";
 import { defaultYaml } from "../packages/skald/dist/config/default-yaml.js";
 import { configRoot } from "../packages/skald/dist/config/load-config.js";
+import { wholeApi } from "../packages/skald/dist/index.js";
 import { targets } from "../packages/skald/dist/wiring/targets.js";
+import { endpointGroups } from "../packages/transport/dist/index.js";
+import { apiPage, openApi } from "./api-docs.mjs";
 
 /** What stands behind a key that changes nothing. */
 const signs = { unused: "°", refused: "!" };
 
-const page = new URL("../docs/config.md", import.meta.url);
-const text = writePage();
-if (!process.argv.includes("--check")) {
-  writeFileSync(page, text);
-} else if (readOrEmpty(page) !== text) {
-  console.error("docs/config.md is stale: run node scripts/docs.mjs");
-  process.exit(1);
+const api = wholeApi();
+const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+const pages = {
+  "config.md": writePage(),
+  "http-api.md": apiPage(api, endpointGroups),
+  "openapi.json": `${JSON.stringify(openApi(api, version), undefined, 2)}\n`,
+};
+for (const [name, text] of Object.entries(pages)) {
+  const page = new URL(`../docs/${name}`, import.meta.url);
+  if (!process.argv.includes("--check")) {
+    writeFileSync(page, text);
+  } else if (readOrEmpty(page) !== text) {
+    console.error(`docs/${name} is stale: run node scripts/docs.mjs`);
+    process.exit(1);
+  }
 }
 
 function writePage() {

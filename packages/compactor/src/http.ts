@@ -1,5 +1,6 @@
 import type { Clock } from "@skald/model";
 import {
+  type EndpointDocs,
   type HttpHandler,
   type HttpRequest,
   type HttpResponse,
@@ -57,11 +58,70 @@ export function deleteRoutes(options: DeleteRouteOptions): Route[] {
     return { status: 204 };
   });
   return paths.flatMap((path): Route[] => [
-    { methods: ["POST", "PUT"], path, handler: create },
-    { methods: ["GET"], path, handler: list },
-    { methods: ["DELETE"], path, handler: cancel },
+    { methods: ["POST", "PUT"], path, handler: create, docs: createDocs },
+    { methods: ["GET"], path, handler: list, docs: listDocs },
+    { methods: ["DELETE"], path, handler: cancel, docs: cancelDocs },
   ]);
 }
+
+const errors = {
+  400: "nothing is ever deleted, as `compactor.retention_enabled` is off; a parameter that is bad",
+  403: "`deletion_mode` of the tenant is `disabled`",
+};
+// Nothing is deleted unless the file says so.
+const refused = { status: 400, contains: "Retention is not enabled" };
+
+const createDocs: EndpointDocs = {
+  group: "Deletion",
+  says: "Asks for lines to be deleted; they are hidden from then on.",
+  tenant: "one",
+  params: [
+    { name: "query", type: "logql", required: true, says: "The lines: a selector, with filters." },
+    { name: "start", type: "time", required: true, says: "Unix seconds or RFC 3339." },
+    { name: "end", type: "time", fallback: "now", says: "Unix seconds or RFC 3339." },
+    {
+      name: "max_interval",
+      type: "duration",
+      fallback: "`compactor.delete_max_interval`",
+      says: "Longest part that a request with filters is split into; in s, m, h.",
+    },
+  ],
+  answers: { 204: "Nothing; the header `X-Delete-Request-ID` names the request." },
+  errors,
+  example: { params: { query: '{app="shop"}', start: "1700000000" }, ...refused },
+};
+
+const listDocs: EndpointDocs = {
+  group: "Deletion",
+  says: "Lists requests, processed or not.",
+  tenant: "one",
+  params: [
+    { name: "start", type: "time", fallback: "all", says: "With `end`: only those that overlap." },
+    { name: "end", type: "time", fallback: "all", says: "End of that range." },
+  ],
+  answers: { 200: "`[{request_id, start_time, end_time, query, status, created_at, user_id}]`." },
+  errors,
+  example: refused,
+};
+
+const cancelDocs: EndpointDocs = {
+  group: "Deletion",
+  says: "Takes a request back that was not processed.",
+  tenant: "one",
+  params: [
+    { name: "request_id", type: "text", required: true, says: "As it was listed." },
+    {
+      name: "force",
+      type: "boolean",
+      fallback: "false",
+      says: "Also one that was processed in part, or is older than `delete_request_cancel_period`.",
+    },
+  ],
+  answers: { 204: "Nothing." },
+  errors: { ...errors, 404: "there is no such request" },
+  example: { params: { request_id: "0123abcd" }, ...refused },
+  differs: "without `request_id` the answer is 400; the original cancels all requests",
+};
 
 /** A request as clients know it, with times in seconds. */
 function recordOf(known: KnownRequest) {

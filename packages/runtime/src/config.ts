@@ -13,6 +13,6 @@ export * from "./config/sections/lifecycler.js";
 export * from "./config/sections/ring.js";
 export * from "./config/sections/tls.js";
 export * from "./config/settings.js";
-export { formatDurationMs, formatSizeBytes } from "./config/value.js";
+export { formatDurationMs, formatSizeBytes, parseBoolean } from "./config/value.js";
 export * from "./limits/limits.js";
 export * from "./limits/tenant-limits.js";

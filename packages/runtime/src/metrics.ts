@@ -85,6 +85,17 @@ export class Metrics {
     return { contentType: Registry.OPENMETRICS_CONTENT_TYPE, text: toOpenMetrics(text) };
   }
 
+  /** Values of a counter or gauge that was made, added up by one of its labels. */
+  async sums(name: string, label: string): Promise<Map<string, number>> {
+    const sums = new Map<string, number>();
+    const metric = this.#registry.getSingleMetric(`${this.#namespace}_${name}`);
+    for (const { labels, value } of (await metric?.get())?.values ?? []) {
+      const key = String((labels as Readonly<Record<string, string | number>>)[label] ?? "");
+      sums.set(key, (sums.get(key) ?? 0) + value);
+    }
+    return sums;
+  }
+
   #settings(name: string, help: string, labels: readonly string[]) {
     const labelNames = [...labels];
     return { name: `${this.#namespace}_${name}`, help, labelNames, registers: [this.#registry] };

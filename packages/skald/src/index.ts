@@ -1,1 +1,15 @@
-export {};
+import { buildInfo } from "@skald/runtime";
+import { createLogger } from "@skald/runtime/log";
+import { loadConfig } from "./config/load-config.js";
+import type { Endpoint } from "./http/api.js";
+import { buildProcess } from "./wiring/process.js";
+
+export type { Endpoint } from "./http/api.js";
+
+/** All that a process can serve, for documents and tests: nothing is started for it. */
+export function wholeApi(): readonly Endpoint[] {
+  const loaded = loadConfig(["-server.profiles-enabled"], {});
+  if ("exit" in loaded) throw new Error(loaded.exit.text);
+  const log = createLogger({ target: { write: () => undefined } });
+  return buildProcess({ config: loaded.config, log, build: buildInfo() }).api;
+}

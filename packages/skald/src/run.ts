@@ -37,7 +37,7 @@ export async function run(loaded: Exclude<LoadedConfig, { exit: unknown }>): Pro
   const { productVersion: version } = build;
   log.info("starting skald", { version, target: config.target, node: process.versions.node });
   try {
-    running = buildProcess({ config, log, build });
+    running = buildProcess({ config, log, build, endProcess: (reason) => stop(reason, 0) });
     await running.start();
     log.info("ready");
     const { name, error } = await running.firstFailure();

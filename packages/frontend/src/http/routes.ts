@@ -46,7 +46,7 @@ export type QueryEndpoint =
   | "tail_history";
 
 /** The paths of the query API, under the published and the reference's names. */
-const queryPaths: readonly (readonly [QueryEndpoint, readonly string[], string])[] = [
+const queryPaths: readonly (readonly [keyof typeof queryDocs, readonly string[], string])[] = [
   ["query", v1, "/query"],
   ["query_range", v1, "/query_range"],
   ["labels", v1, "/labels"],

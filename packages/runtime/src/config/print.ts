@@ -7,7 +7,12 @@ export type ConfigTree = Readonly<Record<string, unknown>>;
 
 /** The configuration as YAML that can be read again, except that secrets are masked. */
 export function formatConfig(section: SectionNode, config: ConfigTree): string {
-  return stringify(printableConfig(section, config), { lineWidth: 0 });
+  return formatYaml(printableConfig(section, config));
+}
+
+/** Printable values as YAML. */
+export function formatYaml(values: unknown): string {
+  return stringify(values, { lineWidth: 0 });
 }
 
 /** Only the keys whose values differ, as they are in `config`. */

@@ -1,5 +1,11 @@
 import { type Limits, limitsConfig, printableConfig, readSchema } from "@skald/runtime/config";
-import { jsonResponse, parseTenants, type Route, type TenantOptions } from "@skald/transport";
+import {
+  type EndpointDocs,
+  jsonResponse,
+  parseTenants,
+  type Route,
+  type TenantOptions,
+} from "@skald/transport";
 
 export interface DrilldownDeps extends TenantOptions {
   readonly limitsOf: (tenant: string) => Limits;
@@ -10,12 +16,21 @@ export interface DrilldownDeps extends TenantOptions {
   readonly version: string;
 }
 
+const docs: EndpointDocs = {
+  group: "Explore",
+  says: "Limits of the tenant that a client may know, and what is switched on.",
+  tenant: "many",
+  answers: { 200: "`{limits, pattern_ingester_enabled, version}`." },
+  example: { status: 200, contains: '"limits":' },
+};
+
 /** What Logs Drilldown asks about its tenant; of several tenants, about the first. */
 export function drilldownRoutes(deps: DrilldownDeps): Route[] {
   const section = readSchema(limitsConfig);
   return ["/service/api/v1", "/loki/api/v1"].map((prefix) => ({
     methods: ["GET"],
     path: `${prefix}/drilldown-limits`,
+    docs,
     handler: ({ headers }) => {
       const [tenant] = parseTenants(headers["x-scope-orgid"], deps);
       const all = printableConfig(section, deps.limitsOf(tenant as string));

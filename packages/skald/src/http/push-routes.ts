@@ -2,6 +2,7 @@ import { createPushHandler, type Distributor, InflightBytes } from "@skald/distr
 import { parseTenant, type RawHandler, type TenantOptions } from "@skald/transport";
 import type { Config } from "../config/root.js";
 import { memoryBytes } from "../memory.js";
+import { pushDocs } from "./push-docs.js";
 
 /** Pushes take more room than they came with, so they get a part of the memory only. */
 const memoryShare = 1 / 8;
@@ -30,8 +31,11 @@ export function pushRoutes(
   return new Map(
     styles.map(([path, style]) => [
       path,
-      (request, response) =>
-        push(request, response, parseTenant(request.headers["x-scope-orgid"], tenancy), style),
+      Object.assign<RawHandler, Pick<RawHandler, "docs">>(
+        (request, response) =>
+          push(request, response, parseTenant(request.headers["x-scope-orgid"], tenancy), style),
+        { docs: pushDocs[style] },
+      ),
     ]),
   );
 }

@@ -1,6 +1,6 @@
 import { systemClock } from "@skald/model";
 import { type Ring, ringPage } from "@skald/ring";
-import type { HttpRequest, HttpResponse, Route } from "@skald/transport";
+import type { EndpointDocs, HttpRequest, HttpResponse, Route } from "@skald/transport";
 
 export interface RingRoutesOptions {
   readonly paths: readonly string[];
@@ -25,7 +25,29 @@ export function ringRoutes({ paths, title, ring }: RingRoutesOptions): Route[] {
     return { status: 302, headers: { location: "#" } };
   };
   return paths.flatMap((path) => [
-    { methods: ["GET"], path, handler: show },
-    { methods: ["POST"], path, handler: forget },
+    { methods: ["GET"], path, handler: show, docs: showDocs(title) },
+    { methods: ["POST"], path, handler: forget, docs: forgetDocs(title) },
   ]);
+}
+
+function showDocs(title: string): EndpointDocs {
+  return {
+    group: "Rings",
+    says: `${title}: members with their state, health and last heartbeat.`,
+    tenant: "none",
+    params: [{ name: "tokens", type: "boolean", fallback: "false", says: "List their tokens." }],
+    answers: { 200: "HTML, or JSON to who accepts that: `{shards: [...], now}`." },
+    example: { headers: { accept: "application/json" }, status: 200, contains: '"shards":' },
+  };
+}
+
+function forgetDocs(title: string): EndpointDocs {
+  return {
+    group: "Rings",
+    says: `${title}: ends the membership of an instance that cannot do so itself.`,
+    tenant: "none",
+    params: [{ name: "forget", type: "text", required: true, says: "The instance." }],
+    answers: { 302: "Nothing; back to the page." },
+    example: { params: { forget: "nobody" }, status: 302 },
+  };
 }

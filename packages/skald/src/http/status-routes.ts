@@ -14,6 +14,8 @@ import {
   type Route,
   textResponse,
 } from "@skald/transport";
+import { operatorDocs } from "./operator-docs.js";
+import { statusDocs } from "./status-docs.js";
 
 export type ConfigMode = "full" | "diffs" | "defaults";
 
@@ -31,11 +33,11 @@ export interface StatusDeps {
 /** What every process answers about itself, without a tenant. */
 export function statusRoutes(deps: StatusDeps): Route[] {
   const { log, metrics } = deps;
-  const get = (path: string, handler: Route["handler"]): Route => ({
-    methods: ["GET"],
-    path,
-    handler,
-  });
+  const get = (
+    path: string,
+    endpoint: keyof typeof statusDocs,
+    handler: Route["handler"],
+  ): Route => ({ methods: ["GET"], path, handler, docs: statusDocs[endpoint] });
   const ready = () => {
     const reason = describeNotRunning(deps.services()) ?? deps.unready?.();
     return reason === undefined
@@ -48,18 +50,31 @@ export function statusRoutes(deps: StatusDeps): Route[] {
     return { status: 200, headers: { "content-type": contentType }, body: text };
   };
   return [
-    get("/ready", ready),
-    get("/metrics", readMetrics),
-    get("/config", (request) =>
+    get("/ready", "ready", ready),
+    get("/metrics", "metrics", readMetrics),
+    get("/config", "config", (request) =>
       textResponse(200, deps.configYaml(configMode(request.params.get("mode")))),
     ),
-    get("/services", () => textResponse(200, formatServices(deps.services()))),
-    get("/log_level", logLevel),
-    { methods: ["POST"], path: "/log_level", handler: (request) => setLogLevel(log, request) },
+    get("/services", "services", () => textResponse(200, formatServices(deps.services()))),
+    get("/log_level", "log_level", logLevel),
+    {
+      methods: ["POST"],
+      path: "/log_level",
+      handler: (request) => setLogLevel(log, request),
+      docs: statusDocs.set_log_level,
+    },
     ...["/service/api/v1", "/loki/api/v1"].map((prefix) =>
-      get(`${prefix}/status/buildinfo`, () => jsonResponse(200, buildInfoBody(deps.build))),
+      get(`${prefix}/status/buildinfo`, "buildinfo", () =>
+        jsonResponse(200, buildInfoBody(deps.build)),
+      ),
     ),
   ];
+}
+
+/** The page of gossip rings, which operators' scripts look for. */
+export function memberlistRoutes(): Route[] {
+  const handler = () => textResponse(200, "This instance doesn't use memberlist.\n");
+  return [{ methods: ["GET"], path: "/memberlist", handler, docs: operatorDocs.memberlist }];
 }
 
 function ensureLine(text: string): string {

@@ -4,11 +4,13 @@ import { HttpServer, servesTls } from "@skald/transport";
 import { configToYaml } from "../config/load-config.js";
 import type { Config } from "../config/root.js";
 import { tlsOptionsOf } from "../config/tls-options.js";
+import { type ApiPart, describeApi, type Endpoint, underPublishedNames } from "../http/api.js";
+import { profileRoutes } from "../http/profile-routes.js";
 import { requestObserver } from "../http/request-metrics.js";
-import { statusRoutes } from "../http/status-routes.js";
+import { memberlistRoutes, statusRoutes } from "../http/status-routes.js";
 import { buildModules } from "./modules/build-modules.js";
 import type { ModuleContext } from "./modules/module.js";
-import { modules, modulesOf } from "./targets.js";
+import { type ModuleName, modules, modulesOf, targets } from "./targets.js";
 
 /** A process made of services, ready to start. */
 export interface RunningProcess {
@@ -16,6 +18,8 @@ export interface RunningProcess {
   start(): Promise<void>;
   stop(): Promise<void>;
   firstFailure(): Promise<{ name: string; error: unknown }>;
+  /** What it serves. */
+  readonly api: readonly Endpoint[];
 }
 
 /** Builds every object of the process and the server in front of them. */
@@ -27,20 +31,31 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
   const names = modulesOf(config.target);
   const built = buildModules(names, { ...context, metrics });
   const states = (): readonly NamedState[] => [listening, ...group.services];
+  const own = [
+    ...statusRoutes({
+      build,
+      log,
+      metrics,
+      services: states,
+      unready: () => firstOf(built.map(({ unready }) => unready?.())),
+      configYaml: (mode) => configToYaml(config, { mode }),
+    }),
+    ...memberlistRoutes(),
+    ...(config.server.profiles_enabled ? profileRoutes() : []),
+  ];
+  const all: ApiPart[] = [
+    { targets: Object.keys(targets), routes: own },
+    ...built.map(({ routes, rawRoutes }, i) => ({
+      targets: targetsWith(names[i] as ModuleName),
+      routes,
+      rawRoutes,
+    })),
+  ];
+  const parts = config.server.reference_paths_enabled ? all : underPublishedNames(all);
   const server = new HttpServer({
     ...listenOptions(config),
-    routes: [
-      ...statusRoutes({
-        build,
-        log,
-        metrics,
-        services: states,
-        unready: () => firstOf(built.map(({ unready }) => unready?.())),
-        configYaml: (mode) => configToYaml(config, { mode }),
-      }),
-      ...built.flatMap(({ routes = [] }) => routes),
-    ],
-    rawRoutes: new Map(built.flatMap(({ rawRoutes = [] }) => [...rawRoutes])),
+    routes: parts.flatMap(({ routes = [] }) => routes),
+    rawRoutes: new Map(parts.flatMap(({ rawRoutes = [] }) => [...rawRoutes])),
     socketRoutes: built.flatMap(({ socketRoutes = [] }) => socketRoutes),
     onRequest: requestObserver(metrics),
     onCertificates: (error) => {
@@ -68,7 +83,12 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
       needs: modules[name],
     })),
   );
-  return runningProcess(listening, group);
+  return { ...runningProcess(listening, group), api: describeApi(parts) };
+}
+
+/** The targets that run a module. */
+function targetsWith(module: ModuleName): string[] {
+  return Object.keys(targets).filter((name) => modulesOf([name]).includes(module));
 }
 
 function firstOf(reasons: readonly (string | undefined)[]): string | undefined {
@@ -79,7 +99,7 @@ function firstOf(reasons: readonly (string | undefined)[]): string | undefined {
  * Listens before anything else starts, so that `/ready` tells how far it is while a long log is replayed, and stops
  * listening before anything else stops, so that requests which run find everything they need.
  */
-function runningProcess(listening: Service, group: ServiceGroup): RunningProcess {
+function runningProcess(listening: Service, group: ServiceGroup): Omit<RunningProcess, "api"> {
   const stop = async () => {
     await listening.stop();
     await group.stop();

@@ -13,7 +13,7 @@ export interface OwnRing {
   /** Becomes ACTIVE. */
   join(signal: AbortSignal): Promise<void>;
   leave(): Promise<void>;
-  stop(): Promise<void>;
+  stop(options?: { readonly deleteTokens?: boolean }): Promise<void>;
 }
 
 interface Context {
@@ -146,8 +146,8 @@ function ownRing(options: OwnRingOptions): OwnRing {
     },
     join: (signal) => member.join(signal),
     leave: () => member.leave(),
-    stop: async () => {
-      await member.stop({ unregister: options.unregister });
+    stop: async ({ deleteTokens = false } = {}) => {
+      await member.stop({ unregister: options.unregister, deleteTokens });
       await watched.stop();
     },
   };

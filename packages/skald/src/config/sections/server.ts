@@ -60,6 +60,16 @@ const listeners = {
     "path before all routes, with or without slashes around it",
     "server.path-prefix",
   ),
+  reference_paths_enabled: field.toggle(
+    true,
+    "serve the API under the names that existing agents and Grafana know, too: /loki, /prometheus, /api/prom",
+    "server.reference-paths-enabled",
+  ),
+  profiles_enabled: field.toggle(
+    false,
+    "serve profiles of the main thread under /debug/pprof",
+    "server.profiles-enabled",
+  ),
   register_instrumentation: field.toggle(
     true,
     "serve /metrics",

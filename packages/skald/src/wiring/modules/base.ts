@@ -3,7 +3,8 @@ import { Service, WorkerPool } from "@skald/runtime";
 import { TenantLimits } from "@skald/runtime/config";
 import { ScanPool } from "@skald/scan";
 import { FairQueue } from "@skald/scheduler";
-import type { BuiltModule, ModuleContext, Parts } from "./module.js";
+import { tenantLimitsRoutes } from "../../http/tenant-routes.js";
+import { type BuiltModule, type ModuleContext, type Parts, tenancyOf } from "./module.js";
 
 /** Jobs that may wait for a thread before queries are refused. */
 export const maxQueuedJobs = 100_000;
@@ -21,7 +22,12 @@ export function buildLimits(parts: Parts, { config, log, metrics }: ModuleContex
     log,
     metrics,
   });
-  return { service: parts.limits.service };
+  const published = config.tenant_limits_allow_publish;
+  const limitsOf = (tenant: string) => parts.limits.of(tenant);
+  return {
+    service: parts.limits.service,
+    routes: tenantLimitsRoutes({ ...tenancyOf(config), limitsOf, published }),
+  };
 }
 
 /** The threads that decode, seal and scan. */

@@ -5,6 +5,7 @@ import { systemClock } from "@skald/model";
 import { Service } from "@skald/runtime";
 import { pushRoutes } from "../../http/push-routes.js";
 import { ringRoutes } from "../../http/ring-routes.js";
+import { userStatsRoutes } from "../../http/tenant-routes.js";
 import { buildServiceRing } from "../rings.js";
 import {
   type BuiltModule,
@@ -49,6 +50,9 @@ export function buildDistributor(
     service,
     unready: () => own.ring.unready,
     rawRoutes: pushRoutes(config, distributor, tenancyOf(config)),
-    routes: ringRoutes({ paths: ["/distributor/ring"], title: "Distributor ring", ring: own.ring }),
+    routes: [
+      ...ringRoutes({ paths: ["/distributor/ring"], title: "Distributor ring", ring: own.ring }),
+      ...userStatsRoutes(metrics, systemClock),
+    ],
   };
 }

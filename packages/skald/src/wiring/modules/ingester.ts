@@ -4,7 +4,7 @@ import { systemClock } from "@skald/model";
 import { Service } from "@skald/runtime";
 import type { TailFound } from "@skald/scan";
 import type { SealedSegment } from "@skald/storage";
-import { operatorRoutes, ShutdownMarker } from "../../http/operator-routes.js";
+import { type IngesterEnding, operatorRoutes, ShutdownMarker } from "../../http/operator-routes.js";
 import { ringRoutes } from "../../http/ring-routes.js";
 import { ingesterOptionsOf } from "../ingester-options.js";
 import { buildIngesterRing, ingesterIdOf } from "../rings.js";
@@ -12,7 +12,8 @@ import { segmentStore } from "../segment-store.js";
 import type { BuiltModule, ModuleContext, Parts } from "./module.js";
 
 /** The ingester of this process, and its place in the ring. */
-export function buildIngester(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
+export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule {
+  const { config, log, metrics } = context;
   const { follow, limits, pool, scanner, store, threads } = parts;
   const { options, warnings } = ingesterOptionsOf(config, ingesterIdOf(config));
   for (const warning of warnings) log.warn(warning);
@@ -37,6 +38,8 @@ export function buildIngester(parts: Parts, { config, log, metrics }: ModuleCont
   const marker = new ShutdownMarker(config.ingester.shutdown_marker_path);
   const own = buildIngesterRing({ config, log });
   parts.ownRing = own;
+  /** How an operator wants it to end. */
+  let ending: IngesterEnding | undefined;
   const service = new Service({
     name: "ingester",
     start: async (signal) => {
@@ -47,15 +50,22 @@ export function buildIngester(parts: Parts, { config, log, metrics }: ModuleCont
     run: (signal) => ingester.run(signal),
     stop: async () => {
       await own.leave();
-      await ingester.stop(marker.isSet() ? { flush: true } : {});
-      await own.stop();
+      const flush = marker.isSet() || ending?.flush;
+      await ingester.stop(flush === undefined ? {} : { flush });
+      await own.stop(ending);
     },
   });
+  const stopIngester = async (asked: IngesterEnding) => {
+    ending ??= asked;
+    await service.stop();
+    if (service.failure !== undefined) throw service.failure;
+  };
+  const endProcess = (reason: string) => context.endProcess?.(reason);
   return {
     service,
     unready: () => ingester.unready ?? own.ring.unready,
     routes: [
-      ...operatorRoutes(ingester, marker),
+      ...operatorRoutes({ ingester, marker, stopIngester, endProcess }),
       ...ringRoutes({ paths: ["/ring"], title: "Ingester ring", ring: own.ring }),
     ],
   };

@@ -22,6 +22,8 @@ export interface ModuleContext {
   readonly log: Logger;
   readonly build: BuildInfo;
   readonly metrics: Metrics;
+  /** Ends the process in order; absent where it ends with whoever runs it. */
+  readonly endProcess?: ((reason: string) => void) | undefined;
 }
 
 /** What a module adds to the process beside the objects that later ones take. */

@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type Endpoint, wholeApi } from "./index.js";
+import { startProcess, type TestProcess } from "./testing/start-process.js";
+
+const api = wholeApi();
+/** Those that end the process come last. */
+const inOrder = [...api].sort(
+  (a, b) => Number(a.docs?.ends ?? false) - Number(b.docs?.ends ?? false),
+);
+
+let server: TestProcess;
+
+beforeAll(async () => {
+  server = await startProcess(["-server.profiles-enabled", "-auth.enabled"]);
+});
+
+afterAll(async () => {
+  await server.stop();
+});
+
+it("says of each endpoint what is to be known about it", () => {
+  expect(api.filter(({ docs }) => docs === undefined)).toEqual([]);
+});
+
+it("names each variable of a path, and each parameter once", () => {
+  for (const { paths, docs } of api) {
+    const names = (docs?.params ?? []).map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    for (const path of paths)
+      for (const [, name] of path.matchAll(/:(\w+)/g)) expect(names).toContain(name);
+  }
+});
+
+it("has each published name under that of the reference, too", () => {
+  const all = new Set(api.flatMap(({ paths }) => paths));
+  const other = (path: string) =>
+    path
+      .replace(/^\/service\//, "/loki/")
+      .replace(/^\/compat\//, "/prometheus/")
+      .replace(/^\/api\/legacy\//, "/api/prom/");
+  for (const path of all) expect(all).toContain(other(path));
+});
+
+describe("examples", () => {
+  const cases = inOrder.flatMap((endpoint) =>
+    endpoint.paths
+      // Only once can a process be ended.
+      .slice(0, endpoint.docs?.ends ? 1 : undefined)
+      .map((path) => [`${methodOf(endpoint)} ${path}`, endpoint, path] as const),
+  );
+  const ending = cases.filter(([, { docs }]) => docs?.ends);
+  const others = cases.filter(([, { docs }]) => !docs?.ends);
+
+  it.each(others)("%s", async (_name, endpoint, path) => {
+    expect(await ask(endpoint, path)).toEqual(wanted(endpoint));
+  });
+
+  it.each(ending)("%s", async (_name, endpoint, path) => {
+    const before = server;
+    server = await startProcess(["-auth.enabled"]);
+    expect(await ask(endpoint, path)).toEqual(wanted(endpoint));
+    await server.stop();
+    server = before;
+  });
+});
+
+function methodOf({ methods, docs }: Endpoint): string {
+  return docs?.example.method ?? (methods[0] as string);
+}
+
+function wanted({ docs }: Endpoint) {
+  return {
+    status: docs?.example.status,
+    text: expect.stringContaining(docs?.example.contains ?? ""),
+  };
+}
+
+/** Sends the example of an endpoint to one of its names. */
+async function ask(endpoint: Endpoint, path: string): Promise<{ status: number; text: string }> {
+  const { example } = endpoint.docs as NonNullable<Endpoint["docs"]>;
+  const { params = {}, variables = {}, headers = {}, body } = example;
+  const filled = path.replace(/:(\w+)/g, (_, name: string) => variables[name] ?? name);
+  const response = await fetch(`${server.url}${filled}?${new URLSearchParams(params)}`, {
+    method: methodOf(endpoint),
+    headers: { ...headers, "x-scope-orgid": "shop" },
+    redirect: "manual",
+    ...(body === undefined ? {} : { body: body.replaceAll("$NOW", `${Date.now()}000000`) }),
+  });
+  return { status: response.status, text: await response.text() };
+}

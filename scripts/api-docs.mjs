@@ -1,0 +1,222 @@
+// Writes what is told about the HTTP API from the routes that serve it: a page for people, OpenAPI for programs.
+
+/** What every endpoint may answer, whatever its route says. */
+const always = {
+  400: "A parameter, a header or a body that is bad, with the reason as text.",
+  404: "Nobody serves the path.",
+  405: "The path is served, but not by this method: `Allow` names those that are.",
+  413: "The body is larger than `frontend.max_body_size`.",
+  500: "A fault of the program; its log says more.",
+  503: "A part that is needed cannot work now; try again.",
+};
+/** Of an endpoint that is there. */
+const { 404: _, ...usualAnswers } = { ...always, 401: "No tenant is named: `no org id`." };
+const tenants = {
+  none: "no tenant",
+  one: "one tenant",
+  many: "one tenant or, with `querier.multi_tenant_queries_enabled`, several: `a|b`",
+};
+
+/** docs/http-api.md */
+export function apiPage(api, groups) {
+  return [
+    "# HTTP API",
+    "",
+    "Written by `node scripts/docs.mjs` from the routes that the process serves: do not edit.",
+    "",
+    ...introduction(),
+    ...groups.flatMap((group) => {
+      const endpoints = api.filter(({ docs }) => docs.group === group);
+      if (endpoints.length === 0) return [];
+      return [`## ${group}`, "", ...endpoints.flatMap(sectionOf)];
+    }),
+  ].join("\n");
+}
+
+function introduction() {
+  return [
+    "Each endpoint is served under all names that are listed; those that begin with `/loki`, `/prometheus` and `/api/prom` can be",
+    "switched off with `server.reference_paths_enabled`. `server.http_path_prefix` goes before all. Programs read the same from",
+    "`openapi.json`.",
+    "",
+    "**Tenant.** The header `X-Scope-OrgID` names it, unless `auth_enabled` is off. Where one is needed and none is named the answer",
+    "is 401; a name may be 150 bytes of letters, digits and ``!-_.*'()``.",
+    "",
+    "**Parameters** come in the query string or, by POST, as a form (`application/x-www-form-urlencoded`). Of one that is given",
+    "twice the first counts. Times are Unix seconds (up to ten digits), nanoseconds, seconds with a fraction, or RFC 3339;",
+    "durations are written `1h30m`; spans are durations or seconds; sizes are written `600MB`.",
+    "",
+    "**Answers** of the query API are JSON, compressed for clients that accept gzip. With `frontend.support_parquet_encoding`, and",
+    "`Accept: application/vnd.apache.parquet`, those of `query` and `query_range` are Parquet. With",
+    "`X-Service-Response-Encoding-Flags: categorize-labels` (or `X-Loki-...`) labels of streams, metadata and parsed labels are told",
+    "apart. `X-Service-Actor-Path: a|b` (or `X-Loki-...`) says who asks within the tenant, for a fair queue.",
+    "",
+    "**Errors** are text, with these statuses beside those of the endpoint:",
+    "",
+    "| Status | When |",
+    "|---|---|",
+    ...Object.entries({
+      ...always,
+      401: "No tenant is named, where one is needed: `no org id`.",
+      499: "The client left before it was answered.",
+    }).map(([status, when]) => `| ${status} | ${when} |`),
+    "",
+  ];
+}
+
+function sectionOf(endpoint) {
+  const { methods, paths, targets, docs } = endpoint;
+  const [path] = paths;
+  const also = paths.slice(1).map((name) => `\`${name}\``);
+  const where =
+    targets.length > 6 ? "every process" : targets.map((name) => `\`${name}\``).join(", ");
+  return [
+    `### ${methods.join(", ")} ${path}`,
+    "",
+    `${docs.says} Needs ${tenants[docs.tenant]}. Targets: ${where}.`,
+    "",
+    ...(also.length === 0 ? [] : [`Also ${also.join(", ")}.`, ""]),
+    ...parametersOf(docs),
+    ...bodiesOf(docs),
+    ...answersOf(docs),
+    ...(docs.differs === undefined ? [] : [`Other than in the original: ${docs.differs}.`, ""]),
+    "```sh",
+    commandOf(endpoint),
+    "```",
+    "",
+  ];
+}
+
+function parametersOf({ params = [] }) {
+  if (params.length === 0) return [];
+  return [
+    "| Parameter | Type | Default | Meaning |",
+    "|---|---|---|---|",
+    ...params.map((param) => {
+      const values = param.values?.map((value) => `\`${value}\``).join(", ");
+      const fallback = param.required ? "required" : (param.fallback ?? "");
+      const name = `\`${param.name}\`${param.repeats ? ", repeated" : ""}`;
+      return `| ${name} | ${values ?? param.type} | ${fallback} | ${param.says} |`;
+    }),
+    "",
+  ];
+}
+
+function bodiesOf({ bodies }) {
+  if (bodies === undefined) return [];
+  const rows = Object.entries(bodies).map(([type, what]) => `| \`${type}\` | ${what} |`);
+  return ["| Body | What it holds |", "|---|---|", ...rows, ""];
+}
+
+function answersOf({ answers, errors = {} }) {
+  const rows = Object.entries({ ...errors, ...answers }).map(([status, what]) => {
+    const text = `${what.charAt(0).toUpperCase()}${what.slice(1)}`;
+    return `| ${status} | ${text}${text.endsWith(".") || text.endsWith("`") ? "" : "."} |`;
+  });
+  return ["| Status | What it means or carries |", "|---|---|", ...rows, ""];
+}
+
+/** The example as it is typed. */
+function commandOf({ methods, paths, docs }) {
+  const { example, tenant } = docs;
+  const method = example.method ?? methods[0];
+  const asked = Object.entries(example.params ?? {});
+  const headers = Object.entries({
+    ...(tenant === "none" ? {} : { "X-Scope-OrgID": "shop" }),
+    ...example.headers,
+  });
+  const path = paths[0].replace(/:(\w+)/g, (_, name) => example.variables?.[name] ?? name);
+  const url = `http://localhost:3100${path}`;
+  const words = ["curl -s"];
+  if (asked.length > 0) words.push("-G");
+  if (method !== "GET" && !(method === "POST" && example.body !== undefined))
+    words.push(`-X ${method}`);
+  for (const [name, value] of headers) words.push(`-H '${name}: ${value}'`);
+  words.push(url);
+  for (const [name, value] of asked) words.push(`--data-urlencode '${name}=${value}'`);
+  if (example.body === undefined) return words.join(" ");
+  const body = JSON.stringify(example.body.replaceAll("$NOW", "NOW"));
+  return `NOW=$(date +%s%N); ${words.join(" ")} -d ${body.replaceAll("$", "\\$").replaceAll("NOW", "$NOW")}`;
+}
+
+/** docs/openapi.json */
+export function openApi(api, version) {
+  const paths = {};
+  for (const endpoint of api) {
+    const path = endpoint.paths[0].replace(/:(\w+)/g, "{$1}");
+    paths[path] ??= {};
+    for (const method of endpoint.methods)
+      paths[path][method.toLowerCase()] = operationOf(endpoint, { method, path });
+  }
+  const security = { tenant: { type: "apiKey", in: "header", name: "X-Scope-OrgID" } };
+  return {
+    openapi: "3.1.0",
+    info: { title: "Skald", version, license: { name: "Apache-2.0", identifier: "Apache-2.0" } },
+    paths,
+    components: {
+      securitySchemes: security,
+      responses: Object.fromEntries(
+        Object.entries(usualAnswers).map(([status, description]) => [status, { description }]),
+      ),
+    },
+  };
+}
+
+function operationOf({ docs, paths }, { method, path }) {
+  const { params = [], bodies } = docs;
+  const isForm = method === "POST" && bodies === undefined && params.length > 0;
+  const inPath = new Set([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
+  const named = params.map((param) => ({
+    name: param.name,
+    in: inPath.has(param.name) ? "path" : "query",
+    description: param.says,
+    // A form may hold it instead.
+    required: inPath.has(param.name) || (param.required === true && !isForm),
+    schema: param.repeats ? { type: "array", items: schemaOf(param) } : schemaOf(param),
+    ...(param.repeats ? { style: "form", explode: true } : {}),
+  }));
+  const content = isForm
+    ? { "application/x-www-form-urlencoded": { schema: formOf(params, inPath) } }
+    : Object.fromEntries(
+        Object.entries(bodies ?? {}).map(([type, what]) => [
+          type,
+          { schema: { description: what } },
+        ]),
+      );
+  return {
+    tags: [docs.group],
+    summary: docs.says,
+    operationId: `${method}_${path.replace(/[^a-z0-9]+/gi, "_").replace(/^_|_$/g, "")}`,
+    ...(paths.length === 1 ? {} : { "x-also-at": paths.slice(1) }),
+    ...(docs.tenant === "none" ? {} : { security: [{ tenant: [] }] }),
+    parameters: named,
+    ...(Object.keys(content).length === 0 ? {} : { requestBody: { content } }),
+    responses: responsesOf(docs),
+  };
+}
+
+/** Those of its own in full, the others by name. */
+function responsesOf({ answers, errors = {}, tenant }) {
+  const usual = Object.keys(usualAnswers).filter((status) => status !== "401" || tenant !== "none");
+  const own = Object.entries({ ...errors, ...answers });
+  return {
+    ...Object.fromEntries(
+      usual.map((status) => [status, { $ref: `#/components/responses/${status}` }]),
+    ),
+    ...Object.fromEntries(own.map(([status, description]) => [status, { description }])),
+  };
+}
+
+function formOf(params, inPath) {
+  const fields = params.filter(({ name }) => !inPath.has(name));
+  return {
+    type: "object",
+    properties: Object.fromEntries(fields.map((param) => [param.name, schemaOf(param)])),
+  };
+}
+
+function schemaOf({ type, values }) {
+  if (values !== undefined) return { type: "string", enum: [...values] };
+  if (type === "integer" || type === "boolean") return { type };
+  return { type: "string" };
+}
