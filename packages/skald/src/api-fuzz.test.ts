@@ -105,7 +105,14 @@ function send({ method, url, headers, body }: HostileRequest): Promise<Answer> {
     );
     const length = body === undefined ? {} : { "content-length": body.length };
     const maxHeaderSize = 1024 * 1024;
-    const options = { agent, maxHeaderSize, method, path, port: server.port, headers: { ...known, ...length } };
+    const options = {
+      agent,
+      maxHeaderSize,
+      method,
+      path,
+      port: server.port,
+      headers: { ...known, ...length },
+    };
     const request = startRequest(options, (response) => {
       const pieces: Buffer[] = [];
       response.on("data", (piece: Buffer) => pieces.push(piece));

@@ -187,6 +187,17 @@ const wrappers: readonly ((log: string) => string)[] = [
   () => `"${"\\".repeat(501)}`,
 ];
 
+const goodQueries = [
+  '{app="shop"}',
+  '{app=~".+"} |= "paid" | json | line_format "{{.app}}"',
+  '{app="shop"} | logfmt | label_format a=app | drop app',
+  '{app="shop"} | pattern "<a> <_>" | a != ""',
+  'sum by (app) (rate({app=~".+"}[5m]))',
+  'count_over_time({app="shop"} |~ "(x+x+)+y" [1m])',
+  'topk(3, bytes_rate({app=~".+"}[1m])) > 0 or vector(1)',
+  'quantile_over_time(0.9, {app="shop"} | logfmt | unwrap x [5m]) by (app)',
+];
+
 /** A query, whole or damaged. */
 function queryOf(random: Random): string {
   let log = selectors[random(random(2) === 0 ? 2 : selectors.length)] as string;
@@ -195,16 +206,34 @@ function queryOf(random: Random): string {
   return random(4) > 0 ? query : Buffer.from(mutate(Buffer.from(query), random)).toString();
 }
 
-function paramText(param: ParamDocs, { random, nowMs }: HostileOptions): string {
-  const { values } = param;
-  if (values !== undefined && random(3) > 0) return values[random(values.length)] as string;
+/** A value that is taken, by itself. */
+function goodText({ type, values }: ParamDocs, { random, nowMs }: HostileOptions): string {
+  const of = (all: readonly string[]) => all[random(all.length)] as string;
+  if (values !== undefined) return of(values);
+  const seconds = Math.floor(nowMs / 1000) - random(7200);
+  const byType: Readonly<Record<ParamType, () => string>> = {
+    logql: () => of(goodQueries),
+    selector: () => of(selectors.slice(0, 3)),
+    time: () => of([`${seconds}`, `${seconds}000000000`, new Date(seconds * 1000).toISOString()]),
+    duration: () => of(["5m", "1h30m"]),
+    span: () => of(["15", "30s", "1m"]),
+    integer: () => of(["1", "10", "1000"]),
+    boolean: () => of(["true", "false"]),
+    size: () => of(["600MB", "1KB"]),
+    text: () => of(["app", "shop"]),
+    names: () => of(["app", "app,service_name"]),
+  };
+  return byType[type]();
+}
+
+/** A value that is hardly ever taken. */
+function badText({ type }: ParamDocs, { random }: HostileOptions): string {
   if (random(8) === 0) return textOf(random);
   const of = (all: readonly string[]) => all[random(all.length)] as string;
-  const near = () => `${BigInt(nowMs - random(7_200_000)) * 1_000_000n}`;
   const byType: Readonly<Record<ParamType, () => string>> = {
     logql: () => queryOf(random),
     selector: () => (random(4) === 0 ? queryOf(random) : of(selectors)),
-    time: () => (random(2) === 0 ? near() : of(times)),
+    time: () => of(times),
     duration: () => of(spans),
     span: () => of(spans),
     integer: () => of(integers),
@@ -213,20 +242,24 @@ function paramText(param: ParamDocs, { random, nowMs }: HostileOptions): string 
     text: () => textOf(random),
     names: () => Array.from({ length: 1 + random(5) }, () => textOf(random)).join(","),
   };
-  return byType[param.type]();
+  return byType[type]();
 }
 
 type Pair = [string, string];
 
+/** Parameters that are all good, of which one is bad, or many: each bad one hides what those behind it would do. */
 function pairsOf(docs: EndpointDocs | undefined, options: HostileOptions): Pair[] {
   const { random } = options;
+  const params = docs?.params ?? [];
   const pairs: Pair[] = [];
-  for (const param of docs?.params ?? []) {
-    // Each bad parameter hides what those behind it would do.
-    if (random(param.required ? 12 : 2) === 0) continue;
+  const kind = random(3);
+  const bad = random(params.length || 1);
+  for (const [place, param] of params.entries()) {
+    if (random(param.required ? 25 : 2) === 0) continue;
+    const isBad = kind === 2 ? random(2) === 0 : kind === 1 && place === bad;
+    const text = () => (isBad ? badText(param, options) : goodText(param, options));
     const repeats = random(10) === 0 ? 1 + random(30) : 1;
-    for (let count = 0; count < repeats; count++)
-      pairs.push([param.name, paramText(param, options)]);
+    for (let count = 0; count < repeats; count++) pairs.push([param.name, text()]);
   }
   if (random(10) === 0) pairs.push([textOf(random), textOf(random)]);
   return pairs;
