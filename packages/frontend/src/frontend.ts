@@ -30,6 +30,7 @@ import {
 } from "@skald/model";
 import { deadline } from "@skald/runtime";
 import type { InstantParams, RangeParams } from "./http/params.js";
+import { checkBlocked, queryKind } from "./limits/blocked-queries.js";
 import { checkLength, checkQueryLimits, rangesOf } from "./limits/check-limits.js";
 import { combineLimits, nsOfMs, type QueryTenantLimits } from "./limits/limits.js";
 
@@ -43,6 +44,8 @@ export interface FrontendDeps {
   readonly onQuery?: ((facts: QueryFacts) => void) | undefined;
   /** Who asks within the tenant; see `QueryShare`. */
   readonly actors?: readonly string[];
+  /** What the client says about the query: `a=b,c=d`. */
+  readonly queryTags?: string | undefined;
   /** Move both ends of a metric query down to multiples of its step; false if not given. */
   readonly alignToStep?: boolean | undefined;
 }
@@ -80,6 +83,7 @@ export class Frontend {
   readonly #limitsOf: (tenant: string) => QueryTenantLimits;
   readonly #clock: Clock;
   readonly #actors: readonly string[];
+  readonly #queryTags: string;
   readonly #alignToStep: boolean;
   readonly #queueSeconds: number;
   readonly #onQuery: ((facts: QueryFacts) => void) | undefined;
@@ -89,6 +93,7 @@ export class Frontend {
     this.#limitsOf = deps.limitsOf;
     this.#clock = deps.clock;
     this.#actors = deps.actors ?? [];
+    this.#queryTags = deps.queryTags ?? "";
     this.#alignToStep = deps.alignToStep === true;
     this.#queueSeconds = deps.queueSeconds ?? 0;
     this.#onQuery = deps.onQuery;
@@ -104,7 +109,7 @@ export class Frontend {
     signal: AbortSignal,
   ): Promise<QueryAnswer> {
     const expr = parseQuery(params.query);
-    return this.#run(tenants, expr, params, signal);
+    return this.#run(tenants, { text: params.query, expr }, params, signal);
   }
 
   /** Only metric queries; a log query is refused. */
@@ -121,7 +126,7 @@ export class Frontend {
     }
     const { timeNs, limit, direction } = params;
     const range = { startNs: timeNs, endNs: timeNs, stepNs: 0n, intervalNs: 0n, limit, direction };
-    return this.#run(tenants, expr, range, signal);
+    return this.#run(tenants, { text: params.query, expr }, range, signal);
   }
 
   async labelNames(
@@ -208,11 +213,12 @@ export class Frontend {
 
   async #run(
     tenants: readonly string[],
-    expr: Expr,
+    { text, expr }: { readonly text: string; readonly expr: Expr },
     params: QueryParams,
     signal: AbortSignal,
   ): Promise<QueryAnswer> {
     const limits = this.#limits(tenants);
+    checkBlocked({ text, expr, tags: this.#queryTags }, limits);
     const nowNs = this.nowNs();
     const oldestNs = oldestAllowed(limits, nowNs);
     const clamped = { ...params, startNs: clampStart(params, oldestNs) };
@@ -249,7 +255,7 @@ export class Frontend {
     const tell = (status: number, stats?: QueryStats): void =>
       this.#onQuery?.({
         status,
-        type: expr.kind !== "log" ? "metric" : expr.stages.length > 0 ? "filter" : "limited",
+        type: queryKind(expr),
         range: stepNs === 0n ? "instant" : "range",
         seconds: (performance.now() - start) / 1000,
         stats,

@@ -245,6 +245,15 @@ describe("query_range", () => {
       { max_streams_matchers_per_query: 1 },
       "max streams matchers per query exceeded, matchers-count > limit (2 > 1)",
     ],
+    [
+      { query: '{app="a"}' },
+      {
+        blocked_queries: [
+          { pattern: "app=", regex: true, hash: 0, types: ["limited"], query_tags: "" },
+        ],
+      },
+      "query blocked by policy",
+    ],
     [{ query: '{app="a"} |~ "["' }, {}, "parse error"],
     [{ query: 'rate({app="a"} | line_format "{{.x" [1m])' }, {}, "invalid line template"],
   ])("refuses %j with %j", async (params, changed, text) => {

@@ -167,6 +167,11 @@ export function queryTenants({ headers }: HttpRequest, options: QueryRouteOption
   return tenants;
 }
 
+/** What the client says about its query. */
+export function queryTags({ headers }: Pick<HttpRequest, "headers">): string {
+  return String(headers["x-query-tags"] ?? "");
+}
+
 function parseRange(params: URLSearchParams, nowNs: bigint, sinceNs: bigint): TimeRange {
   const { startNs, endNs } = parseBounds(params, nowNs, sinceNs);
   // Clients mean the last nanosecond too.

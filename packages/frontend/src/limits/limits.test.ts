@@ -13,6 +13,7 @@ const none: QueryTenantLimits = {
   query_timeout: 0,
   required_labels: [],
   minimum_labels_number: 0,
+  blocked_queries: [],
   volume_enabled: true,
   volume_max_series: 0,
 };

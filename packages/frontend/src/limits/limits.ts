@@ -15,6 +15,7 @@ export type QueryTenantLimits = Pick<
   | "query_timeout"
   | "required_labels"
   | "minimum_labels_number"
+  | "blocked_queries"
   | "volume_enabled"
   | "volume_max_series"
 >;
@@ -38,6 +39,7 @@ export function combineLimits(all: readonly QueryTenantLimits[]): QueryTenantLim
     required_labels: [...new Set(all.flatMap((limits) => limits.required_labels))],
     volume_enabled: all.every((limits) => limits.volume_enabled),
     volume_max_series: least((limits) => limits.volume_max_series),
+    blocked_queries: all.flatMap((limits) => limits.blocked_queries),
     minimum_labels_number: Math.max(0, ...all.map((limits) => limits.minimum_labels_number)),
   };
 }

@@ -1,3 +1,4 @@
+import { compileRegex, textForClients } from "@skald/model";
 import * as field from "../config/field.js";
 import { oneProcess } from "../config/reasons.js";
 
@@ -86,12 +87,30 @@ const sizes = {
 };
 
 const blockedQuery = field.section("Queries that are refused.", {
-  pattern: field.text("", "the query, or an expression for it"),
+  pattern: field.text("", "the query as it is sent, or an expression that is found in it"),
   regex: field.toggle(false, "whether the pattern is an expression"),
-  hash: field.integer(0, "hash of the query"),
+  hash: field.integer(0, "FNV-1 hash of the query, 32 bits; wins over the pattern"),
   types: field.list([], "metric, filter, limited; empty: all"),
-  query_tags: field.text("", "tags that the request must carry"),
+  query_tags: field.text("", "tags that the request must carry in X-Query-Tags, as a=b,c=d"),
 });
+
+const queryTypes = ["metric", "filter", "limited"];
+
+/** What is wrong with a rule: one that says nothing would refuse every query. */
+function blockedQueryProblem(rule: field.Values<typeof blockedQuery>): string | undefined {
+  const { pattern, regex, hash, types, query_tags } = rule;
+  const unknown = types.find((type) => !queryTypes.includes(type));
+  if (unknown !== undefined) return `"${unknown}" is not one of ${queryTypes.join(", ")}`;
+  if (pattern === "" && hash === 0 && types.length === 0 && query_tags === "")
+    return "an entry of blocked_queries needs a pattern, a hash, types or query_tags";
+  if (!regex) return undefined;
+  try {
+    compileRegex(pattern, { anchored: false });
+    return undefined;
+  } catch (error) {
+    return textForClients(error);
+  }
+}
 
 const splitting = {
   split_queries_by_interval: field.duration(
@@ -225,7 +244,7 @@ const fairness = {
     { max: 1, unused: oneProcess },
   ),
   blocked_queries: field.sections(blockedQuery, "queries that are refused", {
-    unused: "no query is blocked yet",
+    check: (rules) => rules.map(blockedQueryProblem).find((problem) => problem !== undefined),
   }),
 };
 

@@ -8,6 +8,7 @@ import {
   type QueryTenantLimits,
   queryActors,
   queryHandlers,
+  queryTags,
   queryTenants,
 } from "@skald/frontend";
 import { systemClock } from "@skald/model";
@@ -24,6 +25,7 @@ const wantedHeaders = [
   "x-scope-orgid",
   "x-service-actor-path",
   "x-loki-actor-path",
+  "x-query-tags",
   "x-loki-response-encoding-flags",
   "x-service-response-encoding-flags",
 ];
@@ -120,6 +122,7 @@ export class QueryThreads {
       limitsOf: () => limits,
       clock: systemClock,
       actors,
+      queryTags: queryTags(request),
       alignToStep: routes.alignToStep,
       onQuery: this.#options.onQuery,
     });

@@ -4,7 +4,7 @@ import {
   type ScheduledAnswer,
   scheduledQuerier,
 } from "@skald/contracts";
-import { Frontend, queryActors, queryHandlers } from "@skald/frontend";
+import { Frontend, queryActors, queryHandlers, queryTags } from "@skald/frontend";
 import { steadyClock, systemClock } from "@skald/model";
 import { CorruptSegments, Querier, QueryTooHeavy } from "@skald/querier";
 import { type JobContext, type JobResult, MemoryShare, serveJobs } from "@skald/runtime";
@@ -73,6 +73,7 @@ async function answer(job: QueryJob, context: JobContext): Promise<QueryReply> {
     limitsOf: () => limits,
     clock: systemClock,
     actors: queryActors({ headers }),
+    queryTags: queryTags({ headers }),
     queueSeconds: Number(process.hrtime.bigint() - job.sentNs) / 1e9,
     // Whoever gave the query up does not listen any more.
     onQuery: (facts) => void context.call("queried", facts).catch(() => undefined),
