@@ -117,6 +117,40 @@ describe("SIGTERM", () => {
   });
 });
 
+describe("/ingester/shutdown", () => {
+  const shutDown = async ({ url }: TestServer, query: string) =>
+    (await fetch(`${url}/ingester/shutdown?${query}`, { method: "POST" })).status;
+
+  it("uploads everything, and ends the process behind its answer", async () => {
+    const folder = makeFolder();
+    const server = await startServer(folder);
+    expect(await pushJson(server.url, { app: "a" }, [[nowNs(), "line"]])).toBe(204);
+    expect(await shutDown(server, "")).toBe(204);
+    await waitFor(() => server.process.exitCode !== null);
+    expect(server.process.exitCode).toBe(0);
+    expect(filesBelow(join(folder, "chunks"), ".parquet")).toHaveLength(1);
+  });
+
+  it("leaves the process there if asked to, which is not ready and takes no pushes then", async () => {
+    const folder = makeFolder();
+    const server = await startServer(folder);
+    expect(await pushJson(server.url, { app: "a" }, [[nowNs(), "line"]])).toBe(204);
+    expect(await shutDown(server, "terminate=false&flush=false")).toBe(204);
+    expect(filesBelow(join(folder, "chunks"), ".parquet")).toEqual([]);
+    expect(await shutDown(server, "")).toBe(503);
+    const ready = await fetch(`${server.url}/ready`);
+    expect([ready.status, await ready.text()]).toEqual([
+      503,
+      expect.stringContaining("Some services are not Running"),
+    ]);
+    expect(await pushJson(server.url, { app: "a" }, [[nowNs(), "late"]])).toBe(503);
+    expect(await server.kill("SIGTERM")).toBe(0);
+    const again = await startServer(folder);
+    expect(await queryLines(again.url, '{app="a"}')).toEqual(["line"]);
+    await again.kill("SIGTERM");
+  });
+});
+
 describe("while the log is replayed", () => {
   const flags = ["-ingester.flush-on-shutdown=false", ...wide];
   const streams = 20;
