@@ -41,6 +41,19 @@ it("has each published name under that of the reference, too", () => {
   for (const path of all) expect(all).toContain(other(path));
 });
 
+it("serves the published names alone if told so", async () => {
+  const strict = await startProcess(["-server.reference-paths-enabled=false"]);
+  const ask = async (path: string) => (await fetch(`${strict.url}${path}`)).status;
+  const paths = [
+    "/service/api/v1/labels",
+    "/loki/api/v1/labels",
+    "/api/prom/label",
+    "/debug/pprof/heap",
+  ];
+  expect(await Promise.all(paths.map(ask))).toEqual([200, 404, 404, 404]);
+  await strict.stop();
+});
+
 describe("examples", () => {
   const cases = inOrder.flatMap((endpoint) =>
     endpoint.paths

@@ -7,7 +7,7 @@ export interface HostileRequest {
   readonly method: string;
   /** With the query string. */
   readonly url: string;
-  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | undefined;
   /** Absent where nobody serves the path. */
   readonly endpoint: Endpoint | undefined;
@@ -321,8 +321,8 @@ function tooLong({ docs }: Endpoint, { maxBodyBytes }: HostileOptions): SentBody
   return { body, headers: type, isForm: true };
 }
 
-function headersOf(random: Random): Record<string, string | readonly string[]> {
-  const headers: Record<string, string | readonly string[]> = {};
+function headersOf(random: Random): Record<string, string> {
+  const headers: Record<string, string> = {};
   const tenants = [
     "a|b",
     "..",
