@@ -184,21 +184,27 @@ export interface HeldReplica {
   readonly fail?: (call: string) => void;
 }
 
-/** Several ingesters, of which `maxMissing` may be lost, and a store. */
+export interface Replicas {
+  readonly replicas: readonly HeldReplica[];
+  readonly store: SegmentRef[];
+  /** Told of each call that was answered. */
+  readonly onCall?: (name: string, message: unknown, options: unknown, answer: unknown) => void;
+}
+
+/** Three ingesters, of which one may be lost, and a store. */
 export function replicatedQuerierOf(
   scanner: LocalScanner,
-  { replicas, store }: { readonly replicas: readonly HeldReplica[]; readonly store: SegmentRef[] },
-  maxMissing = 1,
+  { replicas, store, onCall = () => {} }: Replicas,
 ): Querier {
-  const instances = replicas.map(({ sources, fail }, i) => ({
+  const instances = replicas.map(({ sources, fail = () => {} }, i) => ({
     id: `i${i}`,
     zone: "",
-    ingester: failing(ingesterOf(scanner, within(sources)), fail),
+    ingester: watched(ingesterOf(scanner, within(sources)), fail, onCall),
   }));
   const stored = within(store);
   return new Querier({
     ingester: new ReplicatedIngester({
-      replicasOf: () => ({ instances, maxMissing, byZone: false }),
+      replicasOf: () => ({ instances, maxMissing: 1, byZone: false }),
       connect: ({ ingester }) => ingester,
       queryWithinMs: 0,
       clock: { elapsedMs: () => 0 },
@@ -211,11 +217,18 @@ export function replicatedQuerierOf(
   });
 }
 
-function failing(ingester: Ingester, fail: (call: string) => void = () => {}): HeldRows {
+function watched(
+  ingester: Ingester,
+  fail: (call: string) => void,
+  onCall: NonNullable<Replicas["onCall"]>,
+): HeldRows {
   return new Proxy(ingester, {
     get: (target, name: keyof Ingester) => async (message: never, options: never) => {
       fail(name);
-      return (target[name] as (...args: never[]) => unknown)(message, options);
+      const call = target[name] as (...args: never[]) => Promise<unknown>;
+      const answer = await call(message, options);
+      onCall(name, message, options, answer);
+      return answer;
     },
   });
 }
