@@ -1,9 +1,16 @@
 // Bytes between a querier and three ingesters that hold the same rows, as messages are encoded. An hour of 100 streams, 35 MB of
 // lines; the last rows have not reached every ingester yet. See the end of the file for what it printed.
-import { encodeMessage } from "../../transport/dist/protobuf.js";
+
 import * as codec from "../../contracts/dist/codec/scan-messages.js";
 import { makeHead, row } from "../../scan/dist/testing/sources.js";
-import { LocalScanner, never, plain, planOf, replicatedQuerierOf } from "../dist/testing/querier.js";
+import { encodeMessage } from "../../transport/dist/protobuf.js";
+import {
+  LocalScanner,
+  never,
+  plain,
+  planOf,
+  replicatedQuerierOf,
+} from "../dist/testing/querier.js";
 
 const rowCount = 150_000;
 const streams = 100;
@@ -23,7 +30,9 @@ const replicas = [0, 1, 2].map((at) => {
   const cut = Math.floor(rowCount * (0.4 + at * 0.1));
   const held = rows.slice(0, rowCount - at * 150);
   const heads = [held.slice(0, cut), held.slice(cut)];
-  return { sources: heads.map((some, i) => makeHead(some, { id: `h${at}${i}`, rowsPerBlock: 4000 })) };
+  return {
+    sources: heads.map((some, i) => makeHead(some, { id: `h${at}${i}`, rowsPerBlock: 4000 })),
+  };
 });
 
 let bytes = {};

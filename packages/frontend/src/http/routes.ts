@@ -1,4 +1,5 @@
 import { encodeLogRows, type QueryAnswer } from "@skald/contracts";
+import { formatQuery as formatText, parseQuery } from "@skald/logql";
 import { invalidArgument, nsPerSecond, SkaldError, type TimeRange } from "@skald/model";
 import {
   type HttpHandler,
@@ -76,6 +77,14 @@ export function queryRoutes(
       docs: queryDocs[endpoint],
     })),
   );
+}
+
+/** The one endpoint that needs nothing but the language: every process answers it. */
+export function formatRoutes(): Route[] {
+  const language = { format: (query: string) => formatText(parseQuery(query)) };
+  return queryRoutes((_endpoint, { params }) =>
+    Promise.resolve(formatQuery(language, params.get("query") ?? "")),
+  ).filter(({ path }) => path.endsWith("/format_query"));
 }
 
 /** What answers the endpoints of the query API. */
@@ -178,7 +187,7 @@ function parseRange(params: URLSearchParams, nowNs: bigint, sinceNs: bigint): Ti
   return { fromNs: startNs, toNs: endNs + 1n };
 }
 
-function formatQuery(frontend: Frontend, query: string): HttpResponse {
+function formatQuery(frontend: Pick<Frontend, "format">, query: string): HttpResponse {
   try {
     return jsonResponse(200, { status: "success", data: frontend.format(query) });
   } catch (error) {

@@ -1,3 +1,4 @@
+import { formatRoutes } from "@skald/frontend";
 import { type NamedState, Service, ServiceGroup } from "@skald/runtime";
 import { Metrics } from "@skald/runtime/metrics";
 import { HttpServer, servesTls } from "@skald/transport";
@@ -41,6 +42,8 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
       configYaml: (mode) => configToYaml(config, { mode }),
     }),
     ...memberlistRoutes(),
+    // A query is formatted by any process.
+    ...(names.includes("query-frontend") ? [] : formatRoutes()),
     ...(config.server.profiles_enabled ? profileRoutes() : []),
   ];
   const all: ApiPart[] = [
