@@ -46,6 +46,7 @@ export async function planServices({ directory, root, node }) {
     }
   const portOf = (wanted) => targets.find(({ target }) => target === wanted).grpcPort;
   env.INDEX_GATEWAY = `127.0.0.1:${portOf("index-gateway")}`;
+  env.SCHEDULER = `127.0.0.1:${portOf("query-scheduler")}`;
   for (const one of targets)
     services.push({
       ...one,

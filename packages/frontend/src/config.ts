@@ -44,9 +44,11 @@ export const frontendConfig = field.section(
       "query-frontend.querier-forget-delay",
       { unused: oneProcess },
     ),
-    scheduler_address: field.text("", "the query schedulers", "frontend.scheduler-address", {
-      unused: oneProcess,
-    }),
+    scheduler_address: field.text(
+      "",
+      "a query scheduler, host and port, of a process that is a frontend only",
+      "frontend.scheduler-address",
+    ),
     scheduler_dns_lookup_period: field.duration(
       "10s",
       "pause between look-ups of the address",
@@ -59,7 +61,7 @@ export const frontendConfig = field.section(
       "frontend.scheduler-worker-concurrency",
       { unused: oneProcess },
     ),
-    grpc_client_config: grpcClientBlock("frontend.grpc-client-config"),
+    grpc_client_config: grpcClientBlock("frontend.grpc-client-config", { used: true }),
     graceful_shutdown_timeout: field.duration(
       "5m",
       "time that running queries get at shutdown",

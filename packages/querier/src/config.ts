@@ -88,7 +88,14 @@ export const frontendWorkerConfig = field.section(
   "Where a querier gets its work.",
   {
     frontend_address: field.text("", "a query frontend", "querier.frontend-address"),
-    scheduler_address: field.text("", "a query scheduler", "querier.scheduler-address"),
+    scheduler_address: field.text(
+      "",
+      "a query scheduler, host and port",
+      "querier.scheduler-address",
+      {
+        used: true,
+      },
+    ),
     dns_lookup_duration: field.duration(
       "3s",
       "pause between look-ups of the address",
@@ -97,7 +104,7 @@ export const frontendWorkerConfig = field.section(
     id: field.text("", "name of the querier; empty: the host name", "querier.id"),
     grpc_client_config: grpcClientBlock("querier.frontend-client"),
     query_frontend_grpc_client: grpcClientBlock("querier.frontend-grpc-client"),
-    query_scheduler_grpc_client: grpcClientBlock("querier.scheduler-grpc-client"),
+    query_scheduler_grpc_client: grpcClientBlock("querier.scheduler-grpc-client", { used: true }),
   },
   {
     unused: oneProcess,

@@ -51,6 +51,8 @@ function configFor(target: string): Config {
       "-server.cluster-validation.grpc.enabled",
       // Nobody is called over a connection here.
       "-ingester.client.tls-enabled",
+      "-frontend.grpc-client-config.tls-enabled",
+      "-querier.scheduler-grpc-client.tls-enabled",
       "-tsdb.shipper.index-gateway-client.grpc.tls-enabled",
       "-server.worker-threads=1",
       "-ingester.flush-check-period=1ms",

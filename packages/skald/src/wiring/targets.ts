@@ -15,11 +15,13 @@ export const modules = {
   "known-deletes": ["runtime-config", "store"],
   deletion: ["runtime-config", "worker-pool", "store", "ingesters"],
   "catalog-client": ["peers", "store"],
-  querier: ["worker-pool", "catalog-client", "ingesters", "known-deletes"],
+  querier: ["peers", "worker-pool", "catalog-client", "ingesters", "known-deletes"],
   "query-frontend": ["runtime-config", "querier"],
   compactor: ["worker-pool", "store", "deletion", "compactor-ring"],
   "index-gateway": ["peers", "store", "index-gateway-ring"],
   ruler: ["runtime-config", "store", "query-frontend", "ruler-ring"],
+  "query-scheduler": ["peers", "scheduler-ring"],
+  "call-taker": ["peers", "querier"],
   "compactor-ring": [],
   "ruler-ring": [],
   "scheduler-ring": [],
@@ -37,7 +39,7 @@ export interface Target {
 }
 
 const write = ["ingester", "distributor"] as const;
-const read = ["query-frontend"] as const;
+const read = ["query-frontend", "call-taker"] as const;
 
 /** What `-target` accepts. */
 export const targets = {
@@ -49,18 +51,18 @@ export const targets = {
   write: { says: "distributor and ingester", modules: write },
   backend: {
     says: "query-scheduler, index-gateway, compactor and ruler",
-    modules: ["scheduler-ring", "index-gateway", "compactor", "ruler"],
+    modules: ["query-scheduler", "index-gateway", "compactor", "ruler"],
   },
   distributor: { says: "takes pushes in", modules: ["distributor"] },
   ingester: { says: "holds new data until it is in the object store", modules: ["ingester"] },
   querier: { says: "answers queries", modules: read },
   "query-frontend": {
     says: "receives queries, splits them and caches their results",
-    modules: read,
+    modules: ["query-frontend"],
   },
   "query-scheduler": {
     says: "queues queries between frontends and queriers",
-    modules: ["peers", "scheduler-ring"],
+    modules: ["query-scheduler"],
   },
   "index-gateway": { says: "answers which data there is", modules: ["index-gateway"] },
   compactor: { says: "merges, and deletes what is too old", modules: ["compactor"] },

@@ -12,6 +12,7 @@ import { buildPeers } from "./peers.js";
 import { buildQuerier } from "./querier.js";
 import { buildFrontend } from "./query-frontend.js";
 import { buildRuler } from "./ruler.js";
+import { buildCallTaker, buildScheduler } from "./scheduler.js";
 import { serviceRing } from "./service-ring.js";
 import { buildStore } from "./store.js";
 
@@ -42,6 +43,8 @@ const builders: Readonly<Record<ModuleName, Builder>> = {
   compactor: buildCompactor,
   ruler: buildRuler,
   "index-gateway": buildIndexGateway,
+  "query-scheduler": buildScheduler,
+  "call-taker": buildCallTaker,
   "compactor-ring": serviceRing("compactor", "Compactor", "/compactor/ring"),
   "ruler-ring": serviceRing("ruler", "Ruler", "/ruler/ring"),
   "scheduler-ring": serviceRing("scheduler", "Scheduler", "/scheduler/ring"),

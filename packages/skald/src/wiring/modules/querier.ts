@@ -1,8 +1,11 @@
+import type { ScheduledCall } from "@skald/contracts";
+import { remoteScheduler } from "@skald/contracts/grpc";
 import { steadyClock } from "@skald/model";
 import { CorruptSegments, Querier } from "@skald/querier";
-import { MemoryBudget, Service, WorkerPool } from "@skald/runtime";
+import { type HostFunction, MemoryBudget, Service, WorkerPool } from "@skald/runtime";
 import { urgentBytes } from "@skald/scan";
 import { FairQueue } from "@skald/scheduler";
+import { connectionOptionsOf } from "@skald/transport/grpc";
 import type { Config } from "../../config/root.js";
 import { memoryBytes } from "../../memory.js";
 import { hostOf } from "../../query/remote.js";
@@ -51,6 +54,14 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
     corrupt.inc();
     log.error("a segment is damaged; queries leave it out", { segment });
   };
+  const service = new Service({ name: "querier", stop: () => threads.close() });
+  const schedule = scheduleOf(parts, config);
+  if (schedule !== undefined) {
+    const { hidesRows } = parts;
+    const host = { schedule };
+    parts.queries = { pool: threads, memory, threads: pool.size, hidesRows, host };
+    return { service };
+  }
   parts.queries = {
     pool: threads,
     memory,
@@ -71,8 +82,25 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
       },
     },
   };
-  return { service: new Service({ name: "querier", stop: () => threads.close() }) };
+  return { service };
 }
+
+/** Has calls answered by queriers of other processes, in one that is a frontend and no querier; else undefined. */
+function scheduleOf(
+  { connections }: Parts,
+  { frontend, target }: Config,
+): HostFunction | undefined {
+  const options = connectionOptionsOf("", frontend.grpc_client_config);
+  const isOnlyFrontend = !target.some((name) => queriers.includes(name));
+  if (frontend.scheduler_address === "" || !isOnlyFrontend) return undefined;
+  const scheduler = remoteScheduler(connections.to(frontend.scheduler_address, options));
+  return async (call: ScheduledCall, { signal }) => ({
+    value: await scheduler.run(call, { signal }),
+  });
+}
+
+/** Targets that answer queries themselves. */
+const queriers = ["all", "read", "querier"];
 
 function fairQueues({ query_scheduler }: Config, memory: MemoryBudget) {
   const maxLevels = query_scheduler.max_queue_hierarchy_levels;
