@@ -16,7 +16,7 @@ const routes = [
   [/./, "query-frontend"],
 ];
 /** Asked of every one of its services, not of the next. */
-const forAll = /^\/(flush|ready)$/;
+const forAll = /^\/(flush|ready|ingester\/prepare_shutdown)$/;
 
 /** Serves on a port; `portsOf(target)` gives the ports of the services that run. Resolves with the server. */
 export async function startGateway(port, portsOf) {
@@ -87,7 +87,7 @@ async function passOn(request, body, response, ports) {
 }
 
 async function askAll(path, request, body, response, portsOf) {
-  const ports = path === "/flush" ? portsOf("ingester") : portsOf();
+  const ports = path === "/ready" ? portsOf() : portsOf("ingester");
   const answers = await Promise.all(
     ports.map(async (port) => {
       const answer = await ask(port, request, request.url, body, response);

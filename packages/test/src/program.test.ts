@@ -104,16 +104,23 @@ describe("a running process", () => {
     expect(await get("/ready")).toMatchObject({ status: 200, text: "ready\n" });
     const { text } = await get("/services");
     expect(text.trim().split("\n").sort()).toEqual([
+      "call-taker => Running",
+      "catalog-client => Running",
       "compactor => Running",
+      "compactor-ring => Running",
       "deletion => Running",
       "distributor => Running",
       "ingester => Running",
+      "ingesters => Running",
+      "known-deletes => Running",
+      "peers => Running",
       "querier => Running",
       "query-frontend => Running",
       "ruler => Running",
+      "ruler-ring => Running",
       "runtime-config => Running",
+      "scheduler-ring => Running",
       "server => Running",
-      "service-rings => Running",
       "store => Running",
       "worker-pool => Running",
     ]);
