@@ -16,10 +16,12 @@ export interface StreamMinutes {
 export interface DigestTask<Ref> extends TimeRange {
   readonly sources: readonly Ref[];
   readonly matchers: readonly Matcher[];
+  /** Minutes that one digest covers, told by the first of them, a multiple of this. */
+  readonly minutesEach: number;
 }
 
 /**
- * What sources hold of the streams of a task in each minute that its range touches. Equal digests mean equal rows; of a
+ * What sources hold of the streams of a task in each minute, or so many, that its range touches. Equal digests mean equal rows; of a
  * minute that the range cuts, rows outside may be left out.
  */
 export interface MinuteDigests extends StreamMinutes {

@@ -1,5 +1,6 @@
 // Bytes between a querier and three ingesters that hold the same rows, as messages are encoded. An hour of 100 streams, 35 MB of
-// lines; the last rows have not reached every ingester yet. See the end of the file for what it printed.
+// lines; the last rows have not reached every ingester yet. Digests 85 kB, hashes of the last minute 174 kB, scans 107 kB: 1.04 % of
+// the lines for both queries. Digests and scans are the same for more rows of as many streams.
 
 import * as codec from "../../contracts/dist/codec/scan-messages.js";
 import { makeHead, row } from "../../scan/dist/testing/sources.js";

@@ -277,6 +277,7 @@ const digestTask: MessageCodec<DigestTask<SourceRef>> = message<DigestTask<Sourc
   toNs: field(2, int64),
   sources: repeated(3, sourceRef),
   matchers: repeated(4, matcher),
+  minutesEach: field(5, uint),
 });
 
 const rowHashTask: MessageCodec<RowHashTask<SourceRef>> = message<RowHashTask<SourceRef>>({

@@ -205,7 +205,13 @@ const streamMinutes: fc.Arbitrary<StreamMinutes> = fc
 
 export const arbitraryDigestTask: fc.Arbitrary<DigestTask<SourceRef>> = record<
   DigestTask<SourceRef>
->({ fromNs: ns, toNs: ns, sources, matchers: fc.array(matcher, { maxLength: 2 }) });
+>({
+  fromNs: ns,
+  toNs: ns,
+  sources,
+  matchers: fc.array(matcher, { maxLength: 2 }),
+  minutesEach: fc.nat(60),
+});
 
 export const arbitraryRowHashTask: fc.Arbitrary<RowHashTask<SourceRef>> = record<
   RowHashTask<SourceRef>

@@ -6,9 +6,10 @@ import { SkipList } from "./skip-list.js";
 
 /** Minutes that are compared at a time. */
 const minutesPerWindow = 60;
-/** One ingester is scanned for so many minutes of what several have, then another. */
+/** One ingester is scanned for so many minutes of what several have, then another; they are compared together first. */
 const minutesPerTurn = 10;
-const windowNs = BigInt(minutesPerWindow) * 60_000_000_000n;
+const minuteNs = 60_000_000_000n;
+const windowNs = BigInt(minutesPerWindow) * minuteNs;
 
 /** What to leave out of a source. */
 export interface LeftOut {
@@ -18,13 +19,36 @@ export interface LeftOut {
 
 export interface AgreementCalls extends HashCall {
   /** Digests of sources that are in one place. */
-  digests(sources: readonly FoundSource[], range: ReplicaGroup): Promise<MinuteDigests>;
+  digests(
+    sources: readonly FoundSource[],
+    range: ReplicaGroup,
+    minutesEach: number,
+  ): Promise<MinuteDigests>;
 }
 
 interface Window {
   readonly skips: ReadonlyMap<string, SkipList>;
   readonly masks: ReadonlyMap<SourceRef, RowMask>;
 }
+
+/** What places hold of a window, in digests of some length. */
+interface Compared {
+  readonly places: readonly Place[];
+  readonly digests: readonly MinuteDigests[];
+  /** By place, stream and first minute, the number of a digest. */
+  readonly numbers: readonly ReadonlyMap<number, ReadonlyMap<number, number>>[];
+  /** The minutes of a digest. */
+  readonly minutesOf: (first: number) => readonly number[];
+  readonly skips: Map<string, SkipList>;
+}
+
+const nothing: MinuteDigests = {
+  streams: new Float64Array(0),
+  counts: new Uint32Array(0),
+  minutes: new Uint32Array(0),
+  rows: new Uint32Array(0),
+  sums: new Uint32Array(0),
+};
 
 /**
  * Says what to leave out of the sources of a group, so that each row counts once: minutes of streams of which another
@@ -82,26 +106,74 @@ export class ReplicaAgreement {
     if (places.length < 2 || places.every(({ instance }) => instance === undefined)) {
       return { skips, masks: new Map() };
     }
-    const digests = await Promise.all(
-      places.map(({ sources }) => this.#calls.digests(sources, range)),
-    );
-    const open = this.#agree(places, digests, skips);
+    const first = Number(BigInt.asUintN(32, at * BigInt(minutesPerWindow)));
+    const digests = await this.#digests(places, range, minutesPerTurn);
+    const numbers = digests.map(numberMinutes);
+    const minutesOf = (start: number) => stretch(start, minutesPerTurn, first);
+    const unlike = this.#agree({ places, digests, numbers, minutesOf, skips }, holdersOf(numbers));
+    const open = await this.#lookCloser(places, unlike, { ...range, first, start }, skips);
     for (const [instance, list] of skips) {
       const place = places.findIndex((one) => one.instance === instance);
-      list.coverWhole(digests[place] as MinuteDigests);
+      list.coverWhole(digests[place] as MinuteDigests, minutesOf);
     }
     return { skips, masks: await compareOpen(places, open, range, this.#calls) };
   }
 
-  /** Skips what is the same, and gives the minutes in which places differ. */
-  #agree(
+  /** Compares minute by minute where longer stretches differ. */
+  async #lookCloser(
     places: readonly Place[],
-    digests: readonly MinuteDigests[],
+    unlike: readonly OpenMinute[],
+    range: ReplicaGroup & { readonly first: number; readonly start: bigint },
     skips: Map<string, SkipList>,
+  ): Promise<OpenMinute[]> {
+    if (unlike.length === 0) return [];
+    const { first, start } = range;
+    const offsets = unlike.map(({ minute }) => (minute - first) | 0);
+    const fromNs = start + BigInt(Math.max(0, least(offsets))) * minuteNs;
+    const toNs = start + BigInt(most(offsets) + minutesPerTurn) * minuteNs;
+    const closer: ReplicaGroup = {
+      ...range,
+      fromNs: fromNs > range.fromNs ? fromNs : range.fromNs,
+      toNs: toNs < range.toNs ? toNs : range.toNs,
+    };
+    const involved = new Set(unlike.flatMap((one) => one.places));
+    const digests = await this.#digests(places, closer, 1, involved);
+    const numbers = digests.map(numberMinutes);
+    const holders = new Map<number, Map<number, number[]>>();
+    for (const { stream, minute: from, places: own } of unlike) {
+      const minutes = holders.get(stream) ?? new Map<number, number[]>();
+      holders.set(stream, minutes);
+      for (const minute of stretch(from, minutesPerTurn, first)) {
+        const found = own.filter((place) => numbers[place]!.get(stream)?.has(minute) === true);
+        if (found.length > 0) minutes.set(minute, found);
+      }
+    }
+    const minutesOf = (minute: number) => [minute];
+    return this.#agree({ places, digests, numbers, minutesOf, skips }, holders);
+  }
+
+  #digests(
+    places: readonly Place[],
+    range: ReplicaGroup,
+    minutesEach: number,
+    involved?: ReadonlySet<number>,
+  ): Promise<MinuteDigests[]> {
+    return Promise.all(
+      places.map(async ({ sources }, place) =>
+        involved === undefined || involved.has(place)
+          ? this.#calls.digests(sources, range, minutesEach)
+          : nothing,
+      ),
+    );
+  }
+
+  /** Skips what is the same, and gives the stretches in which places differ. */
+  #agree(
+    { places, digests, numbers, minutesOf, skips }: Compared,
+    holdersOfAll: ReadonlyMap<number, ReadonlyMap<number, number[]>>,
   ): OpenMinute[] {
     const open: OpenMinute[] = [];
-    const numbers = digests.map(numberMinutes);
-    for (const [stream, minutes] of holdersOf(numbers)) {
+    for (const [stream, minutes] of holdersOfAll) {
       for (const [minute, holders] of minutes) {
         if (holders.length < 2) continue;
         this.#order(places, holders, minute);
@@ -113,7 +185,7 @@ export class ReplicaAgreement {
           );
           const { instance } = places[place] as Place;
           if (!isKnown) different.push(place);
-          else if (instance !== undefined) skipOf(skips, instance).add(stream, minute);
+          else if (instance !== undefined) skipOf(skips, instance).add(stream, minutesOf(minute));
         }
         if (different.length < 2) continue;
         const rows = different.reduce((sum, one) => sum + digests[one]!.rows[cell(one)]!, 0);
@@ -186,4 +258,22 @@ function skipOf(skips: Map<string, SkipList>, instance: string): SkipList {
 
 function floorDiv(a: bigint, b: bigint): bigint {
   return a >= 0n ? a / b : -((-a + b - 1n) / b);
+}
+
+/** The minutes of a stretch that are in the window that begins with `first`. */
+function stretch(start: number, length: number, first: number): number[] {
+  const minutes: number[] = [];
+  for (let i = 0; i < length; i++) {
+    const minute = (start + i) >>> 0;
+    if ((minute - first) >>> 0 < minutesPerWindow) minutes.push(minute);
+  }
+  return minutes;
+}
+
+function least(numbers: readonly number[]): number {
+  return numbers.reduce((a, b) => Math.min(a, b));
+}
+
+function most(numbers: readonly number[]): number {
+  return numbers.reduce((a, b) => Math.max(a, b));
 }

@@ -6,25 +6,25 @@ export class SkipList {
   readonly #whole = new Set<number>();
   readonly #byStream = new Map<number, number[]>();
 
-  add(stream: number, minute: number): void {
+  add(stream: number, added: readonly number[]): void {
     const minutes = this.#byStream.get(stream);
-    if (minutes === undefined) this.#byStream.set(stream, [minute]);
-    else minutes.push(minute);
+    if (minutes === undefined) this.#byStream.set(stream, [...added]);
+    else minutes.push(...added);
   }
 
   addAll(other: SkipList | undefined): void {
     if (other === undefined) return;
     for (const minute of other.#whole) this.#whole.add(minute);
-    for (const [stream, minutes] of other.#byStream) {
-      for (const minute of minutes) this.add(stream, minute);
-    }
+    for (const [stream, minutes] of other.#byStream) this.add(stream, minutes);
   }
 
-  /** Says in one word what is left out of all streams that there are. */
-  coverWhole(held: MinuteDigests): void {
+  /** Says in one word what is left out of all streams that there are; `minutesOf` a digest are those that it covers. */
+  coverWhole(held: MinuteDigests, minutesOf: (first: number) => readonly number[]): void {
     const left = new Map<number, number>();
-    for (const minutes of numberMinutes(held).values()) {
-      for (const minute of minutes.keys()) left.set(minute, (left.get(minute) ?? 0) + 1);
+    for (const stretches of numberMinutes(held).values()) {
+      for (const first of stretches.keys()) {
+        for (const minute of minutesOf(first)) left.set(minute, (left.get(minute) ?? 0) + 1);
+      }
     }
     for (const minutes of this.#byStream.values()) {
       for (const minute of minutes) left.set(minute, (left.get(minute) ?? 0) - 1);

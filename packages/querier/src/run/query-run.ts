@@ -221,8 +221,14 @@ export class QueryRun {
     const options = { signal, share: this.#share };
     const scannerOf = ([first]: readonly FoundSource[]) => this.#scanners[first?.side ?? "store"];
     return {
-      digests: (sources: readonly FoundSource[], { fromNs, toNs, matchers }: ReplicaGroup) =>
-        scannerOf(sources).digests({ sources: refsOf(sources), matchers, fromNs, toNs }, options),
+      digests: (
+        sources: readonly FoundSource[],
+        { fromNs, toNs, matchers }: ReplicaGroup,
+        minutesEach: number,
+      ) => {
+        const task = { sources: refsOf(sources), matchers, fromNs, toNs, minutesEach };
+        return scannerOf(sources).digests(task, options);
+      },
       rowHashes: (
         sources: readonly FoundSource[],
         wanted: StreamMinutes,

@@ -41,12 +41,12 @@ export class BlockDigestCache {
 
 /** Adds up what sources hold of the streams of a task, minute by minute. */
 export function digestSources(
-  { sources, matchers, ...range }: DigestTask<LocalRef>,
+  { sources, matchers, minutesEach, ...range }: DigestTask<LocalRef>,
   open: OpenSource,
   { check }: Pick<ScanContext, "check">,
   blocks: BlockDigestCache,
 ): MinuteDigests {
-  const sums = new DigestSums();
+  const sums = new DigestSums(Math.max(1, minutesEach));
   for (const ref of sources) {
     check();
     const source = open(ref);
@@ -156,11 +156,17 @@ function digestBlock(source: Source, number: number): BlockDigests {
 
 /** Sums by stream and minute. */
 class DigestSums {
+  readonly #minutesEach: number;
   readonly #places = new Map<number, Map<number, number>>();
   readonly #rows: number[] = [];
   readonly #sums: number[] = [];
 
-  add(stream: number, minute: number, rows: number, low: number, high: number): void {
+  constructor(minutesEach: number) {
+    this.#minutesEach = minutesEach;
+  }
+
+  add(stream: number, at: number, rows: number, low: number, high: number): void {
+    const minute = at - (at % this.#minutesEach);
     let minutes = this.#places.get(stream);
     if (minutes === undefined) {
       minutes = new Map();
