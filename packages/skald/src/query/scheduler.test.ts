@@ -8,9 +8,8 @@ import {
 import { remoteScheduler, serveScheduler } from "@skald/contracts/grpc";
 import { errorCodeOf, SkaldError } from "@skald/model";
 import { Metrics } from "@skald/runtime/metrics";
+import { Scheduler, takeCalls } from "@skald/scheduler";
 import { GrpcConnection, GrpcServer } from "@skald/transport/grpc";
-import { Scheduler } from "./scheduler.js";
-import { takeCalls } from "./take-calls.js";
 
 const MiB = 1024 * 1024;
 const ends: (() => unknown)[] = [];
