@@ -11,7 +11,7 @@ import { requestObserver } from "../http/request-metrics.js";
 import { memberlistRoutes, statusRoutes } from "../http/status-routes.js";
 import { buildModules } from "./modules/build-modules.js";
 import type { ModuleContext } from "./modules/module.js";
-import { type ModuleName, modules, modulesOf, targets } from "./targets.js";
+import { type ModuleName, modules, modulesOf, shows, targets } from "./targets.js";
 
 /** A process made of services, ready to start. */
 export interface RunningProcess {
@@ -31,6 +31,7 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
   const panics = metrics.counter("panic_total", "Requests that failed for a fault of the program.");
   const names = modulesOf(config.target);
   const built = buildModules(names, { ...context, metrics });
+  const shown = built.filter((_, i) => shows(config.target, names[i] as ModuleName));
   const states = (): readonly NamedState[] => [listening, ...group.services];
   const own = [
     ...statusRoutes({
@@ -43,15 +44,15 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
     }),
     ...memberlistRoutes(),
     // A query is formatted by any process.
-    ...(names.includes("query-frontend") ? [] : formatRoutes()),
+    ...(shows(config.target, "query-frontend") ? [] : formatRoutes()),
     ...(config.server.profiles_enabled ? profileRoutes() : []),
   ];
   const all: ApiPart[] = [
     { targets: Object.keys(targets), routes: own },
-    ...built.map(({ routes, rawRoutes }, i) => ({
-      targets: targetsWith(names[i] as ModuleName),
-      routes,
-      rawRoutes,
+    ...shown.map((module) => ({
+      targets: targetsWith(names[built.indexOf(module)] as ModuleName),
+      routes: module.routes,
+      rawRoutes: module.rawRoutes,
     })),
   ];
   const parts = config.server.reference_paths_enabled ? all : underPublishedNames(all);
@@ -59,7 +60,7 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
     ...listenOptions(config),
     routes: parts.flatMap(({ routes = [] }) => routes),
     rawRoutes: new Map(parts.flatMap(({ rawRoutes = [] }) => [...rawRoutes])),
-    socketRoutes: built.flatMap(({ socketRoutes = [] }) => socketRoutes),
+    socketRoutes: shown.flatMap(({ socketRoutes = [] }) => socketRoutes),
     onRequest: requestObserver(metrics),
     onCertificates: (error) => {
       if (error === undefined) log.info("certificates were read again");
@@ -91,7 +92,7 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
 
 /** The targets that run a module. */
 function targetsWith(module: ModuleName): string[] {
-  return Object.keys(targets).filter((name) => modulesOf([name]).includes(module));
+  return Object.keys(targets).filter((name) => shows([name], module));
 }
 
 function firstOf(reasons: readonly (string | undefined)[]): string | undefined {

@@ -36,10 +36,14 @@ export interface Target {
   readonly says: string;
   /** The modules that it is made of, beside those that they need. */
   readonly modules: readonly ModuleName[];
+  /** Those that it is made of but does not show: its routes are not theirs. */
+  readonly hides?: readonly ModuleName[];
 }
 
 const write = ["ingester", "distributor"] as const;
 const read = ["query-frontend", "call-taker"] as const;
+/** Rules are evaluated by a querier that nobody else asks. */
+const unseen = ["query-frontend"] as const;
 
 /** What `-target` accepts. */
 export const targets = {
@@ -52,6 +56,7 @@ export const targets = {
   backend: {
     says: "query-scheduler, index-gateway, compactor and ruler",
     modules: ["query-scheduler", "index-gateway", "compactor", "ruler"],
+    hides: unseen,
   },
   distributor: { says: "takes pushes in", modules: ["distributor"] },
   ingester: { says: "holds new data until it is in the object store", modules: ["ingester"] },
@@ -66,7 +71,7 @@ export const targets = {
   },
   "index-gateway": { says: "answers which data there is", modules: ["index-gateway"] },
   compactor: { says: "merges, and deletes what is too old", modules: ["compactor"] },
-  ruler: { says: "evaluates rules", modules: ["peers", "ruler"] },
+  ruler: { says: "evaluates rules", modules: ["peers", "ruler"], hides: unseen },
   "pattern-ingester": { says: "finds patterns in new lines", modules: ["peers", "pattern-ring"] },
 } as const satisfies Readonly<Record<string, Target>>;
 
@@ -84,6 +89,14 @@ export function modulesOf(names: readonly string[]): ModuleName[] {
   for (const name of early) if (all.has(name)) add(name);
   for (const name of all) add(name);
   return [...found];
+}
+
+/** Whether a process of these targets serves the routes of a module that it has. */
+export function shows(names: readonly string[], module: ModuleName): boolean {
+  return names.some((name) => {
+    const target: Target = targets[name as keyof typeof targets];
+    return reachable(target.modules).has(module) && !target.hides?.includes(module);
+  });
 }
 
 function reachable(wanted: readonly ModuleName[]): Set<ModuleName> {
