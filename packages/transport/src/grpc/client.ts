@@ -1,26 +1,18 @@
-import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
+import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import { constants } from "node:http2";
 import { SkaldError, unavailable } from "@skald/model";
-import { errorOfTrailers } from "./errors.js";
-import { FrameReader, frameHead } from "./frames.js";
+import { frameHead } from "./frames.js";
 import {
   decodeHealthAnswer,
   encodeHealthRequest,
   type HealthState,
   healthPaths,
 } from "./health.js";
+import { Inflow, lostError, readFrames } from "./inflow.js";
 import { after } from "./keepalive.js";
 import { Outflow } from "./outflow.js";
-import {
-  cutPieces,
-  overLimit,
-  type Parts,
-  PieceGatherer,
-  pieceBytes,
-  pieceOverheadBytes,
-  sizeOf,
-} from "./pieces.js";
-import { checkVersion, sayHello } from "./protocol.js";
+import { cutPieces, overLimit, type Parts, PieceGatherer, sizeOf } from "./pieces.js";
+import { sayHello } from "./protocol.js";
 import { Session, type SessionOptions } from "./session.js";
 import { encodeTimeout } from "./status.js";
 
@@ -64,12 +56,42 @@ export class GrpcConnection {
    * that is aborted, with deadline_exceeded, and with too_large when a message is over its limit.
    */
   async call(path: string, request: Parts, options: OutgoingCall): Promise<Uint8Array> {
-    const { maxSendBytes, maxReceiveBytes } = this.#options;
-    const size = sizeOf(request);
-    if (size > maxSendBytes) throw overLimit(size, maxSendBytes, "max_send_msg_size");
+    const { maxReceiveBytes } = this.#options;
+    this.#checkSize(request);
     const gatherer = new PieceGatherer(maxReceiveBytes, "max_recv_msg_size");
     const gather: Gather = (frame) => gatherer.add(frame);
     return this.#exchange(path, options, cutPieces(request), gather, true);
+  }
+
+  /**
+   * Calls a method that answers with any number of messages, as they come; they are taken no faster than they are read.
+   * Throws what `call` rejects with, also in between: what came before an end of the signal or the deadline may be lost
+   * then. The call is given up when the reader is.
+   */
+  async *stream(
+    path: string,
+    request: Parts,
+    options: OutgoingCall,
+  ): AsyncGenerator<Uint8Array, void> {
+    const { maxReceiveBytes: maxBytes } = this.#options;
+    this.#checkSize(request);
+    const limit = new CallLimit(options);
+    let stream: ClientHttp2Stream | undefined;
+    try {
+      const session = await limit.race(this.#session.get());
+      const opened = this.#begin(session, path, options);
+      stream = opened;
+      const inflow = new Inflow(opened, { address: this.address, maxBytes });
+      limit.onEnd((reason) => {
+        inflow.end(reason);
+        opened.close(constants.NGHTTP2_CANCEL);
+      });
+      void send(opened, cutPieces(request));
+      yield* inflow.read();
+    } finally {
+      limit.end();
+      if (stream?.closed === false) stream.close(constants.NGHTTP2_CANCEL);
+    }
   }
 
   /** What the other side says of itself, or of one service. */
@@ -96,9 +118,7 @@ export class GrpcConnection {
     const limit = new CallLimit(options);
     try {
       const session = await limit.race(this.#session.get());
-      const stream = this.#open(session, path, options);
-      session.ref();
-      stream.once("close", () => unrefIdle(session));
+      const stream = this.#begin(session, path, options);
       limit.onEnd(() => stream.close(constants.NGHTTP2_CANCEL));
       const answer = this.#receive(stream, gather, isOurs);
       const sent = send(stream, frames, answer);
@@ -106,6 +126,20 @@ export class GrpcConnection {
     } finally {
       limit.end();
     }
+  }
+
+  #checkSize(request: Parts): void {
+    const { maxSendBytes } = this.#options;
+    const size = sizeOf(request);
+    if (size > maxSendBytes) throw overLimit(size, maxSendBytes, "max_send_msg_size");
+  }
+
+  /** Opens a stream, which keeps the process alive while it is open. */
+  #begin(session: ClientHttp2Session, path: string, options: OutgoingCall): ClientHttp2Stream {
+    const stream = this.#open(session, path, options);
+    session.ref();
+    stream.once("close", () => unrefIdle(session));
+    return stream;
   }
 
   #open(session: ClientHttp2Session, path: string, { deadlineMs }: OutgoingCall) {
@@ -129,49 +163,20 @@ export class GrpcConnection {
 
   #receive(stream: ClientHttp2Stream, gather: Gather, isOurs: boolean): Promise<Uint8Array> {
     let answer: Uint8Array | undefined;
-    let trailers: IncomingHttpHeaders | undefined;
-    let failure: Error | undefined;
     return new Promise((resolve, reject) => {
-      const attempt = (step: () => void) => {
-        try {
-          step();
-        } catch (error) {
-          reject(error);
-          stream.close(constants.NGHTTP2_CANCEL);
-        }
-      };
-      const frames = new FrameReader(pieceBytes + pieceOverheadBytes, (frame) => {
-        answer = gather(frame);
+      readFrames(stream, {
+        address: this.address,
+        isOurs,
+        onFrame: (frame) => {
+          answer = gather(frame);
+        },
+        onEnd: (error) => {
+          if (error !== undefined) reject(error);
+          else if (answer !== undefined) resolve(answer);
+          else reject(lostError(stream, this.address));
+        },
       });
-      stream.on("response", (headers) => {
-        if ("grpc-status" in headers) trailers = headers;
-        if (isOurs) attempt(() => checkVersion(headers, this.address));
-      });
-      stream.on("trailers", (headers) => {
-        trailers = headers;
-      });
-      stream.on("data", (chunk) => attempt(() => frames.add(chunk)));
-      stream.on("error", (error) => {
-        failure = error;
-      });
-      const finish = () => {
-        const error = trailers === undefined ? undefined : errorOfTrailers(trailers, this.address);
-        if (error !== undefined) reject(error);
-        else if (answer !== undefined && trailers !== undefined) resolve(answer);
-        else if (stream.closed) reject(this.#lost(stream, failure));
-      };
-      stream.on("end", () => {
-        finish();
-        // The other side said all that it had to say, and may still be sent something.
-        if (!stream.writableFinished) stream.close(constants.NGHTTP2_CANCEL);
-      });
-      stream.on("close", finish);
     });
-  }
-
-  #lost({ rstCode }: ClientHttp2Stream, cause: Error | undefined): SkaldError {
-    const why = cause?.message ?? `the call was cut off (HTTP/2 code ${rstCode})`;
-    return unavailable(`${this.address}: ${why}`, { cause });
   }
 }
 
@@ -190,11 +195,11 @@ const over = new SkaldError("cancelled", "the call is over");
 async function send(
   stream: ClientHttp2Stream,
   frames: Iterable<Parts>,
-  answer: Promise<unknown>,
+  answer?: Promise<unknown>,
 ): Promise<void> {
   const done = new AbortController();
   const stop = () => done.abort(over);
-  answer.then(stop, stop);
+  answer?.then(stop, stop);
   stream.once("close", stop);
   const flow = new Outflow(stream, done.signal);
   try {
@@ -211,7 +216,7 @@ class CallLimit {
   readonly #timer: NodeJS.Timeout | undefined;
   readonly #ended: Promise<never>;
   #fail: (reason: unknown) => void = () => undefined;
-  #stop: () => void = () => undefined;
+  #stop: (reason: unknown) => void = () => undefined;
   readonly #abort = () => this.#finish(this.#signal.reason);
 
   constructor({ signal, deadlineMs }: OutgoingCall) {
@@ -234,7 +239,7 @@ class CallLimit {
   }
 
   /** Says what else ends then. */
-  onEnd(stop: () => void): void {
+  onEnd(stop: (reason: unknown) => void): void {
     this.#stop = stop;
   }
 
@@ -246,6 +251,6 @@ class CallLimit {
 
   #finish(reason: unknown): void {
     this.#fail(reason);
-    this.#stop();
+    this.#stop(reason);
   }
 }

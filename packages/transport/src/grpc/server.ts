@@ -3,6 +3,7 @@ import {
   createServer,
   type Http2Server,
   type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
@@ -50,10 +51,18 @@ export interface IncomingCall {
 /** Answers one method: bytes in, bytes out. What it throws ends the call with that error. */
 export type GrpcHandler = (request: Uint8Array, call: IncomingCall) => Promise<Parts>;
 
+/**
+ * Answers one method with any number of messages, each asked for once the caller has taken most of those before. Ends soon
+ * after the signal; what it throws ends the call with that error, behind what it gave.
+ */
+export type GrpcStreamHandler = (request: Uint8Array, call: IncomingCall) => AsyncIterable<Parts>;
+
 /** Methods of a service by name, and the name of the service, `skald.v1.Ingester`. */
 export interface GrpcService {
   readonly name: string;
   readonly methods: Readonly<Record<string, GrpcHandler>>;
+  /** Methods whose answers are of any number of messages. */
+  readonly streams?: Readonly<Record<string, GrpcStreamHandler>>;
 }
 
 /** What callers may send ahead: for one call, and for all of a connection. */
@@ -66,6 +75,7 @@ const unsupportedMediaType = 415;
 export class GrpcServer {
   readonly #options: GrpcServerOptions;
   readonly #methods = new Map<string, GrpcHandler>();
+  readonly #streams = new Map<string, GrpcStreamHandler>();
   readonly #health = new Health();
   readonly #server: Http2Server;
   readonly #sessions = new Set<ServerHttp2Session>();
@@ -89,9 +99,12 @@ export class GrpcServer {
   }
 
   /** Adds a service; before or after the start. */
-  add({ name, methods }: GrpcService): void {
+  add({ name, methods, streams = {} }: GrpcService): void {
     for (const [method, handler] of Object.entries(methods)) {
       this.#methods.set(`/${name}/${method}`, handler);
+    }
+    for (const [method, handler] of Object.entries(streams)) {
+      this.#streams.set(`/${name}/${method}`, handler);
     }
     this.#health.set(name, "serving");
   }
@@ -182,12 +195,16 @@ export class GrpcServer {
       else await this.#serve(path, stream, headers, abort.signal, timeoutMs);
     } catch (error) {
       if (abort.signal.aborted) return;
-      if (!(error instanceof SkaldError) || error.code === "internal")
-        this.#options.onError?.(error, path);
+      this.#tellFault(error, path);
       fail(stream, this.#hello(), error);
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  #tellFault(error: unknown, path: string): void {
+    if (!(error instanceof SkaldError) || error.code === "internal")
+      this.#options.onError?.(error, path);
   }
 
   #hello() {
@@ -202,11 +219,12 @@ export class GrpcServer {
     signal: AbortSignal,
     timeoutMs: number | undefined,
   ): Promise<void> {
-    const { maxReceiveBytes, maxSendBytes, clusters = [] } = this.#options;
+    const { maxReceiveBytes, clusters = [] } = this.#options;
     checkVersion(headers, "the caller");
     checkCluster(headers, clusters);
     const handler = this.#methods.get(path);
-    if (handler === undefined) {
+    const streamer = this.#streams.get(path);
+    if (handler === undefined && streamer === undefined) {
       respondTrailers(stream, this.#hello(), {
         "grpc-status": String(unimplemented),
         "grpc-message": `there is no method ${path}`,
@@ -215,13 +233,46 @@ export class GrpcServer {
     }
     const deadlineMs = timeoutMs === undefined ? undefined : Date.now() + timeoutMs;
     const request = await receive(stream, maxReceiveBytes, signal);
-    const answer = await handler(request, { signal, deadlineMs });
+    const call = { signal, deadlineMs };
+    if (streamer !== undefined) return this.#sendAll(path, stream, streamer(request, call), signal);
+    const answer = await handler?.(request, call);
     signal.throwIfAborted();
     start(stream, this.#hello());
-    const flow = new Outflow(stream, signal);
-    const maxBytes = Math.min(pieceBytes, maxSendBytes);
-    for (const piece of cutPieces(answer, maxBytes)) await flow.write(piece);
+    await this.#send(new Outflow(stream, signal), answer ?? []);
     stream.end();
+  }
+
+  /** Sends the messages of a stream; what it fails with behind them. */
+  async #sendAll(
+    path: string,
+    stream: ServerHttp2Stream,
+    messages: AsyncIterable<Parts>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    let trailers: OutgoingHttpHeaders = okTrailers;
+    const flow = new Outflow(stream, signal);
+    const begin = () => {
+      if (!stream.headersSent) start(stream, this.#hello(), () => trailers);
+    };
+    try {
+      for await (const message of messages) {
+        signal.throwIfAborted();
+        begin();
+        await this.#send(flow, message);
+      }
+    } catch (error) {
+      if (signal.aborted || !stream.headersSent) throw error;
+      this.#tellFault(error, path);
+      trailers = trailersOfError(error);
+    }
+    signal.throwIfAborted();
+    begin();
+    stream.end();
+  }
+
+  async #send(flow: Outflow, message: Parts): Promise<void> {
+    const maxBytes = Math.min(pieceBytes, this.#options.maxSendBytes);
+    for (const piece of cutPieces(message, maxBytes)) await flow.write(piece);
   }
 
   async #tellHealth(path: string, stream: ServerHttp2Stream, signal: AbortSignal): Promise<void> {
@@ -244,10 +295,16 @@ const unimplemented = 12;
 /** Made once: every call ends with it, most of them when nobody listens any more. */
 const gone = new SkaldError("cancelled", "the caller is gone");
 
-/** Begins an answer that goes well, as far as is known. */
-function start(stream: ServerHttp2Stream, hello: ReturnType<typeof sayHello>): void {
+const okTrailers = { "grpc-status": "0" };
+
+/** Begins an answer that goes well, as far as is known; the trailers are asked for at its end. */
+function start(
+  stream: ServerHttp2Stream,
+  hello: ReturnType<typeof sayHello>,
+  trailers: () => OutgoingHttpHeaders = () => okTrailers,
+): void {
   stream.respond({ ":status": 200, ...hello }, { waitForTrailers: true });
-  stream.once("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+  stream.once("wantTrailers", () => stream.sendTrailers(trailers()));
 }
 
 function fail(stream: ServerHttp2Stream, hello: ReturnType<typeof sayHello>, error: unknown): void {

@@ -1,5 +1,10 @@
 import { GrpcConnection, type GrpcConnectionOptions } from "../client.js";
-import { type GrpcHandler, GrpcServer, type GrpcServerOptions } from "../server.js";
+import {
+  type GrpcHandler,
+  GrpcServer,
+  type GrpcServerOptions,
+  type GrpcStreamHandler,
+} from "../server.js";
 
 const MiB = 1024 * 1024;
 const servers: GrpcServer[] = [];
@@ -9,6 +14,7 @@ const connections: GrpcConnection[] = [];
 export async function startTestGrpc(
   methods: Readonly<Record<string, GrpcHandler>>,
   options: Partial<GrpcServerOptions> = {},
+  streams: Readonly<Record<string, GrpcStreamHandler>> = {},
 ): Promise<{ server: GrpcServer; address: string }> {
   const server = new GrpcServer({
     address: "127.0.0.1",
@@ -23,7 +29,7 @@ export async function startTestGrpc(
     ...options,
   });
   servers.push(server);
-  server.add({ name: "test.Test", methods });
+  server.add({ name: "test.Test", methods, streams });
   return { server, address: `127.0.0.1:${await server.start()}` };
 }
 
