@@ -1,3 +1,4 @@
 export { remoteIngester, serveIngester } from "./carrier/ingester.js";
 export { remoteScheduler, serveScheduler } from "./carrier/scheduler.js";
 export * from "./carrier/services.js";
+export * from "./carrier/tail.js";

@@ -244,6 +244,47 @@ describe.each([
       expect(JSON.parse(labels!.texts[1]!)).toEqual({ ...want, label: "l" });
     }));
 
+  it("PatternIngester.patterns", () =>
+    withAny(any.arbitraryPatternsRequest, async (request) => {
+      const { patternIngester } = carrier.services;
+      const [first, ...others] = await patternIngester.patterns(request, options);
+      const { pattern, ...rest } = first!;
+      expect(JSON.parse(pattern)).toEqual(JSON.parse(textOf(request)));
+      expect(rest).toEqual({ level: "info", share: 0.5, samples: [[60, 2 ** 40]] });
+      expect(others).toEqual([{ pattern: "é <_>", level: "", share: 0, samples: [] }]);
+    }));
+
+  it("Tailer.tail to its end", () =>
+    withAny(any.arbitraryTailRequest(seed), async (request) => {
+      const items = [];
+      for await (const item of carrier.services.tailer.tail(request, options)) items.push(item);
+      const [dropped] = items[1]!.dropped;
+      expect(JSON.parse(dropped!.labels.values[0]!)).toEqual(JSON.parse(textOf(request)));
+      expect([items.length, items[0], dropped!.timestampNs]).toEqual([2, { dropped: [] }, -1n]);
+    }));
+
+  it("a tail ends by its signal without an error, and on the other side", async () => {
+    const abort = new AbortController();
+    const request = { tenant: "wait", matchers: [], stages: [] };
+    const before = carrier.seen.filter((text) => text === "was aborted").length;
+    const items = carrier.services.tailer.tail(request, { signal: abort.signal });
+    let count = 0;
+    for await (const _ of items) if (++count === 2) abort.abort();
+    expect(count).toBe(2);
+    const ends = () => carrier.seen.filter((text) => text === "was aborted").length;
+    while (ends() === before) await new Promise(setImmediate);
+  });
+
+  it("a tail that fails keeps the kind of its error, behind what it had", async () => {
+    const request = { tenant: "fail", matchers: [], stages: [] };
+    let count = 0;
+    const drained = (async () => {
+      for await (const _ of carrier.services.tailer.tail(request, options)) count++;
+    })();
+    await expect(drained).rejects.toMatchObject({ code: "rate_limited", detail: { limit: 5 } });
+    expect(count).toBe(2);
+  });
+
   it("errors keep their kind and fields", async () => {
     const request = { tenant: "fail", fromNs: 0n, toNs: 1n, matchers: [] };
     const error = await carrier.services.ingester.select(request, options).catch((one) => one);

@@ -1,5 +1,5 @@
 import { errorCodeOf, internal } from "@skald/model";
-import type { GrpcConnection, GrpcHandler, Parts } from "@skald/transport/grpc";
+import type { GrpcConnection, GrpcHandler, GrpcStreamHandler, Parts } from "@skald/transport/grpc";
 import { decodeMessage, encodeMessage, type MessageCodec } from "@skald/transport/protobuf";
 import type { CallOptions } from "../call.js";
 
@@ -48,11 +48,40 @@ export async function callRemote<Request, Answer>(
 ): Promise<Answer> {
   const { signal, deadlineMs } = options;
   const bytes = await connection.call(path, request.encode(value), { signal, deadlineMs });
+  return read(connection, answer, bytes);
+}
+
+/** Answers calls of a method whose answers are of any number of messages. */
+export function serveStream<Request, Answer>(
+  { request, answer }: Method<Request, Answer>,
+  run: (request: Request, options: CallOptions) => AsyncIterable<Answer>,
+): GrpcStreamHandler {
+  return async function* (bytes, call) {
+    for await (const one of run(request.decode(bytes), call)) yield answer.encode(one);
+  };
+}
+
+/** Calls a method whose answers are of any number of messages. */
+export async function* streamRemote<Request, Answer>(
+  connection: GrpcConnection,
+  { path, request, answer }: Method<Request, Answer>,
+  value: Request,
+  { signal, deadlineMs }: CallOptions,
+): AsyncGenerator<Answer, void> {
+  const messages = connection.stream(path, request.encode(value), { signal, deadlineMs });
+  for await (const bytes of messages) yield read(connection, answer, bytes);
+}
+
+function read<Answer>(
+  { address }: GrpcConnection,
+  answer: Wire<Answer>,
+  bytes: Uint8Array,
+): Answer {
   try {
     return answer.decode(bytes);
   } catch (cause) {
     if (errorCodeOf(cause) !== "invalid_argument") throw cause;
     // It is no fault of whoever called.
-    throw internal(`${connection.address} gave an answer that makes no sense`, { cause });
+    throw internal(`${address} gave an answer that makes no sense`, { cause });
   }
 }

@@ -16,6 +16,7 @@ import { decodePush, encodePush, encodePushInParts, pushOutcome } from "./push.j
 import * as query from "./query-messages.js";
 import * as scan from "./scan-messages.js";
 import { decodeStreams, decodeTexts, encodeStreams, encodeTexts } from "./streams.js";
+import * as tail from "./tail-messages.js";
 import { decodeVolumes, encodeVolumes } from "./volumes.js";
 
 const seed = testSeed();
@@ -96,6 +97,13 @@ const samples: Readonly<Record<string, Sample>> = {
     })),
     query.catalogAnswer,
   ),
+  "tail request": of(any.arbitraryTailRequest(seed), tail.tailRequest),
+  "tail rows": of(any.arbitraryTailRows, tail.tailRows),
+  "patterns request": of(any.arbitraryPatternsRequest, tail.patternsRequest),
+  "patterns answer": of(
+    fc.array(any.arbitraryPattern, { maxLength: 3 }).map((patterns) => ({ patterns })),
+    tail.patternsAnswer,
+  ),
   outcome: {
     any: any.arbitraryOutcome,
     encode: (value) => encodeOutcome(value as Parameters<typeof encodeOutcome>[0]),
@@ -155,6 +163,10 @@ const protoNames: Readonly<Record<string, string>> = {
   "streams answer": "StreamsAnswer",
   "labels answer": "LabelsAnswer",
   "catalog answer": "CatalogAnswer",
+  "tail request": "TailRequest",
+  "tail rows": "TailRows",
+  "patterns request": "PatternsRequest",
+  "patterns answer": "PatternsAnswer",
   outcome: "Outcome",
   volumes: "VolumeOutcome",
   streams: "StreamColumns",

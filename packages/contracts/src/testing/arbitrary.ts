@@ -30,6 +30,8 @@ import type {
   MatchedRows,
   MatchTask,
   MinuteDigests,
+  Pattern,
+  PatternsRequest,
   PlacedHashes,
   PushOutcome,
   PushRequest,
@@ -49,6 +51,8 @@ import type {
   StreamColumns,
   StreamMinutes,
   StreamsRequest,
+  TailRequest,
+  TailRows,
   VolumeAnswer,
   VolumeOutcome,
   VolumePlan,
@@ -524,6 +528,17 @@ export const arbitraryStreamsRequest: fc.Arbitrary<StreamsRequest> = record<
 );
 
 const warnings = fc.array(text, { maxLength: 2 });
+const logResult: fc.Arbitrary<LogResult> = logPartial.map(
+  ({ rowCount, places, labelSet, lines, labels: sets }) => ({
+    kind: "streams" as const,
+    rowCount,
+    timestamps: BigInt64Array.from(places.time, BigInt),
+    labelSet,
+    lines,
+    labels: sets,
+    warnings: [],
+  }),
+);
 const result: fc.Arbitrary<QueryResult | LogResult> = fc.oneof(
   record<Extract<QueryResult, { kind: "scalar" }>>({
     kind: fc.constant("scalar"),
@@ -558,15 +573,7 @@ const result: fc.Arbitrary<QueryResult | LogResult> = fc.oneof(
     ),
     warnings,
   }),
-  logPartial.map(({ rowCount, places, labelSet, lines, labels: sets }) => ({
-    kind: "streams" as const,
-    rowCount,
-    timestamps: BigInt64Array.from(places.time, BigInt),
-    labelSet,
-    lines,
-    labels: sets,
-    warnings: [],
-  })),
+  logResult,
 );
 
 const queryStats = record<QueryAnswer["stats"]>({
@@ -610,3 +617,36 @@ export const arbitraryVolumeAnswer: fc.Arbitrary<VolumeAnswer> = fc
     stats: read,
     warnings: warned,
   }));
+
+export function arbitraryTailRequest(seed: number): fc.Arbitrary<TailRequest> {
+  const logs = arbitraryPlan(seed).filter((plan) => plan.kind === "log");
+  return record<TailRequest>({
+    tenant: text,
+    matchers: fc.array(matcher, { maxLength: 3 }),
+    stages: logs.map(({ log }) => log.stages),
+  });
+}
+
+export const arbitraryTailRows: fc.Arbitrary<TailRows> = record<TailRows, "rows">(
+  {
+    dropped: fc.array(record<TailRows["dropped"][number]>({ timestampNs: ns, labels }), {
+      maxLength: 3,
+    }),
+  },
+  { rows: logResult },
+);
+
+export const arbitraryPatternsRequest: fc.Arbitrary<PatternsRequest> = record<PatternsRequest>({
+  tenant: text,
+  matchers: fc.array(matcher, { maxLength: 3 }),
+  fromNs: ns,
+  toNs: ns,
+  stepSeconds: fc.integer({ min: 1, max: 100_000 }),
+});
+
+export const arbitraryPattern: fc.Arbitrary<Pattern> = record<Pattern>({
+  pattern: text,
+  level: text,
+  share: number,
+  samples: fc.array(fc.tuple(count, count), { maxLength: 3 }),
+});

@@ -5,10 +5,12 @@ import type {
   Deletes,
   Distributor,
   Ingester,
+  PatternIngester,
   PushOutcome,
   PushRequest,
   Querier,
   ScanOptions,
+  Tailer,
 } from "../index.js";
 import { encodeTexts } from "../index.js";
 import { rowsOf } from "./rows-of.js";
@@ -20,6 +22,8 @@ export interface Services {
   readonly querier: Querier;
   readonly distributor: Distributor;
   readonly deletes: Deletes;
+  readonly tailer: Tailer;
+  readonly patternIngester: PatternIngester;
 }
 
 /** A message as text, whatever memory its arrays are in and in whatever order its fields. */
@@ -47,7 +51,7 @@ async function behave(tenant: string, { signal }: CallOptions, seen: string[]): 
     });
   if (tenant !== "wait") return;
   seen.push("waits");
-  await new Promise((resolve) => signal.addEventListener("abort", resolve));
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve));
   seen.push("was aborted");
   throw signal.reason;
 }
@@ -106,6 +110,13 @@ export function makeEchoes(seen: string[] = []): Services {
       labels: async (request) => [{ tenant: "a", texts: ["é", textOf(request)] }],
     },
     distributor: { pushBatch: pushed },
+    tailer: makeTailer(seen),
+    patternIngester: {
+      patterns: async (request) => [
+        { pattern: textOf(request), level: "info", share: 0.5, samples: [[60, 2 ** 40]] },
+        { pattern: "é <_>", level: "", share: 0, samples: [] },
+      ],
+    },
     deletes: {
       active: async (request) => [
         {
@@ -116,6 +127,20 @@ export function makeEchoes(seen: string[] = []): Services {
           nowNs: 0n,
         },
       ],
+    },
+  };
+}
+
+/** Tells the request as a label of a dropped row, then does as the tenant says; its rows end after one more item. */
+function makeTailer(seen: string[]): Tailer {
+  return {
+    async *tail(request, options) {
+      yield { dropped: [] };
+      const labels = { names: ["told"], values: [textOf(request)] };
+      yield { dropped: [{ timestampNs: -1n, labels }] };
+      await behave(request.tenant, options, seen).catch((error) => {
+        if (!options.signal.aborted) throw error;
+      });
     },
   };
 }

@@ -4,12 +4,16 @@ import {
   remoteDeletes,
   remoteDistributor,
   remoteIngester,
+  remotePatternIngester,
   remoteQuerier,
+  remoteTailer,
   serveCatalog,
   serveDeletes,
   serveDistributor,
   serveIngester,
+  servePatternIngester,
   serveQuerier,
+  serveTailer,
 } from "../grpc.js";
 import type { Services } from "./echo.js";
 
@@ -35,6 +39,8 @@ export async function startTestServices(
   serveQuerier(server, services.querier);
   serveDistributor(server, services.distributor);
   serveDeletes(server, services.deletes);
+  serveTailer(server, services.tailer);
+  servePatternIngester(server, services.patternIngester);
   return { server, address: `127.0.0.1:${await server.start()}` };
 }
 
@@ -61,6 +67,8 @@ export function connectTestServices(address: string): {
       querier: remoteQuerier(connection),
       distributor: remoteDistributor(connection),
       deletes: remoteDeletes(connection),
+      tailer: remoteTailer(connection),
+      patternIngester: remotePatternIngester(connection),
     },
   };
 }
