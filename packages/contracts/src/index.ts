@@ -9,7 +9,6 @@ export { decodeVolumes, encodeVolumes } from "./codec/volumes.js";
 export type * from "./deletes.js";
 export type * from "./distributor.js";
 export type * from "./ingester.js";
-export type * from "./instant.js";
 export type * from "./patterns.js";
 export type * from "./querier.js";
 export type * from "./scan.js";

@@ -1,5 +1,5 @@
 import type { LogResult, Plan, QueryResult } from "@skald/logql";
-import type { Matcher, QueryStats, TimeRange } from "@skald/model";
+import type { Labels, Matcher, QueryStats, TimeRange } from "@skald/model";
 import type { CallOptions } from "./call.js";
 import type { StreamColumns } from "./codec/streams.js";
 import type { VolumeCells, VolumePlan } from "./volume.js";
@@ -82,4 +82,29 @@ export interface VolumeAnswer extends VolumeCells {
   readonly streamCount: number;
   readonly stats: QueryStats;
   readonly warnings: readonly string[];
+}
+
+/** Answers metric queries at one time, for whoever evaluates rules. */
+export interface InstantQuerier {
+  /** Throws what the query API answers with: invalid_argument for a text that is no query or breaks a limit, and so on. */
+  instant(request: InstantRequest, options: CallOptions): Promise<InstantAnswer>;
+}
+
+export interface InstantRequest {
+  readonly tenant: string;
+  /** LogQL. */
+  readonly query: string;
+  /** ns since the epoch */
+  readonly timeNs: bigint;
+}
+
+/** A number is one sample without labels; anything but a vector or a scalar is `other`. */
+export type InstantAnswer =
+  | { readonly kind: "vector"; readonly samples: readonly InstantSample[] }
+  | { readonly kind: "scalar"; readonly value: number }
+  | { readonly kind: "other" };
+
+export interface InstantSample {
+  readonly labels: Labels;
+  readonly value: number;
 }

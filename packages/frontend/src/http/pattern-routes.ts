@@ -2,6 +2,7 @@ import type { Pattern, PatternIngester } from "@skald/contracts";
 import { parseSelector } from "@skald/logql";
 import { type Clock, nowNs } from "@skald/model";
 import {
+  type EndpointDocs,
   type HttpRequest,
   type HttpResponse,
   jsonTextResponse,
@@ -19,6 +20,32 @@ export interface PatternRouteDeps extends QueryRouteOptions {
 
 const paths = ["/service/api/v1/patterns", "/loki/api/v1/patterns"];
 const minStepSeconds = 10;
+
+const patternDocs: EndpointDocs = {
+  group: "Explore",
+  says: "Patterns of lines, with how many lines had each.",
+  tenant: "many",
+  params: [
+    { name: "query", type: "selector", required: true, says: "The streams." },
+    { name: "start", type: "time", fallback: "end - since", says: "Start of the range." },
+    { name: "end", type: "time", fallback: "now", says: "End of the range." },
+    {
+      name: "since",
+      type: "duration",
+      fallback: "1h",
+      says: "Length of the range without a start.",
+    },
+    {
+      name: "step",
+      type: "span",
+      fallback: "range / 250",
+      says: "Time between counts; 10 s at least.",
+    },
+  ],
+  answers: { 200: "`{status, data: [{pattern, level, share, samples}]}`." },
+  errors: { 404: "`pattern_ingester.enabled` is off" },
+  example: { params: { query: '{app="shop"}' }, status: 404 },
+};
 
 /** The endpoint of patterns; 404 where none are looked for. */
 export function patternRoutes(deps: PatternRouteDeps): Route[] {
@@ -44,5 +71,5 @@ export function patternRoutes(deps: PatternRouteDeps): Route[] {
     }));
     return jsonTextResponse(200, `${jsonText({ status: "success", data })}\n`);
   };
-  return paths.map((path) => ({ methods: ["GET", "POST"], path, handler }));
+  return paths.map((path) => ({ methods: ["GET", "POST"], path, handler, docs: patternDocs }));
 }

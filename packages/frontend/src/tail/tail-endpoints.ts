@@ -2,6 +2,7 @@ import { decodeLogRows, type Tailer } from "@skald/contracts";
 import { compilePipeline, type LogResult } from "@skald/logql";
 import { type Clock, internal, invalidArgument, nowNs, SkaldError } from "@skald/model";
 import {
+  type EndpointDocs,
   type HttpRequest,
   type HttpResponse,
   parseTenant,
@@ -29,6 +30,26 @@ export interface TailEndpointDeps extends TenantOptions {
 
 const paths = ["/service/api/v1/tail", "/loki/api/v1/tail", "/api/legacy/tail", "/api/prom/tail"];
 
+const tailDocs: EndpointDocs = {
+  group: "Query",
+  says: "Lines as they come in, over WebSocket: first those of the last hour, then new ones.",
+  tenant: "one",
+  params: [
+    { name: "query", type: "logql", required: true, says: "The query, of lines." },
+    {
+      name: "delay_for",
+      type: "integer",
+      fallback: "0",
+      says: "Seconds, 5 at most, to wait for lines that come late.",
+    },
+    { name: "limit", type: "integer", fallback: "100", says: "Most lines of the history." },
+    { name: "start", type: "time", fallback: "an hour ago", says: "Start of the history." },
+  ],
+  answers: { 101: "WebSocket; messages `{streams, dropped_entries}`." },
+  errors: { 400: "a request that is not to become a WebSocket, or a parameter that is bad" },
+  example: { params: { query: '{app="shop"}' }, status: 400, contains: "Bad Request" },
+};
+
 /** The endpoints of tails: they speak WebSocket, and refuse who does not. */
 export class TailEndpoints {
   readonly #deps: TailEndpointDeps;
@@ -53,6 +74,7 @@ export class TailEndpoints {
         this.#session(request, false);
         return textResponse(400, "Bad Request\n");
       },
+      docs: tailDocs,
     }));
   }
 

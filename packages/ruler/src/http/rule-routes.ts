@@ -1,5 +1,6 @@
 import { errorCodeOf, invalidArgument, notFound, SkaldError, tooLarge } from "@skald/model";
 import {
+  type EndpointDocs,
   type HttpHandler,
   type HttpRequest,
   type HttpResponse,
@@ -12,6 +13,7 @@ import type { Ruler } from "../ruler.js";
 import { maxGroupBytes } from "../rules/check-group.js";
 import { plainGroup, readGroup, writeYaml } from "../rules/group-yaml.js";
 import type { PlacedGroup, Rule } from "../rules/rule-group.js";
+import { ruleDocs } from "./rule-docs.js";
 import { statusAnswer } from "./status-answer.js";
 
 /** Names of the rules API, under the published and the reference's names. */
@@ -20,20 +22,21 @@ const prefixes = ["/service/api/v1", "/loki/api/v1", "/api/legacy", "/api/prom"]
 /** Groups of rules as YAML: list, read, set, delete. */
 export function ruleRoutes(ruler: Ruler, tenancy: TenantOptions): Route[] {
   const call = new RuleCalls(ruler, tenancy);
-  const table: readonly [string, string, HttpHandler][] = [
-    ["GET", "", (request) => call.list(request)],
-    ["GET", "/:namespace", (request) => call.list(request)],
-    ["GET", "/:namespace/:group", (request) => call.get(request)],
-    ["POST", "/:namespace", (request) => call.set(request)],
-    ["DELETE", "/:namespace", (request) => call.deleteNamespace(request)],
-    ["DELETE", "/:namespace/:group", (request) => call.delete(request)],
+  const table: readonly [string, string, HttpHandler, EndpointDocs][] = [
+    ["GET", "", (request) => call.list(request), ruleDocs.list],
+    ["GET", "/:namespace", (request) => call.list(request), ruleDocs.listOne],
+    ["GET", "/:namespace/:group", (request) => call.get(request), ruleDocs.get],
+    ["POST", "/:namespace", (request) => call.set(request), ruleDocs.set],
+    ["DELETE", "/:namespace", (request) => call.deleteNamespace(request), ruleDocs.deleteNamespace],
+    ["DELETE", "/:namespace/:group", (request) => call.delete(request), ruleDocs.delete],
   ];
   return prefixes.flatMap((prefix) =>
-    table.map(([method, path, handler]) => ({
+    table.map(([method, path, handler, docs]) => ({
       methods: [method],
       path: `${prefix}/rules${path}`,
       handler: withTextErrors(handler),
       takesBody: true,
+      docs,
     })),
   );
 }

@@ -20,6 +20,7 @@ import { type Alert, AlertingRule } from "../evaluate/alerting-rule.js";
 import type { GroupRunner, RuleStatus } from "../evaluate/group-runner.js";
 import type { Ruler } from "../ruler.js";
 import { nameOfRule } from "../rules/rule-group.js";
+import { statusDocs } from "./rule-docs.js";
 import { statusAnswer, withStatusErrors } from "./status-answer.js";
 
 const prefixes = ["/compat/api/v1", "/prometheus/api/v1"];
@@ -36,8 +37,18 @@ export function ruleStatusRoutes(ruler: Pick<Ruler, "groupsOf">, tenancy: Tenant
     return statusAnswer(200, { alerts: found });
   };
   return prefixes.flatMap((prefix) => [
-    { methods: ["GET"], path: `${prefix}/rules`, handler: withStatusErrors(rules) },
-    { methods: ["GET"], path: `${prefix}/alerts`, handler: withStatusErrors(alerts) },
+    {
+      methods: ["GET"],
+      path: `${prefix}/rules`,
+      handler: withStatusErrors(rules),
+      docs: statusDocs.rules,
+    },
+    {
+      methods: ["GET"],
+      path: `${prefix}/alerts`,
+      handler: withStatusErrors(alerts),
+      docs: statusDocs.alerts,
+    },
   ]);
 }
 

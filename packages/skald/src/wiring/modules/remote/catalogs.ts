@@ -1,7 +1,7 @@
 import type { Catalog } from "@skald/contracts";
 import { remoteCatalog, serveCatalog } from "@skald/contracts/grpc";
 import { connectionOptionsOf } from "@skald/transport/grpc";
-import type { BuiltModule, ModuleContext, Parts } from "./module.js";
+import type { BuiltModule, ModuleContext, Parts } from "../module.js";
 
 /** Serves what the store has to other processes. */
 export function buildIndexGateway({ ownCatalog, server }: Parts): BuiltModule {
