@@ -17,7 +17,8 @@ export interface TailRequest {
 
 /**
  * Rows of a tail, oldest first within one item. The first item has none and comes at once: every row published after it
- * follows, one published before it never does.
+ * follows, one published before it never does; of several ingesters as one, it comes when enough of them said theirs, and
+ * rows published meanwhile may follow.
  */
 export interface TailRows {
   readonly rows?: LogResult;

@@ -6,4 +6,5 @@ export {
   ReplicatedIngester,
   type ReplicatedIngesterDeps,
 } from "./replicas/replicated-ingester.js";
+export { ReplicatedTailer, type ReplicatedTailerDeps } from "./replicas/replicated-tailer.js";
 export { QueryTooHeavy } from "./run/query-run.js";

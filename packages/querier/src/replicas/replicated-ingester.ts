@@ -268,7 +268,7 @@ export class ReplicatedIngester<Instance extends Replica = Replica> implements H
 }
 
 /** Whether the answers of some are all that is needed. */
-function isEnough({ instances, maxMissing, byZone }: ReplicaSet, ids: ReadonlySet<string>) {
+export function isEnough({ instances, maxMissing, byZone }: ReplicaSet, ids: ReadonlySet<string>) {
   const missing = instances.filter(({ id }) => !ids.has(id));
   const count = byZone ? new Set(missing.map(({ zone }) => zone)).size : missing.length;
   return count <= maxMissing;

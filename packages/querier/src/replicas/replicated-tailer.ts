@@ -1,0 +1,245 @@
+import type { CallOptions, DroppedRow, Tailer, TailRequest, TailRows } from "@skald/contracts";
+import { type Clock, errorCodeOf, type Labels, systemClock, unavailable } from "@skald/model";
+import { sleep as defaultSleep, type Sleep } from "@skald/runtime";
+import { isEnough, type Replica, type ReplicaSet } from "./replicated-ingester.js";
+import { RowWindow } from "./row-window.js";
+
+/** Pause between looks at the ring: who is new is asked then, and who was lost is asked again. */
+const lookMs = 3000;
+/** An ingester that has dropped rows counts as one that lacks them for so long. */
+const slowMs = 10_000;
+/** Dropped rows that may be with another ingester, at most. */
+const maxHeldDropped = 1000;
+/** What an ingester fails with that others may still do. */
+const lostCodes: readonly string[] = ["unavailable", "internal", "deadline_exceeded", "cancelled"];
+
+export interface ReplicatedTailerDeps<Instance extends Replica = Replica> {
+  /** The ingesters that may get rows of a tenant. Throws unavailable when there are too few. */
+  readonly replicasOf: (tenant: string) => ReplicaSet<Instance>;
+  /** The ingester that an instance is; called for each tail. */
+  readonly connect: (instance: Instance) => Tailer;
+  /** Told of each ingester that was lost. */
+  readonly onLost?: (instance: string, error: unknown) => void;
+  readonly clock?: Clock;
+  readonly sleep?: Sleep;
+}
+
+/**
+ * The ingesters of a ring as one that gets what any of them gets. The first item comes when so many follow that no row can
+ * pass them by; rows that came while they began may come too. Each row comes once. Instances that join are followed from
+ * the next look at the ring on, those that fail are asked again then. While a quorum is left nothing is dropped; beyond,
+ * that is told as one dropped row with the labels that the matchers ask for, once each time. It ends when nobody is left.
+ */
+export class ReplicatedTailer<Instance extends Replica = Replica> implements Tailer {
+  readonly #deps: ReplicatedTailerDeps<Instance>;
+
+  constructor(deps: ReplicatedTailerDeps<Instance>) {
+    this.#deps = deps;
+  }
+
+  tail(request: TailRequest, { signal }: CallOptions): AsyncIterable<TailRows> {
+    return new OpenTail(this.#deps, request, signal).read();
+  }
+}
+
+interface Offer {
+  readonly id: string;
+  readonly item: TailRows;
+  readonly taken: () => void;
+}
+
+/** One tail and the ingesters that it follows; of each one item waits. */
+class OpenTail<Instance extends Replica> {
+  readonly #deps: ReplicatedTailerDeps<Instance>;
+  readonly #request: TailRequest;
+  readonly #stop = new AbortController();
+  readonly #signal: AbortSignal;
+  readonly #clock: Clock;
+  readonly #window = new RowWindow();
+  #set: ReplicaSet<Instance> = { instances: [], maxMissing: 0, byZone: false };
+  /** Whom it follows, and whether they said their first. */
+  readonly #followed = new Map<string, boolean>();
+  /** Whom it does not follow any more, with what they failed with. */
+  readonly #lost = new Map<string, unknown>();
+  /** Who dropped rows, and when. */
+  readonly #slow = new Map<string, number>();
+  #held: DroppedRow[] = [];
+  #dropped: DroppedRow[] = [];
+  #isWhole = true;
+  #refusal: { readonly error: unknown } | undefined;
+  readonly #offers: Offer[] = [];
+  #wake: () => void = () => undefined;
+
+  constructor(deps: ReplicatedTailerDeps<Instance>, request: TailRequest, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#request = request;
+    this.#signal = AbortSignal.any([signal, this.#stop.signal]);
+    this.#clock = deps.clock ?? systemClock;
+  }
+
+  async *read(): AsyncGenerator<TailRows, void> {
+    const signal = this.#signal;
+    if (signal.aborted) return;
+    this.#set = this.#deps.replicasOf(this.#request.tenant);
+    signal.addEventListener("abort", () => this.#wake(), { once: true });
+    try {
+      this.#join();
+      if (!(await this.#begin())) return;
+      yield { dropped: [] };
+      void this.#lookAround();
+      for (;;) {
+        const item = this.#next();
+        if (item !== undefined) yield item;
+        else if (signal.aborted) return;
+        else if (this.#refusal !== undefined) throw this.#refusal.error;
+        else if (this.#followed.size === 0) return;
+        else await this.#change();
+      }
+    } finally {
+      this.#stop.abort();
+      for (const { taken } of this.#offers) taken();
+    }
+  }
+
+  /** Waits until enough said their first; false when the signal was sooner. */
+  async #begin(): Promise<boolean> {
+    for (;;) {
+      if (this.#signal.aborted) return false;
+      if (this.#refusal !== undefined) throw this.#refusal.error;
+      const ready = [...this.#followed].filter(([, isReady]) => isReady).map(([id]) => id);
+      if (isEnough(this.#set, new Set(ready))) return true;
+      if (!isEnough(this.#set, new Set(this.#followed.keys()))) {
+        const names = [...this.#lost.keys()].join(", ");
+        const [cause] = this.#lost.values();
+        throw unavailable(`too few ingesters can be followed, without ${names}`, { cause });
+      }
+      await this.#change();
+    }
+  }
+
+  /** What there is to tell; undefined when that is nothing. */
+  #next(): TailRows | undefined {
+    for (let offer = this.#offers.shift(); offer !== undefined; offer = this.#offers.shift()) {
+      const { id, item, taken } = offer;
+      this.#noteDropped(id, item.dropped);
+      const nowMs = this.#clock.nowMs();
+      const rows = item.rows && this.#window.newRows(id, item.rows, nowMs);
+      taken();
+      if (rows !== undefined) return { rows, dropped: this.#takeDropped() };
+    }
+    return this.#dropped.length === 0 ? undefined : { dropped: this.#takeDropped() };
+  }
+
+  async #lookAround(): Promise<void> {
+    const { replicasOf, sleep = defaultSleep } = this.#deps;
+    while (!this.#signal.aborted) {
+      try {
+        await sleep(lookMs, this.#signal);
+        this.#set = replicasOf(this.#request.tenant);
+      } catch {
+        // What was known of the ring still holds, or the tail is over.
+      }
+      if (this.#signal.aborted) return;
+      this.#join();
+      this.#window.age(this.#clock.nowMs());
+      this.#check();
+    }
+  }
+
+  /** Follows those that it does not follow. */
+  #join(): void {
+    const names = new Set(this.#set.instances.map(({ id }) => id));
+    for (const id of this.#lost.keys()) if (!names.has(id)) this.#lost.delete(id);
+    for (const one of this.#set.instances) if (!this.#followed.has(one.id)) void this.#follow(one);
+  }
+
+  async #follow(instance: Instance): Promise<void> {
+    const { id } = instance;
+    this.#followed.set(id, false);
+    try {
+      const items = this.#deps.connect(instance).tail(this.#request, { signal: this.#signal });
+      for await (const item of items) {
+        if (this.#signal.aborted) return;
+        if (this.#followed.get(id) === false) this.#enter(id);
+        if (item.rows !== undefined || item.dropped.length > 0) await this.#offer(id, item);
+      }
+      this.#leave(id, unavailable(`the ingester ${id} has ended the tail`));
+    } catch (error) {
+      if (this.#signal.aborted) return;
+      if (!lostCodes.includes(errorCodeOf(error))) this.#refusal = { error };
+      else if (!this.#lost.has(id)) this.#deps.onLost?.(id, error);
+      this.#leave(id, error);
+    }
+  }
+
+  #enter(id: string): void {
+    this.#followed.set(id, true);
+    this.#lost.delete(id);
+    this.#check();
+    this.#wake();
+  }
+
+  #offer(id: string, item: TailRows): Promise<void> {
+    return new Promise((taken) => {
+      this.#offers.push({ id, item, taken });
+      this.#wake();
+    });
+  }
+
+  #leave(id: string, error: unknown): void {
+    this.#followed.delete(id);
+    this.#lost.set(id, error);
+    this.#check();
+    this.#wake();
+  }
+
+  /** Holds dropped rows back that another ingester may have. */
+  #noteDropped(id: string, dropped: readonly DroppedRow[]): void {
+    if (dropped.length === 0) return;
+    this.#slow.set(id, this.#clock.nowMs());
+    this.#held.push(...dropped.slice(0, maxHeldDropped - this.#held.length));
+    this.#check();
+  }
+
+  /** Looks whether a quorum is left, and if not tells what was lost. */
+  #check(): void {
+    const nowMs = this.#clock.nowMs();
+    for (const [id, atMs] of this.#slow) if (nowMs - atMs >= slowMs) this.#slow.delete(id);
+    const rest = this.#set.instances.map(({ id }) => id).filter((id) => !this.#lost.has(id));
+    const isWhole = isEnough(this.#set, new Set(rest));
+    if (this.#isWhole && !isWhole) {
+      const timestampNs = BigInt(Math.floor(nowMs)) * 1_000_000n;
+      this.#dropped.push({ timestampNs, labels: labelsOf(this.#request) });
+      this.#wake();
+    }
+    this.#isWhole = isWhole;
+    if (this.#slow.size === 0) this.#held = [];
+    const keen = rest.filter((id) => !this.#slow.has(id));
+    if (this.#held.length === 0 || isEnough(this.#set, new Set(keen))) return;
+    this.#dropped.push(...this.#held.slice(0, maxHeldDropped - this.#dropped.length));
+    this.#held = [];
+    this.#wake();
+  }
+
+  #takeDropped(): readonly DroppedRow[] {
+    const taken = this.#dropped;
+    this.#dropped = [];
+    return taken;
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}
+
+/** The labels that every stream of a tail has. */
+function labelsOf({ matchers }: TailRequest): Labels {
+  const pairs = new Map<string, string>();
+  for (const { name, op, value } of matchers) {
+    if (op === "=" && value !== "") pairs.set(name, value);
+  }
+  const names = [...pairs.keys()].sort();
+  return { names, values: names.map((name) => pairs.get(name)!) };
+}
