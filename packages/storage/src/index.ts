@@ -37,6 +37,13 @@ export {
   type StreamColumn,
 } from "./segment/read/stream-columns.js";
 export * from "./segment/segment.js";
+export * from "./segment/verify/describe-segment.js";
+export type { Damage } from "./segment/verify/verify-pages.js";
+export {
+  type FoundSegment,
+  type SegmentCheck,
+  verifySegment,
+} from "./segment/verify/verify-segment.js";
 export type { SortedBlock } from "./segment/write/layout.js";
 export {
   SegmentWriter,
@@ -47,6 +54,7 @@ export * from "./segment-cache/cached-segment.js";
 export * from "./segment-cache/segment-cache.js";
 export * from "./wal/columns.js";
 export * from "./wal/disk.js";
+export * from "./wal/inspect-wal.js";
 export * from "./wal/record.js";
 export * from "./wal/replay.js";
 export * from "./wal/wal.js";

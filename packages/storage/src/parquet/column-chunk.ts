@@ -132,7 +132,7 @@ export class ColumnChunk {
 }
 
 /** A dictionary above this size is compressed, and with it the chunk. */
-const compressDictionaryBytes = 2048;
+export const compressDictionaryBytes = 2048;
 
 export interface SealedChunk {
   readonly parts: readonly Uint8Array[];

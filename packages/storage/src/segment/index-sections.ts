@@ -162,6 +162,16 @@ export class SectionReader {
     return out.view();
   }
 
+  /** Values and bytes of all sections of each id, in the order in which they stand. */
+  sizes(): Map<number, { count: number; bytes: number }> {
+    const sizes = new Map<number, { count: number; bytes: number }>();
+    for (const { id, count, bytes } of this.#sections.values()) {
+      const before = sizes.get(id) ?? { count: 0, bytes: 0 };
+      sizes.set(id, { count: before.count + count, bytes: before.bytes + bytes.byteLength });
+    }
+    return sizes;
+  }
+
   has(id: number, ordinal = 0): boolean {
     return this.#sections.has(`${id}/${ordinal}`);
   }

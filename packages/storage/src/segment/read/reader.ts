@@ -39,11 +39,18 @@ export function openSegment(
   image?: IndexImage,
 ): Segment {
   return guarded(reader.name, () => {
-    if (image !== undefined) return new OpenedSegment(reader, new SegmentIndex(image), identity);
+    const index = image === undefined ? openIndex(reader) : new SegmentIndex(image);
+    return new OpenedSegment(reader, index, identity);
+  });
+}
+
+/** Reads the own index of a segment of whatever tenant. Throws `internal`, naming the file, as `openSegment` does. */
+export function openIndex(reader: SyncRangeReader): SegmentIndex {
+  return guarded(reader.name, () => {
     const steps = loadIndex(reader.name, reader.sizeBytes);
     let step = steps.next();
     while (!step.done) step = steps.next(reader.read(step.value.from, lengthOf(step.value)));
-    return new OpenedSegment(reader, step.value, identity);
+    return step.value;
   });
 }
 

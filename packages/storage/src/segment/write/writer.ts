@@ -179,9 +179,10 @@ export class SegmentWriter {
 }
 
 /** Readers parse this form, `<name> version <x.y.z> (build <text>)`, to work around bugs of known writers. */
-const createdBy = "skald version 1.0.0 (build segment-1)";
+export const createdBy = "skald version 1.0.0 (build segment-1)";
 
-function indexPlace(offset: number, length: number, crc: number): string {
+/** The value of the key `skald.index` in the footer, in figures of fixed width. */
+export function indexPlace(offset: number, length: number, crc: number): string {
   const pad = (value: number, digits: number) => String(value).padStart(digits, "0");
   return `${pad(offset, 16)},${pad(length, 10)},${pad(crc, 10)}`;
 }
