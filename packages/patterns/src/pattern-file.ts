@@ -7,14 +7,15 @@ const magic = 0x504b_5331;
 const version = 1;
 const headBytes = 12;
 
-interface SavedMiner {
+/** What a file has of the lines of a stream and level. */
+export interface SavedMiner {
   readonly tenant: string;
   readonly stream: string;
   readonly level: string;
   readonly clusters: readonly SavedCluster[];
 }
 
-interface SavedCluster {
+export interface SavedCluster {
   readonly shape: number;
   readonly isInner: boolean;
   readonly hashes: number[];
@@ -62,10 +63,13 @@ export function loadPatterns(store: PatternStore, path: string): boolean {
   } catch {
     return false;
   }
-  if (bytes.length < headBytes || bytes.readUInt32LE(0) !== magic) return false;
-  const body = bytes.subarray(headBytes);
-  if (bytes.readUInt32LE(4) !== version || bytes.readUInt32LE(8) !== crc32(body)) return false;
-  for (const { tenant, stream, level, clusters } of JSON.parse(String(body)) as SavedMiner[]) {
+  let miners: readonly SavedMiner[];
+  try {
+    miners = decodePatterns(bytes);
+  } catch {
+    return false;
+  }
+  for (const { tenant, stream, level, clusters } of miners) {
     const miner = store.minerOf(tenant, stream, level);
     for (const saved of clusters) {
       const cluster = new Cluster({ ...saved, hashes: Uint32Array.from(saved.hashes) });
@@ -75,4 +79,19 @@ export function loadPatterns(store: PatternStore, path: string): boolean {
     }
   }
   return true;
+}
+
+/** True for what begins as such a file does. */
+export function isPatternFile(bytes: Buffer): boolean {
+  return bytes.length >= headBytes && bytes.readUInt32LE(0) === magic;
+}
+
+/** The contents of such a file. Throws for one that is damaged or of another version. */
+export function decodePatterns(bytes: Buffer): readonly SavedMiner[] {
+  if (!isPatternFile(bytes)) throw new Error("the file has no patterns");
+  if (bytes.readUInt32LE(4) !== version)
+    throw new Error(`its version is ${bytes.readUInt32LE(4)}, not ${version}`);
+  const body = bytes.subarray(headBytes);
+  if (bytes.readUInt32LE(8) !== crc32(body)) throw new Error("it does not match its checksum");
+  return JSON.parse(String(body)) as SavedMiner[];
 }

@@ -4,15 +4,24 @@ import { fileURLToPath } from "node:url";
 // Compiled code of an earlier start saves a sixth of the next one, so nothing else is imported before this. Node 20 has
 // no such cache; worker threads would win little by it, and hold it in memory.
 module.enableCompileCache?.(fileURLToPath(new URL(".compile-cache", import.meta.url)));
-const { loadConfig } = await import("./config/load-config.js");
-
-const loaded = loadConfig(process.argv.slice(2));
-if ("exit" in loaded) {
-  const { code, text } = loaded.exit;
-  // A pipe may take the text in parts: ending before it took the last one would lose it.
-  (code === 0 ? process.stdout : process.stderr).write(text, () => process.exit(code));
+const tools = ["inspect", "verify"];
+if (tools.includes(process.argv[2] ?? "")) {
+  const { runTool } = await import("./tools.js");
+  process.exitCode = await runTool(process.argv.slice(2));
 } else {
-  // All the rest is loaded only now, so that `-version` and a mistake in a file are answered at once.
-  const { run } = await import("./run.js");
-  await run(loaded);
+  await serve();
+}
+
+async function serve(): Promise<void> {
+  const { loadConfig } = await import("./config/load-config.js");
+  const loaded = loadConfig(process.argv.slice(2));
+  if ("exit" in loaded) {
+    const { code, text } = loaded.exit;
+    // A pipe may take the text in parts: ending before it took the last one would lose it.
+    (code === 0 ? process.stdout : process.stderr).write(text, () => process.exit(code));
+  } else {
+    // All the rest is loaded only now, so that `-version` and a mistake in a file are answered at once.
+    const { run } = await import("./run.js");
+    await run(loaded);
+  }
 }

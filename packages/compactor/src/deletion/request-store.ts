@@ -117,7 +117,7 @@ export class RequestStore {
       throw error;
     }
     try {
-      return decode(bytes);
+      return decodeRequestFile(bytes);
     } catch (error) {
       this.#options.onDamaged(key, error);
       return undefined;
@@ -136,8 +136,10 @@ function encode(body: DeleteRequest | DeleteProgress): Uint8Array {
   return Buffer.from(`${JSON.stringify({ version, crc32: checksum, body } satisfies Envelope)}\n`);
 }
 
-function decode(bytes: Uint8Array): unknown {
+/** The request, or its progress, of the bytes of a file. Throws for one that is damaged or of a newer version. */
+export function decodeRequestFile(bytes: Uint8Array): unknown {
   const envelope = JSON.parse(Buffer.from(bytes).toString()) as Envelope;
+  if (typeof envelope?.version !== "number") throw new Error("it is no delete request");
   if (!(envelope.version <= version))
     throw new Error(`version ${envelope.version} is newer than ${version}; update the program`);
   if (checksumOf(envelope.body) !== envelope.crc32) throw new Error("the checksum is wrong");

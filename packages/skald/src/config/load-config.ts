@@ -70,7 +70,11 @@ function plan(): SettingsPlan {
   return {
     root,
     defaultYaml,
-    usage: "Usage: skald [flags]",
+    usage: [
+      "Usage: skald [flags]",
+      "       skald inspect FILE...                    print what is inside a segment, log, day index or other file",
+      "       skald verify DIR|s3://bucket/prefix      check every checksum of what is stored",
+    ].join("\n"),
     version: `skald, version ${productVersion}${origin && ` (${origin})`}\n  API version ${version}`,
     targets: Object.entries(targets)
       .map(([name, { says }]) => `${name.padEnd(18)}${says}\n`)

@@ -1,0 +1,129 @@
+import type { ObjectStore } from "@skald/storage";
+import { sizeText, toJson, toText } from "./document.js";
+import { inspectFile } from "./inspect/inspect.js";
+import type { ProgressOutput } from "./verify/progress.js";
+import { bucketSource, directorySource, type Source } from "./verify/source.js";
+import { type FoundDamage, type Verdict, verify } from "./verify/verify.js";
+
+/** First arguments that are commands. */
+export const commandNames = ["inspect", "verify"] as const;
+
+export interface CommandDeps {
+  /**
+   * Opens the bucket of `s3://bucket/prefix`, with flags that the command does not know. Throws for flags that cannot be
+   * understood.
+   */
+  readonly openBucket: (
+    place: { readonly bucket: string; readonly prefix: string },
+    flags: readonly string[],
+  ) => Promise<{ readonly store: ObjectStore; readonly close: () => Promise<void> }>;
+  readonly stdout: { write(text: string): unknown };
+  /** Progress and what is wrong with the command. */
+  readonly stderr: ProgressOutput;
+}
+
+const exitCodes = { good: 0, damaged: 1, failed: 2 } as const;
+const options = ["streams", "blocks", "json"] as const;
+const usage = `Usage: skald inspect FILE... [-streams] [-blocks] [-json]
+       skald verify DIR|FILE|s3://bucket/prefix [-json] [flags of the bucket, such as -s3.endpoint, or -config.file]
+`;
+
+/** Runs a command line that begins with the name of a command; resolves with the exit code, 1 for damage. */
+export async function runCommand(argv: readonly string[], deps: CommandDeps): Promise<number> {
+  const [name, ...rest] = argv;
+  const isOn = (option: string) => rest.some((one) => one.replace(/^--?/, "-") === `-${option}`);
+  const flags = rest.filter((one) => one.startsWith("-") && !options.some((o) => isOption(one, o)));
+  const targets = rest.filter((one) => !one.startsWith("-"));
+  if (isOn("help") || isOn("h")) {
+    deps.stdout.write(usage);
+    return exitCodes.good;
+  }
+  const isBad = name === "inspect" ? flags.length > 0 : targets.length !== 1;
+  if (isBad || targets.length === 0) {
+    deps.stderr.write(usage);
+    return exitCodes.failed;
+  }
+  if (name === "inspect") {
+    const wanted = { streams: isOn("streams"), blocks: isOn("blocks"), json: isOn("json") };
+    return runInspect(targets, wanted, deps);
+  }
+  try {
+    return await runVerify(targets[0]!, flags, isOn("json"), deps);
+  } catch (error) {
+    deps.stderr.write(`${(error as Error).message.trimEnd()}\n`);
+    return exitCodes.failed;
+  }
+}
+
+function isOption(argument: string, option: string): boolean {
+  return argument === `-${option}` || argument === `--${option}`;
+}
+
+function runInspect(
+  paths: readonly string[],
+  wanted: { readonly streams: boolean; readonly blocks: boolean; readonly json: boolean },
+  { stdout, stderr }: CommandDeps,
+): number {
+  let code: number = exitCodes.good;
+  for (const path of paths) {
+    try {
+      const found = inspectFile(path, wanted);
+      stdout.write((wanted.json ? toJson : toText)(path, found));
+      const { damaged } = found.facts;
+      if (typeof damaged === "number" && damaged > 0) code = exitCodes.damaged;
+    } catch (error) {
+      stderr.write(`${(error as Error).message}\n`);
+      code = exitCodes.damaged;
+    }
+  }
+  return code;
+}
+
+async function runVerify(
+  target: string,
+  flags: readonly string[],
+  isJson: boolean,
+  deps: CommandDeps,
+): Promise<number> {
+  const source = await openSource(target, flags, deps);
+  try {
+    const verdict = await verify(source, deps.stderr);
+    deps.stdout.write(
+      isJson ? `${JSON.stringify({ target, ...verdict }, null, 2)}\n` : textOf(verdict),
+    );
+    return verdict.damage.length > 0 ? exitCodes.damaged : exitCodes.good;
+  } finally {
+    await source.close();
+  }
+}
+
+async function openSource(
+  target: string,
+  flags: readonly string[],
+  deps: CommandDeps,
+): Promise<Source> {
+  const match = /^s3:\/\/([^/]+)\/?(.*)$/.exec(target);
+  if (match !== null) {
+    const [, bucket = "", prefix = ""] = match;
+    const { store, close } = await deps.openBucket({ bucket, prefix }, flags);
+    return bucketSource(store, close);
+  }
+  if (flags.length > 0) throw new Error(`${flags[0]} has no meaning for a directory\n${usage}`);
+  return directorySource(target);
+}
+
+function textOf({ checked, others, bytes, damage, notes }: Verdict): string {
+  const kinds = Object.entries(checked).map(([kind, count]) => `${count} x ${kind}`);
+  const rest = others === 0 ? "" : `, ${others} other files not looked at`;
+  const lines = [
+    ...damage.map(lineOf),
+    ...notes.map((note) => `note: ${note}`),
+    `checked ${kinds.join(", ") || "nothing"} (${sizeText(bytes)})${rest}`,
+    damage.length === 0 ? "nothing is damaged" : `${damage.length} things are damaged`,
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function lineOf({ file, part, offset, message }: FoundDamage): string {
+  return `damaged: ${file}: ${part}${offset === undefined ? "" : ` at byte ${offset}`}: ${message}`;
+}

@@ -1,0 +1,1 @@
+export { type CommandDeps, commandNames, runCommand } from "./command.js";

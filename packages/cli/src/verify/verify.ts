@@ -1,0 +1,209 @@
+import { decodeRequestFile } from "@skald/compactor/requests";
+import { decodePatterns } from "@skald/patterns/file";
+import {
+  DayIndex,
+  decodeDayIndex,
+  inspectWal,
+  parseSegmentKey,
+  verifySegment,
+} from "@skald/storage";
+import { type FileKind, kindOfName } from "../file-kind.js";
+import { DayCheck } from "./day-check.js";
+import { Progress, type ProgressOutput } from "./progress.js";
+import { type FoundFile, isGone, type Source } from "./source.js";
+
+/** Something that is not as it was written. */
+export interface FoundDamage {
+  readonly file: string;
+  readonly part: string;
+  readonly offset?: number;
+  readonly message: string;
+}
+
+export interface Verdict {
+  /** Files that were checked, by kind. */
+  readonly checked: Readonly<Partial<Record<FileKind, number>>>;
+  /** Files that are none of these. */
+  readonly others: number;
+  readonly bytes: number;
+  readonly damage: readonly FoundDamage[];
+  /** What is no damage, and worth knowing. */
+  readonly notes: readonly string[];
+}
+
+/** Checks every file of a source; holds one block, one log or one index at a time. */
+export async function verify(source: Source, out: ProgressOutput): Promise<Verdict> {
+  const listed = await source.list();
+  const files = listed.filter(({ name }) => !isLeftOut(name));
+  const known = files.filter(({ name }) => kindOfName(name) !== undefined);
+  const bytes = known.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  const progress = new Progress(out, { bytes, files: known.length });
+  const run = new Verification(source, progress);
+  for (const group of groupByFolder(known)) await run.folder(group);
+  progress.finish();
+  const aside = listed.filter(({ name }) => isSetAside(name)).length;
+  if (aside > 0) run.notes.push(`${aside} files were set aside as damaged before`);
+  const { checked, damage, notes } = run;
+  return { checked, others: files.length - known.length, bytes, damage, notes };
+}
+
+/** Bytes after which signals and output get their turn. */
+const sliceBytes = 4 * 1024 * 1024;
+
+class Verification {
+  readonly checked: Partial<Record<FileKind, number>> = {};
+  readonly damage: FoundDamage[] = [];
+  readonly notes: string[] = [];
+  readonly #source: Source;
+  readonly #progress: Progress;
+  #sinceTurn = 0;
+
+  constructor(source: Source, progress: Progress) {
+    this.#source = source;
+    this.#progress = progress;
+  }
+
+  /** The files of one folder; the indexes of a day first. */
+  async folder(files: readonly FoundFile[]): Promise<void> {
+    const indexes = files.filter(({ name }) => kindOfName(name) === "day index");
+    const newest = indexes.at(-1);
+    let day: DayCheck | undefined;
+    for (const file of indexes)
+      await this.#file(file, "day index", async () => {
+        const bytes = await this.#source.read(file);
+        const key = keyOf(file.name);
+        if (file === newest) day = new DayCheck(key, bytes);
+        else new DayIndex(decodeDayIndex(key, bytes));
+      });
+    const lastLog = files.filter(({ name }) => kindOfName(name) === "log").at(-1);
+    for (const file of files) {
+      const kind = kindOfName(file.name);
+      if (kind === "segment") await this.#file(file, kind, () => this.#segment(file, day));
+      else if (kind === "log")
+        await this.#file(file, kind, () => this.#log(file, file === lastLog));
+      else if (kind !== "day index" && kind !== undefined)
+        await this.#file(file, kind, async () => {
+          const bytes = await this.#source.read(file);
+          if (kind === "patterns") decodePatterns(bytes);
+          else decodeRequestFile(bytes);
+        });
+    }
+    if (day !== undefined && newest !== undefined) await this.#missing(newest, day);
+  }
+
+  /** Checks a file; what is thrown of its contents is damage. */
+  async #file(file: FoundFile, kind: FileKind, check: () => Promise<unknown>): Promise<void> {
+    this.checked[kind] = (this.checked[kind] ?? 0) + 1;
+    let counted = 0;
+    try {
+      const done = await check();
+      if (typeof done === "number") counted = done;
+    } catch (error) {
+      if ((error as { code?: unknown }).code === "unavailable") throw error;
+      if (isGone(error)) this.notes.push(`${file.name} was deleted meanwhile`);
+      else this.#tell(file, { part: kind, message: (error as Error).message });
+    }
+    this.#progress.addFile(Math.max(file.sizeBytes - counted, 0));
+    await this.#turn(file.sizeBytes - counted);
+  }
+
+  /** Returns the bytes that progress knows of already. */
+  async #segment(file: FoundFile, day: DayCheck | undefined): Promise<number> {
+    const named = parseSegmentKey(keyOf(file.name));
+    if (named !== undefined) day?.see(named.id);
+    const reader = await this.#source.open(file);
+    let done = 0;
+    try {
+      const steps = verifySegment(reader);
+      let step = steps.next();
+      for (; !step.done; step = steps.next()) {
+        done += step.value;
+        this.#progress.add(step.value);
+        await this.#turn(step.value);
+      }
+      const { damage, found } = step.value;
+      for (const one of damage) this.#tell(file, one);
+      if (found === undefined) return done;
+      const isNamed =
+        named === undefined ||
+        (named.tenant === found.tenant &&
+          named.id === found.id &&
+          named.minNs === found.minNs &&
+          named.maxNs === found.maxNs);
+      if (!isNamed) this.#tell(file, { part: "name", message: "it is another segment's" });
+      const problem = day?.compare(found);
+      if (problem !== undefined) this.#tell(file, { part: "day index", message: problem });
+      return done;
+    } finally {
+      reader.close();
+    }
+  }
+
+  async #log(file: FoundFile, isLast: boolean): Promise<void> {
+    const steps = inspectWal(await this.#source.read(file), {
+      onFault: ({ kind, offset, bytes, message }) => {
+        const text = `${bytes} bytes are ${kind}${message === undefined ? "" : `: ${message}`}`;
+        // Only the last log may end in a record that was being written.
+        if (kind === "torn" && isLast) this.notes.push(`${file.name} at ${offset}: ${text}`);
+        else this.#tell(file, { part: "record", offset, message: text });
+      },
+    });
+    let before = 0;
+    for (const end of steps) {
+      await this.#turn(end - before);
+      before = end;
+    }
+  }
+
+  async #missing(newest: FoundFile, day: DayCheck): Promise<void> {
+    const missing = day.missing();
+    if (missing.length === 0) return;
+    const folder = newest.name.slice(0, newest.name.lastIndexOf("/") + 1);
+    const now = (await this.#source.list(folder)).filter(
+      ({ name }) => kindOfName(name) === "day index",
+    );
+    if (now.at(-1)?.name !== newest.name) {
+      this.notes.push(`${folder} was compacted meanwhile`);
+      return;
+    }
+    for (const id of missing)
+      this.#tell(newest, { part: "segments", message: `segment ${id} is not there` });
+  }
+
+  #tell({ name }: FoundFile, damage: Omit<FoundDamage, "file">): void {
+    this.damage.push({ file: name, ...damage });
+  }
+
+  async #turn(bytes: number): Promise<void> {
+    this.#sinceTurn += bytes;
+    if (this.#sinceTurn < sliceBytes) return;
+    this.#sinceTurn = 0;
+    await new Promise(setImmediate);
+  }
+}
+
+/** The part of a path that is a key of the object store. */
+function keyOf(name: string): string {
+  const at = name.indexOf("tenant=");
+  return at < 0 ? name : name.slice(at);
+}
+
+function* groupByFolder(files: readonly FoundFile[]): Generator<FoundFile[]> {
+  const groups = new Map<string, FoundFile[]>();
+  for (const file of files) {
+    const folder = file.name.slice(0, file.name.lastIndexOf("/") + 1);
+    const group = groups.get(folder);
+    if (group === undefined) groups.set(folder, [file]);
+    else group.push(file);
+  }
+  yield* groups.values();
+}
+
+/** Parts of objects that the store has, unfinished files, and what was found damaged before. */
+function isLeftOut(name: string): boolean {
+  return /(^|\/)(segment-cache|\.tmp)\//.test(name) || name.endsWith(".tmp") || isSetAside(name);
+}
+
+function isSetAside(name: string): boolean {
+  return /(^|\/)quarantine\//.test(name) || name.endsWith(".corrupt");
+}
