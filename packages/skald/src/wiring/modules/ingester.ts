@@ -1,4 +1,4 @@
-import { serveIngester } from "@skald/contracts/grpc";
+import { serveIngester, serveTailer } from "@skald/contracts/grpc";
 import { Ingester } from "@skald/ingester";
 import { systemClock } from "@skald/model";
 import { Service } from "@skald/runtime";
@@ -34,7 +34,10 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
     metrics,
   });
   parts.ownIngester = ingester;
-  if (parts.server !== undefined) serveIngester(parts.server, ingester);
+  if (parts.server !== undefined) {
+    serveIngester(parts.server, ingester);
+    serveTailer(parts.server, ingester);
+  }
   const marker = new ShutdownMarker(config.ingester.shutdown_marker_path);
   const own = buildIngesterRing({ config, log });
   parts.ownRing = own;

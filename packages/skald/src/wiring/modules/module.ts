@@ -1,5 +1,5 @@
 import type { DeleteRequests, RemovalRules } from "@skald/compactor";
-import type { Catalog, Deletes, Distributor, HeldRows, Scanner } from "@skald/contracts";
+import type { Catalog, Deletes, Distributor, HeldRows, Scanner, Tailer } from "@skald/contracts";
 import type { DistributorMetrics, PushTarget } from "@skald/distributor";
 import type { Ingester as OwnIngester } from "@skald/ingester";
 import type { SegmentLocation } from "@skald/model";
@@ -63,6 +63,8 @@ export interface Parts {
   ownRing: OwnRing | undefined;
   /** All ingesters, as one. */
   ingester: HeldRows;
+  /** Follows what all ingesters get. */
+  tailer: Tailer;
   /** Where a distributor hands rows to. */
   pushTargetWith: (metrics: DistributorMetrics) => PushTarget;
   distributor: Distributor;

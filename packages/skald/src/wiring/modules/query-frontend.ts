@@ -1,6 +1,5 @@
-import type { Tailer } from "@skald/contracts";
 import { patternRoutes, queryRoutes, TailEndpoints } from "@skald/frontend";
-import { systemClock, unavailable } from "@skald/model";
+import { systemClock } from "@skald/model";
 import { drilldownRoutes } from "../../http/drilldown-routes.js";
 import { queryObserver } from "../../query/metrics.js";
 import { QueryThreads } from "../../query/query-threads.js";
@@ -11,7 +10,7 @@ export function buildFrontend(
   parts: Parts,
   { build, config, metrics }: ModuleContext,
 ): BuiltModule {
-  const { queries, limits, ownIngester, patterns } = parts;
+  const { queries, limits, tailer, patterns } = parts;
   const routes = {
     ...tenancyOf(config),
     multiTenantQueries: config.querier.multi_tenant_queries_enabled,
@@ -34,7 +33,7 @@ export function buildFrontend(
   });
   const tails = new TailEndpoints({
     ...tenancyOf(config),
-    ingester: ownIngester ?? noTails,
+    ingester: tailer,
     history: (request) => threads.serve("tail_history", request),
     maxTailsOf: (tenant) => limits.of(tenant).max_concurrent_tail_requests,
     maxDurationMs: config.querier.tail_max_duration,
@@ -51,10 +50,3 @@ export function buildFrontend(
     socketRoutes: tails.socketRoutes,
   };
 }
-
-/** Rows that come in are told by the process that holds them. */
-const noTails: Tailer = {
-  tail: () => {
-    throw unavailable("tails are served by processes that hold new rows");
-  },
-};

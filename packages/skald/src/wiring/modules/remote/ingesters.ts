@@ -1,8 +1,8 @@
-import type { HeldRows, Ingester } from "@skald/contracts";
-import { remoteIngester } from "@skald/contracts/grpc";
+import type { HeldRows, Ingester, Tailer } from "@skald/contracts";
+import { remoteIngester, remoteTailer } from "@skald/contracts/grpc";
 import { Replicator, type ReplicatorOptions } from "@skald/distributor";
 import { systemClock } from "@skald/model";
-import { ReplicatedIngester } from "@skald/querier";
+import { ReplicatedIngester, ReplicatedTailer } from "@skald/querier";
 import type { Ring, RingInstance } from "@skald/ring";
 import { Service } from "@skald/runtime";
 import { connectionOptionsOf } from "@skald/transport/grpc";
@@ -19,6 +19,7 @@ export function buildIngesters(parts: Parts, context: ModuleContext): BuiltModul
   const { ownIngester } = parts;
   if (!isCluster(context.config) && ownIngester !== undefined) {
     parts.ingester = ownIngester;
+    parts.tailer = ownIngester;
     parts.pushTargetWith = () => ownIngester;
     return {};
   }
@@ -27,6 +28,12 @@ export function buildIngesters(parts: Parts, context: ModuleContext): BuiltModul
   const ingesterOf = ingesterCalls(parts, context, ring);
   parts.pushTargetWith = (metrics) => replicatorOf(parts, context, { ring, ingesterOf, metrics });
   parts.ingester = replicatedOf(parts, context, { ring, ingesterOf });
+  parts.tailer = new ReplicatedTailer<RingInstance>({
+    replicasOf: readSetsOf(parts, context, ring),
+    connect: tailerCalls(parts, context),
+    onLost: (ingester, error) =>
+      context.log.warn("an ingester is lost to a tail", { ingester, error }),
+  });
   const service = new Service({
     name: "ingesters",
     start: async () => watched?.start(),
@@ -79,26 +86,42 @@ function replicatorOf(
 
 /** What all ingesters hold, each row once. */
 function replicatedOf(
-  { limits }: Parts,
-  { config, log, metrics }: ModuleContext,
+  parts: Parts,
+  context: ModuleContext,
   { ring, ingesterOf }: { ring: Ring; ingesterOf: IngesterOf },
 ): HeldRows {
+  const { config, log, metrics } = context;
   const lost = metrics.counter("querier_ingester_failures_total", "Ingesters that did not answer.");
-  const queryWithinMs = config.querier.query_ingesters_within;
   return new ReplicatedIngester<RingInstance>({
-    replicasOf: (tenant) => {
-      const size = limits.of(tenant).ingestion_partitions_tenant_shard_size;
-      if (size <= 0 || queryWithinMs <= 0) return ring.view.readSet();
-      const since = systemClock.nowMs() - queryWithinMs;
-      return ring.view.shard(tenant, Math.max(size, ring.replicas), since).readSet();
-    },
+    replicasOf: readSetsOf(parts, context, ring),
     connect: ingesterOf,
-    queryWithinMs,
+    queryWithinMs: config.querier.query_ingesters_within,
     onLost: (ingester, error) => {
       lost.inc();
       log.warn("an ingester did not answer a query", { ingester, error });
     },
   });
+}
+
+/** The members of the ring that may hold rows of a tenant. */
+function readSetsOf({ limits }: Parts, { config }: ModuleContext, ring: Ring) {
+  const queryWithinMs = config.querier.query_ingesters_within;
+  return (tenant: string) => {
+    const size = limits.of(tenant).ingestion_partitions_tenant_shard_size;
+    if (size <= 0 || queryWithinMs <= 0) return ring.view.readSet();
+    const since = systemClock.nowMs() - queryWithinMs;
+    return ring.view.shard(tenant, Math.max(size, ring.replicas), since).readSet();
+  };
+}
+
+/** Tails of members of the ring; that of this process is followed without a detour. */
+function tailerCalls({ connections, ownIngester }: Parts, { config }: ModuleContext) {
+  const ownId = ownIngester === undefined ? undefined : ingesterIdOf(config);
+  const options = connectionOptionsOf("", config.ingester_client.grpc_client_config);
+  return ({ id, address }: Pick<RingInstance, "id" | "address">): Tailer =>
+    ownIngester !== undefined && id === ownId
+      ? ownIngester
+      : remoteTailer(connections.to(address, options, { forTails: true }));
 }
 
 /** Why a push, or a query, could not be served now. */
