@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Endpoint, wholeApi } from "./index.js";
+import { type Endpoint, everyTarget, wholeApi } from "./index.js";
 import { startProcess, type TestProcess } from "./testing/start-process.js";
 
 const api = wholeApi();
@@ -11,7 +11,7 @@ const inOrder = [...api].sort(
 let server: TestProcess;
 
 beforeAll(async () => {
-  server = await startProcess(["-server.profiles-enabled", "-auth.enabled"]);
+  server = await startProcess([everyTarget, "-server.profiles-enabled", "-auth.enabled"]);
 });
 
 afterAll(async () => {

@@ -1,4 +1,4 @@
-import type { EndpointDocs, RawHandler, Route } from "@skald/transport";
+import type { EndpointDocs, RawHandler, Route, SocketRoute } from "@skald/transport";
 
 /** What one module of the process serves. */
 export interface ApiPart {
@@ -6,6 +6,7 @@ export interface ApiPart {
   readonly targets: readonly string[];
   readonly routes?: readonly Route[] | undefined;
   readonly rawRoutes?: ReadonlyMap<string, RawHandler> | undefined;
+  readonly socketRoutes?: readonly SocketRoute[] | undefined;
 }
 
 /** An endpoint under all its names. */
@@ -41,8 +42,9 @@ const referenceNames = ["/loki/", "/prometheus/", "/api/prom/"];
 /** The same without the names of the reference. */
 export function underPublishedNames(parts: readonly ApiPart[]): ApiPart[] {
   const isPublished = (path: string) => !referenceNames.some((start) => path.startsWith(start));
-  return parts.map(({ targets, routes = [], rawRoutes = new Map() }) => ({
+  return parts.map(({ targets, routes = [], rawRoutes = new Map(), socketRoutes = [] }) => ({
     targets,
+    socketRoutes: socketRoutes.filter(({ path }) => isPublished(path)),
     routes: routes.filter(({ path }) => isPublished(path)),
     rawRoutes: new Map([...rawRoutes].filter(([path]) => isPublished(path))),
   }));

@@ -62,7 +62,7 @@ function isDear({ docs, paths }: Endpoint): boolean {
 /** A path that nobody serves, whatever is done with it. */
 function strayRequest({ random }: HostileOptions, path: string): HostileRequest {
   const strays = [
-    `${path}x`,
+    `${path}/x/y/z`,
     `/nowhere${path}`,
     path.replace("/v1/", "/v9/").replace(/^\/(?!.*\/v9\/)/, "/none/"),
     "/%2e%2e/%2e%2e/etc/passwd",

@@ -53,6 +53,7 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
       targets: targetsWith(names[built.indexOf(module)] as ModuleName),
       routes: module.routes,
       rawRoutes: module.rawRoutes,
+      socketRoutes: module.socketRoutes,
     })),
   ];
   const parts = config.server.reference_paths_enabled ? all : underPublishedNames(all);
@@ -60,7 +61,7 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
     ...listenOptions(config),
     routes: parts.flatMap(({ routes = [] }) => routes),
     rawRoutes: new Map(parts.flatMap(({ rawRoutes = [] }) => [...rawRoutes])),
-    socketRoutes: shown.flatMap(({ socketRoutes = [] }) => socketRoutes),
+    socketRoutes: parts.flatMap(({ socketRoutes = [] }) => socketRoutes),
     onRequest: requestObserver(metrics),
     onCertificates: (error) => {
       if (error === undefined) log.info("certificates were read again");
