@@ -113,6 +113,7 @@ describe("a running process", () => {
       "ingester => Running",
       "ingesters => Running",
       "known-deletes => Running",
+      "pattern-ingester => Running",
       "peers => Running",
       "querier => Running",
       "query-frontend => Running",
