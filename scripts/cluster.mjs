@@ -6,14 +6,16 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { bootstrap, root } from "./bootstrap.mjs";
 import { startGateway } from "./cluster/gateway.mjs";
-import { freePort, planServices } from "./cluster/services.mjs";
+import { takePorts } from "./cluster/ports.mjs";
+import { planServices } from "./cluster/services.mjs";
 
 const { values } = parseArgs({ options: { dir: { type: "string" }, port: { type: "string" } } });
 const node = process.env.SKALD_NO_BUILD === "1" ? process.execPath : bootstrap();
 const directory =
   values.dir === undefined ? mkdtempSync(join(tmpdir(), "skald-cluster-")) : resolve(values.dir);
 mkdirSync(directory, { recursive: true });
-const services = await planServices({ directory, root, node });
+const freePort = await takePorts();
+const services = await planServices({ directory, root, node, freePort });
 const find = (name) => services.find((one) => one.name === name);
 /** HTTP ports of the services of a target that run; of all of them when none is named. */
 const portsOf = (target) =>

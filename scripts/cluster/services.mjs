@@ -1,7 +1,7 @@
 // The processes of the cluster: what runs, how it is started, and when it is ready.
 import { fork, spawn } from "node:child_process";
-import { createWriteStream, mkdirSync } from "node:fs";
-import { createServer } from "node:net";
+import { createWriteStream, mkdirSync, readFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 
 /** Services of each target. */
@@ -19,9 +19,11 @@ const bucket = "skald";
 const readyPauseMs = 50;
 /** A process that does not end by itself is ended after this time. */
 const maxStopMs = 30_000;
+/** Characters of a log that are shown when its process did not start. */
+const maxLogShown = 2000;
 
-/** Makes the services of a cluster below a folder, none started yet. */
-export async function planServices({ directory, root, node }) {
+/** Makes the services of a cluster below a folder, none started yet; `freePort` gives a port for each place that one listens at. */
+export async function planServices({ directory, root, node, freePort }) {
   const [redisPort, s3Port] = [await freePort(), await freePort()];
   const services = [
     {
@@ -145,10 +147,13 @@ class ClusterService {
   }
 
   async #ready(child) {
-    const { name, target, port } = this.#options;
+    const { name, target, port, directory } = this.#options;
     const url = target === undefined ? undefined : `http://127.0.0.1:${port}/ready`;
     for (;;) {
-      if (this.#child !== child) throw new Error(`${name} ended at its start; see its log.txt`);
+      if (this.#child !== child) {
+        const log = readFileSync(join(directory, "log.txt"), "utf8").slice(-maxLogShown);
+        throw new Error(`${name} ended at its start: ${log}`);
+      }
       if (url === undefined ? await connects(port) : await answers(url)) return;
       await new Promise((resolve) => setTimeout(resolve, readyPauseMs));
     }
@@ -163,23 +168,12 @@ async function answers(url) {
   }
 }
 
-async function connects(port) {
-  const { connect } = await import("node:net");
+function connects(port) {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1", () => {
       socket.destroy();
       resolve(true);
     });
     socket.once("error", () => resolve(false));
-  });
-}
-
-/** A port that nobody had a moment ago. */
-export function freePort() {
-  return new Promise((resolve) => {
-    const holder = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = holder.address();
-      holder.close(() => resolve(port));
-    });
   });
 }
