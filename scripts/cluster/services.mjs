@@ -14,6 +14,7 @@ const counts = {
   "query-frontend": 1,
   compactor: 1,
   ruler: 1,
+  "pattern-ingester": 1,
 };
 const bucket = "skald";
 const readyPauseMs = 50;

@@ -1,4 +1,5 @@
 export { remoteIngester, serveIngester } from "./carrier/ingester.js";
+export * from "./carrier/patterns.js";
 export { remoteScheduler, serveScheduler } from "./carrier/scheduler.js";
 export * from "./carrier/services.js";
 export * from "./carrier/tail.js";

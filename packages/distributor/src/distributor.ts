@@ -201,13 +201,14 @@ export class Distributor implements Contract {
       ...(isForeign || input.isChanged || input.body === undefined ? {} : { source: input.body }),
     });
     const batch = await runInTurns(assembly);
-    const { metrics, ingester, ingesterName } = this.#options;
+    const { metrics, ingester, ingesterName, onStored } = this.#options;
     const labels = ingesterName === undefined ? undefined : { ingester: ingesterName };
     if (labels !== undefined) metrics.ingesterAppends.inc(labels);
     try {
       const options = { signal: neverStopped, hold: input.hold };
       const { refusals } = await ingester.push({ tenant, batch }, options);
       for (const refusal of refusals) metrics.discarded(tenant, refusal.reason, refusal);
+      onStored?.({ tenant, batch });
       return refusals;
     } catch (error) {
       if (labels !== undefined) metrics.ingesterAppendFailures.inc(labels);

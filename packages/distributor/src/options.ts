@@ -31,6 +31,8 @@ export interface DistributorOptions {
   readonly decodeInWorker?: (input: PushBody, maxBytes: number) => Promise<RawPush>;
   /** Hears of failures that are not the client's (500), because the client alone would. */
   readonly onFailure?: (error: SkaldError, tenant: string) => void;
+  /** Hears of rows that were stored; must copy what it keeps of them. */
+  readonly onStored?: (request: PushRequest) => void;
   /** Value of the `ingester` label of the append counters; absent where the target counts for itself. */
   readonly ingesterName?: string;
 }

@@ -156,7 +156,6 @@ export const ingesterConfig = field.section(
     lifecycler: lifecyclerBlock(
       { ring: "ring", member: "ingester.", distributor: "distributor" },
       3,
-      true,
     ),
     ...flushing,
     ...chunks,

@@ -28,7 +28,6 @@ import type {
 } from "@skald/contracts";
 import { type Clock, type SteadyClock, steadyClock, systemClock, unavailable } from "@skald/model";
 import { type Logger, type Metrics, repeat, type Sleep, sleep } from "@skald/runtime";
-import type { FreshRows } from "@skald/scan";
 import { DirectoryLock, type LocalRef, type WalDisk } from "@skald/storage";
 import { Flusher } from "./flush/flusher.js";
 import { LocalSegments } from "./flush/local-segments.js";
@@ -40,7 +39,6 @@ import { Journal } from "./log/journal.js";
 import { Recovery, type RecoveryContext } from "./log/recovery.js";
 import { createIngesterMetrics, type IngesterMetrics } from "./metrics.js";
 import type { IngesterOptions } from "./options.js";
-import { Feed } from "./tail/feed.js";
 import { type RunTails, Tails } from "./tail/tails.js";
 import { Heads } from "./tenant/heads.js";
 import { HeldScanner } from "./tenant/held-scanner.js";
@@ -55,8 +53,6 @@ export interface IngesterDependencies {
   /** Scans what the ingester holds. */
   readonly scanner: Scanner<LocalRef>;
   readonly runTails: RunTails;
-  /** Follows the rows that come in; a batch is handed over when it is done with the one before. */
-  readonly follow?: (rows: FreshRows) => Promise<void>;
   /** Told of each local file that was deleted, so that whoever has it open closes it. */
   readonly onDropped?: (path: string) => void;
   readonly log: Logger;
@@ -89,7 +85,6 @@ export class Ingester implements IngesterContract, Tailer {
   readonly #views: Views;
   readonly #scanner: HeldScanner;
   readonly #tails: Tails;
-  readonly #feed: Feed | undefined;
   readonly #recovery = new Recovery();
   readonly #abort = new AbortController();
   readonly #locks: DirectoryLock[] = [];
@@ -112,7 +107,6 @@ export class Ingester implements IngesterContract, Tailer {
       onDropped: (path) => deps.onDropped?.(path),
     });
     this.#tails = this.#createTails();
-    this.#feed = this.#createFeed();
     this.#metrics = this.#createMetrics();
     this.#heads = new Heads({
       options,
@@ -132,10 +126,7 @@ export class Ingester implements IngesterContract, Tailer {
     this.#journal = new Journal({
       ...parts,
       onSettled: () => this.#flusher.sealer.kick(),
-      onPublished: (push) => {
-        this.#tails.note(push);
-        this.#feed?.note(push);
-      },
+      onPublished: (push) => this.#tails.note(push),
     });
     this.#flusher = new Flusher({
       ...parts,
@@ -224,7 +215,6 @@ export class Ingester implements IngesterContract, Tailer {
     const wasRunning = this.#state === "running";
     this.#state = "stopping";
     await this.#loops;
-    await this.#feed?.close();
     await this.replayed.catch(ignore);
     if (wasRunning && (options.flush ?? this.#options.config.wal.flush_on_shutdown)) {
       await this.#flusher.flushAtEnd();
@@ -371,16 +361,6 @@ export class Ingester implements IngesterContract, Tailer {
       signal: this.#abort.signal,
       ...(disk === undefined ? {} : { disk }),
     };
-  }
-
-  #createFeed(): Feed | undefined {
-    const { follow } = this.#deps;
-    if (follow === undefined) return undefined;
-    return new Feed({
-      take: follow,
-      onMissed: (bytes) => this.#metrics.unfollowedBytes.inc(bytes),
-      onError: (error) => this.#log.error("new rows could not be looked at", { error }),
-    });
   }
 
   #createTails(): Tails {

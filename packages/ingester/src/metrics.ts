@@ -21,7 +21,6 @@ export interface IngesterMetrics {
   readonly forwardedEntries: Count;
   readonly walFailures: Count;
   readonly tailDropped: Count;
-  readonly unfollowedBytes: Count;
   readonly walDiskFull: Count;
   readonly walCorruptions: Count;
   readonly recoveredEntries: Count;
@@ -78,11 +77,6 @@ export function createIngesterMetrics(metrics: Metrics, gauges: IngesterGauges):
       metrics,
       "wal_forwarded_entries_total",
       "Entries of small heads written to the log again.",
-    ),
-    unfollowedBytes: counter(
-      metrics,
-      "pattern_missed_bytes_total",
-      "Lines that no pattern was looked for in, for want of time.",
     ),
     tailDropped: counter(metrics, "tail_dropped_total", "Rows that tails left out."),
     walFailures: counter(metrics, "wal_write_failures_total", "Failed writes and syncs."),

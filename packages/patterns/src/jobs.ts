@@ -1,8 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import type { PatternsRequest } from "@skald/contracts";
+import type { PatternsRequest, SampledLines } from "@skald/contracts";
 import type { JobHandler } from "@skald/runtime";
-import type { FreshRows } from "@skald/scan";
 import { loadPatterns, savePatterns } from "./pattern-file.js";
 import { type PatternOptions, PatternStore } from "./pattern-store.js";
 
@@ -14,7 +13,7 @@ export interface PatternSetup {
 
 interface LearnJob {
   readonly setup: PatternSetup;
-  readonly rows: FreshRows;
+  readonly lines: SampledLines;
   readonly fields: readonly string[];
 }
 
@@ -28,9 +27,10 @@ export function patternJobs(): Record<string, JobHandler> {
     return store;
   };
   return {
-    learn: ({ setup, rows, fields }: LearnJob) => ({
-      value: storeOf(setup).learn(rows, fields),
-    }),
+    learn: ({ setup, lines, fields }: LearnJob) => {
+      storeOf(setup).learn(lines, fields);
+      return { value: undefined };
+    },
     patterns: (job: { readonly setup: PatternSetup; readonly request: PatternsRequest }) => ({
       value: storeOf(job.setup).patterns(job.request),
     }),

@@ -2,10 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "@jest/globals";
+import type { SampledLines } from "@skald/contracts";
 import type { Matcher } from "@skald/model";
-import type { FreshRows } from "@skald/scan";
-import { HeadBlock } from "@skald/storage";
-import { makeBatch } from "@skald/testkit";
 import { loadPatterns, savePatterns } from "./pattern-file.js";
 import { type PatternOptions, PatternStore } from "./pattern-store.js";
 
@@ -21,32 +19,30 @@ const options: PatternOptions = {
   maxLineBytes: 3000,
   retainMs: 3_600_000,
   sampleMs: 10_000,
-  maxLines: 10_000,
   maxMinersPerTenant: 10,
   maxTenants: 10,
 };
-const info = 4;
-const error = 6;
 
 /** Lines of one stream, one a second, from a second of the day on. */
-function rowsOf(app: string, lines: readonly string[], second = 0, level = info): FreshRows {
-  const rows = lines.map((line, i) => {
-    return { ns: baseNs + BigInt(second + i) * 1_000_000_000n, line, level };
-  });
-  const block = new HeadBlock(baseNs, {
-    ...{ rows: 1000, runs: 10, pairs: 10, lineBytes: 100_000, valueBytes: 10 },
-  });
-  block.append(makeBatch([{ labels: { app }, rows }]), 0, rows.length, 7);
-  block.publish(rows.length);
-  const blocks = [{ ref: block.view(), rowFrom: 0, rowTo: rows.length }];
-  const streams = Uint32Array.of(7);
-  return { tenant: "t", blocks, streams, texts: [`{app="${app}"}`], rowCount: rows.length };
+function linesOf(app: string, lines: readonly string[], second = 0, level = "info"): SampledLines {
+  let end = 0;
+  return {
+    ...{ tenant: "t", weight: 1, streams: [`{app="${app}"}`], levels: [level] },
+    streamOf: new Uint32Array(lines.length),
+    levelOf: new Uint32Array(lines.length),
+    seconds: Float64Array.from(lines, (_, i) => baseSeconds + second + i),
+    ends: Uint32Array.from(lines, (line) => {
+      end += Buffer.byteLength(line);
+      return end;
+    }),
+    bytes: Buffer.from(lines.join("")),
+  };
 }
 
 function ask(store: PatternStore, app = "a", stepSeconds = 10, tenant = "t") {
   const matchers: Matcher[] = [{ name: "app", op: "=", value: app }];
   const range = { fromNs: baseNs, toNs: baseNs + dayNs };
-  return store.patterns({ tenant, matchers, ...range, stepSeconds });
+  return store.patterns({ tenant, matchers, ...range, stepSeconds }).patterns;
 }
 
 const served = (count: number) =>
@@ -55,17 +51,13 @@ const served = (count: number) =>
 describe("PatternStore", () => {
   it("counts lines by pattern, level and time", () => {
     const store = new PatternStore(options);
-    expect(store.learn(rowsOf("a", served(40)), [])).toBe(40);
-    store.learn(rowsOf("a", served(30), 0, error), []);
+    store.learn(linesOf("a", served(40)), []);
+    store.learn(linesOf("a", served(30), 0, "error"), []);
     const samples = [0, 10, 20, 30].map((second) => [baseSeconds + second, 10]);
+    const pattern = "served page <_> of <_>";
     expect(ask(store)).toEqual([
-      { pattern: "served page <_> of <_>", level: "info", share: 4 / 7, samples },
-      {
-        pattern: "served page <_> of <_>",
-        level: "error",
-        share: 3 / 7,
-        samples: samples.slice(0, 3),
-      },
+      { pattern, level: "info", samples },
+      { pattern, level: "error", samples: samples.slice(0, 3) },
     ]);
     expect(ask(store, "a", 20)[0]?.samples).toEqual([
       [baseSeconds, 20],
@@ -77,40 +69,48 @@ describe("PatternStore", () => {
 
   it("leaves out what is rare, and lines that are too long", () => {
     const store = new PatternStore({ ...options, maxLineBytes: 30 });
-    store.learn(rowsOf("a", served(29)), []);
-    store.learn(rowsOf("a", Array(40).fill(`a line ${"x".repeat(30)} that is long`)), []);
+    store.learn(linesOf("a", served(29)), []);
+    store.learn(linesOf("a", Array(40).fill(`a line ${"x".repeat(30)} that is long`)), []);
     expect(ask(store)).toEqual([]);
   });
 
-  it("looks at some lines for all of them where there are many", () => {
-    const store = new PatternStore({ ...options, maxLines: 100 });
-    expect(store.learn(rowsOf("a", served(1000)), [])).toBe(100);
+  it("counts a line for all that it stands for", () => {
+    const store = new PatternStore(options);
+    store.learn({ ...linesOf("a", served(100)), weight: 10 }, []);
     const counts = ask(store)[0]?.samples.map(([, count]) => count) ?? [];
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(1000);
   });
 
+  it("tells how many lines there are, those of no pattern too", () => {
+    const store = new PatternStore(options);
+    store.learn(linesOf("a", [...served(40), "another kind of line that came once"]), []);
+    const matchers: Matcher[] = [{ name: "app", op: "=", value: "a" }];
+    const range = { fromNs: baseNs, toNs: baseNs + dayNs };
+    expect(store.patterns({ tenant: "t", matchers, ...range, stepSeconds: 10 }).lines).toBe(41);
+  });
+
   it("forgets samples that are older than it shall keep", () => {
     const store = new PatternStore(options);
-    store.learn(rowsOf("a", served(40)), []);
-    store.learn(rowsOf("a", served(40), 4000), []);
+    store.learn(linesOf("a", served(40)), []);
+    store.learn(linesOf("a", served(40), 4000), []);
     expect(ask(store)[0]?.samples[0]).toEqual([baseSeconds + 4000, 10]);
   });
 
   it("keeps so many streams, those that learnt last", () => {
     const store = new PatternStore({ ...options, maxMinersPerTenant: 2 });
-    for (const app of ["a", "b", "c"]) store.learn(rowsOf(app, served(40)), []);
+    for (const app of ["a", "b", "c"]) store.learn(linesOf(app, served(40)), []);
     expect(["a", "b", "c"].map((app) => ask(store, app).length)).toEqual([0, 1, 1]);
   });
 
   it("is the same after a restart, and goes on", () => {
     const path = join(folder, "patterns.bin");
     const store = new PatternStore(options);
-    store.learn(rowsOf("a", served(40)), []);
+    store.learn(linesOf("a", served(40)), []);
     savePatterns(store, path);
     const again = new PatternStore(options);
     expect(loadPatterns(again, path)).toBe(true);
     expect(ask(again)).toEqual(ask(store));
-    again.learn(rowsOf("a", served(40), 40), []);
+    again.learn(linesOf("a", served(40), 40), []);
     expect(ask(again)).toHaveLength(1);
     expect(ask(again)[0]?.samples).toHaveLength(8);
   });
@@ -118,7 +118,7 @@ describe("PatternStore", () => {
   it("begins anew when the file is damaged, cut, of another version or not there", () => {
     const path = join(folder, "damaged.bin");
     const store = new PatternStore(options);
-    store.learn(rowsOf("a", served(40)), []);
+    store.learn(linesOf("a", served(40)), []);
     savePatterns(store, path);
     const bytes = readFileSync(path);
     for (const at of [0, 4, 8, 20, bytes.length - 1]) {

@@ -1,15 +1,8 @@
-import type { Pattern, PatternsRequest } from "@skald/contracts";
-import {
-  compileMatchers,
-  detectedLevelName,
-  levelInMetadata,
-  levelNames,
-  parseStreamText,
-} from "@skald/model";
-import type { FreshRows } from "@skald/scan";
-import { openHeadBlock } from "@skald/storage";
+import type { FoundPatterns, PatternsRequest, SampledLines } from "@skald/contracts";
+import { compileMatchers, parseStreamText } from "@skald/model";
 import { LRUCache } from "lru-cache";
 import type { Cluster } from "./cluster.js";
+import { mostFrequent } from "./merge-patterns.js";
 import { fieldNeedles, messageOf } from "./message.js";
 import { Miner } from "./miner.js";
 
@@ -23,8 +16,6 @@ export interface PatternOptions {
   readonly retainMs: number;
   /** Width of the buckets that lines are counted in. */
   readonly sampleMs: number;
-  /** Lines of one batch that are looked at; of more, each stands for several. */
-  readonly maxLines: number;
   /** Miners of a tenant; the one that learnt longest ago goes first. */
   readonly maxMinersPerTenant: number;
   /** Of all tenants. */
@@ -38,15 +29,11 @@ export interface StreamMiner {
   readonly miner: Miner;
 }
 
-/** Patterns with fewer lines are noise. */
-const minHits = 30;
-const maxPatterns = 300;
 const unknownLevel = "unknown";
 
 /** The patterns of all tenants, in bounded memory. */
 export class PatternStore {
   readonly #options: PatternOptions;
-  #batches = 0;
   readonly #tenants: LRUCache<string, LRUCache<string, StreamMiner>>;
 
   constructor(options: PatternOptions) {
@@ -58,40 +45,27 @@ export class PatternStore {
     return this.#options;
   }
 
-  /** Learns from new rows, of a JSON line from the first of the fields that it has; gives how many it has looked at. */
-  learn({ tenant, blocks, streams, texts, rowCount }: FreshRows, names: readonly string[]): number {
+  /** Learns from lines, of a JSON line from the first of the fields that it has. */
+  learn(lines: SampledLines, names: readonly string[]): void {
+    const { bytes, ends, levelOf, levels, seconds, streamOf, streams, weight } = lines;
     const fields = fieldNeedles(names);
-    const stride = Math.max(1, Math.ceil(rowCount / this.#options.maxLines));
-    const textOf = new Map(Array.from(streams, (stream, i) => [stream, texts[i] as string]));
-    const miners = this.#minersOf(tenant);
-    // Begins elsewhere each time, so that no row of a regular push is always left out.
-    let skip = this.#batches++ % stride;
-    let looked = 0;
-    for (const { ref, rowFrom, rowTo } of blocks) {
-      const block = openHeadBlock(ref);
-      const { bytes, offsets } = block.lines();
-      const times = block.timestamps();
-      const { runs } = block;
-      const levels = block.metadata(detectedLevelName);
-      const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-      let run = 0;
-      for (let row = rowFrom + skip; row < rowTo; row += stride) {
-        while (runs.rowStart[run + 1]! <= row) run++;
-        const code = levels?.kind === "dictionary" ? levels.codes[row]! : levelInMetadata;
-        const level =
-          (levels?.kind === "dictionary" ? levels.dictionary[code] : levelNames[0]) || unknownLevel;
-        const stream = textOf.get(runs.stream[run]!) as string;
-        const line = buffer.subarray(offsets[row], offsets[row + 1]);
-        const seconds = Number(block.baseNs / 1_000_000_000n) + Math.floor(times[row]! / 1e9);
-        this.#learnLine(miners, { stream, level, line, fields, seconds, weight: stride });
-        looked++;
-      }
-      skip = 0;
+    const miners = this.#minersOf(lines.tenant);
+    const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    let start = 0;
+    for (let i = 0; i < ends.length; i++) {
+      const end = ends[i]!;
+      this.#learnLine(miners, {
+        stream: streams[streamOf[i]!]!,
+        level: levels[levelOf[i]!] || unknownLevel,
+        line: buffer.subarray(start, end),
+        seconds: seconds[i]!,
+        ...{ fields, weight },
+      });
+      start = end;
     }
-    return looked;
   }
 
-  patterns(request: PatternsRequest): Pattern[] {
+  patterns(request: PatternsRequest): FoundPatterns {
     const { tenant, matchers, fromNs, toNs, stepSeconds } = request;
     const matches = compileMatchers(matchers);
     const range = { from: Number(fromNs) / 1e9, to: Number(toNs) / 1e9 };
@@ -111,16 +85,10 @@ export class PatternStore {
         if (lines > 0) found.set(key, entry);
       }
     }
-    return [...found.values()]
-      .map(({ pattern, level, counts }) => {
-        const samples = [...counts].sort(([a], [b]) => a - b);
-        const hits = samples.reduce((sum, [, count]) => sum + count, 0);
-        return { pattern, level, samples, hits, share: hits / all };
-      })
-      .filter(({ hits }) => hits >= minHits)
-      .sort((a, b) => b.hits - a.hits)
-      .slice(0, maxPatterns)
-      .map(({ hits: _, ...pattern }) => pattern);
+    const patterns = [...found.values()].map(({ pattern, level, counts }) => {
+      return { pattern, level, samples: [...counts].sort(([a], [b]) => a - b) };
+    });
+    return { patterns: mostFrequent(patterns), lines: all };
   }
 
   /** Every miner, those that learnt longest ago first. */

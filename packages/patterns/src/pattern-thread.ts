@@ -1,6 +1,11 @@
-import type { CallOptions, Pattern, PatternIngester, PatternsRequest } from "@skald/contracts";
+import type {
+  CallOptions,
+  FoundPatterns,
+  PatternIngester,
+  PatternsRequest,
+  SampledLines,
+} from "@skald/contracts";
 import { repeat, type WorkerPool } from "@skald/runtime";
-import type { FreshRows } from "@skald/scan";
 import type { PatternSetup } from "./jobs.js";
 
 export interface PatternThreadDeps {
@@ -8,8 +13,10 @@ export interface PatternThreadDeps {
   readonly pool: Pick<WorkerPool, "run" | "close">;
   readonly setup: PatternSetup;
   readonly savePeriodMs: number;
+  /** Fields of a JSON line whose text is mined, the first that there is. */
+  readonly fieldsOf: (tenant: string) => readonly string[];
   /** Told of the lines that were looked at, and of those that they stand for. */
-  readonly onLearnt: (looked: number, rows: number) => void;
+  readonly onLearnt: (looked: number, lines: number) => void;
   readonly onError: (error: unknown) => void;
 }
 
@@ -39,16 +46,16 @@ export class PatternThread implements PatternIngester {
     await this.#deps.pool.close();
   }
 
-  /** Looks at new rows; of a JSON line at the first of the fields that it has. */
-  async learn(rows: FreshRows, fields: readonly string[]): Promise<void> {
-    const { pool, setup, onLearnt } = this.#deps;
-    const looked = await pool.run<number>("learn", { setup, rows, fields }, { lane: "background" });
-    onLearnt(looked, rows.rowCount);
+  async learn(lines: SampledLines, { signal }: CallOptions): Promise<void> {
+    const { fieldsOf, onLearnt, pool, setup } = this.#deps;
+    const job = { setup, lines, fields: fieldsOf(lines.tenant) };
+    await pool.run<void>("learn", job, { lane: "background", signal });
+    onLearnt(lines.ends.length, lines.ends.length * lines.weight);
   }
 
-  patterns(request: PatternsRequest, { signal }: CallOptions): Promise<readonly Pattern[]> {
+  patterns(request: PatternsRequest, { signal }: CallOptions): Promise<FoundPatterns> {
     const { pool, setup } = this.#deps;
-    return pool.run<Pattern[]>("patterns", { setup, request }, { lane: "background", signal });
+    return pool.run<FoundPatterns>("patterns", { setup, request }, { lane: "background", signal });
   }
 
   async save(): Promise<void> {

@@ -17,7 +17,6 @@ export { rangeOf, type ScanContext } from "./source/view.js";
 export { StreamCollector } from "./streams/collect-streams.js";
 export { StreamHashes } from "./streams/hash-numbers.js";
 export { scanLabels, scanStreams } from "./streams/scan-streams.js";
-export type * from "./tail/fresh-rows.js";
 export { TailRunner } from "./tail/run-tails.js";
 export type * from "./tail/tail-task.js";
 export { scanVolumes } from "./volume/scan-volumes.js";

@@ -21,6 +21,7 @@ beforeAll(async () => {
   server = await startProcess([
     everyTarget,
     "-server.profiles-enabled",
+    "-pattern-ingester.enabled",
     "-auth.enabled",
     "-compactor.retention-enabled",
     "-compactor.delete-request-store=filesystem",

@@ -11,7 +11,9 @@ const inOrder = [...api].sort(
 let server: TestProcess;
 
 beforeAll(async () => {
-  server = await startProcess([everyTarget, "-server.profiles-enabled", "-auth.enabled"]);
+  server = await startProcess([
+    ...[everyTarget, "-server.profiles-enabled", "-pattern-ingester.enabled", "-auth.enabled"],
+  ]);
 });
 
 afterAll(async () => {

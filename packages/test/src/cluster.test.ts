@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { getJson, nowNs, pushJson } from "./testing/client.js";
 import { Cluster } from "./testing/cluster.js";
 import { NumberedLines, type Sight } from "./testing/numbered-lines.js";
+import { waitFor } from "./testing/server.js";
+
+interface FoundPatterns {
+  readonly data: { readonly pattern: string; readonly samples: readonly [number, number][] }[];
+}
 
 /** Lines that must get through before a fault, and after it. */
 const enough = 400;
@@ -52,6 +58,21 @@ function expectAllRight(sights: readonly Sight[]): void {
   const wrong = sights.filter(({ seen, least, most }) => seen < least || seen > most);
   expect(wrong).toEqual([]);
 }
+
+it("patterns of what comes in are found", async () => {
+  const tenant = { "x-scope-orgid": "patterns" };
+  const said = Array.from({ length: 40 }, (_, i) => [nowNs(), `user ${i} logged in`] as const);
+  expect(await pushJson(cluster.gateway, { app: "a" }, said, tenant)).toBe(204);
+  const params = { query: '{app="a"}' };
+  let counts: (readonly (readonly [number, number])[])[] = [];
+  await waitFor(async () => {
+    const path = "/loki/api/v1/patterns";
+    const { data } = await getJson<FoundPatterns>(cluster.gateway, path, params, tenant);
+    counts = data.map(({ samples }) => samples);
+    return data.some(({ pattern }) => pattern === "user <_> logged in");
+  });
+  expect(counts.flat().reduce((sum, [, count]) => sum + count, 0)).toBe(40);
+}, 60_000);
 
 describe("no acknowledged line is lost, and none counted twice, while", () => {
   it("each service is restarted in turn", async () => {

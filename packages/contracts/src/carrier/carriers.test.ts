@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { SkaldError } from "@skald/model";
 import { makeBatch, testRuns, testSeed } from "@skald/testkit";
 import fc from "fast-check";
-import { decodeTexts, type EncodedStreams } from "../index.js";
+import { decodeTexts, type EncodedStreams, type Pattern } from "../index.js";
 import * as any from "../testing/arbitrary.js";
 import { makeEchoes, type Services, textOf, textOfPush } from "../testing/echo.js";
 import { connectTestServices, startTestServices } from "../testing/services.js";
@@ -247,11 +247,17 @@ describe.each([
   it("PatternIngester.patterns", () =>
     withAny(any.arbitraryPatternsRequest, async (request) => {
       const { patternIngester } = carrier.services;
-      const [first, ...others] = await patternIngester.patterns(request, options);
-      const { pattern, ...rest } = first!;
+      const { patterns, lines } = await patternIngester.patterns(request, options);
+      const [{ pattern, ...rest }, ...others] = patterns as [Pattern, ...Pattern[]];
       expect(JSON.parse(pattern)).toEqual(JSON.parse(textOf(request)));
-      expect(rest).toEqual({ level: "info", share: 0.5, samples: [[60, 2 ** 40]] });
-      expect(others).toEqual([{ pattern: "é <_>", level: "", share: 0, samples: [] }]);
+      expect([rest, lines]).toEqual([{ level: "info", samples: [[60, 2 ** 40]] }, 2 ** 41]);
+      expect(others).toEqual([{ pattern: "é <_>", level: "", samples: [] }]);
+    }));
+
+  it("PatternIngester.learn", () =>
+    withAny(any.arbitrarySampledLines, async (lines) => {
+      await carrier.services.patternIngester.learn(lines, options);
+      expect(carrier.seen.at(-1)).toBe(textOf(lines));
     }));
 
   it("Tailer.tail to its end", () =>

@@ -1,22 +1,14 @@
 import type { GrpcConnection, GrpcServer } from "@skald/transport/grpc";
-import { patternsAnswer, patternsRequest, tailRequest, tailRows } from "../codec/tail-messages.js";
-import type { PatternIngester } from "../patterns.js";
+import { tailRequest, tailRows } from "../codec/tail-messages.js";
 import type { Tailer, TailRequest, TailRows } from "../tail.js";
-import { callRemote, type Method, serve, serveStream, streamRemote, wireOf } from "./method.js";
+import { type Method, serveStream, streamRemote, wireOf } from "./method.js";
 
 const tailer = "skald.v1.Tailer";
-const patternIngester = "skald.v1.PatternIngester";
 
 const tail: Method<TailRequest, TailRows> = {
   path: `/${tailer}/Tail`,
   request: wireOf(tailRequest),
   answer: wireOf(tailRows),
-};
-
-const patterns = {
-  path: `/${patternIngester}/Patterns`,
-  request: wireOf(patternsRequest),
-  answer: wireOf(patternsAnswer),
 };
 
 type Server = Pick<GrpcServer, "add">;
@@ -41,21 +33,5 @@ export function remoteTailer(connection: GrpcConnection): Tailer {
         if (!options.signal.aborted) throw error;
       }
     },
-  };
-}
-
-/** Lets other processes ask for patterns. */
-export function servePatternIngester(server: Server, served: PatternIngester): void {
-  const Patterns = serve(patterns, async (request, options) => ({
-    patterns: await served.patterns(request, options),
-  }));
-  server.add({ name: patternIngester, methods: { Patterns } });
-}
-
-/** The pattern ingester at the other end of a connection. */
-export function remotePatternIngester(connection: GrpcConnection): PatternIngester {
-  return {
-    patterns: async (request, options) =>
-      (await callRemote(connection, patterns, request, options)).patterns,
   };
 }

@@ -11,6 +11,7 @@ import * as any from "../testing/arbitrary.js";
 import { textOf } from "../testing/echo.js";
 import { rowsOf } from "../testing/rows-of.js";
 import { decodeOutcome, encodeOutcome } from "./outcome.js";
+import * as pattern from "./pattern-messages.js";
 import { plan as planCodec } from "./plan/plan.js";
 import { decodePush, encodePush, encodePushInParts, pushOutcome } from "./push.js";
 import * as query from "./query-messages.js";
@@ -99,11 +100,9 @@ const samples: Readonly<Record<string, Sample>> = {
   ),
   "tail request": of(any.arbitraryTailRequest(seed), tail.tailRequest),
   "tail rows": of(any.arbitraryTailRows, tail.tailRows),
-  "patterns request": of(any.arbitraryPatternsRequest, tail.patternsRequest),
-  "patterns answer": of(
-    fc.array(any.arbitraryPattern, { maxLength: 3 }).map((patterns) => ({ patterns })),
-    tail.patternsAnswer,
-  ),
+  "patterns request": of(any.arbitraryPatternsRequest, pattern.patternsRequest),
+  "found patterns": of(any.arbitraryFoundPatterns, pattern.foundPatterns),
+  "sampled lines": of(any.arbitrarySampledLines, pattern.sampledLines),
   outcome: {
     any: any.arbitraryOutcome,
     encode: (value) => encodeOutcome(value as Parameters<typeof encodeOutcome>[0]),
@@ -166,7 +165,8 @@ const protoNames: Readonly<Record<string, string>> = {
   "tail request": "TailRequest",
   "tail rows": "TailRows",
   "patterns request": "PatternsRequest",
-  "patterns answer": "PatternsAnswer",
+  "found patterns": "FoundPatterns",
+  "sampled lines": "SampledLines",
   outcome: "Outcome",
   volumes: "VolumeOutcome",
   streams: "StreamColumns",

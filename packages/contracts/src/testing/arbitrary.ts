@@ -26,6 +26,7 @@ import type {
   DeletesRequest,
   DigestTask,
   DuplicateTask,
+  FoundPatterns,
   LabelTask,
   MatchedRows,
   MatchTask,
@@ -40,6 +41,7 @@ import type {
   RowFilter,
   RowHashTask,
   RowMask,
+  SampledLines,
   ScanOptions,
   ScanOutcome,
   ScanPlan,
@@ -644,9 +646,33 @@ export const arbitraryPatternsRequest: fc.Arbitrary<PatternsRequest> = record<Pa
   stepSeconds: fc.integer({ min: 1, max: 100_000 }),
 });
 
-export const arbitraryPattern: fc.Arbitrary<Pattern> = record<Pattern>({
+const pattern: fc.Arbitrary<Pattern> = record<Pattern>({
   pattern: text,
   level: text,
-  share: number,
   samples: fc.array(fc.tuple(count, count), { maxLength: 3 }),
 });
+
+export const arbitraryFoundPatterns: fc.Arbitrary<FoundPatterns> = record<FoundPatterns>({
+  patterns: fc.array(pattern, { maxLength: 3 }),
+  lines: count,
+});
+
+export const arbitrarySampledLines: fc.Arbitrary<SampledLines> = fc
+  .record({
+    tenant: text,
+    weight: count,
+    streams: fc.array(text, { minLength: 1, maxLength: 3 }),
+    levels: fc.array(text, { minLength: 1, maxLength: 3 }),
+    lines: fc.array(fc.tuple(u32, u32, count, fc.uint8Array({ maxLength: 9 })), { maxLength: 4 }),
+  })
+  .map(({ lines, streams, levels, ...rest }) => {
+    let end = 0;
+    return {
+      ...{ ...rest, streams, levels },
+      streamOf: Uint32Array.from(lines, ([stream]) => stream % streams.length),
+      levelOf: Uint32Array.from(lines, ([, level]) => level % levels.length),
+      seconds: Float64Array.from(lines, ([, , second]) => second),
+      ends: Uint32Array.from(lines, ([, , , line]) => (end += line.length)),
+      bytes: Uint8Array.from(lines.flatMap(([, , , line]) => [...line])),
+    };
+  });

@@ -112,10 +112,14 @@ export function makeEchoes(seen: string[] = []): Services {
     distributor: { pushBatch: pushed },
     tailer: makeTailer(seen),
     patternIngester: {
-      patterns: async (request) => [
-        { pattern: textOf(request), level: "info", share: 0.5, samples: [[60, 2 ** 40]] },
-        { pattern: "é <_>", level: "", share: 0, samples: [] },
-      ],
+      learn: async (lines) => void seen.push(textOf(lines)),
+      patterns: async (request) => ({
+        patterns: [
+          { pattern: textOf(request), level: "info", samples: [[60, 2 ** 40]] },
+          { pattern: "é <_>", level: "", samples: [] },
+        ],
+        lines: 2 ** 41,
+      }),
     },
     deletes: {
       active: async (request) => [

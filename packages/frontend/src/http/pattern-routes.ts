@@ -1,4 +1,4 @@
-import type { Pattern, PatternIngester } from "@skald/contracts";
+import type { PatternIngester } from "@skald/contracts";
 import { parseSelector } from "@skald/logql";
 import { type Clock, nowNs } from "@skald/model";
 import {
@@ -14,7 +14,7 @@ import { type QueryRouteOptions, queryTenants } from "./routes.js";
 
 export interface PatternRouteDeps extends QueryRouteOptions {
   /** Absent where no patterns are looked for. */
-  readonly patterns?: PatternIngester | undefined;
+  readonly patterns?: Pick<PatternIngester, "patterns"> | undefined;
   readonly clock: Clock;
 }
 
@@ -44,7 +44,7 @@ const patternDocs: EndpointDocs = {
   ],
   answers: { 200: "`{status, data: [{pattern, level, share, samples}]}`." },
   errors: { 404: "`pattern_ingester.enabled` is off" },
-  example: { params: { query: '{app="shop"}' }, status: 404 },
+  example: { params: { query: '{app="shop"}' }, status: 200 },
 };
 
 /** The endpoint of patterns; 404 where none are looked for. */
@@ -61,14 +61,15 @@ export function patternRoutes(deps: PatternRouteDeps): Route[] {
       Math.floor(seconds / minStepSeconds) * minStepSeconds,
     );
     const range = { fromNs: startNs, toNs: endNs + 1n };
-    const found: Pattern[] = [];
+    const data: object[] = [];
     for (const tenant of tenants) {
       const asked = { tenant, matchers, ...range, stepSeconds };
-      found.push(...(await deps.patterns.patterns(asked, { signal })));
+      const { patterns, lines } = await deps.patterns.patterns(asked, { signal });
+      for (const { pattern, level, samples } of patterns) {
+        const hits = samples.reduce((sum, [, count]) => sum + count, 0);
+        data.push({ pattern, level, share: Number((hits / lines).toFixed(4)), samples });
+      }
     }
-    const data = found.map(({ pattern, level, share, samples }) => ({
-      ...{ pattern, level, share: Number(share.toFixed(4)), samples },
-    }));
     return jsonTextResponse(200, `${jsonText({ status: "success", data })}\n`);
   };
   return paths.map((path) => ({ methods: ["GET", "POST"], path, handler, docs: patternDocs }));

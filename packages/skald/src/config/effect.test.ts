@@ -51,6 +51,7 @@ function configFor(target: string): Config {
       "-server.cluster-validation.grpc.enabled",
       // Nobody is called over a connection here.
       "-ingester.client.tls-enabled",
+      "-pattern-ingester.client.tls-enabled",
       "-frontend.grpc-client-config.tls-enabled",
       "-querier.scheduler-grpc-client.tls-enabled",
       "-tsdb.shipper.index-gateway-client.grpc.tls-enabled",

@@ -29,11 +29,11 @@ type Group = keyof typeof groups;
 const exposed: Readonly<Record<string, readonly Group[]>> = {
   all: [
     ...(["push", "query", "flush", "delete", "ring"] as const),
-    ...(["distributors", "compactors", "rulers", "schedulers"] as const),
+    ...(["distributors", "compactors", "rulers", "schedulers", "patterns"] as const),
   ],
   write: ["push", "flush", "ring", "distributors"],
   read: ["query"],
-  backend: ["delete", "compactors", "rulers", "schedulers", "gateways"],
+  backend: ["delete", "compactors", "rulers", "schedulers", "gateways", "patterns"],
   distributor: ["push", "distributors"],
   ingester: ["flush", "ring"],
   querier: ["query"],
@@ -60,6 +60,7 @@ async function groupsOf(target: string): Promise<Group[]> {
       ...[`-target=${target}`, `-common.path-prefix=${join(directory, target)}`],
       ...["-server.http-listen-address=127.0.0.1", "-server.http-listen-port=0"],
       ...["-server.grpc-listen-address=127.0.0.1", "-server.grpc-listen-port=0"],
+      "-pattern-ingester.enabled=true",
     ],
     {},
   );

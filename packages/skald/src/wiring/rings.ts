@@ -21,28 +21,23 @@ interface Context {
   readonly log: Logger;
 }
 
+type LifecyclerConfig = Config["ingester"]["lifecycler"];
+
 /** The ring of ingesters; the single process is its only member unless it is kept in Redis. */
 export function buildIngesterRing({ config, log }: Context): OwnRing {
   const { lifecycler } = config.ingester;
-  const address = addressOf(
-    lifecycler.address,
-    lifecycler.interface_names,
-    lifecycler.enable_inet6,
-  );
-  return ownRing({
-    name: "ring",
-    id: ingesterIdOf(config),
-    address: `${address}:${lifecycler.port || config.server.grpc_listen_port}`,
-    zone: lifecycler.availability_zone,
-    ...placingOf(config),
-    tokens: lifecycler.num_tokens,
-    tokensFile: lifecycler.tokens_file_path,
-    heartbeatMs: lifecycler.heartbeat_period,
-    heartbeatTimeoutMs: lifecycler.ring.heartbeat_timeout,
-    unregister: lifecycler.unregister_on_shutdown,
-    store: openStore(lifecycler.ring.kvstore, log),
-    log,
-  });
+  return lifecyclerRing("ring", ingesterIdOf(config), lifecycler, { config, log });
+}
+
+/** The ring of those who find patterns, which has each stream once. */
+export function buildPatternRing({ config, log }: Context): OwnRing {
+  const { lifecycler } = config.pattern_ingester;
+  return lifecyclerRing(patternRing, patternIdOf(config), lifecycler, { config, log });
+}
+
+/** The name of this process among those who find patterns. */
+export function patternIdOf({ pattern_ingester }: Config): string {
+  return pattern_ingester.lifecycler.id || hostname();
 }
 
 /** The name of this process among ingesters. */
@@ -52,20 +47,52 @@ export function ingesterIdOf({ ingester }: Config): string {
 
 /** The ring of ingesters, for a process that is none itself. */
 export function watchIngesterRing({ config, log }: Context): WatchedRing {
-  const { lifecycler } = config.ingester;
-  return watchRing({
-    name: "ring",
-    ...placingOf(config),
-    heartbeatMs: lifecycler.heartbeat_period,
-    heartbeatTimeoutMs: lifecycler.ring.heartbeat_timeout,
-    store: openStore(lifecycler.ring.kvstore, log),
-    log,
+  return watchRing(watchedRing("ring", config.ingester.lifecycler, log));
+}
+
+/** The ring of those who find patterns, for a process that is none itself. */
+export function watchPatternRing({ config, log }: Context): WatchedRing {
+  return watchRing(watchedRing(patternRing, config.pattern_ingester.lifecycler, log));
+}
+
+const patternRing = "pattern-ring";
+
+function lifecyclerRing(
+  name: string,
+  id: string,
+  lifecycler: LifecyclerConfig,
+  { config, log }: Context,
+): OwnRing {
+  const { address, interface_names, enable_inet6, port } = lifecycler;
+  const host = addressOf(address, interface_names, enable_inet6);
+  return ownRing({
+    ...watchedRing(name, lifecycler, log),
+    id,
+    address: `${host}:${port || config.server.grpc_listen_port}`,
+    zone: lifecycler.availability_zone,
+    tokens: lifecycler.num_tokens,
+    tokensFile: lifecycler.tokens_file_path,
+    unregister: lifecycler.unregister_on_shutdown,
   });
 }
 
+function watchedRing(name: string, { heartbeat_period, ring }: LifecyclerConfig, log: Logger) {
+  // Patterns are found once, however many copies of the lines there are.
+  const placing = name === patternRing ? {} : placingOf(ring);
+  return {
+    ...{ name, log, ...placing },
+    heartbeatMs: heartbeat_period,
+    heartbeatTimeoutMs: ring.heartbeat_timeout,
+    store: openStore(ring.kvstore, log),
+  };
+}
+
 /** How many copies of a stream there are, and where. A ring that is not shared has one member. */
-function placingOf({ ingester }: Config): Pick<RingOfOptions, "replicas" | "isZoneAware"> {
-  const { kvstore, replication_factor, zone_awareness_enabled } = ingester.lifecycler.ring;
+function placingOf({
+  kvstore,
+  replication_factor,
+  zone_awareness_enabled,
+}: LifecyclerConfig["ring"]): Pick<RingOfOptions, "replicas" | "isZoneAware"> {
   const replicas = kvstore.store === "redis" ? replication_factor : 1;
   return { replicas, isZoneAware: zone_awareness_enabled };
 }

@@ -36,7 +36,6 @@ describe("modulesOf", () => {
       "runtime-config",
       "worker-pool",
       "store",
-      "pattern-ingester",
       "ingester",
     ]);
     expect(modulesOf(["distributor"])).not.toContain("store");

@@ -1,22 +1,23 @@
 /**
  * The parts of a process, each with those that it is built from: they are built before it, run before it starts, and stop
- * after it. What a process lacks of `ingester`, `deletion` and `index-gateway` it asks of others: `ingesters`,
- * `known-deletes` and `catalog-client` know which.
+ * after it. What a process lacks of `ingester`, `pattern-ingester`, `deletion` and `index-gateway` it asks of others:
+ * `ingesters`, `pattern-ingesters`, `known-deletes` and `catalog-client` know which.
  */
 export const modules = {
   peers: [],
   "runtime-config": [],
   "worker-pool": [],
   store: ["worker-pool"],
-  "pattern-ingester": ["runtime-config"],
-  ingester: ["peers", "runtime-config", "worker-pool", "store", "pattern-ingester"],
+  ingester: ["peers", "runtime-config", "worker-pool", "store"],
   ingesters: ["peers", "runtime-config"],
-  distributor: ["peers", "runtime-config", "worker-pool", "ingesters"],
+  "pattern-ingester": ["peers", "runtime-config"],
+  "pattern-ingesters": ["peers"],
+  distributor: ["peers", "runtime-config", "worker-pool", "ingesters", "pattern-ingesters"],
   "known-deletes": ["runtime-config", "store"],
   deletion: ["runtime-config", "worker-pool", "store", "ingesters"],
   "catalog-client": ["peers", "store"],
   querier: ["peers", "worker-pool", "catalog-client", "ingesters", "known-deletes"],
-  "query-frontend": ["runtime-config", "querier"],
+  "query-frontend": ["runtime-config", "querier", "pattern-ingesters"],
   compactor: ["worker-pool", "store", "deletion", "compactor-ring"],
   "index-gateway": ["peers", "store", "index-gateway-ring"],
   ruler: ["runtime-config", "store", "query-frontend", "ruler-ring"],
@@ -26,7 +27,6 @@ export const modules = {
   "ruler-ring": [],
   "scheduler-ring": [],
   "index-gateway-ring": [],
-  "pattern-ring": [],
 } as const satisfies Record<string, readonly string[]>;
 
 export type ModuleName = keyof typeof modules;
@@ -49,13 +49,21 @@ const unseen = ["query-frontend"] as const;
 export const targets = {
   all: {
     says: "everything in one process",
-    modules: [...write, "deletion", ...read, "compactor", "ruler", "scheduler-ring"],
+    modules: [
+      ...write,
+      ...read,
+      "pattern-ingester",
+      "deletion",
+      "compactor",
+      "ruler",
+      "scheduler-ring",
+    ],
   },
   read: { says: "query-frontend and querier", modules: read },
   write: { says: "distributor and ingester", modules: write },
   backend: {
-    says: "query-scheduler, index-gateway, compactor and ruler",
-    modules: ["query-scheduler", "index-gateway", "compactor", "ruler"],
+    says: "query-scheduler, index-gateway, compactor, ruler and pattern-ingester",
+    modules: ["query-scheduler", "index-gateway", "compactor", "ruler", "pattern-ingester"],
     hides: unseen,
   },
   distributor: { says: "takes pushes in", modules: ["distributor"] },
@@ -72,11 +80,11 @@ export const targets = {
   "index-gateway": { says: "answers which data there is", modules: ["index-gateway"] },
   compactor: { says: "merges, and deletes what is too old", modules: ["compactor"] },
   ruler: { says: "evaluates rules", modules: ["peers", "ruler"], hides: unseen },
-  "pattern-ingester": { says: "finds patterns in new lines", modules: ["peers", "pattern-ring"] },
+  "pattern-ingester": { says: "finds patterns in new lines", modules: ["pattern-ingester"] },
 } as const satisfies Readonly<Record<string, Target>>;
 
 /** Those that are built early where they are there at all, because others are made of them. */
-const early: readonly ModuleName[] = ["ingester", "deletion"];
+const early: readonly ModuleName[] = ["ingester", "pattern-ingester", "deletion"];
 
 /** The modules of targets with all that they need, each after those. Throws nothing: targets were checked. */
 export function modulesOf(names: readonly string[]): ModuleName[] {

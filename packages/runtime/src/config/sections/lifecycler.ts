@@ -1,5 +1,4 @@
 import * as field from "../field.js";
-import { noRing } from "../reasons.js";
 import { kvStore } from "./ring.js";
 
 const atOnce = "an instance works as soon as it can";
@@ -11,16 +10,16 @@ interface Prefixes {
 }
 
 /**
- * How an ingester lives in its ring. The prefixes start the flags of the ring and of the member; `isUsed` says whether its
- * keys have an effect.
+ * How an ingester lives in its ring. The prefixes start the flags of the ring and of the member; `oneCopy` says why there
+ * are never more copies than one.
  */
-export function lifecyclerBlock(prefixes: Prefixes, replicationFactor: number, isUsed = false) {
+export function lifecyclerBlock(prefixes: Prefixes, replicationFactor: number, oneCopy?: string) {
   const { member } = prefixes;
-  const unused = (why: string) => ({ unused: isUsed ? why : noRing });
+  const unused = (why: string) => ({ unused: why });
   return field.section(
     "The life of an instance in its ring.",
     {
-      ring: ringOf(prefixes, replicationFactor, isUsed ? undefined : noRing),
+      ring: ringOf(prefixes, replicationFactor, oneCopy),
       num_tokens: field.integer(128, "tokens of an instance", `${member}num-tokens`),
       heartbeat_period: field.duration(
         "5s",
@@ -83,7 +82,6 @@ export function lifecyclerBlock(prefixes: Prefixes, replicationFactor: number, i
       ),
     },
     {
-      ...(isUsed ? {} : { unused: noRing }),
       ignored: { heartbeat_timeout: "use ring.heartbeat_timeout instead" },
     },
   );

@@ -1,6 +1,5 @@
 import { field, grpcClientBlock, lifecyclerBlock } from "@skald/runtime/config";
 
-const oneProcess = "this version runs in one process";
 const noCopies = "patterns and volumes are not pushed back as streams";
 const noPatterns = "patterns are not sent anywhere";
 const client = {
@@ -30,14 +29,15 @@ export const patternIngesterConfig = field.section(
         distributor: "pattern-ingester.distributor",
       },
       1,
+      "the patterns of a stream are found by one",
     ),
     client_config: field.section(
       "How it is called.",
       {
-        grpc_client_config: grpcClientBlock(flag("client")),
+        grpc_client_config: grpcClientBlock(flag("client"), { used: true }),
         remote_timeout: field.duration("5s", "time limit", flag("client.timeout")),
       },
-      { unused: oneProcess, ignored: { pool_config: noPatterns } },
+      { ignored: { pool_config: "a connection is kept for each that is called" } },
     ),
     concurrent_flushes: field.integer(32, "flushes at a time", flag("concurrent-flushes"), {
       unused: "one thread saves all patterns",
@@ -74,7 +74,7 @@ export const patternIngesterConfig = field.section(
       { unused: noCopies, ignored: client },
     ),
     connection_timeout: field.duration("2s", "time limit to connect", flag("connection-timeout"), {
-      unused: oneProcess,
+      unused: "client_config.grpc_client_config.connect_timeout bounds that",
     }),
     max_allowed_line_length: field.integer(
       3000,
@@ -93,5 +93,5 @@ export const patternIngesterConfig = field.section(
       { unused: "all patterns are kept" },
     ),
   },
-  { ignored: { tee_config: noPatterns } },
+  { ignored: { tee_config: "lines are gathered for a second, and some stand for all" } },
 );

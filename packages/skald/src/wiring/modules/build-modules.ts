@@ -5,11 +5,12 @@ import { buildDeletes, buildKnownDeletes } from "./deletes.js";
 import { buildDistributor } from "./distributor.js";
 import { buildIngester } from "./ingester.js";
 import type { Builder, BuiltModule, ModuleContext, Parts } from "./module.js";
-import { buildPatterns } from "./patterns.js";
+import { buildPatternIngester } from "./pattern-ingester.js";
 import { buildQuerier } from "./querier.js";
 import { buildFrontend } from "./query-frontend.js";
 import { buildCatalogClient, buildIndexGateway } from "./remote/catalogs.js";
 import { buildIngesters } from "./remote/ingesters.js";
+import { buildPatternIngesters } from "./remote/pattern-ingesters.js";
 import { buildPeers } from "./remote/peers.js";
 import { buildRuler } from "./ruler.js";
 import { buildCallTaker, buildScheduler } from "./scheduler.js";
@@ -31,7 +32,8 @@ const builders: Readonly<Record<ModuleName, Builder>> = {
   "runtime-config": buildLimits,
   "worker-pool": buildPool,
   store: buildStore,
-  "pattern-ingester": buildPatterns,
+  "pattern-ingester": buildPatternIngester,
+  "pattern-ingesters": buildPatternIngesters,
   ingester: buildIngester,
   ingesters: buildIngesters,
   "known-deletes": buildKnownDeletes,
@@ -49,5 +51,4 @@ const builders: Readonly<Record<ModuleName, Builder>> = {
   "ruler-ring": serviceRing("ruler", "Ruler", "/ruler/ring"),
   "scheduler-ring": serviceRing("scheduler", "Scheduler", "/scheduler/ring"),
   "index-gateway-ring": serviceRing("index-gateway", "Index gateway", "/indexgateway/ring"),
-  "pattern-ring": serviceRing("pattern-ring", "Pattern ingester", "/pattern/ring"),
 };

@@ -20,7 +20,7 @@ export function buildDistributor(
   parts: Parts,
   { config, log, metrics }: ModuleContext,
 ): BuiltModule {
-  const { limits, pool, pushTargetWith, server } = parts;
+  const { limits, pool, pushTargetWith, sampler, server } = parts;
   const own = buildServiceRing("distributor", config.distributor.ring, { config, log });
   const counters = createDistributorMetrics(metrics);
   const distributor = new Distributor({
@@ -34,6 +34,7 @@ export function buildDistributor(
     maxDecompressedBytes: config.distributor.max_decompressed_size,
     decodeInWorker: (input, maxBytes) =>
       pool.run<RawPush>("decode_push", { input, maxBytes }, { lane: "urgent" }),
+    ...(sampler === undefined ? {} : { onStored: (push) => sampler.note(push) }),
     onFailure: (error, tenant) => log.error("push failed", { tenant, error }),
   });
   parts.distributor = distributor;
@@ -44,7 +45,10 @@ export function buildDistributor(
       await own.start();
       await own.join(signal);
     },
-    stop: () => own.stop(),
+    stop: async () => {
+      await sampler?.close();
+      await own.stop();
+    },
   });
   return {
     service,

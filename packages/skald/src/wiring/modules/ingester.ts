@@ -14,7 +14,7 @@ import type { BuiltModule, ModuleContext, Parts } from "./module.js";
 /** The ingester of this process, and its place in the ring. */
 export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule {
   const { config, log, metrics } = context;
-  const { follow, limits, pool, scanner, store, threads } = parts;
+  const { limits, pool, scanner, store, threads } = parts;
   const { options, warnings } = ingesterOptionsOf(config, ingesterIdOf(config));
   for (const warning of warnings) log.warn(warning);
   const ingester = new Ingester({
@@ -26,7 +26,6 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
       const share = { tenant, actors: [], cost: bytes * task.tails.length };
       return pool.run<TailFound[]>("tail", task, { lane: "query", share, signal });
     },
-    ...(follow === undefined ? {} : { follow }),
     onDropped: (path) => threads.forget(path),
     seal: (job) => pool.run<SealedSegment>("seal", job, { lane: "background" }),
     clock: systemClock,

@@ -1,13 +1,21 @@
 import type { DeleteRequests, RemovalRules } from "@skald/compactor";
-import type { Catalog, Deletes, Distributor, HeldRows, Scanner, Tailer } from "@skald/contracts";
+import type {
+  Catalog,
+  Deletes,
+  Distributor,
+  HeldRows,
+  PatternIngester,
+  Scanner,
+  Tailer,
+} from "@skald/contracts";
 import type { DistributorMetrics, PushTarget } from "@skald/distributor";
 import type { Ingester as OwnIngester } from "@skald/ingester";
 import type { SegmentLocation } from "@skald/model";
-import type { PatternThread } from "@skald/patterns";
+import type { LineSampler, PatternThread } from "@skald/patterns";
 import type { BuildInfo, Logger, Service, WorkerPool } from "@skald/runtime";
 import type { TenantLimits } from "@skald/runtime/config";
 import type { Metrics } from "@skald/runtime/metrics";
-import type { FreshRows, ScanPool } from "@skald/scan";
+import type { ScanPool } from "@skald/scan";
 import type { LocalRef, ObjectStore } from "@skald/storage";
 import type { RawHandler, Route, SocketRoute, TenantOptions } from "@skald/transport";
 import type { GrpcServer } from "@skald/transport/grpc";
@@ -55,10 +63,14 @@ export interface Parts {
   ownCatalog: Catalog;
   /** What queries find segments by: its own, or that of an index gateway. */
   catalog: Catalog;
+  /** That of this process, and its ring; absent where others find patterns, or nobody does. */
+  ownPatterns: PatternThread | undefined;
+  ownPatternRing: OwnRing | undefined;
+  /** All who find patterns, as one; absent where nobody does. */
+  patterns: Pick<PatternIngester, "patterns"> | undefined;
+  /** Takes lines to find patterns in. */
+  sampler: LineSampler | undefined;
   /** That of this process, and its ring; absent where others hold the data. */
-  /** Absent where no patterns are looked for. */
-  patterns: PatternThread | undefined;
-  follow: ((rows: FreshRows) => Promise<void>) | undefined;
   ownIngester: OwnIngester | undefined;
   ownRing: OwnRing | undefined;
   /** All ingesters, as one. */

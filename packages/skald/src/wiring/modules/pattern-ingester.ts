@@ -1,20 +1,52 @@
 import { join } from "node:path";
+import { servePatternIngester } from "@skald/contracts/grpc";
 import { type PatternSetup, PatternThread } from "@skald/patterns";
 import { Service, WorkerPool } from "@skald/runtime";
 import type { TenantLimits } from "@skald/runtime/config";
 import type { Config } from "../../config/root.js";
+import { ringRoutes } from "../../http/ring-routes.js";
+import { buildPatternRing } from "../rings.js";
 import type { BuiltModule, ModuleContext, Parts } from "./module.js";
 
-/** Lines of a second that patterns are looked for in; of more, each stands for several. */
-const maxPatternLines = 4_000;
 const maxQueuedPatternJobs = 1000;
 const maxPatternHeapMib = 512;
 const maxMinersPerTenant = 2000;
 const maxPatternTenants = 100;
 
-/** Finds patterns in the rows of this process's ingester. */
-export function buildPatterns(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
+/** Finds patterns in the lines that distributors send, and its place in the ring. Does nothing unless it is enabled. */
+export function buildPatternIngester(parts: Parts, context: ModuleContext): BuiltModule {
+  const { config, log } = context;
   if (!config.pattern_ingester.enabled) return {};
+  const patterns = threadOf(parts, context);
+  const own = buildPatternRing({ config, log });
+  parts.ownPatterns = patterns;
+  parts.ownPatternRing = own;
+  if (parts.server !== undefined) servePatternIngester(parts.server, patterns);
+  const service = new Service({
+    name: "pattern-ingester",
+    start: async (signal) => {
+      patterns.start();
+      await own.start();
+      await own.join(signal);
+    },
+    stop: async () => {
+      await own.leave();
+      await patterns.stop();
+      await own.stop();
+    },
+  });
+  return {
+    service,
+    unready: () => own.ring.unready,
+    routes: ringRoutes({
+      paths: ["/pattern/ring"],
+      title: "Pattern ingester ring",
+      ring: own.ring,
+    }),
+  };
+}
+
+function threadOf({ limits }: Parts, { config, log, metrics }: ModuleContext): PatternThread {
   const lines = metrics.counter(
     "pattern_lines_total",
     "Lines that came in while patterns are found.",
@@ -23,7 +55,7 @@ export function buildPatterns(parts: Parts, { config, log, metrics }: ModuleCont
     "pattern_looked_lines_total",
     "Lines that were looked at for that.",
   );
-  const patterns = new PatternThread({
+  return new PatternThread({
     pool: new WorkerPool({
       url: new URL("../../patterns-worker.js", import.meta.url),
       size: 1,
@@ -34,21 +66,13 @@ export function buildPatterns(parts: Parts, { config, log, metrics }: ModuleCont
     }),
     setup: patternSetupOf(config),
     savePeriodMs: config.pattern_ingester.flush_check_period,
-    onLearnt: (seen, rows) => {
+    fieldsOf: (tenant) => messageFieldsOf(limits.of(tenant)),
+    onLearnt: (seen, all) => {
       looked.inc(seen);
-      lines.inc(rows);
+      lines.inc(all);
     },
     onError: (error) => log.error("patterns cannot be saved", { error }),
   });
-  parts.patterns = patterns;
-  const { limits } = parts;
-  parts.follow = (rows) => patterns.learn(rows, messageFieldsOf(limits.of(rows.tenant)));
-  const service = new Service({
-    name: "pattern-ingester",
-    start: async () => patterns.start(),
-    stop: () => patterns.stop(),
-  });
-  return { service };
 }
 
 function messageFieldsOf(limits: ReturnType<TenantLimits["of"]>): string[] {
@@ -68,7 +92,6 @@ function patternSetupOf({ pattern_ingester, common }: Config): PatternSetup {
       maxLineBytes: pattern_ingester.max_allowed_line_length,
       retainMs: pattern_ingester.retain_for,
       sampleMs: pattern_ingester.pattern_sample_interval,
-      maxLines: maxPatternLines,
       maxMinersPerTenant,
       maxTenants: maxPatternTenants,
     },
