@@ -1,5 +1,6 @@
 import type { Clock, SegmentLocation } from "@skald/model";
 import { type Logger, type Metrics, repeat } from "@skald/runtime";
+import { tracedApart } from "@skald/runtime/tracing";
 import type { ObjectStore } from "@skald/storage";
 import {
   type CompactionThreads,
@@ -141,7 +142,8 @@ export class Compactor {
     const { signal } = this.#abort;
     const facts = { tenant: table.tenant, day: prefixOf(table) };
     try {
-      await this.#days.run(table, { signal });
+      const attributes = { tenant: table.tenant, "skald.day": facts.day };
+      await tracedApart("compaction", { attributes }, () => this.#days.run(table, { signal }));
       this.#seenMs.set(prefixOf(table), clock.nowMs());
       return true;
     } catch (error) {

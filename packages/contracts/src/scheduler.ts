@@ -25,6 +25,9 @@ export interface ScheduledCall {
   readonly tenant: string;
   readonly actors: readonly string[];
   readonly body: Uint8Array;
+  /** Of which trace it is a part: `traceparent` and `tracestate`. */
+  readonly traceparent?: string;
+  readonly tracestate?: string;
 }
 
 export type ScheduledMethod = "query" | "streams" | "labels" | "volumes";

@@ -19,16 +19,19 @@ import {
 } from "@skald/logql";
 import {
   type Clock,
+  fnv1a32,
   formatPrometheusDuration,
   invalidArgument,
   type Matcher,
   notFound,
   nowNs,
   type QueryStats,
+  type ReadStats,
   SkaldError,
   type TimeRange,
 } from "@skald/model";
 import { deadline } from "@skald/runtime";
+import { type Span, traced } from "@skald/runtime/tracing";
 import type { InstantParams, RangeParams } from "./http/params.js";
 import { checkBlocked, queryKind } from "./limits/blocked-queries.js";
 import { checkLength, checkQueryLimits, rangesOf } from "./limits/check-limits.js";
@@ -238,9 +241,12 @@ export class Frontend {
       limits: { maxBytesRead: limits.max_query_bytes_read, maxMemoryBytes },
       actors: this.#actors,
     };
-    return this.#told(expr, params, () =>
-      this.#withTimeout(limits, signal, (bounded) =>
-        this.#querier.query(request, { signal: bounded }),
+    const attributes = { tenant: tenants.join("|"), "skald.query_hash": fnv1a32(text) };
+    return traced("query", { attributes }, (span) =>
+      this.#told(expr, params, span, () =>
+        this.#withTimeout(limits, signal, (bounded) =>
+          this.#querier.query(request, { signal: bounded }),
+        ),
       ),
     );
   }
@@ -249,6 +255,7 @@ export class Frontend {
   async #told(
     expr: Expr,
     { stepNs }: QueryParams,
+    span: Span,
     query: () => Promise<QueryAnswer>,
   ): Promise<QueryAnswer> {
     const start = performance.now();
@@ -264,6 +271,7 @@ export class Frontend {
       const answer = await query();
       const stats = { ...answer.stats, queueSeconds: this.#queueSeconds };
       tell(200, stats);
+      span.set(factsOf(stats));
       return { ...answer, stats };
     } catch (error) {
       if (error instanceof SkaldError) tell(error.status);
@@ -336,6 +344,17 @@ export class Frontend {
       bounded.clear();
     }
   }
+}
+
+/** What a span tells of a query that was answered. */
+function factsOf({ ingester, store, shards, queueSeconds, entriesReturned }: QueryStats) {
+  const bytesOf = ({ headBytes, decompressedBytes }: ReadStats) => headBytes + decompressedBytes;
+  return {
+    "skald.splits": shards,
+    "skald.bytes_scanned": bytesOf(ingester) + bytesOf(store),
+    "skald.queue_seconds": queueSeconds,
+    "skald.entries_returned": entriesReturned,
+  };
 }
 
 /** Start of the time that may be looked at, ns since the epoch; without a limit all that a timestamp can say. */

@@ -2,6 +2,7 @@ import { buildInfo, type Logger, messageWithCauses } from "@skald/runtime";
 import { createLogger } from "@skald/runtime/log";
 import type { LoadedConfig } from "./config/load-config.js";
 import type { Config } from "./config/root.js";
+import { startTracing } from "./tracing/start-tracing.js";
 import { buildProcess, type RunningProcess } from "./wiring/process.js";
 
 /** Exit code of a process that ended because a part of it failed. */
@@ -16,10 +17,12 @@ export async function run(loaded: Exclude<LoadedConfig, { exit: unknown }>): Pro
   /** Set as soon as there is something to stop. */
   let running: RunningProcess | undefined;
   let stopping: Promise<void> | undefined;
+  let stopTracing: (() => Promise<void>) | undefined;
   const stop = (reason: string, code: number): void => {
     if (stopping !== undefined) return;
     log.info("stopping", { reason });
-    stopping = (running?.stop() ?? Promise.resolve()).then(() => {
+    stopping = (running?.stop() ?? Promise.resolve()).then(async () => {
+      await stopTracing?.();
       log.info("stopped");
       process.exit(code);
     });
@@ -37,6 +40,7 @@ export async function run(loaded: Exclude<LoadedConfig, { exit: unknown }>): Pro
   const { productVersion: version } = build;
   log.info("starting skald", { version, target: config.target, node: process.versions.node });
   try {
+    stopTracing = await startTracing(config, { env: process.env, version, log });
     running = buildProcess({ config, log, build, endProcess: (reason) => stop(reason, 0) });
     await running.start();
     log.info("ready");

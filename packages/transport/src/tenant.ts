@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { invalidArgument, SkaldError } from "@skald/model";
+import { currentSpan } from "@skald/runtime/tracing";
 
 export interface TenantOptions {
   readonly authEnabled: boolean;
@@ -22,6 +23,12 @@ export function parseTenants(
   header: string | string[] | undefined,
   options: TenantOptions,
 ): string[] {
+  const tenants = tenantsOf(header, options);
+  currentSpan()?.set({ tenant: tenants.join("|") });
+  return tenants;
+}
+
+function tenantsOf(header: string | string[] | undefined, options: TenantOptions): string[] {
   if (!options.authEnabled) return [options.noAuthTenant];
   const text = Array.isArray(header) ? header[0] : header;
   if (text === undefined || text === "") throw noTenant();

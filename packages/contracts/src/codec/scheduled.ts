@@ -1,4 +1,5 @@
 import { type ErrorCode, errorCodeOf, errorStatus, SkaldError, textForClients } from "@skald/model";
+import { currentTrace, traceHeaders } from "@skald/runtime/tracing";
 import {
   decodeMessage,
   double,
@@ -51,6 +52,8 @@ export const scheduledCall: MessageCodec<ScheduledCall> = message<ScheduledCall>
   tenant: field(2, text),
   actors: repeated(3, text),
   body: field(4, rawBytes),
+  traceparent: optional(5, text),
+  tracestate: optional(6, text),
 });
 
 export const scheduledAnswer: MessageCodec<ScheduledAnswer> = message<ScheduledAnswer>({
@@ -109,7 +112,9 @@ export function scheduledQuerier(
   ): Promise<{ value: Answer; queueSeconds: number }> => {
     const { tenants, actors = [] } = request;
     const body = encodeMessage(codecs.request, request);
-    const call = { method, tenant: tenants.join("|"), actors, body };
+    const trace = currentTrace();
+    const headers = trace === undefined ? {} : traceHeaders(trace);
+    const call = { method, tenant: tenants.join("|"), actors, body, ...headers };
     const answer = await schedulerOf().run(call, options);
     return { value: decodeMessage(codecs.answer, answer.body), queueSeconds: answer.queueSeconds };
   };

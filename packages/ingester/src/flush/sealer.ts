@@ -1,4 +1,5 @@
 import { type Logger, type Sleep, sleep } from "@skald/runtime";
+import { tracedApart } from "@skald/runtime/tracing";
 import type { HeadBlockRef, SealedSegment, SealInput, SharedStreams } from "@skald/storage";
 import type { IngesterConfig } from "../config.js";
 import type { Head } from "../head/head.js";
@@ -199,7 +200,13 @@ export class Sealer {
     this.#letIn();
   }
 
-  async #seal(head: Head, reason: FlushReason): Promise<void> {
+  #seal(head: Head, reason: FlushReason): Promise<void> {
+    const { tenant, id } = head;
+    const attributes = { tenant, "skald.segment": id, "skald.reason": reason };
+    return tracedApart("flush", { attributes }, () => this.#sealNow(head, reason));
+  }
+
+  async #sealNow(head: Head, reason: FlushReason): Promise<void> {
     const { seal, pathOf, streamsOf, onSealed } = this.#options;
     const path = await pathOf(head);
     const blocks = head.blocks.map((block) => block.view());

@@ -1,5 +1,6 @@
 import { type SegmentRef, type SteadyClock, unavailable } from "@skald/model";
 import type { Logger } from "@skald/runtime";
+import { tracedApart } from "@skald/runtime/tracing";
 import type { IngesterOptions } from "../options.js";
 import type { LocalSegment, LocalSegments } from "./local-segments.js";
 
@@ -135,7 +136,13 @@ export class Uploader {
     return task;
   }
 
-  async #upload(segment: LocalSegment): Promise<void> {
+  #upload(segment: LocalSegment): Promise<void> {
+    const { tenant, id, sizeBytes } = segment.ref;
+    const attributes = { tenant, "skald.segment": id, "skald.bytes": sizeBytes };
+    return tracedApart("upload", { attributes }, () => this.#uploadNow(segment));
+  }
+
+  async #uploadNow(segment: LocalSegment): Promise<void> {
     const { store, config, segments, onStored } = this.#options;
     const timeout = AbortSignal.timeout(config.flush_op_timeout);
     const signal = AbortSignal.any([this.#abort.signal, timeout]);

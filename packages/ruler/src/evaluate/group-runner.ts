@@ -2,6 +2,7 @@ import type { InstantQuerier, InstantSample } from "@skald/contracts";
 import { parseQuery, printQuery } from "@skald/logql";
 import { type Clock, emptyLabels, errorCodeOf, fnv1a32, invalidArgument } from "@skald/model";
 import { type Logger, messageWithCauses, type Semaphore, sleep } from "@skald/runtime";
+import { tracedApart } from "@skald/runtime/tracing";
 import { keyOfGroup, nameOfRule, type PlacedGroup, type Rule } from "../rules/rule-group.js";
 import { type AlertStates, restoreAlerts } from "./alert-states.js";
 import { type Alert, AlertingRule } from "./alerting-rule.js";
@@ -192,7 +193,13 @@ export class GroupRunner {
     const start = performance.now();
     let error: unknown;
     try {
-      await this.#work(status, slotMs);
+      const { tenant, group } = this.placed;
+      const attributes = {
+        tenant,
+        "skald.rule_group": group.name,
+        "skald.rule": nameOfRule(status.rule),
+      };
+      await tracedApart("rule evaluation", { attributes }, () => this.#work(status, slotMs));
     } catch (thrown) {
       if (signal.aborted) throw thrown;
       error = thrown;

@@ -1,12 +1,13 @@
 import { invalidArgument, SkaldError } from "@skald/model";
 import { destination, type Logger as PinoLogger, pino } from "pino";
+import { currentTrace } from "../tracing/tracing.js";
 import { isLogLevel, type LogLevel, logLevels } from "./level.js";
 import { formatLogfmt } from "./logfmt.js";
 import { messageWithCauses } from "./message.js";
 
 /**
  * Writes facts as lines: `log.info("flushed chunk", { tenant, entries, bytes })`. The level is shared by a logger and
- * all its children and can be changed while the process runs.
+ * all its children and can be changed while the process runs. Lines that are written for a request name its trace, `traceID`.
  */
 export interface Logger {
   debug(message: string, fields?: LogFields): void;
@@ -66,8 +67,10 @@ function wrap(lines: PinoLogger, shared: SharedLevel): Logger {
   const write = (level: LogLevel, message: string, fields: LogFields | undefined): void => {
     if (rankOf(level) < shared.rank) return;
     shared.onLine?.(level);
-    if (fields === undefined) lines[level](message);
-    else lines[level](printable(fields), message);
+    const trace = currentTrace();
+    const all = trace === undefined ? fields : { ...fields, traceID: trace.traceId };
+    if (all === undefined) lines[level](message);
+    else lines[level](printable(all), message);
   };
   return {
     debug: (message, fields) => write("debug", message, fields),

@@ -1,6 +1,13 @@
 import { getHeapStatistics } from "node:v8";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import {
+  currentTrace,
+  installTracing,
+  isTracing,
+  type SpanSink,
+  within,
+} from "../tracing/tracing.js";
+import {
   buffersToMove,
   cancelledError,
   describeError,
@@ -63,6 +70,11 @@ class JobThread {
   readonly #running = new Map<number, AbortController>();
   readonly #calls = new Map<number, Call>();
   #nextCall = 1;
+  /** Spans of jobs end here and are sent by the thread of the pool; there are none before it gives a job one. */
+  readonly #spans: SpanSink = {
+    take: (span) => this.send({ kind: "span", span }),
+    isSampled: () => false,
+  };
 
   constructor(
     handlers: Readonly<Record<string, JobHandler>>,
@@ -99,7 +111,8 @@ class JobThread {
     const { id } = job;
     const stop = new AbortController();
     this.#running.set(id, stop);
-    const { outcome, transfer } = await this.#outcomeOf(job, stop.signal);
+    if (job.trace !== undefined && !isTracing()) installTracing(this.#spans);
+    const { outcome, transfer } = await within(job.trace, () => this.#outcomeOf(job, stop.signal));
     this.#running.delete(id);
     try {
       this.send({ kind: "done", id, heldBytes: heldBytes(), ...outcome }, transfer);
@@ -142,7 +155,8 @@ class JobThread {
     const call = this.#nextCall++;
     const answer = new Promise<T>((resolve, reject) => {
       this.#calls.set(call, { resolve, reject });
-      this.send({ kind: "call", id, call, name, payload }, buffersToMove(transfer));
+      const trace = currentTrace();
+      this.send({ kind: "call", id, call, name, payload, trace }, buffersToMove(transfer));
     });
     if (signal === undefined) return answer;
     const hangUp = () => {

@@ -1,6 +1,7 @@
 import type { ErrorCode } from "@skald/model";
 import { errorStatus, SkaldError } from "@skald/model";
 import { messageWithCauses } from "../log/message.js";
+import type { SpanFacts, TraceContext } from "../tracing/tracing.js";
 
 /** What a pool sends to a thread: a job, the end of one that nobody waits for any more, or the answer to a call of a job. */
 export type ToThread =
@@ -11,11 +12,13 @@ export type ToThread =
       readonly slot: number;
       readonly name: string;
       readonly payload: unknown;
+      /** The span that the job is. */
+      readonly trace?: TraceContext | undefined;
     }
   | { readonly kind: "cancel"; readonly id: number }
   | ({ readonly kind: "answer"; readonly call: number } & Outcome);
 
-/** What a thread sends to its pool: that it can take jobs, what became of one and what memory the thread has then, or what one asks of the pool's process. */
+/** What a thread sends to its pool: that it can take jobs, what became of one and what memory the thread has then, what one asks of the pool's process, or a span that is over. */
 export type FromThread =
   | { readonly kind: "ready" }
   | ({ readonly kind: "done"; readonly id: number; readonly heldBytes: number } & Outcome)
@@ -25,8 +28,11 @@ export type FromThread =
       readonly call: number;
       readonly name: string;
       readonly payload: unknown;
+      /** The span within which the job asks. */
+      readonly trace?: TraceContext | undefined;
     }
-  | { readonly kind: "hang_up"; readonly call: number };
+  | { readonly kind: "hang_up"; readonly call: number }
+  | { readonly kind: "span"; readonly span: SpanFacts };
 
 export type Outcome = { readonly value: unknown } | { readonly error: SentError };
 

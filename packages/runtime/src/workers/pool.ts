@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { SkaldError } from "@skald/model";
+import { beginPart, type Span, takeSpan, within } from "../tracing/tracing.js";
 import type { JobResult } from "./jobs.js";
 import {
   buffersToMove,
@@ -86,6 +87,9 @@ interface Job extends WaitingJob {
   readonly onAbort: () => void;
   /** Calls of the job that are under way, by their number. */
   readonly calls: Map<number, AbortController>;
+  /** From when it began to wait; absent outside of a trace. */
+  readonly span: Span | undefined;
+  readonly sinceMs: number;
 }
 
 interface Seat {
@@ -167,7 +171,8 @@ export class WorkerPool {
       this.#nextId = id === maxId ? 1 : id + 1;
       const onAbort = (): void => this.#abort(job);
       const calls = new Map<number, AbortController>();
-      const job: Job = { id, name, payload, options, resolve, reject, onAbort, calls };
+      const about = { span: beginPart(`job ${name}`), sinceMs: performance.now() };
+      const job: Job = { id, name, payload, options, resolve, reject, onAbort, calls, ...about };
       queue.push(job);
       options.signal?.addEventListener("abort", onAbort, { once: true });
       this.#dispatch();
@@ -194,7 +199,7 @@ export class WorkerPool {
       for (let job = queue.take(); job !== undefined; job = queue.take()) jobs.push(job as Job);
     }
     for (const seat of this.#seats) jobs.push(...this.#clear(seat));
-    for (const job of jobs) settle(job, () => job.reject(closed()));
+    for (const job of jobs) settle(job, { error: closed() });
     await Promise.all(this.#seats.map((seat) => seat.worker?.terminate()));
   }
 
@@ -228,12 +233,13 @@ export class WorkerPool {
   #assign(seat: Seat, worker: Worker, slot: number, job: Job): void {
     clearTimeout(seat.retirement);
     Atomics.store(seat.cancel, slot, 0);
-    const { id, name, payload, options } = job;
-    const message: ToThread = { kind: "job", id, slot, name, payload };
+    const { id, name, payload, options, span } = job;
+    const message: ToThread = { kind: "job", id, slot, name, payload, trace: span?.context };
+    span?.set({ "skald.queue_ms": performance.now() - job.sinceMs });
     try {
       worker.postMessage(message, buffersToMove(options.transfer));
     } catch (error) {
-      settle(job, () => job.reject(error));
+      settle(job, { error });
       return;
     }
     seat.jobs[slot] = job;
@@ -254,7 +260,7 @@ export class WorkerPool {
 
   #abort(job: Job): void {
     if (this.#queues[job.options.lane].delete(job)) {
-      job.reject(cancelledError());
+      settle(job, { error: cancelledError() });
       return;
     }
     for (const { jobs, cancel, worker } of this.#seats) {
@@ -267,13 +273,15 @@ export class WorkerPool {
 
   #spawn(seat: Seat): Worker {
     const { url, maxHeapMib } = this.#options;
-    const worker = new Worker(url, {
-      workerData: { cancel: seat.cancel },
-      resourceLimits: {
-        maxYoungGenerationSizeMb: youngMib,
-        ...(maxHeapMib === undefined ? {} : { maxOldGenerationSizeMb: maxHeapMib }),
-      },
-    });
+    const resourceLimits = {
+      maxYoungGenerationSizeMb: youngMib,
+      ...(maxHeapMib === undefined ? {} : { maxOldGenerationSizeMb: maxHeapMib }),
+    };
+    // It outlives the request that it is started for.
+    const worker = within(
+      undefined,
+      () => new Worker(url, { workerData: { cancel: seat.cancel }, resourceLimits }),
+    );
     // An idle pool does not keep the process alive; a running job does.
     worker.unref();
     seat.worker = worker;
@@ -302,6 +310,9 @@ export class WorkerPool {
       }
       case "hang_up":
         for (const job of seat.jobs) job?.calls.get(message.call)?.abort(cancelledError());
+        return;
+      case "span":
+        takeSpan(message.span);
     }
   }
 
@@ -311,8 +322,7 @@ export class WorkerPool {
     if (job === undefined) return;
     seat.jobs[slot] = undefined;
     if (seat.jobs.every((one) => one === undefined)) this.#rest(seat, worker, outcome.heldBytes);
-    if ("error" in outcome) settle(job, () => job.reject(reviveError(outcome.error)));
-    else settle(job, () => job.resolve(outcome.value as never));
+    settle(job, "error" in outcome ? { error: reviveError(outcome.error) } : outcome);
     this.#dispatch();
   }
 
@@ -342,7 +352,7 @@ export class WorkerPool {
   async #serve(
     job: Job,
     worker: Worker,
-    { call, name, payload }: Extract<FromThread, { kind: "call" }>,
+    { call, name, payload, trace }: Extract<FromThread, { kind: "call" }>,
   ): Promise<void> {
     const stop = new AbortController();
     job.calls.set(call, stop);
@@ -351,7 +361,8 @@ export class WorkerPool {
     try {
       const serve = job.options.host?.[name];
       if (serve === undefined) throw new Error(`job ${job.name} may not call ${name}`);
-      const result = await serve(payload as never, { signal: stop.signal });
+      const options = { signal: stop.signal };
+      const result = await within(trace, () => serve(payload as never, options));
       outcome = { value: result.value };
       transfer = buffersToMove(result.transfer);
     } catch (error) {
@@ -372,7 +383,7 @@ export class WorkerPool {
     this.#options.onThreadLost?.(loss.error);
     for (const job of jobs) {
       const text = `job ${job.name} lost its thread`;
-      settle(job, () => job.reject(new SkaldError("internal", text, { cause: loss.error })));
+      settle(job, { error: new SkaldError("internal", text, { cause: loss.error }) });
     }
     if (loss.hasStarted) {
       this.#spawn(seat);
@@ -423,10 +434,19 @@ class FirstInFirstOut implements JobQueue {
 }
 
 /** Ends what a job waits for; its calls end with it. */
-function settle(job: Job, finish: () => void): void {
+function settle(
+  job: Job,
+  outcome: { readonly value: unknown } | { readonly error: unknown },
+): void {
   job.options.signal?.removeEventListener("abort", job.onAbort);
   for (const call of job.calls.values()) call.abort(cancelledError());
-  finish();
+  if ("error" in outcome) {
+    job.span?.end(outcome.error);
+    job.reject(outcome.error);
+  } else {
+    job.span?.end();
+    job.resolve(outcome.value as never);
+  }
 }
 
 function post(worker: Worker | undefined, message: ToThread): void {

@@ -6,6 +6,7 @@ import { buildInfo } from "@skald/runtime";
 import { type LeafNode, type SectionNode, Settings } from "@skald/runtime/config";
 import { createLogger } from "@skald/runtime/log";
 import { openLog } from "../run.js";
+import { startTracing } from "../tracing/start-tracing.js";
 import { buildProcess } from "../wiring/process.js";
 import { deriveSettings } from "./derive.js";
 import { configRoot, loadConfig } from "./load-config.js";
@@ -24,7 +25,8 @@ let directory: string;
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "skald-effect-"));
   await writeFile(join(directory, "config.yaml"), JSON.stringify({ auth_enabled: false, ruler }));
-  openLog(configFor("all"));
+  const log = openLog(configFor("all"));
+  await startTracing(configFor("all"), { env: {}, version: "", log });
   await useAll(configFor("all"));
   await useAll(configFor("read,write,backend"));
 }, 60_000);

@@ -101,7 +101,6 @@ describe("files that people have", () => {
         "c.yaml:44:3: storage_config.bloom_shipper: is an experiment",
         "c.yaml:45:3: storage_config.boltdb_shipper: only tsdb is supported",
         "limits_config: nothing is deleted by age unless compactor.retention_enabled is set: retention_period, retention_stream",
-        "tracing: spans are not recorded yet: enabled",
         "operational_config: these lines are not logged yet: log_push_request",
       ],
     ],

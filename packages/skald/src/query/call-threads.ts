@@ -1,5 +1,6 @@
 import type { CallOptions, ScheduledCall } from "@skald/contracts";
 import type { HostFunction, JobShare, MemoryBudget, WorkerPool } from "@skald/runtime";
+import { beginServed, isTracing, parseTraceparent, runSpan } from "@skald/runtime/tracing";
 import { urgentBytes } from "@skald/scan";
 import type { CallJob, CallReply } from "./query-job.js";
 
@@ -25,7 +26,16 @@ export class CallThreads {
     this.#options = options;
   }
 
-  async answer(call: ScheduledCall, { signal }: CallOptions): Promise<Uint8Array> {
+  /** Answers a call, in the trace of whoever asked. */
+  answer(call: ScheduledCall, options: CallOptions): Promise<Uint8Array> {
+    const parent = isTracing() ? parseTraceparent(call.traceparent, call.tracestate) : undefined;
+    if (parent === undefined) return this.#answer(call, options);
+    const attributes = { tenant: call.tenant };
+    const span = beginServed(`scheduled ${call.method}`, { attributes }, parent);
+    return runSpan(span, () => this.#answer(call, options));
+  }
+
+  async #answer(call: ScheduledCall, { signal }: CallOptions): Promise<Uint8Array> {
     const { threads, hidesRows } = this.#options;
     const { tenant, actors } = call;
     const job = { call, threads, hidesRows: tenant.split("|").some(hidesRows) };

@@ -15,11 +15,11 @@ export class Cluster {
     this.gateway = gateway;
   }
 
-  /** Starts all of it; resolves when every service is ready. */
-  static async start(): Promise<Cluster> {
+  /** Starts all of it, with an environment beside that of this process; resolves when every service is ready. */
+  static async start(env: Readonly<Record<string, string>> = {}): Promise<Cluster> {
     let output = "";
     const child = fork(script, [], {
-      env: { ...process.env, SKALD_NO_BUILD: "1" },
+      env: { ...process.env, ...env, SKALD_NO_BUILD: "1" },
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
     for (const stream of [child.stdout, child.stderr])

@@ -43,6 +43,8 @@ export interface StartOptions {
   readonly node?: string;
   /** Arguments of Node itself. */
   readonly nodeFlags?: readonly string[];
+  /** Beside what this process has. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Starts the program on a free port and does not wait for it. */
@@ -64,6 +66,7 @@ export function spawnServer(
   const child = spawn(options.node ?? process.execPath, args, {
     stdio: ["ignore", "pipe", "pipe"],
     cwd: folder,
+    env: { ...process.env, ...options.env },
   });
   children.add(child);
   child.once("exit", () => children.delete(child));

@@ -1,6 +1,8 @@
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import { constants } from "node:http2";
 import { SkaldError, unavailable } from "@skald/model";
+import { isTracing, runSpan, type Span, traceHeaders } from "@skald/runtime/tracing";
+import { beginCalling } from "../tracing/call-span.js";
 import { frameHead } from "./frames.js";
 import {
   decodeHealthAnswer,
@@ -33,6 +35,11 @@ export interface OutgoingCall {
   readonly deadlineMs?: number | undefined;
 }
 
+/** A call that is a span. */
+interface SpannedCall extends OutgoingCall {
+  readonly span?: Span | undefined;
+}
+
 /** Puts the frames of an answer together; the answer when it is whole. */
 type Gather = (frame: Uint8Array) => Uint8Array | undefined;
 
@@ -60,7 +67,10 @@ export class GrpcConnection {
     this.#checkSize(request);
     const gatherer = new PieceGatherer(maxReceiveBytes, "max_recv_msg_size");
     const gather: Gather = (frame) => gatherer.add(frame);
-    return this.#exchange(path, options, cutPieces(request), gather, true);
+    const span = isTracing() ? beginCalling(path, this.address) : undefined;
+    if (span === undefined) return this.#exchange(path, options, cutPieces(request), gather, true);
+    const call = { ...options, span };
+    return runSpan(span, () => this.#exchange(path, call, cutPieces(request), gather, true));
   }
 
   /**
@@ -76,10 +86,11 @@ export class GrpcConnection {
     const { maxReceiveBytes: maxBytes } = this.#options;
     this.#checkSize(request);
     const limit = new CallLimit(options);
+    const span = isTracing() ? beginCalling(path, this.address) : undefined;
     let stream: ClientHttp2Stream | undefined;
     try {
       const session = await limit.race(this.#session.get());
-      const opened = this.#begin(session, path, options);
+      const opened = this.#begin(session, path, { ...options, span });
       stream = opened;
       const inflow = new Inflow(opened, { address: this.address, maxBytes });
       limit.onEnd((reason) => {
@@ -88,7 +99,11 @@ export class GrpcConnection {
       });
       void send(opened, cutPieces(request));
       yield* inflow.read();
+    } catch (error) {
+      span?.end(error);
+      throw error;
     } finally {
+      span?.end();
       limit.end();
       if (stream?.closed === false) stream.close(constants.NGHTTP2_CANCEL);
     }
@@ -110,7 +125,7 @@ export class GrpcConnection {
 
   async #exchange(
     path: string,
-    options: OutgoingCall,
+    options: SpannedCall,
     frames: Iterable<Parts>,
     gather: Gather,
     isOurs: boolean,
@@ -135,14 +150,14 @@ export class GrpcConnection {
   }
 
   /** Opens a stream, which keeps the process alive while it is open. */
-  #begin(session: ClientHttp2Session, path: string, options: OutgoingCall): ClientHttp2Stream {
+  #begin(session: ClientHttp2Session, path: string, options: SpannedCall): ClientHttp2Stream {
     const stream = this.#open(session, path, options);
     session.ref();
     stream.once("close", () => unrefIdle(session));
     return stream;
   }
 
-  #open(session: ClientHttp2Session, path: string, { deadlineMs }: OutgoingCall) {
+  #open(session: ClientHttp2Session, path: string, { deadlineMs, span }: SpannedCall) {
     const { protocolVersion: version, cluster = "" } = this.#options;
     busy.set(session, (busy.get(session) ?? 0) + 1);
     try {
@@ -151,6 +166,7 @@ export class GrpcConnection {
         ":path": path,
         te: "trailers",
         ...sayHello({ cluster, ...(version === undefined ? {} : { version }) }),
+        ...(span === undefined ? {} : traceHeaders(span.context)),
         ...(deadlineMs === undefined
           ? {}
           : { "grpc-timeout": encodeTimeout(deadlineMs - Date.now()) }),

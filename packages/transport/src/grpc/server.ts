@@ -9,6 +9,8 @@ import {
 } from "node:http2";
 import type { Socket } from "node:net";
 import { SkaldError } from "@skald/model";
+import { isTracing, runSpan } from "@skald/runtime/tracing";
+import { beginCalled } from "../tracing/call-span.js";
 import { trailersOfError } from "./errors.js";
 import { FrameReader, frameHead } from "./frames.js";
 import { Health, type HealthState, healthPaths } from "./health.js";
@@ -219,12 +221,10 @@ export class GrpcServer {
     signal: AbortSignal,
     timeoutMs: number | undefined,
   ): Promise<void> {
-    const { maxReceiveBytes, clusters = [] } = this.#options;
+    const { clusters = [] } = this.#options;
     checkVersion(headers, "the caller");
     checkCluster(headers, clusters);
-    const handler = this.#methods.get(path);
-    const streamer = this.#streams.get(path);
-    if (handler === undefined && streamer === undefined) {
+    if (!this.#methods.has(path) && !this.#streams.has(path)) {
       respondTrailers(stream, this.#hello(), {
         "grpc-status": String(unimplemented),
         "grpc-message": `there is no method ${path}`,
@@ -232,8 +232,19 @@ export class GrpcServer {
       return;
     }
     const deadlineMs = timeoutMs === undefined ? undefined : Date.now() + timeoutMs;
-    const request = await receive(stream, maxReceiveBytes, signal);
     const call = { signal, deadlineMs };
+    const span = isTracing() ? beginCalled(path, headers) : undefined;
+    if (span === undefined) return this.#run(path, stream, call);
+    return runSpan(span, () => this.#run(path, stream, call));
+  }
+
+  /** Runs a method that is there. */
+  async #run(path: string, stream: ServerHttp2Stream, call: IncomingCall): Promise<void> {
+    const { maxReceiveBytes } = this.#options;
+    const { signal } = call;
+    const handler = this.#methods.get(path);
+    const streamer = this.#streams.get(path);
+    const request = await receive(stream, maxReceiveBytes, signal);
     if (streamer !== undefined) return this.#sendAll(path, stream, streamer(request, call), signal);
     const answer = await handler?.(request, call);
     signal.throwIfAborted();

@@ -2,6 +2,7 @@ import { type ClientHttp2Session, connect } from "node:http2";
 import { connect as dial, isIP, type Socket } from "node:net";
 import { type ConnectionOptions, connect as dialTls } from "node:tls";
 import { type SkaldError, unavailable } from "@skald/model";
+import { within } from "@skald/runtime/tracing";
 import { type ClientTlsOptions, clientTls } from "./client-tls.js";
 import { after, type KeepaliveOptions, keepAlive } from "./keepalive.js";
 import { maxHeaderBytes } from "./protocol.js";
@@ -49,9 +50,11 @@ export class Session {
       const { message } = this.#lastFailure;
       return Promise.reject(unavailable(message, { cause: this.#lastFailure }));
     }
-    const made: Promise<ClientHttp2Session> = this.#connect(() => {
+    const forget = () => {
       if (this.#current === made) this.#current = undefined;
-    });
+    };
+    // It outlives the call that it is made for.
+    const made: Promise<ClientHttp2Session> = within(undefined, () => this.#connect(forget));
     this.#current = made;
     made.catch((error: SkaldError) => this.#rest(error));
     return made;

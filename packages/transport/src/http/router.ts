@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { invalidArgument } from "@skald/model";
 import express from "express";
+import { serveTraced } from "../tracing/request-span.js";
 import { errorAnswer, sendAnswer, writtenBytes } from "./answer.js";
 import { readBody } from "./body.js";
 import { parseForm } from "./form.js";
@@ -61,7 +62,8 @@ export function buildRouter(options: RouterOptions): express.Express {
     for (const method of route.methods) {
       app[method.toLowerCase() as "get" | "post" | "put" | "delete"](path, (request, response) => {
         observe(options, request, response, name);
-        void serve(options, route, request, response);
+        const run = () => serve(options, route, request, response);
+        void serveTraced(request, response, route.path, run);
       });
     }
   }
@@ -69,9 +71,11 @@ export function buildRouter(options: RouterOptions): express.Express {
     allow(path, routeName(path.slice(options.pathPrefix.length)), ["POST"]);
   for (const [path, { methods, name }] of allowed) {
     const headers = { allow: [...methods].sort().join(", ") };
-    app.all(path, answerAlways(options, name, { status: 405, headers }));
+    const pattern = path.slice(options.pathPrefix.length);
+    app.all(path, answerAlways(options, { name, pattern }, { status: 405, headers }));
   }
-  app.use(answerAlways(options, unknownRoute, textResponse(404, "404 page not found\n")));
+  const unknown = { name: unknownRoute, pattern: unknownRoute };
+  app.use(answerAlways(options, unknown, textResponse(404, "404 page not found\n")));
   app.use(failOf(options));
   return app;
 }
@@ -124,12 +128,12 @@ function hasBody(status: number): boolean {
 
 function answerAlways(
   options: RouterOptions,
-  name: string,
+  { name, pattern }: { readonly name: string; readonly pattern: string },
   answer: HttpResponse,
 ): express.RequestHandler {
   return (request, response) => {
     observe(options, request, response, name);
-    void sendAnswer(options, response, answer);
+    void serveTraced(request, response, pattern, () => sendAnswer(options, response, answer));
   };
 }
 

@@ -2,6 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import { isTracing } from "@skald/runtime/tracing";
+import { serveTraced } from "../tracing/request-span.js";
 import { type SocketRoute, Upgrades } from "../websocket/upgrades.js";
 import { errorAnswer, sendAnswer } from "./answer.js";
 import { Certificates } from "./certificates.js";
@@ -194,7 +196,7 @@ export class HttpServer {
     const raw =
       request.method === "POST" ? this.#options.rawRoutes.get(pathOf(request)) : undefined;
     const clean = raw === undefined ? cleanUrl(request.url ?? "/") : undefined;
-    if (raw !== undefined) void this.#serveRaw(raw, request, response);
+    if (raw !== undefined) this.#serveRaw(raw, request, response);
     else if (clean === undefined) this.#router(request, response);
     else this.#redirect(clean, request, response);
   }
@@ -225,13 +227,21 @@ export class HttpServer {
     if (socket.writableLength > 0 || !this.#isBusy(socket)) socket.destroy();
   }
 
-  async #serveRaw(
+  #serveRaw(handler: RawHandler, request: IncomingMessage, response: ServerResponse): void {
+    const { pathPrefix } = this.#options;
+    const path = pathOf(request).slice(pathPrefix.length);
+    observe(this.#options, request, response, routeName(path));
+    if (isTracing()) {
+      const run = () => this.#runRaw(handler, request, response);
+      void serveTraced(request, response, path, run);
+    } else void this.#runRaw(handler, request, response);
+  }
+
+  async #runRaw(
     handler: RawHandler,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
-    const { pathPrefix } = this.#options;
-    observe(this.#options, request, response, routeName(pathOf(request).slice(pathPrefix.length)));
     try {
       await handler(request, response);
     } catch (error) {

@@ -2,12 +2,14 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { textForClients } from "@skald/model";
+import { withinSpan } from "@skald/runtime/tracing";
 import { type WebSocket, WebSocketServer } from "ws";
 import { errorAnswer } from "../http/answer.js";
 import { parseForm } from "../http/form.js";
 import { pathOf, routeName } from "../http/path.js";
 import type { RequestObserver } from "../http/router.js";
 import type { HttpResponse } from "../http/types.js";
+import { beginRequest, endRequest } from "../tracing/request-span.js";
 import { TextSocket } from "./text-socket.js";
 
 /** A request for a WebSocket. */
@@ -86,14 +88,16 @@ export class Upgrades {
     const start = performance.now();
     const begun = { method: "GET", route: routeName(route.path) };
     const onEnd = this.#options.onRequest?.(begun);
+    const span = beginRequest(request, route.path);
     const end = (status: number, responseBytes?: number) => {
       const durationMs = performance.now() - start;
       const isSocket = status === switching;
+      endRequest(span, status);
       onEnd?.({ ...begun, status, durationMs, requestBytes: 0, responseBytes, isSocket });
     };
     let session: SocketSession;
     try {
-      session = route.open(socketRequest(request));
+      session = withinSpan(span, () => route.open(socketRequest(request)));
     } catch (error) {
       const answer = errorAnswer(error);
       if (answer.status === 500) this.#options.onError?.(error, request);
@@ -108,7 +112,9 @@ export class Upgrades {
     });
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
       isOpen = true;
-      void this.#run(session, webSocket, request).then((bytes) => end(switching, bytes));
+      void withinSpan(span, () => this.#run(session, webSocket, request)).then((bytes) =>
+        end(switching, bytes),
+      );
     });
   }
 

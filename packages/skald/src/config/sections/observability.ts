@@ -20,11 +20,10 @@ export const analyticsConfig = field.section(
 
 /** `tracing`: spans of requests. */
 export const tracingConfig = field.section(
-  "Spans of requests.",
+  "Spans of requests, queries, flushes and so on, sent by OTLP to where the variables `OTEL_*` of the environment say.",
   {
     enabled: field.toggle(false, "send them", "tracing.enabled"),
   },
-  { unused: "spans are not recorded yet" },
 );
 
 const log = (what: string, flag: string) =>

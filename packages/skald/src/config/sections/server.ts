@@ -2,7 +2,7 @@ import { field, gone, tlsServerBlock } from "@skald/runtime/config";
 
 const notLogged = "requests are not logged yet";
 const otherServer = "is about a server of another program";
-const noSpans = "spans are not recorded yet";
+const noSpans = "spans tell no headers, and go on with the trace of the caller";
 
 /** Longest time that can be written: "never". */
 const never = "2562047h47m16.854775807s";
