@@ -102,10 +102,13 @@ describe("in a cluster", () => {
     ];
     await spansWith(id, names);
     await waitFor(() => orphansOf(collector.of(id)).length === 0, 30_000);
+    // Each sends its spans at times of its own.
+    const services = ["query-frontend", "query-scheduler", "querier", "ingester"];
+    await waitFor(() => {
+      const heard = new Set(collector.of(id).map(({ service }) => service));
+      return services.every((one) => heard.has(`skald-${one}`));
+    }, 30_000);
     const spans = collector.of(id);
-    const services = new Set(spans.map(({ service }) => service));
-    for (const one of ["query-frontend", "query-scheduler", "querier", "ingester"])
-      expect(services).toContain(`skald-${one}`);
     expect(new Set(spans.map(({ state }) => state))).toEqual(new Set(["vendor=1"]));
     const route = spans.find(({ name }) => name === queryRoute);
     expect([route?.parentId, route?.attributes.tenant]).toEqual([callerId, tenant]);
