@@ -1,6 +1,6 @@
 import { anyWord, type Tokens } from "./tokenize.js";
 
-const placeholder = "<_>";
+const wildcard = "<_>";
 
 /** Lines that are alike: the words that they share, and how many there were when. */
 export class Cluster {
@@ -39,12 +39,12 @@ export class Cluster {
 
   /** The pattern, in the syntax of the pattern filter. */
   get text(): string {
-    let text = this.isInner ? placeholder : "";
+    let text = this.isInner ? wildcard : "";
     for (const [i, word] of this.words.entries()) {
-      text += this.gaps[i] + (this.hashes[i] === anyWord ? placeholder : word);
+      text += this.gaps[i] + (this.hashes[i] === anyWord ? wildcard : word);
     }
-    text += this.gaps.at(-1) + (this.isInner ? placeholder : "");
-    return text.replaceAll(/(?:<_>){2,}/g, placeholder);
+    text += this.gaps.at(-1) + (this.isInner ? wildcard : "");
+    return text.replaceAll(/(?:<_>){2,}/g, wildcard);
   }
 
   /** Words that are the same in a line; -1 when too few are for it to be one of these. */
