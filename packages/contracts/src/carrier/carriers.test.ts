@@ -4,7 +4,7 @@ import { SkaldError } from "@skald/model";
 import { makeBatch, testRuns, testSeed } from "@skald/testkit";
 import fc from "fast-check";
 import { decodeTexts, type EncodedStreams, type Pattern } from "../index.js";
-import * as any from "../testing/arbitrary.js";
+import * as arbitrary from "../testing/arbitrary.js";
 import { makeEchoes, type Services, textOf, textOfPush } from "../testing/echo.js";
 import { connectTestServices, startTestServices } from "../testing/services.js";
 
@@ -75,7 +75,7 @@ describe.each([
   const told = (bytes: EncodedStreams) => decodeTexts(bytes)[0];
 
   it.each(["ingester", "distributor"] as const)("push to %s", (service) =>
-    withAny(any.arbitraryPush, async (push) => {
+    withAny(arbitrary.arbitraryPush, async (push) => {
       const { ingester, distributor } = carrier.services;
       const ask = service === "ingester" ? ingester.push : distributor.pushBatch;
       const { refusals } = await ask(push, options);
@@ -85,7 +85,7 @@ describe.each([
   );
 
   it("Ingester.select", () =>
-    withAny(any.arbitrarySelect, async (request) => {
+    withAny(arbitrary.arbitrarySelect, async (request) => {
       expect(await carrier.services.ingester.select(request, options)).toEqual({
         view: textOf(request),
         sources: [],
@@ -103,18 +103,25 @@ describe.each([
   });
 
   it("Ingester.scan and measure", () =>
-    withAny(fc.tuple(any.arbitraryScanTask(seed), any.arbitraryShare), async ([task, share]) => {
-      const { ingester } = carrier.services;
-      const want = textOf({ task, share });
-      expect(JSON.parse(told(await ingester.scan(task, { signal, share }))!)).toEqual(
-        JSON.parse(want),
-      );
-      expect(await ingester.measure(task, { signal, share })).toBe(want.length);
-    }));
+    withAny(
+      fc.tuple(arbitrary.arbitraryScanTask(seed), arbitrary.arbitraryShare),
+      async ([task, share]) => {
+        const { ingester } = carrier.services;
+        const want = textOf({ task, share });
+        expect(JSON.parse(told(await ingester.scan(task, { signal, share }))!)).toEqual(
+          JSON.parse(want),
+        );
+        expect(await ingester.measure(task, { signal, share })).toBe(want.length);
+      },
+    ));
 
   it("Ingester.volumes, a scan that nobody waits for", () =>
     withAny(
-      fc.tuple(any.arbitraryVolumeTask, any.arbitraryShare, any.arbitraryBackground),
+      fc.tuple(
+        arbitrary.arbitraryVolumeTask,
+        arbitrary.arbitraryShare,
+        arbitrary.arbitraryBackground,
+      ),
       async ([task, share, more]) => {
         const { ingester } = carrier.services;
         const want = JSON.parse(textOf({ task, share, ...more }));
@@ -124,28 +131,41 @@ describe.each([
     ));
 
   it("Ingester.streams, labels", () =>
-    withAny(fc.tuple(any.arbitraryLabelTask, any.arbitraryShare), async ([task, share]) => {
-      const { ingester } = carrier.services;
-      const want = JSON.parse(textOf({ task, share }));
-      expect(JSON.parse(told(await ingester.labels(task, { signal, share }))!)).toEqual(want);
-      const { label: _, ...streamTask } = task;
-      delete want.task.label;
-      expect(JSON.parse(told(await ingester.streams(streamTask, { signal, share }))!)).toEqual(
-        want,
-      );
-    }));
+    withAny(
+      fc.tuple(arbitrary.arbitraryLabelTask, arbitrary.arbitraryShare),
+      async ([task, share]) => {
+        const { ingester } = carrier.services;
+        const want = JSON.parse(textOf({ task, share }));
+        expect(JSON.parse(told(await ingester.labels(task, { signal, share }))!)).toEqual(want);
+        const { label: _, ...streamTask } = task;
+        delete want.task.label;
+        expect(JSON.parse(told(await ingester.streams(streamTask, { signal, share }))!)).toEqual(
+          want,
+        );
+      },
+    ));
 
   it("Ingester.duplicates", () =>
-    withAny(fc.tuple(any.arbitraryDuplicateTask, any.arbitraryShare), async ([task, share]) => {
-      const { blocks, rows } = await carrier.services.ingester.duplicates(task, { signal, share });
-      expect([...blocks]).toEqual([1, 7]);
-      const length = textOf({ task, share }).length;
-      expect(rows.map((one) => [...one])).toEqual([[length], [0, 2 ** 32 - 1]]);
-    }));
+    withAny(
+      fc.tuple(arbitrary.arbitraryDuplicateTask, arbitrary.arbitraryShare),
+      async ([task, share]) => {
+        const { blocks, rows } = await carrier.services.ingester.duplicates(task, {
+          signal,
+          share,
+        });
+        expect([...blocks]).toEqual([1, 7]);
+        const length = textOf({ task, share }).length;
+        expect(rows.map((one) => [...one])).toEqual([[length], [0, 2 ** 32 - 1]]);
+      },
+    ));
 
   it("Ingester.matches", () =>
     withAny(
-      fc.tuple(any.arbitraryMatchTask(seed), any.arbitraryShare, any.arbitraryBackground),
+      fc.tuple(
+        arbitrary.arbitraryMatchTask(seed),
+        arbitrary.arbitraryShare,
+        arbitrary.arbitraryBackground,
+      ),
       async ([task, share, more]) => {
         const { ingester } = carrier.services;
         const { mask, rowCount } = await ingester.matches(task, { signal, share, ...more });
@@ -156,7 +176,11 @@ describe.each([
 
   it("Ingester.digests", () =>
     withAny(
-      fc.tuple(any.arbitraryDigestTask, any.arbitraryShare, any.arbitraryBackground),
+      fc.tuple(
+        arbitrary.arbitraryDigestTask,
+        arbitrary.arbitraryShare,
+        arbitrary.arbitraryBackground,
+      ),
       async ([task, share, more]) => {
         const digests = await carrier.services.ingester.digests(task, { signal, share, ...more });
         expect(textOf(digests)).toBe(
@@ -170,7 +194,11 @@ describe.each([
 
   it("Ingester.rowHashes", () =>
     withAny(
-      fc.tuple(any.arbitraryRowHashTask, any.arbitraryShare, any.arbitraryBackground),
+      fc.tuple(
+        arbitrary.arbitraryRowHashTask,
+        arbitrary.arbitraryShare,
+        arbitrary.arbitraryBackground,
+      ),
       async ([task, share, more]) => {
         const rows = await carrier.services.ingester.rowHashes(task, { signal, share, ...more });
         expect(textOf(rows)).toBe(
@@ -183,13 +211,13 @@ describe.each([
     ));
 
   it("Catalog.list with any request", () =>
-    withAny(any.arbitraryCatalogRequest, async (request) => {
+    withAny(arbitrary.arbitraryCatalogRequest, async (request) => {
       const [segment] = await carrier.services.catalog.list(request, options);
       expect(JSON.parse(segment!.id)).toEqual(JSON.parse(textOf(request)));
     }));
 
   it("Deletes.active", () =>
-    withAny(any.arbitraryDeletesRequest, async (request) => {
+    withAny(arbitrary.arbitraryDeletesRequest, async (request) => {
       const filters = await carrier.services.deletes.active(request, options);
       const { fromNs, toNs } = request;
       const log = { kind: "log", matchers: [], stages: [] };
@@ -211,14 +239,14 @@ describe.each([
   });
 
   it("Querier.query", () =>
-    withAny(any.arbitraryQueryRequest(seed), async (request) => {
+    withAny(arbitrary.arbitraryQueryRequest(seed), async (request) => {
       const { result, stats } = await carrier.services.querier.query(request, options);
       expect(JSON.parse(result.warnings[0]!)).toEqual(JSON.parse(textOf(request)));
       expect(stats.store.downloadNs).toBe(1.5);
     }));
 
   it("Querier.volumes", () =>
-    withAny(any.arbitraryVolumeRequest, async (request) => {
+    withAny(arbitrary.arbitraryVolumeRequest, async (request) => {
       const { groups, stats, ...rest } = await carrier.services.querier.volumes(request, options);
       expect(JSON.parse(groups[0]!.values[0]!)).toEqual(JSON.parse(textOf(request)));
       expect(stats.store.downloadNs).toBe(1.5);
@@ -234,7 +262,7 @@ describe.each([
     }));
 
   it("Querier.streams, labels", () =>
-    withAny(any.arbitraryStreamsRequest, async (request) => {
+    withAny(arbitrary.arbitraryStreamsRequest, async (request) => {
       const { querier } = carrier.services;
       const [streams] = await querier.streams(request, options);
       const want = JSON.parse(textOf(request));
@@ -245,7 +273,7 @@ describe.each([
     }));
 
   it("PatternIngester.patterns", () =>
-    withAny(any.arbitraryPatternsRequest, async (request) => {
+    withAny(arbitrary.arbitraryPatternsRequest, async (request) => {
       const { patternIngester } = carrier.services;
       const { patterns, lines } = await patternIngester.patterns(request, options);
       const [{ pattern, ...rest }, ...others] = patterns as [Pattern, ...Pattern[]];
@@ -255,13 +283,13 @@ describe.each([
     }));
 
   it("PatternIngester.learn", () =>
-    withAny(any.arbitrarySampledLines, async (lines) => {
+    withAny(arbitrary.arbitrarySampledLines, async (lines) => {
       await carrier.services.patternIngester.learn(lines, options);
       expect(carrier.seen.at(-1)).toBe(textOf(lines));
     }));
 
   it("Tailer.tail to its end", () =>
-    withAny(any.arbitraryTailRequest(seed), async (request) => {
+    withAny(arbitrary.arbitraryTailRequest(seed), async (request) => {
       const items = [];
       for await (const item of carrier.services.tailer.tail(request, options)) items.push(item);
       const [dropped] = items[1]!.dropped;

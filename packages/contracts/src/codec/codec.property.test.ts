@@ -7,7 +7,7 @@ import { decodeMessage, encodeMessage, type MessageCodec } from "@skald/transpor
 import fc from "fast-check";
 import protobuf from "protobufjs";
 import type { PushRequest } from "../index.js";
-import * as any from "../testing/arbitrary.js";
+import * as arbitrary from "../testing/arbitrary.js";
 import { textOf } from "../testing/echo.js";
 import { rowsOf } from "../testing/rows-of.js";
 import { decodeOutcome, encodeOutcome } from "./outcome.js";
@@ -24,47 +24,49 @@ const seed = testSeed();
 const text = fc.string({ unit: "grapheme", maxLength: 12 });
 
 interface Sample {
-  readonly any: fc.Arbitrary<unknown>;
+  readonly arbitrary: fc.Arbitrary<unknown>;
   encode(value: unknown): Uint8Array;
   decode(bytes: Uint8Array): unknown;
 }
 
-function of<T>(arbitrary: fc.Arbitrary<T>, codec: MessageCodec<T>): Sample {
+function of<T>(values: fc.Arbitrary<T>, codec: MessageCodec<T>): Sample {
   return {
-    any: arbitrary,
+    arbitrary: values,
     encode: (value) => encodeMessage(codec, value as T),
     decode: (bytes) => decodeMessage(codec, bytes),
   };
 }
 
 function shared<T>(task: fc.Arbitrary<T>) {
-  return fc.tuple(task, any.arbitraryShare, any.arbitraryBackground).map(([one, share, more]) => ({
-    task: one,
-    share,
-    ...more,
-  }));
+  return fc
+    .tuple(task, arbitrary.arbitraryShare, arbitrary.arbitraryBackground)
+    .map(([one, share, more]) => ({
+      task: one,
+      share,
+      ...more,
+    }));
 }
 
 const samples: Readonly<Record<string, Sample>> = {
-  "push outcome": of(any.arbitraryPushOutcome, pushOutcome),
-  "select request": of(any.arbitrarySelect, scan.selectRequest),
-  selection: of(any.arbitrarySelection, scan.selection),
-  "scan call": of(shared(any.arbitraryScanTask(seed)), scan.scanCall),
-  "volume call": of(shared(any.arbitraryVolumeTask), scan.volumesCall),
-  "match call": of(shared(any.arbitraryMatchTask(seed)), scan.matchesCall),
-  "matched rows": of(any.arbitraryMatched, scan.matchedRows),
-  "digest call": of(shared(any.arbitraryDigestTask), scan.digestsCall),
-  "row hash call": of(shared(any.arbitraryRowHashTask), scan.rowHashesCall),
-  "minute digests": of(any.arbitraryDigests, scan.minuteDigests),
-  "placed hashes": of(any.arbitraryHashes, scan.placedHashes),
-  "deletes request": of(any.arbitraryDeletesRequest, scan.deletesRequest),
+  "push outcome": of(arbitrary.arbitraryPushOutcome, pushOutcome),
+  "select request": of(arbitrary.arbitrarySelect, scan.selectRequest),
+  selection: of(arbitrary.arbitrarySelection, scan.selection),
+  "scan call": of(shared(arbitrary.arbitraryScanTask(seed)), scan.scanCall),
+  "volume call": of(shared(arbitrary.arbitraryVolumeTask), scan.volumesCall),
+  "match call": of(shared(arbitrary.arbitraryMatchTask(seed)), scan.matchesCall),
+  "matched rows": of(arbitrary.arbitraryMatched, scan.matchedRows),
+  "digest call": of(shared(arbitrary.arbitraryDigestTask), scan.digestsCall),
+  "row hash call": of(shared(arbitrary.arbitraryRowHashTask), scan.rowHashesCall),
+  "minute digests": of(arbitrary.arbitraryDigests, scan.minuteDigests),
+  "placed hashes": of(arbitrary.arbitraryHashes, scan.placedHashes),
+  "deletes request": of(arbitrary.arbitraryDeletesRequest, scan.deletesRequest),
   "deletes answer": of(
-    fc.array(any.arbitraryFilter(seed), { maxLength: 3 }).map((filters) => ({ filters })),
+    fc.array(arbitrary.arbitraryFilter(seed), { maxLength: 3 }).map((filters) => ({ filters })),
     scan.deletesAnswer,
   ),
-  "label call": of(shared(any.arbitraryLabelTask), scan.labelsCall),
-  "duplicate call": of(shared(any.arbitraryDuplicateTask), scan.duplicatesCall),
-  "row mask": of(any.arbitraryMask, scan.rowMask),
+  "label call": of(shared(arbitrary.arbitraryLabelTask), scan.labelsCall),
+  "duplicate call": of(shared(arbitrary.arbitraryDuplicateTask), scan.duplicatesCall),
+  "row mask": of(arbitrary.arbitraryMask, scan.rowMask),
   "flush request": of(fc.constantFrom({}, { tenant: "a" }), scan.flushRequest),
   "release request": of(
     text.map((view) => ({ view })),
@@ -74,15 +76,20 @@ const samples: Readonly<Record<string, Sample>> = {
     fc.double().map((bytes) => ({ bytes })),
     scan.measureAnswer,
   ),
-  "query request": of(any.arbitraryQueryRequest(seed), query.queryRequest),
-  "query answer": of(any.arbitraryQueryAnswer, query.queryAnswer),
-  "volume request": of(any.arbitraryVolumeRequest, query.volumeRequest),
-  "volume answer": of(any.arbitraryVolumeAnswer, query.volumeAnswer),
-  "catalog request": of(any.arbitraryCatalogRequest, query.catalogRequest),
-  "streams request": of(any.arbitraryStreamsRequest, query.streamsRequest),
+  "query request": of(arbitrary.arbitraryQueryRequest(seed), query.queryRequest),
+  "query answer": of(arbitrary.arbitraryQueryAnswer, query.queryAnswer),
+  "volume request": of(arbitrary.arbitraryVolumeRequest, query.volumeRequest),
+  "volume answer": of(arbitrary.arbitraryVolumeAnswer, query.volumeAnswer),
+  "catalog request": of(arbitrary.arbitraryCatalogRequest, query.catalogRequest),
+  "streams request": of(arbitrary.arbitraryStreamsRequest, query.streamsRequest),
   "streams answer": of(
     fc
-      .array(fc.record({ tenant: text, streams: fc.array(any.arbitraryColumns, { maxLength: 2 }) }))
+      .array(
+        fc.record({
+          tenant: text,
+          streams: fc.array(arbitrary.arbitraryColumns, { maxLength: 2 }),
+        }),
+      )
       .map((tenants) => ({ tenants })),
     query.streamsAnswer,
   ),
@@ -93,38 +100,38 @@ const samples: Readonly<Record<string, Sample>> = {
     query.labelsAnswer,
   ),
   "catalog answer": of(
-    fc.array(any.arbitrarySource).map((refs) => ({
+    fc.array(arbitrary.arbitrarySource).map((refs) => ({
       segments: refs.filter((ref) => ref.kind === "segment"),
     })),
     query.catalogAnswer,
   ),
-  "tail request": of(any.arbitraryTailRequest(seed), tail.tailRequest),
-  "tail rows": of(any.arbitraryTailRows, tail.tailRows),
-  "patterns request": of(any.arbitraryPatternsRequest, pattern.patternsRequest),
-  "found patterns": of(any.arbitraryFoundPatterns, pattern.foundPatterns),
-  "sampled lines": of(any.arbitrarySampledLines, pattern.sampledLines),
+  "tail request": of(arbitrary.arbitraryTailRequest(seed), tail.tailRequest),
+  "tail rows": of(arbitrary.arbitraryTailRows, tail.tailRows),
+  "patterns request": of(arbitrary.arbitraryPatternsRequest, pattern.patternsRequest),
+  "found patterns": of(arbitrary.arbitraryFoundPatterns, pattern.foundPatterns),
+  "sampled lines": of(arbitrary.arbitrarySampledLines, pattern.sampledLines),
   outcome: {
-    any: any.arbitraryOutcome,
+    arbitrary: arbitrary.arbitraryOutcome,
     encode: (value) => encodeOutcome(value as Parameters<typeof encodeOutcome>[0]),
     decode: (bytes) => decodeOutcome(bytes as Uint8Array<ArrayBuffer>),
   },
   volumes: {
-    any: any.arbitraryVolumes,
+    arbitrary: arbitrary.arbitraryVolumes,
     encode: (value) => encodeVolumes(value as Parameters<typeof encodeVolumes>[0]),
     decode: (bytes) => decodeVolumes(bytes as Uint8Array<ArrayBuffer>),
   },
   streams: {
-    any: any.arbitraryColumns,
+    arbitrary: arbitrary.arbitraryColumns,
     encode: (value) => encodeStreams(value as Parameters<typeof encodeStreams>[0]),
     decode: (bytes) => decodeStreams(bytes as Uint8Array<ArrayBuffer>),
   },
   texts: {
-    any: fc.array(text),
+    arbitrary: fc.array(text),
     encode: (value) => encodeTexts(value as string[]),
     decode: (bytes) => decodeTexts(bytes as Uint8Array<ArrayBuffer>),
   },
   push: {
-    any: any.arbitraryPush,
+    arbitrary: arbitrary.arbitraryPush,
     encode: (value) => Buffer.concat(encodePush(value as PushRequest)),
     decode: (bytes) => decodePush(bytes),
   },
@@ -176,13 +183,13 @@ const protoNames: Readonly<Record<string, string>> = {
 
 describe("a message comes back as it was sent", () => {
   it.each(names.filter((name) => name !== "push"))("%s", (name) => {
-    const { any: values, encode, decode } = samples[name]!;
+    const { arbitrary: values, encode, decode } = samples[name]!;
     const property = fc.property(values, (value) => expect(decode(encode(value))).toEqual(value));
     fc.assert(property, { seed, numRuns: testRuns(200) });
   });
 
   it("push", () => {
-    const property = fc.property(any.arbitraryPush, (push) => {
+    const property = fc.property(arbitrary.arbitraryPush, (push) => {
       const found = decodePush(Buffer.concat(encodePush(push)));
       expect(found.tenant).toBe(push.tenant);
       expect(rowsOf(found.batch)).toEqual(rowsOf(push.batch));
@@ -194,7 +201,7 @@ describe("a message comes back as it was sent", () => {
 
   it("a push in parts", () => {
     const property = fc.property(
-      any.arbitraryPush,
+      arbitrary.arbitraryPush,
       fc.integer({ min: 1, max: 300 }),
       (push, max) => {
         const parts = [...encodePushInParts(push, max)].map((part) =>
@@ -226,7 +233,7 @@ describe("others read messages by proto/messages.proto", () => {
   const file = new URL("../../../../proto/messages.proto", import.meta.url);
   const { root } = protobuf.parse(readFileSync(file, "utf8"));
   it.each(names)("%s", (name) => {
-    const { any: values, encode, decode } = samples[name]!;
+    const { arbitrary: values, encode, decode } = samples[name]!;
     const type = root.lookupType(`skald.v1.${protoNames[name]}`);
     const property = fc.property(values, (value) => {
       const ours = encode(value);
@@ -240,7 +247,7 @@ describe("others read messages by proto/messages.proto", () => {
 
 describe("a message that is damaged is read or refused, never more", () => {
   it.each(names)("%s", (name) => {
-    const { any: values, encode, decode } = samples[name]!;
+    const { arbitrary: values, encode, decode } = samples[name]!;
     const random = seededRandom(seed);
     for (const value of fc.sample(values, { seed, numRuns: testRuns(60) })) {
       const good = encode(value);

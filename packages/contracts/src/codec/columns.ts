@@ -90,46 +90,43 @@ function textsOfList({ bytes, ends }: TextList): string[] {
   return texts;
 }
 
-interface Lists {
+/** Lists of numbers, one behind the other, and where each ends. */
+interface Lists<Numbers> {
   readonly ends: Uint32Array;
-  readonly numbers: Uint32Array;
+  readonly numbers: Numbers;
 }
 
-/** Lists of numbers, one behind the other. */
-export const u32Lists: MessageCodec<readonly Uint32Array[]> = mapped(
-  message<Lists>({ ends: field(1, u32s), numbers: field(2, u32s) }),
-  (lists) => {
-    let end = 0;
-    const ends = Uint32Array.from(lists, ({ length }) => (end += length));
-    const numbers = new Uint32Array(end);
-    for (const [i, list] of lists.entries()) numbers.set(list, ends[i - 1] ?? 0);
-    return { ends, numbers };
-  },
-  ({ ends, numbers }) => {
-    if (!ascends(ends) || (ends[ends.length - 1] ?? 0) !== numbers.length)
-      throw damaged("the ends of lists are not those of their numbers");
-    return Array.from(ends, (end, i) => numbers.subarray(ends[i - 1] ?? 0, end));
-  },
+type NumberArray = Uint32Array | Float64Array;
+
+/** Lists of numbers. */
+export const u32Lists: MessageCodec<readonly Uint32Array[]> = listsOf(
+  message<Lists<Uint32Array>>({ ends: field(1, u32s), numbers: field(2, u32s) }),
+  (length) => new Uint32Array(length),
 );
-
-interface DoubleLists {
-  readonly ends: Uint32Array;
-  readonly numbers: Float64Array;
-}
 
 /** The same for doubles. */
-export const f64Lists: MessageCodec<readonly Float64Array[]> = mapped(
-  message<DoubleLists>({ ends: field(1, u32s), numbers: field(2, f64s) }),
-  (lists) => {
-    let end = 0;
-    const ends = Uint32Array.from(lists, ({ length }) => (end += length));
-    const numbers = new Float64Array(end);
-    for (const [i, list] of lists.entries()) numbers.set(list, ends[i - 1] ?? 0);
-    return { ends, numbers };
-  },
-  ({ ends, numbers }) => {
-    if (!ascends(ends) || (ends[ends.length - 1] ?? 0) !== numbers.length)
-      throw damaged("the ends of lists are not those of their numbers");
-    return Array.from(ends, (end, i) => numbers.subarray(ends[i - 1] ?? 0, end));
-  },
+export const f64Lists: MessageCodec<readonly Float64Array[]> = listsOf(
+  message<Lists<Float64Array>>({ ends: field(1, u32s), numbers: field(2, f64s) }),
+  (length) => new Float64Array(length),
 );
+
+function listsOf<Numbers extends NumberArray>(
+  codec: MessageCodec<Lists<Numbers>>,
+  make: (length: number) => Numbers,
+): MessageCodec<readonly Numbers[]> {
+  return mapped<readonly Numbers[], Lists<Numbers>>(
+    codec,
+    (lists) => {
+      let end = 0;
+      const ends = Uint32Array.from(lists, ({ length }) => (end += length));
+      const numbers = make(end);
+      for (const [i, list] of lists.entries()) numbers.set(list, ends[i - 1] ?? 0);
+      return { ends, numbers };
+    },
+    ({ ends, numbers }) => {
+      if (!ascends(ends) || (ends[ends.length - 1] ?? 0) !== numbers.length)
+        throw damaged("the ends of lists are not those of their numbers");
+      return Array.from(ends, (end, i) => numbers.subarray(ends[i - 1] ?? 0, end) as Numbers);
+    },
+  );
+}
