@@ -1,0 +1,41 @@
+// The part of the package's face that is the same with Node and without: nothing of it is compiled.
+export {
+  type FieldColumns,
+  fieldColumns,
+  fieldKind,
+  type JsonFieldOptions,
+  type LogfmtFieldOptions,
+  maxFields,
+} from "./fields/columns.js";
+export { grown } from "./grown.js";
+export { KernelError, type KernelErrorCode } from "./kernel-error.js";
+export type { Kernels } from "./kernels.js";
+export { type LevelOptions, levelCode, normaliseLevel } from "./levels/names.js";
+export {
+  chooseKeys,
+  type FilterKeys,
+  mix,
+  type NeedleKey,
+  needleKeys,
+  nextKey,
+  type WindowKeys,
+  windowBytes,
+} from "./needle/needle-keys.js";
+export {
+  highCoefficient,
+  lowCoefficient,
+  maxRibbonKeys,
+  ribbonWidth,
+  slotsFor,
+  startOf,
+} from "./needle/ribbon.js";
+export { scanLegacyJsonPush } from "./push/legacy-json.js";
+export {
+  noTimestampSeconds,
+  type RawPush,
+  type RawPushLimits,
+  type TakeBytes,
+} from "./push/raw-push.js";
+export { type ContainsOptions, type RowSelection, selectAll } from "./search/selection.js";
+export { compileTextSet, type TextSet } from "./search/text-set.js";
+export { containsAny } from "./twin/text-set.js";
