@@ -98,19 +98,11 @@ class OtlpDecoder {
 
   decode(): RawPush {
     const reader = new ProtoReader(this.#bytes, 0, this.#bodyEnd);
-    for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-      if (tag !== 0x0a) {
-        reader.skip(tag);
-        continue;
-      }
-      const outer = reader.enter();
-      this.#readResourceLogs(reader);
-      reader.leave(outer);
-    }
+    reader.each(0x0a, this.#readResourceLogs);
     return this.#columns.finish(this.#arena);
   }
 
-  #readResourceLogs(reader: ProtoReader): void {
+  readonly #readResourceLogs = (reader: ProtoReader): void => {
     this.#resource = new SharedPairs();
     this.#resourceLabels = [];
     this.#isServiceKnown = false;
@@ -118,40 +110,20 @@ class OtlpDecoder {
     this.#plainStream = -1;
     const start = reader.at;
     // Fields may come in any order, and records need what the resource says.
-    for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-      if (tag !== 0x0a) {
-        reader.skip(tag);
-        continue;
-      }
-      const outer = reader.enter();
-      this.#readResource(reader);
-      reader.leave(outer);
-    }
+    reader.each(0x0a, this.#readResource);
     reader.at = start;
-    for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-      if (tag !== 0x12) {
-        reader.skip(tag);
-        continue;
-      }
-      const outer = reader.enter();
-      this.#readScopeLogs(reader);
-      reader.leave(outer);
-    }
-  }
+    reader.each(0x12, this.#readScopeLogs);
+  };
 
-  #readResource(reader: ProtoReader): void {
-    for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-      if (tag !== 0x0a) {
-        reader.skip(tag);
-        continue;
-      }
-      const outer = reader.enter();
-      const pair = readKeyValue(reader);
-      reader.leave(outer);
-      if (this.#namesService(pair)) this.#isServiceKnown = true;
-      this.#keep(pair, this.#mapping.resource, this.#resource, this.#resourceLabels);
-    }
-  }
+  readonly #readResource = (reader: ProtoReader): void => {
+    reader.each(0x0a, this.#readResourceAttribute);
+  };
+
+  readonly #readResourceAttribute = (reader: ProtoReader): void => {
+    const pair = readKeyValue(reader);
+    if (this.#namesService(pair)) this.#isServiceKnown = true;
+    this.#keep(pair, this.#mapping.resource, this.#resource, this.#resourceLabels);
+  };
 
   #namesService({ keyStart, keyLength, valueStart, valueEnd }: KeyValue): boolean {
     if (keyLength !== serviceName.length) return false;
@@ -160,32 +132,16 @@ class OtlpDecoder {
     return this.#values.length > 0;
   }
 
-  #readScopeLogs(reader: ProtoReader): void {
+  readonly #readScopeLogs = (reader: ProtoReader): void => {
     this.#scope = new SharedPairs();
     const start = reader.at;
-    for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-      if (tag !== 0x0a) {
-        reader.skip(tag);
-        continue;
-      }
-      const outer = reader.enter();
-      this.#readScope(reader);
-      reader.leave(outer);
-    }
+    reader.each(0x0a, this.#readScope);
     reader.at = start;
-    for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-      if (tag !== 0x12) {
-        reader.skip(tag);
-        continue;
-      }
-      const outer = reader.enter();
-      this.#readRecord(reader);
-      reader.leave(outer);
-    }
-  }
+    reader.each(0x12, this.#readRecord);
+  };
 
   /** Name, version and count come behind the attributes, whatever their order: of equal names the last counts. */
-  #readScope(reader: ProtoReader): void {
+  readonly #readScope = (reader: ProtoReader): void => {
     const own = new SharedPairs();
     for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
       if (tag === 0x0a || tag === 0x12) {
@@ -208,9 +164,9 @@ class OtlpDecoder {
       } else reader.skip(tag);
     }
     this.#scope.ranges.push(...own.ranges);
-  }
+  };
 
-  #readRecord(reader: ProtoReader): void {
+  readonly #readRecord = (reader: ProtoReader): void => {
     const record = this.#record;
     const columns = this.#columns;
     this.#recordLabels = [];
@@ -229,7 +185,7 @@ class OtlpDecoder {
     const body = record.starts[recordField.body]!;
     this.#values.text(body, body + record.lengths[recordField.body]!);
     this.#addRow();
-  }
+  };
 
   #addRow(): void {
     const record = this.#record;

@@ -108,6 +108,19 @@ export class ProtoReader {
     this.end = outer;
   }
 
+  /** Reads each message of a tag, with the reader at its start; passes over values of others. */
+  each(wanted: number, read: (reader: ProtoReader) => void): void {
+    for (let tag = this.tag(); tag !== 0; tag = this.tag()) {
+      if (tag !== wanted) {
+        this.skip(tag);
+        continue;
+      }
+      const outer = this.enter();
+      read(this);
+      this.leave(outer);
+    }
+  }
+
   /** Passes over the value of a tag. */
   skip(tag: number): void {
     const type = tag & 7;
