@@ -1,4 +1,4 @@
-import { gunzipSync, inflateRawSync, zstdDecompressSync } from "node:zlib";
+import zlib, { gunzipSync, inflateRawSync } from "node:zlib";
 import { invalidArgument, type PushEncoding, SkaldError, tooLarge } from "@skald/model";
 import { decodeLz4 } from "./lz4.js";
 
@@ -58,8 +58,11 @@ function inflateRaw(body: Uint8Array, maxBytes: number): Uint8Array {
 const maxRatio = 32;
 
 function unzstd(body: Uint8Array, maxBytes: number): Uint8Array {
+  // A named import of what Node 20 lacks would keep the program from starting there.
+  if (zlib.zstdDecompressSync === undefined)
+    throw invalidArgument("zstd bodies need a server on Node 22 or newer, send gzip");
   const guess = Math.min(body.length * 10, maxGuessedChunkBytes, maxBytes);
-  return zstdDecompressSync(body, {
+  return zlib.zstdDecompressSync(body, {
     maxOutputLength: Math.min(maxBytes, Math.max(freeBytes, maxRatio * body.length)),
     chunkSize: Math.max(minChunkBytes, guess),
   });

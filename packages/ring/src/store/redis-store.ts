@@ -171,7 +171,8 @@ interface Clients {
 }
 
 async function makeClient(options: RedisStoreOptions): Promise<Client> {
-  const { Cluster, Redis } = await import("ioredis");
+  // Of CommonJS a bundle has nothing but the default.
+  const { Cluster, Redis } = (await import("ioredis")).default;
   const { endpoints, masterName = "", isCluster = false } = options;
   const { timeoutMs, sentinelUsername, sentinelPassword, tls } = options;
   const common = commonOptions(options);

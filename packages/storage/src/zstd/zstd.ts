@@ -75,7 +75,7 @@ function compressAlone(raw: Uint8Array, level: number): Uint8Array {
 
 /** The WebAssembly build, for a Node without its own. */
 export async function loadWasmZstd(): Promise<Zstd> {
-  const wasm = await import("@bokuweb/zstd-wasm");
+  const { default: wasm } = await import("@bokuweb/zstd-wasm");
   await wasm.init();
   return {
     name: "wasm",
