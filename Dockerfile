@@ -21,5 +21,5 @@ VOLUME /var/loki
 # Sealing and uploading what is in memory may take a while after SIGTERM: stop with a grace of 60 s or more.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=5s --timeout=3s --start-period=60s --retries=3 CMD ["/nodejs/bin/node", "/app/health.mjs"]
-ENTRYPOINT ["/nodejs/bin/node", "/app/packages/skald/dist/main.js"]
+ENTRYPOINT ["/nodejs/bin/node", "/app/packages/skald/bundle/main.js"]
 CMD ["-config.file=/etc/loki/local-config.yaml"]

@@ -28,7 +28,7 @@ const lines = (pushMb * 1e6) / lineBytes;
 const server = spawn(
   process.execPath,
   [
-    "packages/skald/dist/main.js",
+    "packages/skald/bundle/main.js",
     "-config.file=bench/skald.yaml",
     `-common.path-prefix=${dir}`,
     `-server.http-listen-port=${args.port}`,

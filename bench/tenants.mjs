@@ -204,7 +204,7 @@ function startServer(more = []) {
   return spawn(
     process.execPath,
     [
-      join(root, "packages/skald/dist/main.js"),
+      join(root, "packages/skald/bundle/main.js"),
       `-config.file=${join(root, "bench/skald.yaml")}`,
       "-auth.enabled=true",
       `-common.path-prefix=${join(dir, "data")}`,

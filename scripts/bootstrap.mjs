@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { bundle } from "./bundle.mjs";
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const runtimeVersion = "24.21.0";
@@ -67,14 +68,15 @@ export function install(node) {
   writeFileSync(stamp, want);
 }
 
-/** Compiles the kernels to WebAssembly and the packages to JavaScript; incremental. */
+/** Compiles the kernels to WebAssembly, the packages to JavaScript, and makes one program of them; incremental. */
 export function build(node) {
-  const compiled = existsSync(join(root, "packages", "skald", "dist", "main.js"));
+  const compiled = existsSync(join(root, "packages", "skald", "bundle", "main.js"));
   if (!compiled) say("building");
   run("kernels", spawnSync(node, ["packages/kernels/build.mjs"], { cwd: root, stdio: "inherit" }));
   removeStaleOutputs();
   const tsc = ["node_modules/typescript/bin/tsc", "--build"];
   run("tsc", spawnSync(node, tsc, { cwd: root, stdio: "inherit" }));
+  bundle(root);
 }
 
 /** What was compiled from files that have moved or gone: tests among it would still be run. */

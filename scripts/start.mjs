@@ -5,6 +5,9 @@ import { runNode } from "./run-node.mjs";
 
 const parent = process.ppid;
 const node = bootstrap();
-const child = runNode(node, [join(root, "packages/skald/dist/main.js"), ...process.argv.slice(2)]);
+const child = runNode(node, [
+  join(root, "packages/skald/bundle/main.js"),
+  ...process.argv.slice(2),
+]);
 // npm does not pass a signal on: when it is gone, this process has another parent.
 setInterval(() => process.ppid !== parent && child.kill("SIGTERM"), 250).unref();

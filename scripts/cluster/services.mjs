@@ -54,7 +54,7 @@ export async function planServices({ directory, root, node, freePort }) {
     services.push({
       ...one,
       env,
-      script: join(root, "packages/skald/dist/main.js"),
+      script: join(root, "packages/skald/bundle/main.js"),
       args: flagsOf(one, join(root, "scripts/cluster/skald.yaml"), directory),
     });
   return services.map(

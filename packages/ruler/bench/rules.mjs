@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const [rules = 1000, lines = 200_000] = process.argv.slice(2).map(Number);
-const main = fileURLToPath(new URL("../../skald/dist/main.js", import.meta.url));
+const main = fileURLToPath(new URL("../../skald/bundle/main.js", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "ruler-bench-"));
 const seconds = 60;
 const ticksPerSecond = 100;

@@ -82,7 +82,7 @@ function since(began) {
 }
 
 async function start(folder, url, children) {
-  const main = fileURLToPath(new URL("../../skald/dist/main.js", import.meta.url));
+  const main = fileURLToPath(new URL("../../skald/bundle/main.js", import.meta.url));
   const args = [
     main,
     "-server.http-listen-port=0",

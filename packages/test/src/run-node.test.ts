@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from "@jest/globals";
 import { makeFolder, removeFolders, waitFor } from "./testing/server.js";
 
 const runNode = fileURLToPath(new URL("../../../scripts/run-node.mjs", import.meta.url));
-const main = fileURLToPath(new URL("../../skald/dist/main.js", import.meta.url));
+const main = fileURLToPath(new URL("../../skald/bundle/main.js", import.meta.url));
 
 const parents = new Set<ReturnType<typeof spawn>>();
 afterAll(async () => {

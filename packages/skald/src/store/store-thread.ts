@@ -14,6 +14,7 @@ import type {
   SegmentCacheCalls,
   SlotRange,
 } from "@skald/storage";
+import { threadScripts } from "../thread-scripts.js";
 import type { BucketPlace, StoreJob, StoreJobs, StoreReport } from "./store-job.js";
 
 export interface StoreThreadOptions {
@@ -37,7 +38,7 @@ export class StoreThread implements ObjectStore, SegmentCacheCalls {
   constructor(options: StoreThreadOptions) {
     this.#options = options;
     this.#pool = new WorkerPool({
-      url: new URL("./store-worker.js", import.meta.url),
+      url: threadScripts.store,
       size: 0,
       urgentJobs: maxCalls,
       lazy: true,

@@ -3,6 +3,7 @@ import type { CompactionThreads } from "@skald/compactor";
 import { turnCall } from "@skald/compactor/jobs";
 import { type HostFunction, type Logger, sleep, WorkerPool } from "@skald/runtime";
 import { decodeDayIndex, type IndexImage } from "@skald/storage";
+import { threadScripts } from "../thread-scripts.js";
 
 export interface CompactionThreadsOptions {
   /** Merges at a time. */
@@ -29,7 +30,7 @@ export function compactionThreads({ size, isBusy, log }: CompactionThreadsOption
   readonly close: () => Promise<void>;
 } {
   const pool = new WorkerPool({
-    url: new URL("../worker.js", import.meta.url),
+    url: threadScripts.jobs,
     ...{ size, maxQueued, maxKeptMib, lazy: true },
     onThreadLost: (error) => log.error("a thread of the compactor died", { error }),
   });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const main = fileURLToPath(new URL("../../../skald/dist/main.js", import.meta.url));
+const main = fileURLToPath(new URL("../../../skald/bundle/main.js", import.meta.url));
 
 /** A process that was started and may not be ready yet. */
 export interface StartedProcess {

@@ -4,6 +4,7 @@ import { TenantLimits } from "@skald/runtime/config";
 import { ScanPool } from "@skald/scan";
 import { FairQueue } from "@skald/scheduler";
 import { tenantLimitsRoutes } from "../../http/tenant-routes.js";
+import { threadScripts } from "../../thread-scripts.js";
 import { type BuiltModule, type ModuleContext, type Parts, tenancyOf } from "./module.js";
 
 /** Jobs that may wait for a thread before queries are refused. */
@@ -35,7 +36,7 @@ export function buildPool(parts: Parts, { config, log, metrics }: ModuleContext)
   const { worker_threads } = config.server;
   const lost = metrics.counter("worker_threads_lost_total", "Threads that died and were replaced.");
   const pool = new WorkerPool({
-    url: new URL("../../worker.js", import.meta.url),
+    url: threadScripts.jobs,
     size: worker_threads > 0 ? worker_threads : availableParallelism(),
     urgentJobs: urgentScans,
     lazy: true,

@@ -6,6 +6,7 @@ import type { TenantLimits } from "@skald/runtime/config";
 import type { Config } from "../../config/root.js";
 import { ringRoutes } from "../../http/ring-routes.js";
 import { buildPatternRing } from "../rings.js";
+import { threadScripts } from "../../thread-scripts.js";
 import type { BuiltModule, ModuleContext, Parts } from "./module.js";
 
 const maxQueuedPatternJobs = 1000;
@@ -57,7 +58,7 @@ function threadOf({ limits }: Parts, { config, log, metrics }: ModuleContext): P
   );
   return new PatternThread({
     pool: new WorkerPool({
-      url: new URL("../../patterns-worker.js", import.meta.url),
+      url: threadScripts.patterns,
       size: 1,
       lazy: true,
       maxQueued: maxQueuedPatternJobs,

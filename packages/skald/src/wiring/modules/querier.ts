@@ -9,6 +9,7 @@ import { connectionOptionsOf } from "@skald/transport/grpc";
 import type { Config } from "../../config/root.js";
 import { memoryBytes } from "../../memory.js";
 import { hostOf } from "../../query/remote.js";
+import { threadScripts } from "../../thread-scripts.js";
 import { maxQueuedJobs } from "./base.js";
 import type { BuiltModule, ModuleContext, Parts } from "./module.js";
 
@@ -35,7 +36,7 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
   const held = "Memory that queries hold, by their own count.";
   metrics.gaugeOf("query_memory_bytes", held, () => memory.bytes);
   const threads = new WorkerPool({
-    url: new URL("../../query/query-worker.js", import.meta.url),
+    url: threadScripts.queries,
     size: max_concurrent,
     urgentJobs: maxSmallQueries,
     lazy: true,

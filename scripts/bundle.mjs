@@ -1,0 +1,112 @@
+// Makes one program of the compiled packages and what they depend on: a start reads a few files instead of eleven hundred.
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { createRequire, isBuiltin } from "node:module";
+import { join } from "node:path";
+
+// Each keeps its path; code that they share stands beside main.js, where thread-scripts.ts and load.ts look from.
+const entries = [
+  "main.js",
+  "worker.js",
+  "patterns-worker.js",
+  "query/query-worker.js",
+  "store/store-worker.js",
+];
+// Read at run time, from beside the code.
+const assets = {
+  "wasm/kernels.wasm": "packages/kernels/dist/wasm/kernels.wasm",
+  "zstd.wasm": "packages/storage/node_modules/@bokuweb/zstd-wasm/dist/common/zstd.wasm",
+};
+// The WebSocket library takes these native helpers when somebody installed them, and does without.
+const optional = ["bufferutil", "utf-8-validate"];
+// CommonJS that is loaded late has only a default in a bundle, no names; that of these is taken.
+const byDefault = /node_modules\/(ioredis|@bokuweb\/zstd-wasm)\//;
+// CommonJS among the dependencies asks for Node's own modules by `require`, and for files beside it by `__dirname`.
+const banner = `import { createRequire as __createRequire } from "node:module";
+const require = __createRequire(import.meta.url), __dirname = import.meta.dirname;`;
+
+/** Bundles the program below `root` into packages/skald/bundle, unless nothing of it has changed; throws with what is missing. */
+export function bundle(root) {
+  const target = join(root, "packages/skald/bundle");
+  const stamp = join(target, ".inputs.json");
+  if (isFresh(root, stamp)) return;
+  rmSync(target, { recursive: true, force: true });
+  const { buildSync } = createRequire(join(root, "package.json"))("esbuild");
+  const { metafile } = buildSync({
+    absWorkingDir: root,
+    entryPoints: entries.map((entry) => `packages/skald/dist/${entry}`),
+    outbase: "packages/skald/dist",
+    outdir: target,
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    // The parts of the S3 SDK that load each other late do so by name, which only modules have.
+    mainFields: ["module", "main"],
+    // The names stay as they are written; `node --enable-source-maps` gives lines of the sources.
+    sourcemap: "linked",
+    sourcesContent: false,
+    legalComments: "none",
+    banner: { js: banner },
+    metafile: true,
+    logLevel: "warning",
+  });
+  checkComplete(metafile);
+  mkdirSync(join(target, "wasm"));
+  for (const [name, path] of Object.entries(assets))
+    copyFileSync(join(root, path), join(target, name));
+  const inputs = Object.keys(metafile.inputs);
+  writeFileSync(join(target, "LICENSES.txt"), licensesOf(root, inputs));
+  const read = [...inputs, ...Object.values(assets), "pnpm-lock.yaml", "scripts/bundle.mjs"];
+  const times = Object.fromEntries(read.map((path) => [path, changedMs(root, path)]));
+  writeFileSync(stamp, JSON.stringify(times));
+}
+
+/** Nothing may be asked for at run time but Node's own modules: the image has no others. */
+function checkComplete({ inputs, outputs }) {
+  const missing = Object.values(outputs)
+    .flatMap(({ imports }) => imports)
+    .filter(({ external, path }) => external && !isBuiltin(path) && !optional.includes(path));
+  const nameless = Object.values(inputs)
+    .flatMap(({ imports }) => imports)
+    .filter(({ kind, path }) => kind === "dynamic-import" && inputs[path]?.format === "cjs")
+    .filter(({ path }) => !byDefault.test(path));
+  if (missing.length + nameless.length === 0) return;
+  const list = (imports) => imports.map(({ path }) => path).join(", ");
+  throw new Error(`missing: ${list(missing)}; loaded late, but not by default: ${list(nameless)}`);
+}
+
+/** The licences of the dependencies that are in it. */
+function licensesOf(root, inputs) {
+  const folders = inputs.flatMap(
+    (path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? [],
+  );
+  const texts = [...new Set(folders)].sort().map((folder) => {
+    const at = join(root, folder);
+    const { name, version, license } = JSON.parse(readFileSync(join(at, "package.json"), "utf8"));
+    const file = readdirSync(at).find((one) => /^licen[cs]e/i.test(one));
+    const text = file === undefined ? "" : `\n${readFileSync(join(at, file), "utf8").trim()}\n`;
+    return `${name} ${version}: ${license}\n${text}`;
+  });
+  return texts.join(`\n${"-".repeat(80)}\n`);
+}
+
+function isFresh(root, stamp) {
+  if (!existsSync(stamp)) return false;
+  const known = Object.entries(JSON.parse(readFileSync(stamp, "utf8")));
+  return known.every(([path, ms]) => changedMs(root, path) === ms);
+}
+
+/** When a file was written, ms since 1970; null when there is none. */
+function changedMs(root, path) {
+  return statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs ?? null;
+}
