@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
+import { freePort } from "@skald/testkit";
 import { getJson, pushJson } from "./testing/client.js";
 import { makeFolder, removeFolders, startServer, waitFor } from "./testing/server.js";
 
@@ -22,15 +21,6 @@ function has(program: string): boolean {
   if (spawnSync(program, ["--version"]).error === undefined) return true;
   console.warn(`${program} is not installed: what it gets was not checked`);
   return false;
-}
-
-/** A port that nobody has now. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 function run(program: string, flags: readonly string[]): void {

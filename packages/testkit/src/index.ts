@@ -1,5 +1,6 @@
 export * from "./batch.js";
 export * from "./certificates.js";
+export * from "./free-port.js";
 export * from "./memory-disk.js";
 export type { Leftover } from "./memory-disk-nodes.js";
 export * from "./memory-files.js";

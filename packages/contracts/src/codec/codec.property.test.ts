@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 import { parseQuery, planQuery } from "@skald/logql";
 import { SkaldError } from "@skald/model";
@@ -184,7 +185,11 @@ const protoNames: Readonly<Record<string, string>> = {
 describe("a message comes back as it was sent", () => {
   it.each(names.filter((name) => name !== "push"))("%s", (name) => {
     const { arbitrary: values, encode, decode } = samples[name]!;
-    const property = fc.property(values, (value) => expect(decode(encode(value))).toEqual(value));
+    const property = fc.property(values, (value) => {
+      const found = decode(encode(value));
+      // What differs in nothing needs no account of it, which costs more than all the rest.
+      if (!isDeepStrictEqual(found, value)) expect(found).toEqual(value);
+    });
     fc.assert(property, { seed, numRuns: testRuns(200) });
   });
 
@@ -239,11 +244,17 @@ describe("others read messages by proto/messages.proto", () => {
       const ours = encode(value);
       // A field that it does not know, or takes for something else, would not come back.
       const theirs = type.encode(type.decode(ours)).finish();
-      expect(textOf(decode(theirs))).toBe(textOf(decode(ours)));
+      const [found, sent] = [textOf(decode(theirs)), textOf(decode(ours))];
+      if (found !== sent) expect(found).toBe(sent);
     });
     fc.assert(property, { seed, numRuns: testRuns(60) });
   });
 });
+
+/** Throws what is not a refusal; `expect` would cost more than the hundred thousand messages. */
+function checkRefusal(error: unknown): void {
+  if (!(error instanceof SkaldError) || error.code !== "invalid_argument") throw error;
+}
 
 describe("a message that is damaged is read or refused, never more", () => {
   it.each(names)("%s", (name) => {
@@ -258,8 +269,7 @@ describe("a message that is damaged is read or refused, never more", () => {
         try {
           decode(bytes.subarray(0, end));
         } catch (error) {
-          expect(error).toBeInstanceOf(SkaldError);
-          expect((error as SkaldError).code).toBe("invalid_argument");
+          checkRefusal(error);
         }
       }
     }
@@ -273,7 +283,7 @@ describe("a message that is damaged is read or refused, never more", () => {
         try {
           decode(bytes);
         } catch (error) {
-          expect(error).toBeInstanceOf(SkaldError);
+          checkRefusal(error);
         }
       }
     }

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "@skald/testkit";
 
 /** A real Redis on a port of its own that can be stopped and started, with nothing kept on disk. */
 export class RedisServer {
@@ -90,14 +91,4 @@ export class RedisServer {
     await this.kill();
     await rm(this.#directory, { recursive: true, force: true });
   }
-}
-
-/** A port that nobody had a moment ago. */
-async function freePort(): Promise<number> {
-  const holder = createServer().listen(0, "127.0.0.1");
-  await once(holder, "listening");
-  const address = holder.address();
-  holder.close();
-  await once(holder, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
 }
