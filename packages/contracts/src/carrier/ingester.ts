@@ -1,3 +1,4 @@
+import type { Batch } from "@skald/model";
 import type { GrpcConnection, GrpcServer, Parts } from "@skald/transport/grpc";
 import { empty } from "@skald/transport/protobuf";
 import type { DigestTask, MinuteDigests, PlacedHashes, RowHashTask } from "../agreement.js";
@@ -184,23 +185,70 @@ export function remoteIngester(connection: GrpcConnection): Ingester {
   };
 }
 
-/** Sends a push, in as many messages as it takes. */
+/** Sends a push, in as many messages as it takes. A batch that goes to several ingesters is encoded once. */
 export async function pushTo(
   connection: GrpcConnection,
   push: Method<PushRequest, PushOutcome>,
   request: PushRequest,
   options: CallOptions,
 ): Promise<PushOutcome> {
-  const whole = encodePush(request);
-  const size = whole.reduce((total, { length }) => total + length, 0);
-  if (size <= maxPushBytes || request.batch.rowCount <= 1)
-    return callRemote(connection, sent(push, whole), request, options);
-  const refusals: PushRefusal[] = [];
-  for (const parts of encodePushInParts(request, maxPushBytes)) {
-    const outcome = await callRemote(connection, sent(push, parts), request, options);
-    refusals.push(...outcome.refusals);
+  const messages = messagesOf(request);
+  const outcomes: PushOutcome[] = [];
+  for (let i = 0; ; i++) {
+    const parts = messages.at(i);
+    if (parts === undefined) break;
+    outcomes.push(await callRemote(connection, sent(push, parts), request, options));
   }
-  return { refusals: mergeRefusals(refusals) };
+  const [only] = outcomes;
+  if (outcomes.length === 1 && only !== undefined) return only;
+  return { refusals: mergeRefusals(outcomes.flatMap(({ refusals }) => refusals)) };
+}
+
+/** By the batch, for as long as that is there: what was encoded of it so far. */
+const encoded = new WeakMap<Batch, PushMessages>();
+
+function messagesOf(request: PushRequest): PushMessages {
+  const known = encoded.get(request.batch);
+  if (known?.tenant === request.tenant) return known;
+  const messages = new PushMessages(request);
+  encoded.set(request.batch, messages);
+  return messages;
+}
+
+/** The messages of a push, each encoded when it is first asked for. */
+class PushMessages {
+  readonly tenant: string;
+  readonly #made: Parts[] = [];
+  readonly #rest: Iterator<Parts>;
+
+  constructor(request: PushRequest) {
+    this.tenant = request.tenant;
+    this.#rest = encodeMessages(request);
+  }
+
+  /** Undefined behind the last one. */
+  at(place: number): Parts | undefined {
+    while (this.#made.length <= place) {
+      const { done, value } = this.#rest.next();
+      if (done === true) return undefined;
+      this.#made.push(value);
+    }
+    return this.#made[place];
+  }
+}
+
+function* encodeMessages(request: PushRequest): Generator<Parts, void> {
+  const { batch } = request;
+  // What is surely too large is not tried as a whole.
+  if (batch.lineBytes <= maxPushBytes || batch.rowCount <= 1) {
+    const whole = encodePush(request);
+    const size = whole.reduce((total, { length }) => total + length, 0);
+    if (size <= maxPushBytes || batch.rowCount <= 1) {
+      yield whole;
+      return;
+    }
+  }
+  yield* encodePushInParts(request, maxPushBytes);
 }
 
 /** The method for a request that is encoded already. */

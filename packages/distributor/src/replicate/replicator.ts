@@ -138,7 +138,8 @@ function addText(basis: number, text: string): number {
 }
 
 function sizeOf({ rowCount, lineBytes, metaValueLength }: Batch): number {
-  const values = metaValueLength.reduce((sum, length) => sum + length, 0);
+  let values = 0;
+  for (let i = 0; i < metaValueLength.length; i++) values += metaValueLength[i]!;
   return lineBytes + values + rowCount * bytesPerRow;
 }
 

@@ -1,56 +1,97 @@
 import type { Batch, BatchStream } from "@skald/model";
 
+/** Where a stretch of a column begins, and behind what it ends. */
+interface Stretch {
+  readonly from: number;
+  readonly to: number;
+}
+
+type Column = Float64Array | Uint32Array | Uint8Array;
+
 /**
  * The rows of some streams of a batch, as a batch of their own; streams are given by index, ascending. Lines and values
  * stay where they are. What was received for all streams is no part of it.
  */
 export function takeStreams(batch: Batch, indexes: Uint32Array): Batch {
-  const taken = Array.from(indexes, (index) => batch.streams[index] as BatchStream);
-  const rows = rowsOf(taken);
-  const { starts: metaStart, pairs } = pairsOf(batch, rows);
-  const lineLength = rows.map((row) => batch.lineLength[row]!);
-  let end = 0;
+  const streams = Array.from(indexes, (index) => batch.streams[index] as BatchStream);
+  // The rows of a stream are one behind the other, and so are those of neighbours.
+  const rows = join(streams.map(({ rowStart, rowEnd }) => ({ from: rowStart, to: rowEnd })));
+  const { metaStart } = batch;
+  const pairs = rows.map(({ from, to }) => ({ from: metaStart[from]!, to: metaStart[to]! }));
+  const rowCount = lengthOf(rows);
+  const pairCount = lengthOf(pairs);
+  const lineLength = gather(batch.lineLength, rows, new Uint32Array(rowCount));
   return {
-    rowCount: rows.length,
-    streams: taken.map((stream) => {
-      const rowStart = end;
-      end += stream.rowEnd - stream.rowStart;
-      return { ...stream, rowStart, rowEnd: end };
-    }),
-    seconds: Float64Array.from(rows, (row) => batch.seconds[row]!),
-    nanos: rows.map((row) => batch.nanos[row]!),
+    rowCount,
+    streams: placed(streams),
+    seconds: gather(batch.seconds, rows, new Float64Array(rowCount)),
+    nanos: gather(batch.nanos, rows, new Uint32Array(rowCount)),
     bytes: batch.bytes,
-    lineStart: rows.map((row) => batch.lineStart[row]!),
+    lineStart: gather(batch.lineStart, rows, new Uint32Array(rowCount)),
     lineLength,
-    metaStart,
-    metaName: pairs.map((pair) => batch.metaName[pair]!),
-    metaValueStart: pairs.map((pair) => batch.metaValueStart[pair]!),
-    metaValueLength: pairs.map((pair) => batch.metaValueLength[pair]!),
+    metaStart: startsOf(metaStart, rows, rowCount),
+    metaName: gather(batch.metaName, pairs, new Uint32Array(pairCount)),
+    metaValueStart: gather(batch.metaValueStart, pairs, new Uint32Array(pairCount)),
+    metaValueLength: gather(batch.metaValueLength, pairs, new Uint32Array(pairCount)),
     metaNames: batch.metaNames,
-    levels: Uint8Array.from(rows, (row) => batch.levels[row]!),
-    lineBytes: lineLength.reduce((sum, length) => sum + length, 0),
+    levels: gather(batch.levels, rows, new Uint8Array(rowCount)),
+    lineBytes: sumOf(lineLength),
   };
 }
 
-/** Row numbers of streams, in order. */
-function rowsOf(streams: readonly BatchStream[]): Uint32Array {
-  const rows = new Uint32Array(
-    streams.reduce((sum, { rowStart, rowEnd }) => sum + rowEnd - rowStart, 0),
-  );
-  let at = 0;
-  for (const { rowStart, rowEnd } of streams)
-    for (let row = rowStart; row < rowEnd; row++) rows[at++] = row;
-  return rows;
+/** Streams with their rows one behind the other. */
+function placed(streams: readonly BatchStream[]): BatchStream[] {
+  let end = 0;
+  return streams.map((stream) => {
+    const rowStart = end;
+    end += stream.rowEnd - stream.rowStart;
+    return { ...stream, rowStart, rowEnd: end };
+  });
 }
 
-/** The metadata of rows: for each row where its pairs start, and the numbers of the pairs. */
-function pairsOf({ metaStart }: Batch, rows: Uint32Array) {
-  const starts = new Uint32Array(rows.length + 1);
-  for (const [i, row] of rows.entries())
-    starts[i + 1] = starts[i]! + metaStart[row + 1]! - metaStart[row]!;
-  const pairs = new Uint32Array(starts[rows.length]!);
+/** Stretches that touch as one; none of them is empty. */
+function join(stretches: readonly Stretch[]): Stretch[] {
+  const joined: { from: number; to: number }[] = [];
+  for (const { from, to } of stretches) {
+    const last = joined.at(-1);
+    if (last?.to === from) last.to = to;
+    else if (to > from) joined.push({ from, to });
+  }
+  return joined;
+}
+
+/** Copies stretches of a column one behind the other. */
+function gather<T extends Column>(column: T, stretches: readonly Stretch[], into: T): T {
   let at = 0;
-  for (const row of rows)
-    for (let pair = metaStart[row]!; pair < metaStart[row + 1]!; pair++) pairs[at++] = pair;
-  return { starts, pairs };
+  for (const { from, to } of stretches) {
+    into.set(column.subarray(from, to), at);
+    at += to - from;
+  }
+  return into;
+}
+
+/** For each row where its pairs of metadata start, and where the last ones end. */
+function startsOf(metaStart: Uint32Array, rows: readonly Stretch[], rowCount: number): Uint32Array {
+  const starts = new Uint32Array(rowCount + 1);
+  let row = 0;
+  let pair = 0;
+  for (const { from, to } of rows) {
+    const moved = pair - metaStart[from]!;
+    for (let i = from; i < to; i++) starts[row++] = metaStart[i]! + moved;
+    pair = metaStart[to]! + moved;
+  }
+  starts[row] = pair;
+  return starts;
+}
+
+function lengthOf(stretches: readonly Stretch[]): number {
+  let total = 0;
+  for (const { from, to } of stretches) total += to - from;
+  return total;
+}
+
+function sumOf(numbers: Uint32Array): number {
+  let total = 0;
+  for (let i = 0; i < numbers.length; i++) total += numbers[i]!;
+  return total;
 }
