@@ -12,7 +12,11 @@ import { listDay, putRows, readRows, rowTexts } from "./testing/stored-rows.js";
 const directory = mkdtempSync(join(tmpdir(), "skald-compactor-"));
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-function compactorOf(store: ObjectStore, metrics: Metrics): Compactor {
+function compactorOf(
+  store: ObjectStore,
+  metrics: Metrics,
+  deps: Partial<CompactorDeps> = {},
+): Compactor {
   const config = {
     ...{ compaction_interval: 1, max_compaction_parallelism: 2, retention_delete_delay: 1000 },
     ...{ skip_latest_n_tables: 0, tables_to_compact: 0, working_directory: directory },
@@ -22,6 +26,7 @@ function compactorOf(store: ObjectStore, metrics: Metrics): Compactor {
     locate: (key) => ({ kind: "object", key }),
     clock: { nowMs: () => 1_000_000 },
     log: silentLogger(),
+    ...deps,
   });
 }
 
@@ -50,6 +55,28 @@ it("merges by itself until it is stopped, and counts", async () => {
   await compactor.stop();
   expect(await listDay(store)).toHaveLength(1);
   expect(await readRows(store)).toEqual(rowTexts(rows));
+});
+
+it("works on its own days, and on those of another once they are its own", async () => {
+  const store = new MemoryStore({ nowMs: () => 1_000_000 });
+  for (const id of ["s0", "s1"]) await putRows(store, id, [{ app: "a", time: 1, line: id }]);
+  let owner = "one";
+  const metrics = { one: new Metrics(), two: new Metrics() };
+  const compactors = (["one", "two"] as const).map((name) =>
+    compactorOf(store, metrics[name], { owns: () => name === owner }),
+  );
+  const mergesOf = async (name: "one" | "two") => {
+    const { text } = await metrics[name].read();
+    return Number(/compactor_merges_total (\d+)/.exec(text)?.[1]);
+  };
+  for (const compactor of compactors) await compactor.runOnce();
+  expect([await mergesOf("one"), await mergesOf("two")]).toEqual([1, 0]);
+  owner = "two";
+  for (const id of ["s2", "s3"]) await putRows(store, id, [{ app: "a", time: 2, line: id }]);
+  for (const compactor of compactors) await compactor.runOnce();
+  expect(await mergesOf("one")).toBe(1);
+  expect(await mergesOf("two")).toBeGreaterThan(0);
+  expect(await readRows(store)).toHaveLength(4);
 });
 
 it("tells of days that fail, and goes on with others", async () => {

@@ -24,6 +24,8 @@ export interface CompactorDeps {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly rules?: DayRules | undefined;
+  /** Whether a day is this compactor's to work on; by default all are. */
+  readonly owns?: (table: Table) => boolean;
   /** Told of each object that was deleted. */
   readonly onDeleted?: (key: string) => void;
   readonly bounds?: Partial<DayCompactionDeps["bounds"]>;
@@ -40,7 +42,8 @@ const nsPerMs = 1_000_000n;
 
 /**
  * Keeps the days of the store in order, the newest first: merges small segments, drops doubled rows, writes day indexes, and
- * deletes what was replaced. Any number of them may work on one store.
+ * deletes what was replaced. Any number of them may work on one store: each on the days that it owns, and when two take a day for
+ * theirs the first one to write its index wins.
  */
 export class Compactor {
   readonly #deps: CompactorDeps;
@@ -123,6 +126,8 @@ export class Compactor {
       const next = async (): Promise<void> => {
         for (let table = due.shift(); table !== undefined; table = due.shift()) {
           if (signal.aborted) return;
+          // Asked now: it may have changed hands since the tables were listed.
+          if (!this.#owns(table)) continue;
           if (!(await this.#compact(table))) failed++;
         }
       };
@@ -143,7 +148,8 @@ export class Compactor {
     const facts = { tenant: table.tenant, day: prefixOf(table) };
     try {
       const attributes = { tenant: table.tenant, "skald.day": facts.day };
-      await tracedApart("compaction", { attributes }, () => this.#days.run(table, { signal }));
+      const asked = { signal, isOwn: () => this.#owns(table) };
+      await tracedApart("compaction", { attributes }, () => this.#days.run(table, asked));
       this.#seenMs.set(prefixOf(table), clock.nowMs());
       return true;
     } catch (error) {
@@ -156,6 +162,10 @@ export class Compactor {
       log.error("compacting a day failed; it is tried again", { ...facts, error });
       return false;
     }
+  }
+
+  #owns(table: Table): boolean {
+    return this.#deps.owns?.(table) ?? true;
   }
 
   #isDue(table: Table): boolean {

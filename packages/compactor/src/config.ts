@@ -114,13 +114,13 @@ export const compactorConfig = field.section(
       "newest tables left alone",
       flag("skip-latest-n-tables"),
     ),
-    compactor_ring: ringBlock("compactor.ring", { use: "members" }),
+    compactor_ring: ringBlock("compactor.ring", { use: "owners" }),
     horizontal_scaling_mode: field.choice(
       "disabled",
       ["disabled", "main", "worker"],
       "whether several work together",
       flag("horizontal-scaling-mode"),
-      { unused: "any number of compactors may work on one store" },
+      { unused: "the ring shares days out to any number of compactors" },
     ),
   },
   {

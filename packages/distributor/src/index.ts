@@ -5,4 +5,4 @@ export type { PushLimits } from "./limits.js";
 export { createDistributorMetrics, type DistributorMetrics } from "./metrics.js";
 export type { DistributorOptions, IncomingPush, PushTarget } from "./options.js";
 export type { PushResponse } from "./push-response.js";
-export { Replicator, type ReplicatorOptions, tokenOf } from "./replicate/replicator.js";
+export { Replicator, type ReplicatorOptions } from "./replicate/replicator.js";

@@ -46,14 +46,14 @@ export const frontendConfig = field.section(
     ),
     scheduler_address: field.text(
       "",
-      "a query scheduler, host and port, of a process that is a frontend only",
+      "query schedulers of a process that is a frontend only: host and port, or a name with dns+ or dnssrv+; with commas several",
       "frontend.scheduler-address",
     ),
     scheduler_dns_lookup_period: field.duration(
       "10s",
       "pause between look-ups of the address",
       "frontend.scheduler-dns-lookup-period",
-      { unused: oneProcess },
+      { min: 1 },
     ),
     scheduler_worker_concurrency: field.integer(
       5,

@@ -90,7 +90,7 @@ export const frontendWorkerConfig = field.section(
     frontend_address: field.text("", "a query frontend", "querier.frontend-address"),
     scheduler_address: field.text(
       "",
-      "a query scheduler, host and port",
+      "query schedulers: host and port, or a name with dns+ or dnssrv+; with commas several",
       "querier.scheduler-address",
       {
         used: true,
@@ -100,6 +100,7 @@ export const frontendWorkerConfig = field.section(
       "3s",
       "pause between look-ups of the address",
       "querier.dns-lookup-period",
+      { min: 1, used: true },
     ),
     id: field.text("", "name of the querier; empty: the host name", "querier.id"),
     grpc_client_config: grpcClientBlock("querier.frontend-client"),

@@ -4,5 +4,7 @@ export * from "./page/ring-page.js";
 export { MemoryRingStore } from "./store/memory-store.js";
 export { RedisRingStore, type RedisStoreOptions } from "./store/redis-store.js";
 export type { RingStore } from "./store/ring-store.js";
+export * from "./view/ring-key.js";
 export * from "./view/ring-view.js";
+export { rankFor } from "./view/shard.js";
 export { Ring, type RingOptions } from "./watch/ring.js";

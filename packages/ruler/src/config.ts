@@ -1,10 +1,4 @@
-import {
-  field,
-  grpcClientBlock,
-  oneProcess,
-  ringBlock,
-  tlsClientFields,
-} from "@skald/runtime/config";
+import { field, grpcClientBlock, ringBlock, tlsClientFields } from "@skald/runtime/config";
 
 const alerting = {
   external_url: field.text("", "address of the ruler in alerts", "ruler.external.url"),
@@ -112,37 +106,34 @@ const evaluating = {
   ),
 };
 
-const oneRuler = { unused: oneProcess };
+const knownAtOnce = { unused: "the ring says whose a rule is as soon as it changes" };
 
 const sharding = {
   enable_sharding: field.toggle(
     false,
-    "spread rules over rulers",
+    "spread rules over rulers; default true where ring.kvstore.store is redis",
     "ruler.enable-sharding",
-    oneRuler,
   ),
   sharding_strategy: field.choice(
     "default",
     ["default", "shuffle-sharding"],
-    "how tenants are spread",
+    "how tenants are spread: over all rulers, or over limits_config.ruler_tenant_shard_size of them",
     "ruler.sharding-strategy",
-    oneRuler,
   ),
   sharding_algo: field.choice(
     "by-group",
     ["by-group", "by-rule"],
     "what is spread",
     "ruler.sharding-algo",
-    oneRuler,
   ),
   search_pending_for: field.duration(
     "5m",
     "time to look for owners",
     "ruler.search-pending-for",
-    oneRuler,
+    knownAtOnce,
   ),
-  flush_period: field.duration("1m", "pause between cleanings", "ruler.flush-period", oneRuler),
-  ring: ringBlock("ruler.ring", { heartbeatPeriod: "5s", keyPrefix: "rulers/" }),
+  flush_period: field.duration("1m", "pause between cleanings", "ruler.flush-period", knownAtOnce),
+  ring: ringBlock("ruler.ring", { heartbeatPeriod: "5s", keyPrefix: "rulers/", use: "owners" }),
   ruler_client: grpcClientBlock("ruler.client"),
 };
 

@@ -10,7 +10,7 @@ import { GroupMetrics } from "./evaluate/metrics.js";
 import { RemoteWrite, type TenantRemoteWrite } from "./remote-write/remote-write.js";
 import { assertGroup, checkGroups } from "./rules/check-group.js";
 import { plainGroup } from "./rules/group-yaml.js";
-import { keyOfGroup, type PlacedGroup, type RuleGroup } from "./rules/rule-group.js";
+import { identityOf, keyOfGroup, type PlacedGroup, type RuleGroup } from "./rules/rule-group.js";
 import { Alertmanagers, urlProblem } from "./send/alertmanagers.js";
 import { compileRelabels } from "./send/relabel.js";
 import type { CallOptions, GroupName, RuleStore } from "./store/rule-store.js";
@@ -30,8 +30,8 @@ export interface RulerDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Whether this ruler is the one to evaluate a group; all when not given. */
-  readonly owns?: (group: PlacedGroup) => boolean;
+  /** Whether what is named so is this ruler's to evaluate: a group, or a rule of one. By default all is. */
+  readonly owns?: (tenant: string, names: readonly string[]) => boolean;
 }
 
 /** Groups that are evaluated at a time, of all tenants and of one. */
@@ -45,6 +45,7 @@ export class Ruler {
   readonly #deps: RulerDeps;
   readonly #groups = new Map<string, { runner: GroupRunner; text: string }>();
   readonly #options: GroupOptions;
+  readonly #isByRule: boolean;
   readonly #states: AlertStates;
   readonly #metrics: GroupMetrics;
   readonly #alertmanagers: Alertmanagers;
@@ -68,6 +69,7 @@ export class Ruler {
       "Looks for rules that failed.",
     );
     this.#options = groupOptions(config);
+    this.#isByRule = config.sharding_algo === "by-rule";
     const options = remoteWriteOptions(config);
     if (!config.remote_write.enabled) return;
     if (Object.keys(options.clients).length === 0)
@@ -180,7 +182,8 @@ export class Ruler {
     const { store } = this.#deps;
     const wanted = new Map<string, PlacedGroup>();
     for (const placed of await store.listAll({ signal: this.#abort.signal })) {
-      if (this.#isWanted(placed)) wanted.set(keyOfGroup(placed), placed);
+      const own = this.#isWanted(placed) ? this.#ownPartOf(placed) : undefined;
+      if (own !== undefined) wanted.set(keyOfGroup(placed), own);
     }
     const gone = [...this.#groups].filter(([key]) => !wanted.has(key));
     await Promise.all(
@@ -195,11 +198,11 @@ export class Ruler {
   }
 
   #isWanted(placed: PlacedGroup): boolean {
-    const { config, log, owns = () => true } = this.#deps;
+    const { config, log } = this.#deps;
     const { tenant, namespace, group } = placed;
     const { enabled_tenants: enabled, disabled_tenants: disabled } = config;
     if (enabled.length > 0 && !enabled.includes(tenant)) return false;
-    if (disabled.includes(tenant) || !owns(placed)) return false;
+    if (disabled.includes(tenant)) return false;
     const [problem] = checkGroups([group]);
     if (problem === undefined) return true;
     log.error("a stored rule group is not evaluated", {
@@ -211,8 +214,22 @@ export class Ruler {
     return false;
   }
 
+  /** What of a group is this ruler's: all of it or nothing, or with `by-rule` some of its rules. */
+  #ownPartOf(placed: PlacedGroup): PlacedGroup | undefined {
+    const { tenant, namespace, group } = placed;
+    const { owns } = this.#deps;
+    if (owns === undefined) return placed;
+    const names = [tenant, namespace, group.name];
+    if (!this.#isByRule) return owns(tenant, names) ? placed : undefined;
+    const all = group.rules.map((rule, place) => ({ rule, place }));
+    const own = all.filter(({ rule }) => owns(tenant, [...names, identityOf(rule)]));
+    if (own.length === 0) return undefined;
+    const rules = own.map(({ rule }) => rule);
+    return { ...placed, group: { ...group, rules }, places: own.map(({ place }) => place) };
+  }
+
   async #put(key: string, placed: PlacedGroup): Promise<void> {
-    const text = JSON.stringify(plainGroup(placed.group));
+    const text = JSON.stringify([plainGroup(placed.group), placed.places]);
     const known = this.#groups.get(key);
     if (known?.text === text) return;
     const runner = this.#runnerOf(placed);

@@ -7,6 +7,7 @@ import {
   scheduledErrorOf,
 } from "@skald/contracts";
 import { sleep as defaultSleep, type Sleep } from "@skald/runtime";
+import type { LaneWidth } from "./lane-width.js";
 
 /** After a scheduler could not be reached it is tried again after this. */
 const retryMs = 500;
@@ -16,7 +17,7 @@ export interface TakeCallsOptions {
   /** Answers a call; see `answerScheduled`. */
   readonly answer: (call: ScheduledCall, options: CallOptions) => Promise<Uint8Array>;
   /** Calls that are run at a time. */
-  readonly width: number;
+  readonly width: LaneWidth;
   /** No further calls are taken once it fires; those that run are ended. */
   readonly signal: AbortSignal;
   /** Told when the scheduler cannot be reached, and when it can again (`undefined`). */
@@ -47,7 +48,9 @@ async function takeWhileConnected(options: TakeCallsOptions): Promise<unknown> {
     onState?.(undefined);
     await Promise.all([
       watchCancelled(scheduler, session, running, both),
-      ...Array.from({ length: width }, () => lane(options, session, running, both)),
+      ...Array.from({ length: width.most }, (_, number) =>
+        lane({ ...options, number }, { session, running, signal: both }),
+      ),
     ]);
     return undefined;
   } catch (error) {
@@ -70,14 +73,24 @@ async function watchCancelled(
   }
 }
 
+interface Session {
+  readonly session: { readonly querier: string };
+  readonly running: Map<number, AbortController>;
+  readonly signal: AbortSignal;
+}
+
 async function lane(
-  { scheduler, answer }: TakeCallsOptions,
-  session: { readonly querier: string },
-  running: Map<number, AbortController>,
-  signal: AbortSignal,
+  { scheduler, answer, width, number }: TakeCallsOptions & { readonly number: number },
+  { session, running, signal }: Session,
 ): Promise<void> {
   let last: { readonly finished: Outcome } | undefined;
   while (!signal.aborted) {
+    if (number >= width.now) {
+      if (last !== undefined) await scheduler.finish({ ...session, ...last.finished }, { signal });
+      last = undefined;
+      await width.changed(signal);
+      continue;
+    }
     const { id, call } = await scheduler.take({ ...session, ...last }, { signal });
     const own = new AbortController();
     running.set(id, own);

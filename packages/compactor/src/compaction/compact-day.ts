@@ -30,6 +30,11 @@ interface Cancellable {
   readonly signal: AbortSignal;
 }
 
+interface DayRun extends Cancellable {
+  /** Asked before each piece of work that takes long. */
+  readonly isOwn?: () => boolean;
+}
+
 /** The work of a compactor that takes long, on other threads. */
 export interface CompactionThreads {
   merge(job: MergeJob, options: Cancellable): Promise<SealedSegment | undefined>;
@@ -107,8 +112,11 @@ export class DayCompaction {
     });
   }
 
-  /** Clears a day, brings its index up to date, and merges what is worth it. Throws OtherWasFirst when another does so too. */
-  async run(table: Table, { signal }: Cancellable): Promise<void> {
+  /**
+   * Clears a day, brings its index up to date, and merges what is worth it, for as long as the day is its own. Throws
+   * OtherWasFirst when another does so too.
+   */
+  async run(table: Table, { signal, isOwn = () => true }: DayRun): Promise<void> {
     const { store, locate, bounds, clock } = this.#deps;
     const reader = { store, locate, opened: this.#opened };
     let day = await readDay(table, reader, { signal });
@@ -120,11 +128,13 @@ export class DayCompaction {
     const add = await this.#young(day, signal);
     if (add.length + orphans.length + forget.length > 0)
       day = await this.#publish(day, { add, remove: orphans, forget }, signal);
+    if (!isOwn()) return;
     day = await this.#applyRules(day, signal);
     for (;;) {
       const groups = this.#plan(day);
       if (groups.length === 0) return;
       for (const group of groups) {
+        if (!isOwn()) return;
         const inputs = group.map((segment) => ({ segment }));
         day = await this.#merge(day, inputs, signal);
       }

@@ -13,6 +13,8 @@ export interface DeletePassOptions {
   readonly scanner: Pick<Scanner<SegmentRef>, "matches">;
   /** Rows that it holds are not in the store yet. */
   readonly ingester: Pick<Ingester, "select" | "matches" | "release">;
+  /** Whether the requests of a tenant are this process's to look after; by default all are. */
+  readonly owns?: (tenant: string) => boolean;
   /** Requests of one run, the oldest of each tenant. */
   readonly maxRequests: number;
   readonly log: Logger;
@@ -30,9 +32,10 @@ export class DeletePass {
   }
 
   async run(options: CallOptions): Promise<void> {
-    const { deletes, log, maxRequests } = this.#options;
+    const { deletes, log, maxRequests, owns = () => true } = this.#options;
     let left = maxRequests;
-    for (const requests of deletes.due().values()) {
+    for (const [tenant, requests] of deletes.due()) {
+      if (!owns(tenant)) continue;
       for (const known of requests.slice(0, left)) {
         left--;
         try {
@@ -40,7 +43,7 @@ export class DeletePass {
           await deletes.note(known.request, parts, options);
         } catch (error) {
           options.signal.throwIfAborted();
-          const { tenant, id } = known.request;
+          const { id } = known.request;
           log.warn("a delete request could not be looked after", { tenant, request: id, error });
         }
       }

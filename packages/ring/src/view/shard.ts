@@ -1,5 +1,5 @@
-import { fnv1a32 } from "@skald/model";
 import type { RingInstance } from "../member.js";
+import { ringKey } from "./ring-key.js";
 
 /** Whose part of a ring is wanted, and how large. */
 export interface ShardOptions {
@@ -23,10 +23,8 @@ export function rankForShard(
   const wanted = Math.ceil(size / zones.length);
   return zones.flatMap((zone) => {
     const own = instances.filter((instance) => zone === undefined || instance.zone === zone);
-    const scored = own.map((instance) => ({ instance, score: scoreOf(tenant, instance.id) }));
-    scored.sort((a, b) => b.score - a.score || (a.instance.id < b.instance.id ? -1 : 1));
     return takeOlder(
-      scored.map(({ instance }) => instance),
+      rankFor(tenant, own, ({ id }) => id),
       wanted,
       since,
     );
@@ -50,10 +48,10 @@ function takeOlder(
   return taken;
 }
 
-/** FNV spreads the last bytes badly over the upper bits: the finalizer of MurmurHash3 mixes them in. */
-function scoreOf(tenant: string, id: string): number {
-  let hash = fnv1a32(tenant, "\0", id);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return (hash ^ (hash >>> 16)) >>> 0;
+/** All of some, the one first whose work a tenant's is; who comes or goes changes nothing between the others. */
+export function rankFor<T>(tenant: string, all: readonly T[], nameOf: (one: T) => string): T[] {
+  return all
+    .map((one) => ({ one, name: nameOf(one), score: ringKey(tenant, nameOf(one)) }))
+    .sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1))
+    .map(({ one }) => one);
 }

@@ -3,7 +3,13 @@ import { parseQuery, printQuery } from "@skald/logql";
 import { type Clock, emptyLabels, errorCodeOf, fnv1a32, invalidArgument } from "@skald/model";
 import { type Logger, messageWithCauses, type Semaphore, sleep } from "@skald/runtime";
 import { tracedApart } from "@skald/runtime/tracing";
-import { keyOfGroup, nameOfRule, type PlacedGroup, type Rule } from "../rules/rule-group.js";
+import {
+  identityOf,
+  keyOfGroup,
+  nameOfRule,
+  type PlacedGroup,
+  type Rule,
+} from "../rules/rule-group.js";
 import { type AlertStates, restoreAlerts } from "./alert-states.js";
 import { type Alert, AlertingRule } from "./alerting-rule.js";
 import type { GroupMetrics } from "./metrics.js";
@@ -257,11 +263,6 @@ function workOf(rule: Rule, { group }: PlacedGroup, options: GroupOptions) {
   if (rule.alert === "") return new RecordingRule(rule, labels, group.limit);
   const { externalLabels, externalUrl } = options;
   return new AlertingRule(rule, { labels, externalLabels, externalUrl, limit: group.limit });
-}
-
-/** Rules with the same name and labels are the same through changes of all else. */
-function identityOf(rule: Rule): string {
-  return JSON.stringify([rule.alert, rule.record, Object.entries(rule.labels).sort()]);
 }
 
 /** What the rules API tells of an error: nothing of a fault of the program. */

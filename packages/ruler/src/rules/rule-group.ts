@@ -29,6 +29,8 @@ export interface PlacedGroup {
   /** Stands for a file of rules. */
   readonly namespace: string;
   readonly group: RuleGroup;
+  /** When it is only a part of the group: of each rule its place in the whole. */
+  readonly places?: readonly number[];
 }
 
 export function nameOfRule({ alert, record }: Rule): string {
@@ -38,4 +40,9 @@ export function nameOfRule({ alert, record }: Rule): string {
 /** Names a group among all of a ruler. */
 export function keyOfGroup({ tenant, namespace, group }: PlacedGroup): string {
   return [tenant, namespace, group.name].map(encodeURIComponent).join("/");
+}
+
+/** Rules with the same name and labels are the same through changes of all else. */
+export function identityOf(rule: Rule): string {
+  return JSON.stringify([rule.alert, rule.record, Object.entries(rule.labels).sort()]);
 }

@@ -75,8 +75,10 @@ export class Settings {
   deriveBlock(from: string, to: string): void {
     for (const path of [...this.#given.keys()]) {
       if (!path.startsWith(`${from}.`)) continue;
-      const target = to + path.slice(from.length);
-      if (this.leaves.has(target)) this.derive(target, this.get(path));
+      const target = this.leaves.get(to + path.slice(from.length));
+      // A key without effect has none through others.
+      const isSilent = this.leaves.get(path)?.mark !== undefined && target?.mark === undefined;
+      if (target !== undefined && !isSilent) this.derive(target.path, this.get(path));
     }
   }
 

@@ -235,7 +235,7 @@ const fairness = {
     0,
     "index gateways that serve a tenant; 0: all",
     "index-gateway.shard-size",
-    { unused: oneProcess },
+    { unused: "index_gateway.ring.replication_factor says how many, of every tenant" },
   ),
   index_gateway_max_capacity: field.float(
     1,

@@ -1,5 +1,4 @@
 import * as field from "../config/field.js";
-import { oneProcess } from "../config/reasons.js";
 
 const streamRetention = field.section("How long some streams are kept.", {
   selector: field.text("", "stream selector"),
@@ -53,8 +52,6 @@ const sharding = {
   ),
 };
 
-const oneRuler = { unused: oneProcess };
-
 const ruler = {
   ruler_max_rules_per_rule_group: field.integer(
     0,
@@ -70,7 +67,6 @@ const ruler = {
     0,
     "rulers that work for a tenant; 0: all",
     "ruler.tenant-shard-size",
-    oneRuler,
   ),
   ruler_remote_write_disabled: field.toggle(false, "send no samples of this tenant"),
   ruler_remote_write_config: field.mapOfMaps("remote write clients of this tenant"),

@@ -40,7 +40,15 @@ export function checkSettings(
 }
 
 /** The rings of this version, by the blocks that say where they are kept. */
-const ringStores = ["distributor.ring.kvstore", "ingester.lifecycler.ring.kvstore"];
+const ringStores = [
+  "distributor.ring.kvstore",
+  "ingester.lifecycler.ring.kvstore",
+  "compactor.compactor_ring.kvstore",
+  "ruler.ring.kvstore",
+  "query_scheduler.scheduler_ring.kvstore",
+  "index_gateway.ring.kvstore",
+  "pattern_ingester.lifecycler.ring.kvstore",
+];
 
 /** Who has another store than Redis today must not believe that processes find each other through it. */
 function checkRings(settings: Settings, { problems, warnings }: Findings): void {

@@ -6,14 +6,12 @@ export function deriveSettings(settings: Settings): string[] {
   deriveRings(settings);
   deriveAddresses(settings);
   deriveStores(settings);
-  const addresses = [
-    "frontend.scheduler_address",
-    "frontend.downstream_url",
-    "frontend_worker.scheduler_address",
-    "frontend_worker.frontend_address",
-  ];
+  const addresses = ["frontend.scheduler_address", "frontend_worker.scheduler_address"];
   if (addresses.every((path) => settings.get(path) === ""))
     settings.derive("query_scheduler.use_scheduler_ring", true);
+  // Rulers that see each other share rules out.
+  if (settings.get("ruler.ring.kvstore.store") === "redis")
+    settings.derive("ruler.enable_sharding", true);
   deriveReplication(settings);
   return deriveOverrides(settings);
 }

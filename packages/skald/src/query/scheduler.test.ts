@@ -8,7 +8,7 @@ import {
 import { remoteScheduler, serveScheduler } from "@skald/contracts/grpc";
 import { errorCodeOf, SkaldError } from "@skald/model";
 import { Metrics } from "@skald/runtime/metrics";
-import { Scheduler, takeCalls } from "@skald/scheduler";
+import { LaneWidth, Scheduler, takeCalls } from "@skald/scheduler";
 import { GrpcConnection, GrpcServer } from "@skald/transport/grpc";
 
 const MiB = 1024 * 1024;
@@ -78,7 +78,7 @@ function labelQuerier(
 function startTaking(scheduler: Contract, querier: Querier): () => void {
   const stop = new AbortController();
   const done = takeCalls({
-    ...{ scheduler, width: 1, signal: stop.signal },
+    ...{ scheduler, width: new LaneWidth(1), signal: stop.signal },
     answer: (call, options) => answerScheduled(querier, call, options),
     sleep: () => new Promise(() => {}),
   });

@@ -27,6 +27,8 @@ export interface DeletionParts {
   readonly catalog: Catalog;
   readonly scanner: Scanner<SegmentRef>;
   readonly ingester: HeldRows;
+  /** Whether a tenant's requests are this process's to look after. */
+  readonly owns: (tenant: string) => boolean;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
@@ -53,7 +55,7 @@ export function buildDeletion(parts: DeletionParts): BuiltDeletion {
   const loop = new DeletionLoop({
     ...{ deletes, log },
     pass: new DeletePass({
-      ...{ catalog, deletes, ingester, log, scanner },
+      ...{ catalog, deletes, ingester, log, owns: parts.owns, scanner },
       maxRequests: compactor.delete_batch_size,
     }),
     intervalMs: compactor.apply_retention_interval || compactor.compaction_interval,

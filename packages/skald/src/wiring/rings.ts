@@ -1,19 +1,42 @@
 import { readFileSync } from "node:fs";
 import { hostname, networkInterfaces } from "node:os";
 import type { ConnectionOptions, SecureVersion } from "node:tls";
-import { Lifecycler, MemoryRingStore, RedisRingStore, Ring, type RingStore } from "@skald/ring";
+import {
+  Lifecycler,
+  MemoryRingStore,
+  RedisRingStore,
+  Ring,
+  type RingStore,
+  ringKey,
+} from "@skald/ring";
 import type { Logger } from "@skald/runtime";
 import type { Config } from "../config/root.js";
+import type { ModuleName } from "./targets.js";
 
 /** A ring and this process's member of it, with one life. */
 export interface OwnRing {
   readonly ring: Ring;
+  readonly id: string;
+  /**
+   * Whether what is named by these texts is this process's to work on, as the ring was seen last; with a tenant's shard, of as
+   * many instances as are the tenant's.
+   */
+  owns(names: readonly string[], shard?: TenantShard): boolean;
   /** Enters the ring as PENDING and begins to watch it. */
   start(): Promise<void>;
   /** Becomes ACTIVE. */
   join(signal: AbortSignal): Promise<void>;
   leave(): Promise<void>;
   stop(options?: { readonly deleteTokens?: boolean }): Promise<void>;
+}
+
+/** The rings of services by the modules that are members of them. */
+export type ServiceRings = Partial<Record<ModuleName, OwnRing>>;
+
+export interface TenantShard {
+  readonly tenant: string;
+  /** 0: all. */
+  readonly size: number;
 }
 
 interface Context {
@@ -97,11 +120,24 @@ function placingOf({
   return { replicas, isZoneAware: zone_awareness_enabled };
 }
 
-/** A ring by which the instances of a service know each other, and which places none of their data. */
+/** What a ring of a service is configured by. */
+export type RingBlock = Omit<
+  Config["compactor"]["compactor_ring"],
+  "zone_awareness_enabled" | "replication_factor"
+>;
+
+interface ServiceRingOptions {
+  readonly isOwning?: boolean;
+}
+
+/**
+ * A ring by which the instances of a service know each other, and which places none of their data. By `isOwning` each key has
+ * one of them.
+ */
 export function buildServiceRing(
   name: string,
-  ring: Config["distributor"]["ring"],
-  { config, log }: Context,
+  ring: RingBlock,
+  { config, log, isOwning = false }: Context & ServiceRingOptions,
 ): OwnRing {
   const names = ring.instance_interface_names;
   const address = addressOf(ring.instance_addr, names, ring.instance_enable_ipv6);
@@ -110,8 +146,8 @@ export function buildServiceRing(
     id: ring.instance_id || hostname(),
     address: `${address}:${ring.instance_port || config.server.grpc_listen_port}`,
     zone: ring.instance_availability_zone,
-    tokens: 0,
-    tokensFile: "",
+    tokens: isOwning ? ring.num_tokens : 0,
+    tokensFile: isOwning ? ring.tokens_file_path : "",
     heartbeatMs: ring.heartbeat_period,
     heartbeatTimeoutMs: ring.heartbeat_timeout,
     forgetAfterMs: forgetTimeouts * ring.heartbeat_timeout,
@@ -119,6 +155,27 @@ export function buildServiceRing(
     store: openStore(ring.kvstore, log),
     log,
   });
+}
+
+/** The ring of a service, for a process that is none of its instances. */
+export function watchServiceRing(
+  name: string,
+  ring: Pick<RingBlock, "kvstore" | "heartbeat_period" | "heartbeat_timeout">,
+  { log }: Pick<Context, "log">,
+): WatchedRing {
+  return watchRing({
+    name,
+    heartbeatMs: ring.heartbeat_period,
+    heartbeatTimeoutMs: ring.heartbeat_timeout,
+    forgetAfterMs: forgetTimeouts * ring.heartbeat_timeout,
+    store: openStore(ring.kvstore, log),
+    log,
+  });
+}
+
+/** Whether other processes see a ring. */
+export function isShared({ kvstore }: Pick<RingBlock, "kvstore">): boolean {
+  return kvstore.store === "redis";
 }
 
 /** Such an instance has nothing that others miss: it is forgotten after so many heartbeat timeouts. */
@@ -166,7 +223,12 @@ function ownRing(options: OwnRingOptions): OwnRing {
     ...(isShared ? {} : { settleMs: 0 }),
   });
   return {
-    ring,
+    ...{ ring, id },
+    owns: (names, shard) => {
+      const { view } = ring;
+      const part = shard === undefined ? view : view.shard(shard.tenant, shard.size);
+      return part.ownerOf(ringKey(...names))?.id === id;
+    },
     start: async () => {
       await member.start();
       await watched.start();

@@ -1,8 +1,9 @@
 import * as field from "../field.js";
-import { noRing, redisOnly } from "../reasons.js";
+import { redisOnly } from "../reasons.js";
 import { tlsClientFields } from "./tls.js";
 
-const noTokens = "this ring places no keys, its instances need no tokens";
+export const noTokens = "this ring places no keys, its instances need no tokens";
+const oneOwner = "each key is worked on by one instance";
 
 /** Where a ring keeps its members. The flags are those of the ring, which is named by the prefix. */
 export function kvStore(prefix: string, options: { keyPrefix: string }) {
@@ -101,14 +102,18 @@ function anyMulti(prefix: string) {
 export interface RingBlockOptions {
   readonly heartbeatPeriod?: string;
   readonly keyPrefix?: string;
-  /** Whether its keys have an effect: by default none has, `members` is a ring that places no keys, `all` one that does. */
-  readonly use?: "members" | "all";
+  /** What it is for: by default its members only know each other; by `owners` each key has one of them; `all` places copies. */
+  readonly use?: "members" | "owners" | "all";
+  /** What `replication_factor` says where it has an effect. */
+  readonly copies?: string;
 }
 
 /** The ring of a component, all of whose flags start with the prefix. */
 export function ringBlock(prefix: string, options: RingBlockOptions = {}) {
-  const isPlacing = options.use === "all" ? {} : { unused: options.use ? noTokens : noRing };
-  const copies = options.use === "all" ? {} : { unused: options.use ? noTokens : noRing };
+  const { use = "members" } = options;
+  const isPlacing = use === "members" ? { unused: noTokens } : {};
+  const copies = use === "all" ? {} : { unused: use === "owners" ? oneOwner : noTokens };
+  const usual = "streams use common.replication_factor";
   return field.section(
     "The ring by which instances of the component find each other.",
     {
@@ -161,11 +166,11 @@ export function ringBlock(prefix: string, options: RingBlockOptions = {}) {
       num_tokens: field.integer(128, "tokens of an instance", `${prefix}.num-tokens`, isPlacing),
       replication_factor: field.integer(
         3,
-        "copies; streams use common.replication_factor",
+        options.copies ?? `copies; ${usual}`,
         `${prefix}.replication-factor`,
-        { min: 1, unused: "streams use common.replication_factor" },
+        { min: 1, ...(options.copies === undefined ? { unused: usual } : {}) },
       ),
     },
-    options.use === undefined ? { unused: noRing } : {},
+    { used: true },
   );
 }

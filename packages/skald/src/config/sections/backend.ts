@@ -26,6 +26,7 @@ export const querySchedulerConfig = field.section(
       false,
       "find schedulers by a ring; default true when no address is set",
       "query-scheduler.use-scheduler-ring",
+      { used: true },
     ),
     scheduler_ring: ringBlock("query-scheduler.ring"),
   },
@@ -33,16 +34,12 @@ export const querySchedulerConfig = field.section(
 );
 
 /** `index_gateway`: answers which data there is. */
-export const indexGatewayConfig = field.section(
-  "Answers which data there is.",
-  {
-    mode: field.choice(
-      "simple",
-      ["simple", "ring"],
-      "whether they share work",
-      "index-gateway.mode",
-    ),
-    ring: ringBlock("index-gateway.ring"),
-  },
-  { unused: oneProcess },
-);
+export const indexGatewayConfig = field.section("Answers which data there is.", {
+  mode: field.choice(
+    "simple",
+    ["simple", "ring"],
+    "how they are found: by server_address, or by the ring",
+    "index-gateway.mode",
+  ),
+  ring: ringBlock("index-gateway.ring", { copies: "gateways that a tenant's calls go to" }),
+});

@@ -55,7 +55,7 @@ const tsdbShipper = field.section(
       grpc_client_config: grpcClientBlock("tsdb.shipper.index-gateway-client.grpc", { used: true }),
       server_address: field.text(
         "",
-        "the index gateways, host and port; empty: whoever queries lists the store",
+        "the index gateways, host and port, or a name with dns+ or dnssrv+; empty: whoever queries lists the store",
         "tsdb.shipper.index-gateway-client.server-address",
         { used: true },
       ),

@@ -14,7 +14,13 @@ import { buildPatternIngesters } from "./remote/pattern-ingesters.js";
 import { buildPeers } from "./remote/peers.js";
 import { buildRuler } from "./ruler.js";
 import { buildCallTaker, buildScheduler } from "./scheduler.js";
-import { serviceRing } from "./service-ring.js";
+import {
+  compactorRing,
+  indexGatewayRing,
+  rulerRing,
+  schedulerRing,
+  serviceRing,
+} from "./service-ring.js";
 import { buildStore } from "./store.js";
 
 /** Builds modules in the order given: the only place that knows whether a contract is a method call here. */
@@ -47,8 +53,8 @@ const builders: Readonly<Record<ModuleName, Builder>> = {
   "index-gateway": buildIndexGateway,
   "query-scheduler": buildScheduler,
   "call-taker": buildCallTaker,
-  "compactor-ring": serviceRing("compactor", "Compactor", "/compactor/ring"),
-  "ruler-ring": serviceRing("ruler", "Ruler", "/ruler/ring"),
-  "scheduler-ring": serviceRing("scheduler", "Scheduler", "/scheduler/ring"),
-  "index-gateway-ring": serviceRing("index-gateway", "Index gateway", "/indexgateway/ring"),
+  "compactor-ring": serviceRing("compactor-ring", compactorRing),
+  "ruler-ring": serviceRing("ruler-ring", rulerRing),
+  "scheduler-ring": serviceRing("scheduler-ring", schedulerRing),
+  "index-gateway-ring": serviceRing("index-gateway-ring", indexGatewayRing),
 };

@@ -6,7 +6,7 @@ import type { BuiltModule, ModuleContext, Parts } from "./module.js";
 
 /** Merges what ingesters stored, and removes what is to go. */
 export function buildCompactor(
-  { store, locate, pool, removalRules, threads: scans }: Parts,
+  { store, locate, pool, removalRules, serviceRings, threads: scans }: Parts,
   { config, log, metrics }: ModuleContext,
 ): BuiltModule {
   const { threads, close } = compactionThreads({
@@ -17,6 +17,8 @@ export function buildCompactor(
   const compactor = new Compactor({
     ...{ store, locate, threads, metrics, config: config.compactor, clock: systemClock },
     log: log.child({ component: "compactor" }),
+    owns: ({ tenant, baseNs }) =>
+      serviceRings?.["compactor-ring"]?.owns([tenant, String(baseNs)]) ?? true,
     onDeleted: (key) => {
       const location = locate(key);
       if (location.kind === "file") scans.forget(location.path);

@@ -21,6 +21,7 @@ export function buildDeletes(parts: Parts, { config, log, metrics }: ModuleConte
   const { deletes, rules, ...built } = buildDeletion({
     ...{ ...parts, config, metrics, tenancy: tenancyOf(config) },
     catalog: parts.ownCatalog,
+    owns: (tenant) => parts.serviceRings?.["compactor-ring"]?.owns([tenant]) ?? true,
     log: log.child({ component: "compactor" }),
   });
   parts.deletes = deletes;

@@ -22,7 +22,7 @@ import type { GrpcServer } from "@skald/transport/grpc";
 import type { Config } from "../../config/root.js";
 import type { QueryThreads, QueryThreadsOptions } from "../../query/query-threads.js";
 import type { Connections } from "../connections.js";
-import type { OwnRing } from "../rings.js";
+import type { OwnRing, ServiceRings } from "../rings.js";
 
 /** What every module of the process is built from. */
 export interface ModuleContext {
@@ -73,6 +73,8 @@ export interface Parts {
   /** That of this process, and its ring; absent where others hold the data. */
   ownIngester: OwnIngester | undefined;
   ownRing: OwnRing | undefined;
+  /** The rings of other services that this process is a member of. */
+  serviceRings: ServiceRings | undefined;
   /** All ingesters, as one. */
   ingester: HeldRows;
   /** Follows what all ingesters get. */

@@ -5,8 +5,8 @@ import { Service, WorkerPool } from "@skald/runtime";
 import type { TenantLimits } from "@skald/runtime/config";
 import type { Config } from "../../config/root.js";
 import { ringRoutes } from "../../http/ring-routes.js";
-import { buildPatternRing } from "../rings.js";
 import { threadScripts } from "../../thread-scripts.js";
+import { buildPatternRing } from "../rings.js";
 import type { BuiltModule, ModuleContext, Parts } from "./module.js";
 
 const maxQueuedPatternJobs = 1000;

@@ -1,4 +1,4 @@
-import type { ScheduledCall } from "@skald/contracts";
+import type { ScheduledCall, Scheduler } from "@skald/contracts";
 import { remoteScheduler } from "@skald/contracts/grpc";
 import { steadyClock } from "@skald/model";
 import { CorruptSegments, Querier } from "@skald/querier";
@@ -10,8 +10,11 @@ import type { Config } from "../../config/root.js";
 import { memoryBytes } from "../../memory.js";
 import { hostOf } from "../../query/remote.js";
 import { threadScripts } from "../../thread-scripts.js";
+import type { PeerBook } from "../discovery/peer-book.js";
+import { PeerCalls } from "../discovery/peer-calls.js";
 import { maxQueuedJobs } from "./base.js";
 import type { BuiltModule, ModuleContext, Parts } from "./module.js";
+import { forPeer, schedulerBook, unknownPeers } from "./remote/books.js";
 
 /** Small jobs that one thread has in hand at the same time. */
 const maxSmallQueries = 64;
@@ -55,13 +58,17 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
     corrupt.inc();
     log.error("a segment is damaged; queries leave it out", { segment });
   };
-  const service = new Service({ name: "querier", stop: () => threads.close() });
-  const schedule = scheduleOf(parts, config);
-  if (schedule !== undefined) {
+  const schedulers = schedulersOf(parts, { config, log });
+  const service = new Service({
+    name: "querier",
+    ...(schedulers === undefined ? {} : { run: (signal) => schedulers.book.run(signal) }),
+    stop: () => threads.close(),
+  });
+  if (schedulers !== undefined) {
     const { hidesRows } = parts;
-    const host = { schedule };
-    parts.queries = { pool: threads, memory, threads: pool.size, hidesRows, host };
-    return { service };
+    const { schedule } = schedulers;
+    parts.queries = { pool: threads, memory, threads: pool.size, hidesRows, host: { schedule } };
+    return { service, unready: () => unknownPeers(schedulers.book, "query scheduler") };
   }
   parts.queries = {
     pool: threads,
@@ -87,17 +94,28 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
 }
 
 /** Has calls answered by queriers of other processes, in one that is a frontend and no querier; else undefined. */
-function scheduleOf(
-  { connections }: Parts,
-  { frontend, target }: Config,
-): HostFunction | undefined {
-  const options = connectionOptionsOf("", frontend.grpc_client_config);
+function schedulersOf(
+  parts: Parts,
+  { config, log }: Pick<ModuleContext, "config" | "log">,
+): { readonly book: PeerBook; readonly schedule: HostFunction } | undefined {
+  const { scheduler_address, scheduler_dns_lookup_period, grpc_client_config } = config.frontend;
+  const options = connectionOptionsOf("", grpc_client_config);
+  const named = { text: scheduler_address, periodMs: scheduler_dns_lookup_period };
+  const { target } = config;
+  // Of others only those that are told where schedulers are have their rules evaluated elsewhere.
+  const isAsking = scheduler_address !== "" || target.includes("query-frontend");
   const isOnlyFrontend = !target.some((name) => queriers.includes(name));
-  if (frontend.scheduler_address === "" || !isOnlyFrontend) return undefined;
-  const scheduler = remoteScheduler(connections.to(frontend.scheduler_address, options));
-  return async (call: ScheduledCall, { signal }) => ({
-    value: await scheduler.run(call, { signal }),
+  const book =
+    isOnlyFrontend && isAsking ? schedulerBook(parts, { config, log }, named) : undefined;
+  if (book === undefined) return undefined;
+  const schedulers = new PeerCalls<Scheduler>({
+    ...{ book, name: "query scheduler" },
+    connect: (peer) => remoteScheduler(parts.connections.to(peer.address, forPeer(options, peer))),
   });
+  const schedule: HostFunction = async (call: ScheduledCall, { signal }) => ({
+    value: await schedulers.call((scheduler) => scheduler.run(call, { signal }), { signal }),
+  });
+  return { book, schedule };
 }
 
 /** Targets that answer queries themselves. */

@@ -1,30 +1,34 @@
 import { systemClock } from "@skald/model";
+import type { RingView } from "@skald/ring";
 import { Ruler, ruleRoutes, ruleStatusRoutes } from "@skald/ruler";
 import { Service } from "@skald/runtime";
 import { buildRuleStore, ruleQuerier } from "../rules.js";
 import { type BuiltModule, type ModuleContext, type Parts, tenancyOf } from "./module.js";
 
-/** Evaluates rules with the querier of this process. */
-export function buildRuler(
-  parts: Parts,
-  { config, log: root, metrics }: ModuleContext,
-): BuiltModule {
+/** Evaluates rules with the querier of this process; of several rulers each evaluates its own. */
+export function buildRuler(parts: Parts, context: ModuleContext): BuiltModule {
+  const { config, log: root, metrics } = context;
   const { frontend, limits } = parts;
   const log = root.child({ component: "ruler" });
   const limitsOf = (tenant: string) => limits.of(tenant);
   const { store, files } = buildRuleStore(config, parts.store, log);
+  const owns = ownsOf(parts, context);
   const ruler = new Ruler({
     ...{ config: config.ruler, store, limitsOf, clock: systemClock, log, metrics },
+    ...(owns === undefined ? {} : { owns }),
     querier: ruleQuerier(config, limitsOf, (request) => frontend.serve("query", request)),
   });
+  let unwatch = () => {};
   const service = new Service({
     name: "ruler",
     start: async () => {
       await files?.open();
       await ruler.start();
+      if (owns !== undefined) unwatch = syncWithRing(parts, ruler);
     },
     run: (signal) => ruler.run(signal),
     stop: async () => {
+      unwatch();
       await ruler.stop();
       await files?.close();
     },
@@ -32,4 +36,28 @@ export function buildRuler(
   const tenancy = tenancyOf(config);
   const rules = config.ruler.enable_api ? ruleRoutes(ruler, tenancy) : [];
   return { service, routes: [...rules, ...ruleStatusRoutes(ruler, tenancy)] };
+}
+
+/** Whether a group, or a rule, is this process's to evaluate; undefined where all are. */
+function ownsOf({ limits, serviceRings }: Parts, { config }: ModuleContext) {
+  const { enable_sharding, sharding_strategy } = config.ruler;
+  const isShuffled = sharding_strategy === "shuffle-sharding";
+  const own = serviceRings?.["ruler-ring"];
+  if (!enable_sharding || own === undefined) return undefined;
+  return (tenant: string, names: readonly string[]) => {
+    const size = isShuffled ? limits.of(tenant).ruler_tenant_shard_size : 0;
+    return own.owns(names, { tenant, size });
+  };
+}
+
+/** What a ruler evaluates is another as soon as its ring is. */
+function syncWithRing({ serviceRings }: Parts, ruler: Pick<Ruler, "sync">): () => void {
+  const ring = serviceRings?.["ruler-ring"]?.ring;
+  let seen: RingView | undefined;
+  const end = ring?.onRead(() => {
+    if (ring.view === seen) return;
+    seen = ring.view;
+    void ruler.sync();
+  });
+  return () => end?.();
 }

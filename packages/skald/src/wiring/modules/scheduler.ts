@@ -1,9 +1,12 @@
 import { remoteScheduler, serveScheduler } from "@skald/contracts/grpc";
 import { Service } from "@skald/runtime";
-import { Scheduler, takeCalls } from "@skald/scheduler";
+import { LaneWidth, Scheduler, takeCalls } from "@skald/scheduler";
 import { connectionOptionsOf } from "@skald/transport/grpc";
 import { CallThreads } from "../../query/call-threads.js";
+import { followPeers } from "../discovery/follow-peers.js";
+import type { Peer } from "../discovery/resolve.js";
 import type { BuiltModule, ModuleContext, Parts } from "./module.js";
+import { forPeer, schedulerBook } from "./remote/books.js";
 
 /** The queue between frontends and queriers of other processes. */
 export function buildScheduler({ server }: Parts, { config, metrics }: ModuleContext): BuiltModule {
@@ -19,27 +22,33 @@ export function buildScheduler({ server }: Parts, { config, metrics }: ModuleCon
   return { service: new Service({ name: "query-scheduler", stop: async () => scheduler.stop() }) };
 }
 
-/** Answers what frontends of other processes ask, through the scheduler that is configured. */
-export function buildCallTaker(
-  { connections, queries }: Parts,
-  { config, log }: ModuleContext,
-): BuiltModule {
-  const { scheduler_address, query_scheduler_grpc_client } = config.frontend_worker;
+/** Answers what frontends of other processes ask, through all schedulers that are known. */
+export function buildCallTaker(parts: Parts, { config, log }: ModuleContext): BuiltModule {
+  const { connections, queries } = parts;
+  const { scheduler_address, dns_lookup_duration, query_scheduler_grpc_client } =
+    config.frontend_worker;
   const options = connectionOptionsOf("", query_scheduler_grpc_client);
-  if (scheduler_address === "") return {};
-  const scheduler = remoteScheduler(connections.to(scheduler_address, options));
+  const named = { text: scheduler_address, periodMs: dns_lookup_duration };
+  const book = schedulerBook(parts, { config, log }, named);
+  if (book === undefined) return {};
   const threads = new CallThreads(queries);
+  const width = new LaneWidth(config.querier.max_concurrent);
+  const take = async (peer: Peer, signal: AbortSignal) => {
+    const scheduler = remoteScheduler(connections.to(peer.address, forPeer(options, peer)));
+    const facts = { scheduler: peer.address };
+    await takeCalls({
+      ...{ scheduler, signal, width },
+      answer: (call, callOptions) => threads.answer(call, callOptions),
+      onState: (error) => {
+        if (error === undefined) log.info("calls are taken from the scheduler", facts);
+        else log.warn("the scheduler cannot be reached", { ...facts, error });
+      },
+    });
+  };
   const service = new Service({
     name: "call-taker",
     run: (signal) =>
-      takeCalls({
-        ...{ scheduler, signal, width: config.querier.max_concurrent },
-        answer: (call, callOptions) => threads.answer(call, callOptions),
-        onState: (error) => {
-          if (error === undefined) log.info("calls are taken from the scheduler");
-          else log.warn("the scheduler cannot be reached", { error });
-        },
-      }),
+      followPeers(book, take, { signal, onCount: (peers) => width.shareAmong(peers) }),
   });
   return { service };
 }

@@ -1,27 +1,63 @@
 import { Service } from "@skald/runtime";
+import type { Config } from "../../config/root.js";
 import { ringRoutes } from "../../http/ring-routes.js";
-import { buildServiceRing } from "../rings.js";
-import type { Builder } from "./module.js";
+import { buildServiceRing, type OwnRing, type RingBlock } from "../rings.js";
+import type { ModuleName } from "../targets.js";
+import type { Builder, BuiltModule } from "./module.js";
+
+interface ServiceRing {
+  /** In the store. */
+  readonly name: string;
+  readonly title: string;
+  readonly path: string;
+  readonly blockOf: (config: Config) => RingBlock;
+  /** Whether each key has one instance that works on it. */
+  readonly isOwning?: boolean;
+}
+
+export const compactorRing: ServiceRing = {
+  ...{ name: "compactor", title: "Compactor ring", path: "/compactor/ring", isOwning: true },
+  blockOf: ({ compactor }) => compactor.compactor_ring,
+};
+export const rulerRing: ServiceRing = {
+  ...{ name: "ruler", title: "Ruler ring", path: "/ruler/ring", isOwning: true },
+  blockOf: ({ ruler }) => ruler.ring,
+};
+export const schedulerRing: ServiceRing = {
+  ...{ name: "scheduler", title: "Scheduler ring", path: "/scheduler/ring" },
+  blockOf: ({ query_scheduler }) => query_scheduler.scheduler_ring,
+};
+export const indexGatewayRing: ServiceRing = {
+  ...{ name: "index-gateway", title: "Index gateway ring", path: "/indexgateway/ring" },
+  blockOf: ({ index_gateway }) => index_gateway.ring,
+};
 
 /** The ring by which the instances of a service know each other, and its page. */
-export function serviceRing(name: string, title: string, path: string): Builder {
-  return (_parts, { config, log }) => {
-    const { compactor, distributor } = config;
-    // The others are kept as the ring of distributors is.
-    const block = name === "compactor" ? compactor.compactor_ring : distributor.ring;
-    const own = buildServiceRing(name, block, { config, log });
-    const service = new Service({
-      name: `${name}-ring`,
-      start: async (signal) => {
-        await own.start();
-        await own.join(signal);
-      },
-      stop: () => own.stop(),
-    });
-    return {
-      service,
-      unready: () => own.ring.unready,
-      routes: ringRoutes({ paths: [path], title: `${title} ring`, ring: own.ring }),
-    };
+export function serviceRing(module: ModuleName, ring: ServiceRing): Builder {
+  return (parts, { config, log }) => {
+    const { blockOf, isOwning = false } = ring;
+    const own = buildServiceRing(ring.name, blockOf(config), { config, log, isOwning });
+    parts.serviceRings = { ...parts.serviceRings, [module]: own };
+    return moduleOf(module, own, ring);
+  };
+}
+
+function moduleOf(
+  name: string,
+  own: OwnRing,
+  { title, path }: Pick<ServiceRing, "title" | "path">,
+): BuiltModule {
+  const service = new Service({
+    name,
+    start: async (signal) => {
+      await own.start();
+      await own.join(signal);
+    },
+    stop: () => own.stop(),
+  });
+  return {
+    service,
+    unready: () => own.ring.unready,
+    routes: ringRoutes({ paths: [path], title, ring: own.ring }),
   };
 }

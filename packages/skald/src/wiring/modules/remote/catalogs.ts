@@ -1,7 +1,13 @@
 import type { Catalog } from "@skald/contracts";
 import { remoteCatalog, serveCatalog } from "@skald/contracts/grpc";
+import { Service } from "@skald/runtime";
 import { connectionOptionsOf } from "@skald/transport/grpc";
+import { PeerCalls } from "../../discovery/peer-calls.js";
 import type { BuiltModule, ModuleContext, Parts } from "../module.js";
+import { forPeer, gatewayBook, unknownPeers } from "./books.js";
+
+/** Pause between look-ups of the gateways' names. */
+const lookupMs = 10_000;
 
 /** Serves what the store has to other processes. */
 export function buildIndexGateway({ ownCatalog, server }: Parts): BuiltModule {
@@ -9,14 +15,32 @@ export function buildIndexGateway({ ownCatalog, server }: Parts): BuiltModule {
   return {};
 }
 
-/** Asks the index gateway that is configured; without one this process lists the store itself. */
-export function buildCatalogClient(parts: Parts, { config }: ModuleContext): BuiltModule {
+/**
+ * Asks the index gateways that are configured; without any this process lists the store itself. A tenant's calls go to the
+ * same gateways, which remember what they listed.
+ */
+export function buildCatalogClient(parts: Parts, { config, log }: ModuleContext): BuiltModule {
   const { server_address, grpc_client_config } =
     config.storage_config.tsdb_shipper.index_gateway_client;
+  const { mode, ring } = config.index_gateway;
+  const { replication_factor: copies } = ring;
+  const width = mode === "ring" ? copies : 1;
+  const { connections } = parts;
   const options = connectionOptionsOf("", grpc_client_config);
-  if (server_address === "") return {};
-  // Behind a name there may be several: each connection goes to one of them.
-  const address = server_address.replace(/^dns(\+srv)?[:+]\/*/, "");
-  parts.catalog = remoteCatalog(parts.connections.to(address, options)) as Catalog;
-  return {};
+  const book = gatewayBook(parts, { config, log }, { text: server_address, periodMs: lookupMs });
+  if (book === undefined) return {};
+  const gateways = new PeerCalls<Catalog>({
+    ...{ book, name: "index gateway" },
+    connect: (peer) => remoteCatalog(connections.to(peer.address, forPeer(options, peer))),
+  });
+  parts.catalog = {
+    list: (request, { signal }) => {
+      const order = { tenant: request.tenant, width };
+      return gateways.call((gateway) => gateway.list(request, { signal }), { signal, order });
+    },
+  };
+  return {
+    service: new Service({ name: "catalog-client", run: (signal) => book.run(signal) }),
+    unready: () => unknownPeers(book, "index gateway"),
+  };
 }

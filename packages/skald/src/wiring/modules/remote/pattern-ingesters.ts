@@ -5,10 +5,9 @@ import type {
   PatternsRequest,
 } from "@skald/contracts";
 import { remotePatternIngester } from "@skald/contracts/grpc";
-import { tokenOf } from "@skald/distributor";
 import { unavailable } from "@skald/model";
 import { LineSampler, mergePatterns } from "@skald/patterns";
-import type { Ring, RingInstance } from "@skald/ring";
+import { type Ring, type RingInstance, ringKey } from "@skald/ring";
 import { Service } from "@skald/runtime";
 import { connectionOptionsOf } from "@skald/transport/grpc";
 import { patternIdOf, watchPatternRing } from "../../rings.js";
@@ -91,7 +90,7 @@ function samplerOf(
 
 /** Throws unavailable while there is nobody. */
 function ownerOf(ring: Ring, tenant: string, stream: string, call: Call): PatternIngester {
-  const owner = ring.view.ownerOf(tokenOf(tenant, stream));
+  const owner = ring.view.ownerOf(ringKey(tenant, stream));
   if (owner === undefined) throw unavailable("no pattern ingester is in the ring");
   return call(owner);
 }
