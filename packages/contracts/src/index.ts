@@ -11,6 +11,7 @@ export type * from "./distributor.js";
 export type * from "./ingester.js";
 export type * from "./patterns.js";
 export type * from "./querier.js";
+export type * from "./rules.js";
 export type * from "./scan.js";
 export type * from "./scheduler.js";
 export type * from "./source.js";

@@ -3,6 +3,8 @@ export { ruleRoutes } from "./http/rule-routes.js";
 export { ruleStatusRoutes } from "./http/status-routes.js";
 export { Ruler, type RulerDeps, type RulerTenantLimits } from "./ruler.js";
 export { urlProblem } from "./send/alertmanagers.js";
+export { AllRulers, type OtherRuler } from "./sharing/all-rulers.js";
+export { SharedAlerts } from "./sharing/shared-alerts.js";
 export { LocalRuleStore } from "./store/local-rule-store.js";
 export { ObjectRuleStore } from "./store/object-rule-store.js";
 export type { RuleStore } from "./store/rule-store.js";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { systemClock } from "@skald/model";
 import { field, readSchema, Settings } from "@skald/runtime/config";
-import { createLogger } from "@skald/runtime/log";
+import { createLogger, silentLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
 import { MemoryStore } from "@skald/storage";
 import type { HttpResponse, Route } from "@skald/transport";
@@ -12,6 +12,7 @@ import { type RulerConfig, rulerKeys } from "./config.js";
 import { ruleRoutes } from "./http/rule-routes.js";
 import { ruleStatusRoutes } from "./http/status-routes.js";
 import { Ruler } from "./ruler.js";
+import { AllRulers } from "./sharing/all-rulers.js";
 import { LocalRuleStore } from "./store/local-rule-store.js";
 import { ObjectRuleStore } from "./store/object-rule-store.js";
 import type { RuleStore } from "./store/rule-store.js";
@@ -51,7 +52,9 @@ async function open(store: RuleStore) {
   });
   await ruler.start();
   const tenancy = { authEnabled: true, noAuthTenant: "" };
-  const routes = [...ruleRoutes(ruler, tenancy), ...ruleStatusRoutes(ruler, tenancy)];
+  const log = silentLogger();
+  const rulers = new AllRulers({ own: ruler.rules, others: () => [], timeoutMs: 1000, log });
+  const routes = [...ruleRoutes(ruler, tenancy), ...ruleStatusRoutes(rulers, tenancy)];
   const call = async (line: string, body = "", tenant = "t"): Promise<[number, string]> => {
     const [method = "", url = ""] = line.split(" ");
     const { handler, variables } = find(routes, method, url.split("?")[0] as string);

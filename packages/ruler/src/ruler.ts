@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import type { InstantQuerier } from "@skald/contracts";
+import type { InstantQuerier, Rules } from "@skald/contracts";
 import { type Clock, invalidArgument } from "@skald/model";
 import { type Logger, Semaphore, sleep } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
 import type { RulerConfig } from "./config.js";
-import { AlertStates } from "./evaluate/alert-states.js";
+import { type AlertKeeper, AlertStates } from "./evaluate/alert-states.js";
 import { type GroupOptions, GroupRunner } from "./evaluate/group-runner.js";
 import { GroupMetrics } from "./evaluate/metrics.js";
 import { RemoteWrite, type TenantRemoteWrite } from "./remote-write/remote-write.js";
@@ -13,6 +13,7 @@ import { plainGroup } from "./rules/group-yaml.js";
 import { identityOf, keyOfGroup, type PlacedGroup, type RuleGroup } from "./rules/rule-group.js";
 import { Alertmanagers, urlProblem } from "./send/alertmanagers.js";
 import { compileRelabels } from "./send/relabel.js";
+import { statusOf } from "./sharing/group-status.js";
 import type { CallOptions, GroupName, RuleStore } from "./store/rule-store.js";
 
 /** Limits of a tenant that the ruler looks at. */
@@ -32,6 +33,10 @@ export interface RulerDeps {
   readonly metrics: Metrics;
   /** Whether what is named so is this ruler's to evaluate: a group, or a rule of one. By default all is. */
   readonly owns?: (tenant: string, names: readonly string[]) => boolean;
+  /** Keeps alerts where other rulers find them; absent where there are none. */
+  readonly sharedAlerts?: AlertKeeper;
+  /** Told when somebody changed stored rules through this ruler. */
+  readonly onChanged?: () => void;
 }
 
 /** Groups that are evaluated at a time, of all tenants and of one. */
@@ -109,7 +114,12 @@ export class Ruler {
   async stop(): Promise<void> {
     this.#abort.abort();
     await this.#syncing;
-    await Promise.all([...this.#groups.values()].map(({ runner }) => runner.stop()));
+    await Promise.all(
+      [...this.#groups.values()].map(async ({ runner }) => {
+        await runner.stop();
+        await runner.handOver();
+      }),
+    );
     await this.#alertmanagers.stop();
     await this.#remoteWrite?.stop();
   }
@@ -120,6 +130,14 @@ export class Ruler {
       .map(({ runner }) => runner)
       .filter(({ placed }) => placed.tenant === tenant)
       .sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
+  /** What this ruler is to others; its own to answer with. */
+  get rules(): Rules {
+    return {
+      groups: async ({ tenant }) => this.groupsOf(tenant).map(statusOf),
+      changed: async () => void this.sync(),
+    };
   }
 
   list(tenant: string, options: CallOptions, namespace?: string): Promise<readonly PlacedGroup[]> {
@@ -149,18 +167,18 @@ export class Ruler {
       if (others.length >= maxGroups) throw overLimit("rule groups", maxGroups, others.length + 1);
     }
     await store.set(placed, options);
-    void this.sync();
+    this.#changed();
   }
 
   async delete(name: GroupName, options: CallOptions): Promise<void> {
     await this.#deps.store.delete(name, options);
-    void this.sync();
+    this.#changed();
   }
 
   /** Throws not_found. */
   async deleteNamespace(tenant: string, namespace: string, options: CallOptions): Promise<void> {
     await this.#deps.store.deleteNamespace(tenant, namespace, options);
-    void this.sync();
+    this.#changed();
   }
 
   /** Makes what is evaluated what the store has; never throws. */
@@ -178,10 +196,17 @@ export class Ruler {
     return this.#syncing;
   }
 
+  #changed(): void {
+    void this.sync();
+    this.#deps.onChanged?.();
+  }
+
   async #sync(): Promise<void> {
     const { store } = this.#deps;
     const wanted = new Map<string, PlacedGroup>();
+    const stored = new Set<string>();
     for (const placed of await store.listAll({ signal: this.#abort.signal })) {
+      stored.add(keyOfGroup(placed));
       const own = this.#isWanted(placed) ? this.#ownPartOf(placed) : undefined;
       if (own !== undefined) wanted.set(keyOfGroup(placed), own);
     }
@@ -191,7 +216,10 @@ export class Ruler {
         this.#groups.delete(key);
         await runner.stop();
         this.#metrics.removed(runner.placed);
-        await this.#states.forget(key);
+        // One that is still stored is another ruler's now.
+        if (stored.has(key)) await runner.handOver();
+        else await this.#deps.sharedAlerts?.remove(key);
+        await this.#states.remove(key);
       }),
     );
     await Promise.all([...wanted].map(([key, placed]) => this.#put(key, placed)));
@@ -253,6 +281,7 @@ export class Ruler {
     const { clock, log, querier } = this.#deps;
     return new GroupRunner(placed, {
       ...{ querier, clock, log, metrics: this.#metrics, states: this.#states },
+      shared: this.#deps.sharedAlerts,
       options: this.#options,
       // The tenant's first: who waits for it holds nobody else up.
       turns: [this.#tenantTurn(placed.tenant), this.#turn],

@@ -288,6 +288,16 @@ describe.each([
       expect(carrier.seen.at(-1)).toBe(textOf(lines));
     }));
 
+  it("Rules.groups and changed", async () => {
+    const { rules } = carrier.services;
+    const [first, second] = await rules.groups({ tenant: "é" }, options);
+    expect(JSON.parse(first!.name)).toEqual({ tenant: "é" });
+    expect(first).not.toHaveProperty("lastEvaluationMs");
+    expect([second!.name, second!.lastEvaluationMs]).toEqual(["g", 2 ** 40]);
+    expect(await rules.changed(options)).toBeUndefined();
+    await happened(carrier, "rules changed");
+  });
+
   it("Tailer.tail to its end", () =>
     withAny(arbitrary.arbitraryTailRequest(seed), async (request) => {
       const items = [];

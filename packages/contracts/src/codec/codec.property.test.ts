@@ -16,6 +16,7 @@ import * as pattern from "./pattern-messages.js";
 import { plan as planCodec } from "./plan/plan.js";
 import { decodePush, encodePush, encodePushInParts, pushOutcome } from "./push.js";
 import * as query from "./query-messages.js";
+import { ruleGroupsAnswer } from "./rule-messages.js";
 import * as scan from "./scan-messages.js";
 import { decodeStreams, decodeTexts, encodeStreams, encodeTexts } from "./streams.js";
 import * as tail from "./tail-messages.js";
@@ -111,6 +112,10 @@ const samples: Readonly<Record<string, Sample>> = {
   "patterns request": of(arbitrary.arbitraryPatternsRequest, pattern.patternsRequest),
   "found patterns": of(arbitrary.arbitraryFoundPatterns, pattern.foundPatterns),
   "sampled lines": of(arbitrary.arbitrarySampledLines, pattern.sampledLines),
+  "rule groups": of(
+    fc.array(arbitrary.arbitraryRuleGroup, { maxLength: 2 }).map((groups) => ({ groups })),
+    ruleGroupsAnswer,
+  ),
   outcome: {
     arbitrary: arbitrary.arbitraryOutcome,
     encode: (value) => encodeOutcome(value as Parameters<typeof encodeOutcome>[0]),
@@ -175,6 +180,7 @@ const protoNames: Readonly<Record<string, string>> = {
   "patterns request": "PatternsRequest",
   "found patterns": "FoundPatterns",
   "sampled lines": "SampledLines",
+  "rule groups": "RuleGroupsAnswer",
   outcome: "Outcome",
   volumes: "VolumeOutcome",
   streams: "StreamColumns",

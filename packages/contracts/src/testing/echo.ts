@@ -9,6 +9,8 @@ import type {
   PushOutcome,
   PushRequest,
   Querier,
+  RuleGroupStatus,
+  Rules,
   ScanOptions,
   Tailer,
 } from "../index.js";
@@ -24,6 +26,7 @@ export interface Services {
   readonly deletes: Deletes;
   readonly tailer: Tailer;
   readonly patternIngester: PatternIngester;
+  readonly rules: Rules;
 }
 
 /** A message as text, whatever memory its arrays are in and in whatever order its fields. */
@@ -65,6 +68,11 @@ const queryStats = {
   queueSeconds: 0,
   entriesReturned: 1,
   shards: 2,
+};
+
+const ruleGroup: RuleGroupStatus = {
+  ...{ namespace: "n", name: "g", intervalMs: 60_000, limit: 0, evaluationSeconds: 0.25 },
+  rules: [],
 };
 
 /** Services whose answers say what they were asked; `seen` is what happened that no answer tells. */
@@ -120,6 +128,13 @@ export function makeEchoes(seen: string[] = []): Services {
         ],
         lines: 2 ** 41,
       }),
+    },
+    rules: {
+      groups: async (request) => [
+        { ...ruleGroup, name: textOf(request) },
+        { ...ruleGroup, lastEvaluationMs: 2 ** 40 },
+      ],
+      changed: async () => void seen.push("rules changed"),
     },
     deletes: {
       active: async (request) => [

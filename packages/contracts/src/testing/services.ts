@@ -6,6 +6,7 @@ import {
   remoteIngester,
   remotePatternIngester,
   remoteQuerier,
+  remoteRules,
   remoteTailer,
   serveCatalog,
   serveDeletes,
@@ -13,6 +14,7 @@ import {
   serveIngester,
   servePatternIngester,
   serveQuerier,
+  serveRules,
   serveTailer,
 } from "../grpc.js";
 import type { Services } from "./echo.js";
@@ -41,6 +43,7 @@ export async function startTestServices(
   serveDeletes(server, services.deletes);
   serveTailer(server, services.tailer);
   servePatternIngester(server, services.patternIngester);
+  serveRules(server, services.rules);
   return { server, address: `127.0.0.1:${await server.start()}` };
 }
 
@@ -69,6 +72,7 @@ export function connectTestServices(address: string): {
       deletes: remoteDeletes(connection),
       tailer: remoteTailer(connection),
       patternIngester: remotePatternIngester(connection),
+      rules: remoteRules(connection),
     },
   };
 }

@@ -19,11 +19,45 @@ export interface SavedRule {
   readonly alerts: readonly Alert[];
 }
 
+/** Keeps alerts, for the next life of the process or for another ruler. */
+export interface AlertKeeper {
+  /** What was saved of a group, in any number of parts. */
+  load(group: string): Promise<readonly SavedAlerts[]>;
+  /** With `isLast` nothing follows for now. */
+  save(saved: SavedAlerts, options?: { readonly isLast?: boolean }): Promise<void>;
+  /** Of a group that is no more. */
+  remove(group: string): Promise<void>;
+}
+
+/** What of alerts is worth telling others of at once. */
+export function stateText(rules: readonly SavedRule[]): string {
+  return JSON.stringify(
+    rules.map(({ rule, alerts }) => [
+      rule,
+      alerts.map(({ labels, state, activeAtMs }) => [labels, state, activeAtMs]),
+    ]),
+  );
+}
+
+/** Of each rule of several parts what was saved last; a rule may be there more than once in a part. */
+export function newestOf(
+  parts: readonly SavedAlerts[],
+): (SavedRule & { readonly savedAtMs: number })[] {
+  const found: (SavedRule & { readonly savedAtMs: number })[] = [];
+  const seen = new Set<string>();
+  for (const { savedAtMs, rules } of [...parts].sort((a, b) => b.savedAtMs - a.savedAtMs)) {
+    const own = rules.filter(({ rule }) => !seen.has(rule));
+    found.push(...own.map((one) => ({ ...one, savedAtMs })));
+    for (const { rule } of own) seen.add(rule);
+  }
+  return found;
+}
+
 /**
  * Keeps the alerts of groups in files, one for each group that has any: what pending alerts have waited is not lost with the
  * process. A file is replaced as a whole; it is not synced, since after a loss of power alerts begin anew.
  */
-export class AlertStates {
+export class AlertStates implements AlertKeeper {
   readonly #directory: string;
   readonly #present = new Set<string>();
 
@@ -40,15 +74,15 @@ export class AlertStates {
     }
   }
 
-  /** Undefined when there is nothing, or nothing that can be read. */
-  async load(group: string): Promise<SavedAlerts | undefined> {
+  /** Nothing when there is nothing that can be read. */
+  async load(group: string): Promise<SavedAlerts[]> {
     const name = fileOf(group);
-    if (!this.#present.has(name)) return undefined;
+    if (!this.#present.has(name)) return [];
     try {
       const saved = JSON.parse(await readFile(join(this.#directory, name), "utf8")) as SavedAlerts;
-      return saved.version === 1 && saved.group === group ? saved : undefined;
+      return saved.version === 1 && saved.group === group ? [saved] : [];
     } catch {
-      return undefined;
+      return [];
     }
   }
 
@@ -64,14 +98,13 @@ export class AlertStates {
     this.#present.add(name);
   }
 
-  /** Of a group that is gone. */
-  async forget(group: string): Promise<void> {
+  async remove(group: string): Promise<void> {
     await this.save({ version: 1, group, savedAtMs: 0, rules: [] });
   }
 }
 
 /** JSON has no infinite numbers; the value comes anew with the next evaluation. */
-function plainNumber(_: string, value: unknown): unknown {
+export function plainNumber(_: string, value: unknown): unknown {
   return typeof value === "number" && !Number.isFinite(value) ? 0 : value;
 }
 

@@ -10,7 +10,7 @@ import {
   type PlacedGroup,
   type Rule,
 } from "../rules/rule-group.js";
-import { type AlertStates, restoreAlerts } from "./alert-states.js";
+import { type AlertKeeper, newestOf, restoreAlerts, type SavedAlerts } from "./alert-states.js";
 import { type Alert, AlertingRule } from "./alerting-rule.js";
 import type { GroupMetrics } from "./metrics.js";
 import { type RecordedSample, RecordingRule } from "./recording-rule.js";
@@ -33,7 +33,9 @@ export interface GroupDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: GroupMetrics;
-  readonly states: AlertStates;
+  readonly states: AlertKeeper;
+  /** Where another ruler finds them. */
+  readonly shared?: AlertKeeper | undefined;
   /** Held while a group is evaluated: those of the ruler and of the tenant. */
   readonly turns: readonly Semaphore[];
   /** Takes alerts that are to be sent. */
@@ -103,17 +105,19 @@ export class GroupRunner {
 
   /** Evaluates every rule for a time, ms since the epoch; never throws but when stopped. */
   async evaluate(slotMs: number): Promise<void> {
-    const { clock, metrics, states } = this.#deps;
+    const { clock, metrics } = this.#deps;
     const start = performance.now();
     for (const status of this.rules) await this.#evaluateRule(status, slotMs);
     this.evaluationSeconds = (performance.now() - start) / 1000;
     this.lastEvaluationMs = clock.nowMs();
     metrics.evaluated(this.placed, this.evaluationSeconds, this.lastEvaluationMs);
-    try {
-      await states.save(this.#saved());
-    } catch (error) {
-      this.#log.error("the state of alerts cannot be saved", { error });
-    }
+    await this.#save(false);
+  }
+
+  /** Leaves its alerts to another ruler; call it once nothing of it runs. */
+  async handOver(): Promise<void> {
+    if (this.lastEvaluationMs === undefined) return;
+    await this.#save(true);
   }
 
   /** Takes over alerts and series of rules that are still the same. */
@@ -136,17 +140,17 @@ export class GroupRunner {
     this.evaluationSeconds = before.evaluationSeconds;
   }
 
-  /** Takes over what was saved before the process began. */
-  async restore(): Promise<void> {
-    const { clock, options, states } = this.#deps;
-    const saved = await states.load(this.key);
-    if (saved === undefined) return;
-    const left = [...saved.rules];
-    for (const { rule, work } of this.rules) {
+  /** Takes over what was saved before the process began, or by another ruler, of rules that no earlier form has. */
+  async restore(before?: GroupRunner): Promise<void> {
+    const { clock, options } = this.#deps;
+    const known = new Set(before?.rules.map(({ rule }) => identityOf(rule)));
+    const wanted = this.rules.filter(({ rule }) => !known.has(identityOf(rule)));
+    if (wanted.length === 0) return;
+    const left = newestOf(await this.#load());
+    for (const { rule, work } of wanted) {
       const at = left.findIndex((other) => other.rule === identityOf(rule));
       if (at < 0 || !(work instanceof AlertingRule)) continue;
-      const [{ alerts }] = left.splice(at, 1) as [(typeof left)[number]];
-      const { savedAtMs } = saved;
+      const [{ alerts, savedAtMs }] = left.splice(at, 1) as [(typeof left)[number]];
       work.adopt(
         restoreAlerts(
           { savedAtMs, alerts },
@@ -159,8 +163,8 @@ export class GroupRunner {
   async #run(before: GroupRunner | undefined): Promise<void> {
     const { clock, metrics } = this.#deps;
     const { signal } = this.#abort;
-    if (before === undefined) await this.restore();
-    else this.adopt(before);
+    if (before !== undefined) this.adopt(before);
+    await this.restore(before);
     let slotMs = slotBefore(this.schedule, clock.nowMs()) + this.schedule.intervalMs;
     try {
       while (!signal.aborted) {
@@ -248,13 +252,35 @@ export class GroupRunner {
     throw invalidArgument("rule result is not a vector or scalar");
   }
 
-  #saved() {
+  async #save(isLast: boolean): Promise<void> {
+    const { states, shared } = this.#deps;
+    const saved = this.#saved();
+    try {
+      await states.save(saved);
+      await shared?.save(saved, { isLast });
+    } catch (error) {
+      this.#log.error("the state of alerts cannot be saved", { error });
+    }
+  }
+
+  /** What cannot be read is missing: alerts begin anew then. */
+  async #load(): Promise<SavedAlerts[]> {
+    const { states, shared } = this.#deps;
+    try {
+      return [...(await states.load(this.key)), ...((await shared?.load(this.key)) ?? [])];
+    } catch (error) {
+      this.#log.error("the alerts of the ruler before cannot be read", { error });
+      return [...(await states.load(this.key))];
+    }
+  }
+
+  #saved(): SavedAlerts {
     const rules = this.rules.flatMap(({ rule, work }) =>
       work instanceof AlertingRule
         ? [{ rule: identityOf(rule), alerts: work.alerts({ resolved: true }) }]
         : [],
     );
-    return { version: 1, group: this.key, savedAtMs: this.lastEvaluationMs ?? 0, rules } as const;
+    return { version: 1, group: this.key, savedAtMs: this.lastEvaluationMs ?? 0, rules };
   }
 }
 

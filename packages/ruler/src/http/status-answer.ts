@@ -2,10 +2,15 @@ import { SkaldError, textForClients } from "@skald/model";
 import { type HttpHandler, type HttpResponse, jsonTextResponse } from "@skald/transport";
 
 /** An answer in the form of Prometheus, with signs that mean something in HTML escaped. */
-export function statusAnswer(status: number, data: unknown): HttpResponse {
+export function statusAnswer(
+  status: number,
+  data: unknown,
+  warnings: readonly string[] = [],
+): HttpResponse {
+  const told = warnings.length === 0 ? {} : { warnings };
   return jsonTextResponse(
     status,
-    escapeHtml({ status: "success", data, errorType: "", error: "" }),
+    escapeHtml({ status: "success", data, errorType: "", error: "", ...told }),
   );
 }
 

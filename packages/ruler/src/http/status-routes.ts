@@ -1,25 +1,22 @@
 import { createHash } from "node:crypto";
+import type { AlertState, RuleGroupStatus, RuleState } from "@skald/contracts";
 import { parseSelector } from "@skald/logql";
 import {
   compileMatchers,
   formatRfc3339,
   invalidArgument,
-  type Labels,
   labelsFromObject,
   labelsToObject,
 } from "@skald/model";
 import {
   type HttpHandler,
   type HttpRequest,
-  type HttpResponse,
   parseTenants,
   type Route,
   type TenantOptions,
 } from "@skald/transport";
-import { type Alert, AlertingRule } from "../evaluate/alerting-rule.js";
-import type { GroupRunner, RuleStatus } from "../evaluate/group-runner.js";
-import type { Ruler } from "../ruler.js";
 import { nameOfRule } from "../rules/rule-group.js";
+import { type AllRulers, keyOf } from "../sharing/all-rulers.js";
 import { statusDocs } from "./rule-docs.js";
 import { statusAnswer, withStatusErrors } from "./status-answer.js";
 
@@ -27,14 +24,21 @@ const prefixes = ["/compat/api/v1", "/prometheus/api/v1"];
 /** What Go prints of a time that was not set. */
 const noTime = "0001-01-01T00:00:00Z";
 
-/** Rules and alerts as they stand, in the form of Prometheus. */
-export function ruleStatusRoutes(ruler: Pick<Ruler, "groupsOf">, tenancy: TenantOptions): Route[] {
-  const rules: HttpHandler = (request) =>
-    listRules(ruler.groupsOf(tenantOf(request, tenancy)), request);
-  const alerts: HttpHandler = (request) => {
-    const groups = ruler.groupsOf(tenantOf(request, tenancy));
-    const found = groups.flatMap(({ rules: all }) => all.flatMap(({ work }) => alertsOf(work)));
-    return statusAnswer(200, { alerts: found });
+/** Rules and alerts of all rulers as they stand, in the form of Prometheus. */
+export function ruleStatusRoutes(
+  rulers: Pick<AllRulers, "groups">,
+  tenancy: TenantOptions,
+): Route[] {
+  const groupsOf = (request: HttpRequest) =>
+    rulers.groups(tenantOf(request, tenancy), { signal: request.signal });
+  const rules: HttpHandler = async (request) => {
+    const { groups, warnings } = await groupsOf(request);
+    return statusAnswer(200, listRules(groups, request), warnings);
+  };
+  const alerts: HttpHandler = async (request) => {
+    const { groups, warnings } = await groupsOf(request);
+    const all = groups.flatMap((group) => group.rules.flatMap((rule) => rule.alerts));
+    return statusAnswer(200, { alerts: all.map(alertOf) }, warnings);
   };
   return prefixes.flatMap((prefix) => [
     {
@@ -58,34 +62,31 @@ function tenantOf({ headers }: HttpRequest, tenancy: TenantOptions): string {
   return tenants[0] as string;
 }
 
-function listRules(groups: readonly GroupRunner[], { params }: HttpRequest): HttpResponse {
+function listRules(groups: readonly RuleGroupStatus[], { params }: HttpRequest) {
   const isWanted = ruleFilter(params);
   const files = valuesOf(params, "file");
   const names = valuesOf(params, "rule_group");
   const hidesAlerts = readFlag(params, "exclude_alerts");
   const found = groups
-    .filter(({ placed }) => isIn(files, placed.namespace) && isIn(names, placed.group.name))
-    .map((runner) => ({ runner, rules: runner.rules.filter(isWanted) }))
-    .filter(({ rules, runner }) => rules.length > 0 || runner.rules.length === 0);
+    .filter(({ namespace, name }) => isIn(files, namespace) && isIn(names, name))
+    .map((group) => ({ group, rules: group.rules.filter(isWanted) }))
+    .filter(({ rules, group }) => rules.length > 0 || group.rules.length === 0);
   const { page, next } = cutPage(found, params);
-  const data = page.map(({ runner, rules }) => groupOf(runner, rules, hidesAlerts));
-  return statusAnswer(200, {
-    groups: data,
-    ...(next === undefined ? {} : { groupNextToken: next }),
-  });
+  const data = page.map(({ group, rules }) => groupOf(group, rules, hidesAlerts));
+  return { groups: data, ...(next === undefined ? {} : { groupNextToken: next }) };
 }
 
-function ruleFilter(params: URLSearchParams): (status: RuleStatus) => boolean {
+function ruleFilter(params: URLSearchParams): (rule: RuleState) => boolean {
   const type = (params.get("type") ?? "").toLowerCase();
   if (type !== "" && type !== "alert" && type !== "record")
     throw invalidArgument(`not supported value ${JSON.stringify(params.get("type"))}`);
   const names = valuesOf(params, "rule_name");
   const matches = valuesOf(params, "match").map((text) => compileMatchers(parseSelector(text)));
-  return ({ rule }) => {
+  return (rule) => {
     if (type !== "" && (type === "alert") !== (rule.alert !== "")) return false;
     if (!isIn(names, nameOfRule(rule))) return false;
     if (matches.length === 0) return true;
-    const labels = labelsFromObject(rule.labels);
+    const labels = labelsFromObject(labelsToObject(rule.labels));
     return matches.some((test) => test(labels));
   };
 }
@@ -107,8 +108,8 @@ function readFlag(params: URLSearchParams, name: string): boolean {
 }
 
 interface Found {
-  readonly runner: GroupRunner;
-  readonly rules: readonly RuleStatus[];
+  readonly group: RuleGroupStatus;
+  readonly rules: readonly RuleState[];
 }
 
 /** The groups behind `group_next_token`, at most `group_limit`, and the token of what follows them. */
@@ -123,72 +124,66 @@ function cutPage(
     throw invalidArgument(`invalid group limit value: ${JSON.stringify(limitText)}`);
   if (token !== "" && limitText === "")
     throw invalidArgument("group_limit needs to be set in order to paginate over the groups");
-  const start = token === "" ? 0 : found.findIndex(({ runner }) => tokenOf(runner) === token);
+  const start = token === "" ? 0 : found.findIndex(({ group }) => tokenOf(group) === token);
   if (start < 0)
     throw invalidArgument(`invalid group_next_token ${JSON.stringify(token)}: group not found`);
   const page = found.slice(start, start + limit);
   const following = found[start + limit];
-  return following === undefined ? { page } : { page, next: tokenOf(following.runner) };
+  return following === undefined ? { page } : { page, next: tokenOf(following.group) };
 }
 
 /** Names the group that a page begins with. */
-function tokenOf({ key }: GroupRunner): string {
-  return createHash("sha1").update(key).digest("hex");
+function tokenOf(group: RuleGroupStatus): string {
+  return createHash("sha1").update(keyOf(group)).digest("hex");
 }
 
-function groupOf(runner: GroupRunner, rules: readonly RuleStatus[], hidesAlerts: boolean) {
-  const { placed, schedule, lastEvaluationMs, evaluationSeconds } = runner;
+function groupOf(group: RuleGroupStatus, rules: readonly RuleState[], hidesAlerts: boolean) {
   return {
-    name: placed.group.name,
-    file: placed.namespace,
-    rules: rules.map((status) => ruleOf(status, hidesAlerts)),
-    interval: schedule.intervalMs / 1000,
-    limit: placed.group.limit,
-    lastEvaluation: timeOf(lastEvaluationMs),
-    evaluationTime: evaluationSeconds,
+    name: group.name,
+    file: group.namespace,
+    rules: rules.map((rule) => ruleOf(rule, hidesAlerts)),
+    interval: group.intervalMs / 1000,
+    limit: group.limit,
+    lastEvaluation: timeOf(group.lastEvaluationMs),
+    evaluationTime: group.evaluationSeconds,
   };
 }
 
-function ruleOf(status: RuleStatus, hidesAlerts: boolean) {
-  const { rule, query, work, health, lastError, lastEvaluationMs, evaluationSeconds } = status;
+function ruleOf(rule: RuleState, hidesAlerts: boolean) {
+  const { query, health, lastError } = rule;
   const common = { health, lastError };
-  const last = { lastEvaluation: timeOf(lastEvaluationMs), evaluationTime: evaluationSeconds };
-  const { labels } = rule;
-  if (!(work instanceof AlertingRule))
+  const last = {
+    lastEvaluation: timeOf(rule.lastEvaluationMs),
+    evaluationTime: rule.evaluationSeconds,
+  };
+  const labels = labelsToObject(rule.labels);
+  if (rule.alert === "")
     return { name: rule.record, query, labels, ...common, type: "recording", ...last };
   return {
-    state: work.state,
+    state: rule.state,
     name: rule.alert,
     query,
     duration: rule.forMs / 1000,
     ...(rule.keepFiringForMs > 0 ? { keepFiringFor: rule.keepFiringForMs / 1000 } : {}),
     labels,
-    annotations: rule.annotations,
-    ...(hidesAlerts ? {} : { alerts: alertsOf(work) }),
+    annotations: labelsToObject(rule.annotations),
+    ...(hidesAlerts ? {} : { alerts: rule.alerts.map(alertOf) }),
     ...common,
     type: "alerting",
     ...last,
   };
 }
 
-function alertsOf(work: RuleStatus["work"]) {
-  return work instanceof AlertingRule ? work.alerts().map(alertOf) : [];
-}
-
-function alertOf({ labels, annotations, state, activeAtMs, keptSinceMs, value }: Alert) {
+function alertOf({ labels, annotations, state, activeAtMs, keptSinceMs, value }: AlertState) {
   const kept = keptSinceMs === undefined ? {} : { keepFiringSince: timeOf(keptSinceMs) };
   return {
-    labels: plain(labels),
-    annotations: plain(annotations),
+    labels: labelsToObject(labels),
+    annotations: labelsToObject(annotations),
     state,
     activeAt: timeOf(activeAtMs),
     ...kept,
     value: exponential(value),
   };
-}
-
-function plain(labels: Labels): Record<string, string> {
-  return labelsToObject(labels);
 }
 
 function timeOf(ms: number | undefined): string {

@@ -33,7 +33,7 @@ export interface PlacedGroup {
   readonly places?: readonly number[];
 }
 
-export function nameOfRule({ alert, record }: Rule): string {
+export function nameOfRule({ alert, record }: Pick<Rule, "alert" | "record">): string {
   return alert === "" ? record : alert;
 }
 

@@ -1,9 +1,21 @@
+import { remoteRules, serveRules } from "@skald/contracts/grpc";
 import { systemClock } from "@skald/model";
 import type { RingView } from "@skald/ring";
-import { Ruler, ruleRoutes, ruleStatusRoutes } from "@skald/ruler";
+import {
+  AllRulers,
+  type OtherRuler,
+  Ruler,
+  ruleRoutes,
+  ruleStatusRoutes,
+  SharedAlerts,
+} from "@skald/ruler";
 import { Service } from "@skald/runtime";
+import { connectionOptionsOf } from "@skald/transport/grpc";
 import { buildRuleStore, ruleQuerier } from "../rules.js";
 import { type BuiltModule, type ModuleContext, type Parts, tenancyOf } from "./module.js";
+
+/** How long another ruler may take to say what it evaluates. */
+const answerMs = 5000;
 
 /** Evaluates rules with the querier of this process; of several rulers each evaluates its own. */
 export function buildRuler(parts: Parts, context: ModuleContext): BuiltModule {
@@ -13,11 +25,20 @@ export function buildRuler(parts: Parts, context: ModuleContext): BuiltModule {
   const limitsOf = (tenant: string) => limits.of(tenant);
   const { store, files } = buildRuleStore(config, parts.store, log);
   const owns = ownsOf(parts, context);
+  const sharing = {
+    sharedAlerts: new SharedAlerts({ store: parts.store, clock: systemClock }),
+    onChanged: () => rulers.tellChanged(),
+  };
   const ruler = new Ruler({
     ...{ config: config.ruler, store, limitsOf, clock: systemClock, log, metrics },
-    ...(owns === undefined ? {} : { owns }),
+    ...(owns === undefined ? {} : { owns, ...sharing }),
     querier: ruleQuerier(config, limitsOf, (request) => frontend.serve("query", request)),
   });
+  const rulers = new AllRulers({
+    ...{ own: ruler.rules, timeoutMs: answerMs, log },
+    others: othersOf(parts, context, owns !== undefined),
+  });
+  if (parts.server !== undefined) serveRules(parts.server, ruler.rules);
   let unwatch = () => {};
   const service = new Service({
     name: "ruler",
@@ -35,7 +56,7 @@ export function buildRuler(parts: Parts, context: ModuleContext): BuiltModule {
   });
   const tenancy = tenancyOf(config);
   const rules = config.ruler.enable_api ? ruleRoutes(ruler, tenancy) : [];
-  return { service, routes: [...rules, ...ruleStatusRoutes(ruler, tenancy)] };
+  return { service, routes: [...rules, ...ruleStatusRoutes(rulers, tenancy)] };
 }
 
 /** Whether a group, or a rule, is this process's to evaluate; undefined where all are. */
@@ -48,6 +69,21 @@ function ownsOf({ limits, serviceRings }: Parts, { config }: ModuleContext) {
     const size = isShuffled ? limits.of(tenant).ruler_tenant_shard_size : 0;
     return own.owns(names, { tenant, size });
   };
+}
+
+/** The other rulers that are well; none where each evaluates all. */
+function othersOf(
+  { connections, serviceRings }: Parts,
+  { config }: ModuleContext,
+  isSharing: boolean,
+): () => OtherRuler[] {
+  const options = connectionOptionsOf("", config.ruler.ruler_client);
+  const own = serviceRings?.["ruler-ring"];
+  if (!isSharing || own === undefined) return () => [];
+  return () =>
+    own.ring.view.instances
+      .filter(({ id, isHealthy }) => isHealthy && id !== own.id)
+      .map(({ id, address }) => ({ id, rules: remoteRules(connections.to(address, options)) }));
 }
 
 /** What a ruler evaluates is another as soon as its ring is. */

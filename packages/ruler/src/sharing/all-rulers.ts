@@ -1,0 +1,91 @@
+import type { CallOptions, RuleGroupStatus, RuleState, Rules } from "@skald/contracts";
+import type { Logger } from "@skald/runtime";
+
+/** Another ruler. */
+export interface OtherRuler {
+  readonly id: string;
+  readonly rules: Rules;
+}
+
+export interface AllRulersOptions {
+  readonly own: Rules;
+  /** Those that are well, without this one. */
+  readonly others: () => readonly OtherRuler[];
+  /** How long one may take to answer, ms. */
+  readonly timeoutMs: number;
+  readonly log: Logger;
+}
+
+/** Groups of all rulers, and what is missing of them. */
+export interface AllGroups {
+  /** By namespace and name. */
+  readonly groups: readonly RuleGroupStatus[];
+  readonly warnings: readonly string[];
+}
+
+/** The rulers that share rules out, as one. */
+export class AllRulers {
+  readonly #options: AllRulersOptions;
+
+  constructor(options: AllRulersOptions) {
+    this.#options = options;
+  }
+
+  /** Never throws for one that does not answer: what that evaluates is missing, and a warning says so. */
+  async groups(tenant: string, { signal }: CallOptions): Promise<AllGroups> {
+    const { own, others, timeoutMs, log } = this.#options;
+    const warnings: string[] = [];
+    const asked = others().map(async ({ id, rules }) => {
+      const both = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+      try {
+        return await rules.groups({ tenant }, { signal: both });
+      } catch (error) {
+        signal.throwIfAborted();
+        log.warn("a ruler does not say what it evaluates", { ruler: id, error });
+        warnings.push(`the rules of ruler ${id} are missing: it does not answer`);
+        return [];
+      }
+    });
+    const parts = await Promise.all([own.groups({ tenant }, { signal }), ...asked]);
+    return { groups: mergeGroups(parts.flat()), warnings: warnings.sort() };
+  }
+
+  /** Has the others read changed rules; those that do not answer read them a little later by themselves. */
+  tellChanged(): void {
+    const { others, timeoutMs } = this.#options;
+    for (const { rules } of others())
+      rules.changed({ signal: AbortSignal.timeout(timeoutMs) }).catch(() => undefined);
+  }
+}
+
+/** Parts of a group become one; of a rule that two take for theirs, as for moments they may, the newer state counts. */
+export function mergeGroups(parts: readonly RuleGroupStatus[]): RuleGroupStatus[] {
+  const merged = new Map<string, RuleGroupStatus>();
+  for (const part of parts) {
+    const key = keyOf(part);
+    const known = merged.get(key);
+    merged.set(key, known === undefined ? part : mergeTwo(known, part));
+  }
+  return [...merged].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
+}
+
+/** In the order that groups of one ruler are in. */
+export function keyOf({ namespace, name }: Pick<RuleGroupStatus, "namespace" | "name">): string {
+  return [namespace, name].map(encodeURIComponent).join("/");
+}
+
+function mergeTwo(a: RuleGroupStatus, b: RuleGroupStatus): RuleGroupStatus {
+  const rules = new Map<number, RuleState>();
+  for (const rule of [...a.rules, ...b.rules]) {
+    const known = rules.get(rule.place);
+    if (known === undefined || (rule.lastEvaluationMs ?? 0) > (known.lastEvaluationMs ?? 0))
+      rules.set(rule.place, rule);
+  }
+  const last = Math.max(a.lastEvaluationMs ?? 0, b.lastEvaluationMs ?? 0);
+  return {
+    ...a,
+    ...(last === 0 ? {} : { lastEvaluationMs: last }),
+    evaluationSeconds: Math.max(a.evaluationSeconds, b.evaluationSeconds),
+    rules: [...rules.values()].sort((one, other) => one.place - other.place),
+  };
+}
