@@ -4,7 +4,11 @@ import { SkaldError } from "@skald/model";
 import { makeBatch, testRuns, testSeed } from "@skald/testkit";
 import fc from "fast-check";
 import { decodeTexts, type EncodedStreams, type Pattern } from "../index.js";
-import * as arbitrary from "../testing/arbitrary.js";
+import * as answers from "../testing/arbitrary/answers.js";
+import * as common from "../testing/arbitrary/common.js";
+import * as patterns from "../testing/arbitrary/patterns.js";
+import * as pushes from "../testing/arbitrary/pushes.js";
+import * as tasks from "../testing/arbitrary/tasks.js";
 import { makeEchoes, type Services, textOf, textOfPush } from "../testing/echo.js";
 import { connectTestServices, startTestServices } from "../testing/services.js";
 
@@ -75,7 +79,7 @@ describe.each([
   const told = (bytes: EncodedStreams) => decodeTexts(bytes)[0];
 
   it.each(["ingester", "distributor"] as const)("push to %s", (service) =>
-    withAny(arbitrary.arbitraryPush, async (push) => {
+    withAny(pushes.arbitraryPush, async (push) => {
       const { ingester, distributor } = carrier.services;
       const ask = service === "ingester" ? ingester.push : distributor.pushBatch;
       const { refusals } = await ask(push, options);
@@ -85,7 +89,7 @@ describe.each([
   );
 
   it("Ingester.select", () =>
-    withAny(arbitrary.arbitrarySelect, async (request) => {
+    withAny(tasks.arbitrarySelect, async (request) => {
       expect(await carrier.services.ingester.select(request, options)).toEqual({
         view: textOf(request),
         sources: [],
@@ -104,7 +108,7 @@ describe.each([
 
   it("Ingester.scan and measure", () =>
     withAny(
-      fc.tuple(arbitrary.arbitraryScanTask(seed), arbitrary.arbitraryShare),
+      fc.tuple(tasks.arbitraryScanTask(seed), common.arbitraryShare),
       async ([task, share]) => {
         const { ingester } = carrier.services;
         const want = textOf({ task, share });
@@ -117,11 +121,7 @@ describe.each([
 
   it("Ingester.volumes, a scan that nobody waits for", () =>
     withAny(
-      fc.tuple(
-        arbitrary.arbitraryVolumeTask,
-        arbitrary.arbitraryShare,
-        arbitrary.arbitraryBackground,
-      ),
+      fc.tuple(tasks.arbitraryVolumeTask, common.arbitraryShare, common.arbitraryBackground),
       async ([task, share, more]) => {
         const { ingester } = carrier.services;
         const want = JSON.parse(textOf({ task, share, ...more }));
@@ -131,23 +131,20 @@ describe.each([
     ));
 
   it("Ingester.streams, labels", () =>
-    withAny(
-      fc.tuple(arbitrary.arbitraryLabelTask, arbitrary.arbitraryShare),
-      async ([task, share]) => {
-        const { ingester } = carrier.services;
-        const want = JSON.parse(textOf({ task, share }));
-        expect(JSON.parse(told(await ingester.labels(task, { signal, share }))!)).toEqual(want);
-        const { label: _, ...streamTask } = task;
-        delete want.task.label;
-        expect(JSON.parse(told(await ingester.streams(streamTask, { signal, share }))!)).toEqual(
-          want,
-        );
-      },
-    ));
+    withAny(fc.tuple(tasks.arbitraryLabelTask, common.arbitraryShare), async ([task, share]) => {
+      const { ingester } = carrier.services;
+      const want = JSON.parse(textOf({ task, share }));
+      expect(JSON.parse(told(await ingester.labels(task, { signal, share }))!)).toEqual(want);
+      const { label: _, ...streamTask } = task;
+      delete want.task.label;
+      expect(JSON.parse(told(await ingester.streams(streamTask, { signal, share }))!)).toEqual(
+        want,
+      );
+    }));
 
   it("Ingester.duplicates", () =>
     withAny(
-      fc.tuple(arbitrary.arbitraryDuplicateTask, arbitrary.arbitraryShare),
+      fc.tuple(tasks.arbitraryDuplicateTask, common.arbitraryShare),
       async ([task, share]) => {
         const { blocks, rows } = await carrier.services.ingester.duplicates(task, {
           signal,
@@ -161,11 +158,7 @@ describe.each([
 
   it("Ingester.matches", () =>
     withAny(
-      fc.tuple(
-        arbitrary.arbitraryMatchTask(seed),
-        arbitrary.arbitraryShare,
-        arbitrary.arbitraryBackground,
-      ),
+      fc.tuple(tasks.arbitraryMatchTask(seed), common.arbitraryShare, common.arbitraryBackground),
       async ([task, share, more]) => {
         const { ingester } = carrier.services;
         const { mask, rowCount } = await ingester.matches(task, { signal, share, ...more });
@@ -176,11 +169,7 @@ describe.each([
 
   it("Ingester.digests", () =>
     withAny(
-      fc.tuple(
-        arbitrary.arbitraryDigestTask,
-        arbitrary.arbitraryShare,
-        arbitrary.arbitraryBackground,
-      ),
+      fc.tuple(tasks.arbitraryDigestTask, common.arbitraryShare, common.arbitraryBackground),
       async ([task, share, more]) => {
         const digests = await carrier.services.ingester.digests(task, { signal, share, ...more });
         expect(textOf(digests)).toBe(
@@ -194,11 +183,7 @@ describe.each([
 
   it("Ingester.rowHashes", () =>
     withAny(
-      fc.tuple(
-        arbitrary.arbitraryRowHashTask,
-        arbitrary.arbitraryShare,
-        arbitrary.arbitraryBackground,
-      ),
+      fc.tuple(tasks.arbitraryRowHashTask, common.arbitraryShare, common.arbitraryBackground),
       async ([task, share, more]) => {
         const rows = await carrier.services.ingester.rowHashes(task, { signal, share, ...more });
         expect(textOf(rows)).toBe(
@@ -211,13 +196,13 @@ describe.each([
     ));
 
   it("Catalog.list with any request", () =>
-    withAny(arbitrary.arbitraryCatalogRequest, async (request) => {
+    withAny(tasks.arbitraryCatalogRequest, async (request) => {
       const [segment] = await carrier.services.catalog.list(request, options);
       expect(JSON.parse(segment!.id)).toEqual(JSON.parse(textOf(request)));
     }));
 
   it("Deletes.active", () =>
-    withAny(arbitrary.arbitraryDeletesRequest, async (request) => {
+    withAny(tasks.arbitraryDeletesRequest, async (request) => {
       const filters = await carrier.services.deletes.active(request, options);
       const { fromNs, toNs } = request;
       const log = { kind: "log", matchers: [], stages: [] };
@@ -239,14 +224,14 @@ describe.each([
   });
 
   it("Querier.query", () =>
-    withAny(arbitrary.arbitraryQueryRequest(seed), async (request) => {
+    withAny(answers.arbitraryQueryRequest(seed), async (request) => {
       const { result, stats } = await carrier.services.querier.query(request, options);
       expect(JSON.parse(result.warnings[0]!)).toEqual(JSON.parse(textOf(request)));
       expect(stats.store.downloadNs).toBe(1.5);
     }));
 
   it("Querier.volumes", () =>
-    withAny(arbitrary.arbitraryVolumeRequest, async (request) => {
+    withAny(tasks.arbitraryVolumeRequest, async (request) => {
       const { groups, stats, ...rest } = await carrier.services.querier.volumes(request, options);
       expect(JSON.parse(groups[0]!.values[0]!)).toEqual(JSON.parse(textOf(request)));
       expect(stats.store.downloadNs).toBe(1.5);
@@ -262,7 +247,7 @@ describe.each([
     }));
 
   it("Querier.streams, labels", () =>
-    withAny(arbitrary.arbitraryStreamsRequest, async (request) => {
+    withAny(answers.arbitraryStreamsRequest, async (request) => {
       const { querier } = carrier.services;
       const [streams] = await querier.streams(request, options);
       const want = JSON.parse(textOf(request));
@@ -273,7 +258,7 @@ describe.each([
     }));
 
   it("PatternIngester.patterns", () =>
-    withAny(arbitrary.arbitraryPatternsRequest, async (request) => {
+    withAny(patterns.arbitraryPatternsRequest, async (request) => {
       const { patternIngester } = carrier.services;
       const { patterns, lines } = await patternIngester.patterns(request, options);
       const [{ pattern, ...rest }, ...others] = patterns as [Pattern, ...Pattern[]];
@@ -283,7 +268,7 @@ describe.each([
     }));
 
   it("PatternIngester.learn", () =>
-    withAny(arbitrary.arbitrarySampledLines, async (lines) => {
+    withAny(patterns.arbitrarySampledLines, async (lines) => {
       await carrier.services.patternIngester.learn(lines, options);
       expect(carrier.seen.at(-1)).toBe(textOf(lines));
     }));
@@ -299,7 +284,7 @@ describe.each([
   });
 
   it("Tailer.tail to its end", () =>
-    withAny(arbitrary.arbitraryTailRequest(seed), async (request) => {
+    withAny(answers.arbitraryTailRequest(seed), async (request) => {
       const items = [];
       for await (const item of carrier.services.tailer.tail(request, options)) items.push(item);
       const [dropped] = items[1]!.dropped;

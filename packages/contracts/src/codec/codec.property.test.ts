@@ -8,7 +8,12 @@ import { decodeMessage, encodeMessage, type MessageCodec } from "@skald/transpor
 import fc from "fast-check";
 import protobuf from "protobufjs";
 import type { PushRequest } from "../index.js";
-import * as arbitrary from "../testing/arbitrary.js";
+import * as answers from "../testing/arbitrary/answers.js";
+import * as common from "../testing/arbitrary/common.js";
+import * as patterns from "../testing/arbitrary/patterns.js";
+import * as pushes from "../testing/arbitrary/pushes.js";
+import * as rules from "../testing/arbitrary/rules.js";
+import * as tasks from "../testing/arbitrary/tasks.js";
 import { textOf } from "../testing/echo.js";
 import { rowsOf } from "../testing/rows-of.js";
 import { decodeOutcome, encodeOutcome } from "./outcome.js";
@@ -41,7 +46,7 @@ function of<T>(values: fc.Arbitrary<T>, codec: MessageCodec<T>): Sample {
 
 function shared<T>(task: fc.Arbitrary<T>) {
   return fc
-    .tuple(task, arbitrary.arbitraryShare, arbitrary.arbitraryBackground)
+    .tuple(task, common.arbitraryShare, common.arbitraryBackground)
     .map(([one, share, more]) => ({
       task: one,
       share,
@@ -50,25 +55,25 @@ function shared<T>(task: fc.Arbitrary<T>) {
 }
 
 const samples: Readonly<Record<string, Sample>> = {
-  "push outcome": of(arbitrary.arbitraryPushOutcome, pushOutcome),
-  "select request": of(arbitrary.arbitrarySelect, scan.selectRequest),
-  selection: of(arbitrary.arbitrarySelection, scan.selection),
-  "scan call": of(shared(arbitrary.arbitraryScanTask(seed)), scan.scanCall),
-  "volume call": of(shared(arbitrary.arbitraryVolumeTask), scan.volumesCall),
-  "match call": of(shared(arbitrary.arbitraryMatchTask(seed)), scan.matchesCall),
-  "matched rows": of(arbitrary.arbitraryMatched, scan.matchedRows),
-  "digest call": of(shared(arbitrary.arbitraryDigestTask), scan.digestsCall),
-  "row hash call": of(shared(arbitrary.arbitraryRowHashTask), scan.rowHashesCall),
-  "minute digests": of(arbitrary.arbitraryDigests, scan.minuteDigests),
-  "placed hashes": of(arbitrary.arbitraryHashes, scan.placedHashes),
-  "deletes request": of(arbitrary.arbitraryDeletesRequest, scan.deletesRequest),
+  "push outcome": of(pushes.arbitraryPushOutcome, pushOutcome),
+  "select request": of(tasks.arbitrarySelect, scan.selectRequest),
+  selection: of(tasks.arbitrarySelection, scan.selection),
+  "scan call": of(shared(tasks.arbitraryScanTask(seed)), scan.scanCall),
+  "volume call": of(shared(tasks.arbitraryVolumeTask), scan.volumesCall),
+  "match call": of(shared(tasks.arbitraryMatchTask(seed)), scan.matchesCall),
+  "matched rows": of(tasks.arbitraryMatched, scan.matchedRows),
+  "digest call": of(shared(tasks.arbitraryDigestTask), scan.digestsCall),
+  "row hash call": of(shared(tasks.arbitraryRowHashTask), scan.rowHashesCall),
+  "minute digests": of(tasks.arbitraryDigests, scan.minuteDigests),
+  "placed hashes": of(tasks.arbitraryHashes, scan.placedHashes),
+  "deletes request": of(tasks.arbitraryDeletesRequest, scan.deletesRequest),
   "deletes answer": of(
-    fc.array(arbitrary.arbitraryFilter(seed), { maxLength: 3 }).map((filters) => ({ filters })),
+    fc.array(tasks.arbitraryFilter(seed), { maxLength: 3 }).map((filters) => ({ filters })),
     scan.deletesAnswer,
   ),
-  "label call": of(shared(arbitrary.arbitraryLabelTask), scan.labelsCall),
-  "duplicate call": of(shared(arbitrary.arbitraryDuplicateTask), scan.duplicatesCall),
-  "row mask": of(arbitrary.arbitraryMask, scan.rowMask),
+  "label call": of(shared(tasks.arbitraryLabelTask), scan.labelsCall),
+  "duplicate call": of(shared(tasks.arbitraryDuplicateTask), scan.duplicatesCall),
+  "row mask": of(tasks.arbitraryMask, scan.rowMask),
   "flush request": of(fc.constantFrom({}, { tenant: "a" }), scan.flushRequest),
   "release request": of(
     text.map((view) => ({ view })),
@@ -78,18 +83,18 @@ const samples: Readonly<Record<string, Sample>> = {
     fc.double().map((bytes) => ({ bytes })),
     scan.measureAnswer,
   ),
-  "query request": of(arbitrary.arbitraryQueryRequest(seed), query.queryRequest),
-  "query answer": of(arbitrary.arbitraryQueryAnswer, query.queryAnswer),
-  "volume request": of(arbitrary.arbitraryVolumeRequest, query.volumeRequest),
-  "volume answer": of(arbitrary.arbitraryVolumeAnswer, query.volumeAnswer),
-  "catalog request": of(arbitrary.arbitraryCatalogRequest, query.catalogRequest),
-  "streams request": of(arbitrary.arbitraryStreamsRequest, query.streamsRequest),
+  "query request": of(answers.arbitraryQueryRequest(seed), query.queryRequest),
+  "query answer": of(answers.arbitraryQueryAnswer, query.queryAnswer),
+  "volume request": of(tasks.arbitraryVolumeRequest, query.volumeRequest),
+  "volume answer": of(answers.arbitraryVolumeAnswer, query.volumeAnswer),
+  "catalog request": of(tasks.arbitraryCatalogRequest, query.catalogRequest),
+  "streams request": of(answers.arbitraryStreamsRequest, query.streamsRequest),
   "streams answer": of(
     fc
       .array(
         fc.record({
           tenant: text,
-          streams: fc.array(arbitrary.arbitraryColumns, { maxLength: 2 }),
+          streams: fc.array(answers.arbitraryColumns, { maxLength: 2 }),
         }),
       )
       .map((tenants) => ({ tenants })),
@@ -102,32 +107,32 @@ const samples: Readonly<Record<string, Sample>> = {
     query.labelsAnswer,
   ),
   "catalog answer": of(
-    fc.array(arbitrary.arbitrarySource).map((refs) => ({
+    fc.array(common.arbitrarySource).map((refs) => ({
       segments: refs.filter((ref) => ref.kind === "segment"),
     })),
     query.catalogAnswer,
   ),
-  "tail request": of(arbitrary.arbitraryTailRequest(seed), tail.tailRequest),
-  "tail rows": of(arbitrary.arbitraryTailRows, tail.tailRows),
-  "patterns request": of(arbitrary.arbitraryPatternsRequest, pattern.patternsRequest),
-  "found patterns": of(arbitrary.arbitraryFoundPatterns, pattern.foundPatterns),
-  "sampled lines": of(arbitrary.arbitrarySampledLines, pattern.sampledLines),
+  "tail request": of(answers.arbitraryTailRequest(seed), tail.tailRequest),
+  "tail rows": of(answers.arbitraryTailRows, tail.tailRows),
+  "patterns request": of(patterns.arbitraryPatternsRequest, pattern.patternsRequest),
+  "found patterns": of(patterns.arbitraryFoundPatterns, pattern.foundPatterns),
+  "sampled lines": of(patterns.arbitrarySampledLines, pattern.sampledLines),
   "rule groups": of(
-    fc.array(arbitrary.arbitraryRuleGroup, { maxLength: 2 }).map((groups) => ({ groups })),
+    fc.array(rules.arbitraryRuleGroup, { maxLength: 2 }).map((groups) => ({ groups })),
     ruleGroupsAnswer,
   ),
   outcome: {
-    arbitrary: arbitrary.arbitraryOutcome,
+    arbitrary: answers.arbitraryOutcome,
     encode: (value) => encodeOutcome(value as Parameters<typeof encodeOutcome>[0]),
     decode: (bytes) => decodeOutcome(bytes as Uint8Array<ArrayBuffer>),
   },
   volumes: {
-    arbitrary: arbitrary.arbitraryVolumes,
+    arbitrary: answers.arbitraryVolumes,
     encode: (value) => encodeVolumes(value as Parameters<typeof encodeVolumes>[0]),
     decode: (bytes) => decodeVolumes(bytes as Uint8Array<ArrayBuffer>),
   },
   streams: {
-    arbitrary: arbitrary.arbitraryColumns,
+    arbitrary: answers.arbitraryColumns,
     encode: (value) => encodeStreams(value as Parameters<typeof encodeStreams>[0]),
     decode: (bytes) => decodeStreams(bytes as Uint8Array<ArrayBuffer>),
   },
@@ -137,7 +142,7 @@ const samples: Readonly<Record<string, Sample>> = {
     decode: (bytes) => decodeTexts(bytes as Uint8Array<ArrayBuffer>),
   },
   push: {
-    arbitrary: arbitrary.arbitraryPush,
+    arbitrary: pushes.arbitraryPush,
     encode: (value) => Buffer.concat(encodePush(value as PushRequest)),
     decode: (bytes) => decodePush(bytes),
   },
@@ -200,7 +205,7 @@ describe("a message comes back as it was sent", () => {
   });
 
   it("push", () => {
-    const property = fc.property(arbitrary.arbitraryPush, (push) => {
+    const property = fc.property(pushes.arbitraryPush, (push) => {
       const found = decodePush(Buffer.concat(encodePush(push)));
       expect(found.tenant).toBe(push.tenant);
       expect(rowsOf(found.batch)).toEqual(rowsOf(push.batch));
@@ -212,7 +217,7 @@ describe("a message comes back as it was sent", () => {
 
   it("a push in parts", () => {
     const property = fc.property(
-      arbitrary.arbitraryPush,
+      pushes.arbitraryPush,
       fc.integer({ min: 1, max: 300 }),
       (push, max) => {
         const parts = [...encodePushInParts(push, max)].map((part) =>
