@@ -144,7 +144,9 @@ describe("tail", () => {
     await tail.opened();
     tail.socket.pause();
     const lines = Array.from({ length: 100 }, (_, i) => `${i} ${"x".repeat(20_000)}`);
-    for (let i = 0; i < 20; i++) await push({ app: "big", i: String(i) }, lines, headers);
+    // Until what lies between server and client is full, and then what waits for it.
+    for (let i = 0; (await droppedRows()) === 0; i++)
+      await push({ app: "big", i: String(i % 20) }, lines, headers);
     tail.socket.resume();
     while (!tail.messages.some((message) => message.dropped_entries !== undefined)) {
       await push({ app: "big", i: "more" }, ["x"], headers);
@@ -157,6 +159,12 @@ describe("tail", () => {
     await tail.close();
   });
 });
+
+/** How many rows the server has left out of tails. */
+async function droppedRows(): Promise<number> {
+  const metrics = await (await fetch(`${server.url}/metrics`)).text();
+  return Number(/^loki_ingester_tail_dropped_total (\d+)$/m.exec(metrics)![1]);
+}
 
 describe("a tail that is refused", () => {
   const query = '{app="x"}';
