@@ -1,5 +1,6 @@
 import type { Batch, Matcher, TimeRange } from "@skald/model";
 import type { CallOptions } from "./call.js";
+import type { HeldChanges, HeldChangesRequest } from "./querier.js";
 import type { Scanner } from "./scan.js";
 import type { SourceRef } from "./source.js";
 
@@ -9,6 +10,8 @@ export interface Ingester extends Scanner {
   push(request: PushRequest, options: CallOptions): Promise<PushOutcome>;
   /** Consistent view of what is held for the tenant in the range: heads, and segments not dropped yet. */
   select(request: SelectRequest, options: CallOptions): Promise<Selection>;
+  /** What was written since; what was acknowledged before the call is in the answer. */
+  changes(request: HeldChangesRequest, options: CallOptions): Promise<HeldChanges>;
   /** Gives a view back: its heads can not be scanned any more. Of no consequence when it is gone already. */
   release(view: string, options: CallOptions): Promise<void>;
   /** Seals every head and uploads every local segment, of one tenant or of all. */

@@ -84,6 +84,48 @@ export interface VolumeAnswer extends VolumeCells {
   readonly warnings: readonly string[];
 }
 
+/**
+ * Tells whether rows of some time are still what they were, for whoever keeps an answer. A token stands for a state of
+ * the rows: it is to be asked for before the answer is, and whoever has both may give the answer again for what did not
+ * change since.
+ */
+export interface ChangeLog {
+  /** One answer for each span, in order. Throws unavailable when nobody can tell. */
+  changes(request: ChangesRequest, options: CallOptions): Promise<readonly SpanChanges[]>;
+}
+
+export interface ChangesRequest {
+  /** Sorted, at least one. */
+  readonly tenants: readonly string[];
+  readonly spans: readonly AskedSpan[];
+  /** Who asks within the tenants; see `QueryShare`. */
+  readonly actors?: readonly string[];
+}
+
+export interface AskedSpan extends TimeRange {
+  /** The token of an answer that is kept, of a span with the same ends; absent when there is none. */
+  readonly since?: string;
+}
+
+export interface SpanChanges {
+  /** The state of the rows now. */
+  readonly token: string;
+  /** Where rows may have come or gone since, in order; all of the span when that is not known. */
+  readonly changed: readonly TimeRange[];
+}
+
+export interface HeldChangesRequest {
+  readonly tenant: string;
+  readonly spans: readonly AskedSpan[];
+}
+
+/** What an ingester, or all of a ring, can tell about the rows that were written to it. */
+export interface HeldChanges {
+  readonly spans: readonly SpanChanges[];
+  /** Queries do not look for older rows there, so that these come into sight with their segments; absent: they look for all. */
+  readonly lookedFromNs?: bigint;
+}
+
 /** Answers metric queries at one time, for whoever evaluates rules. */
 export interface InstantQuerier {
   /** Throws what the query API answers with: invalid_argument for a text that is no query or breaks a limit, and so on. */

@@ -30,7 +30,7 @@ export interface ScheduledCall {
   readonly tracestate?: string;
 }
 
-export type ScheduledMethod = "query" | "streams" | "labels" | "volumes";
+export type ScheduledMethod = "query" | "streams" | "labels" | "volumes" | "changes";
 
 export interface ScheduledAnswer {
   readonly body: Uint8Array;

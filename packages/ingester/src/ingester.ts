@@ -4,6 +4,8 @@ import type {
   EncodedOutcome,
   EncodedStreams,
   FlushRequest,
+  HeldChanges,
+  HeldChangesRequest,
   Ingester as IngesterContract,
   LabelTask,
   MatchedRows,
@@ -29,6 +31,7 @@ import type {
 import { type Clock, type SteadyClock, steadyClock, systemClock, unavailable } from "@skald/model";
 import { type Logger, type Metrics, repeat, type Sleep, sleep } from "@skald/runtime";
 import { DirectoryLock, type LocalRef, type WalDisk } from "@skald/storage";
+import { noteChanges } from "./changes/note-changes.js";
 import { Flusher } from "./flush/flusher.js";
 import { LocalSegments } from "./flush/local-segments.js";
 import type { Seal } from "./flush/sealer.js";
@@ -126,7 +129,10 @@ export class Ingester implements IngesterContract, Tailer {
     this.#journal = new Journal({
       ...parts,
       onSettled: () => this.#flusher.sealer.kick(),
-      onPublished: (push) => this.#tails.note(push),
+      onPublished: (push) => {
+        noteChanges(push);
+        this.#tails.note(push);
+      },
     });
     this.#flusher = new Flusher({
       ...parts,
@@ -234,12 +240,7 @@ export class Ingester implements IngesterContract, Tailer {
     request: SelectRequest,
     { signal }: { readonly signal?: AbortSignal } = {},
   ): Promise<Selection> {
-    this.#assertReadable();
-    if (!this.#recovery.isDone) {
-      const { maxReplayWaitMs } = this.#options.bounds;
-      await this.#recovery.wait(maxReplayWaitMs, signal, this.#deps.sleep ?? sleep);
-      this.#assertReadable();
-    }
+    await this.#readable(signal);
     const tenant = this.#heads.find(request.tenant);
     const heads = tenant === undefined ? [] : selectHeads(request, tenant);
     const segments = this.#segments.select(request.tenant, request.fromNs, request.toNs);
@@ -247,6 +248,21 @@ export class Ingester implements IngesterContract, Tailer {
     const graceMs = this.#deps.limitsOf(request.tenant).creation_grace_period;
     const completeFromNs = this.#segments.completeFromNs(request.tenant, graceMs);
     return { ...view, sources: [...segments, ...refs], completeFromNs };
+  }
+
+  async changes(
+    { tenant, spans }: HeldChangesRequest,
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<HeldChanges> {
+    await this.#readable(signal);
+    const table = this.#heads.find(tenant)?.changes;
+    const token = table?.token ?? this.#heads.untouched;
+    return {
+      spans: spans.map(({ since, ...span }) => ({
+        token,
+        changed: since === token ? [] : (table?.since(since, span) ?? [span]),
+      })),
+    };
   }
 
   tail(
@@ -324,6 +340,15 @@ export class Ingester implements IngesterContract, Tailer {
   #assertRunning(): void {
     if (this.#state === "running") return;
     throw unavailable(`the ingester is ${this.#state} and takes no pushes; try again`);
+  }
+
+  /** Waits until what earlier processes left can be queried. */
+  async #readable(signal: AbortSignal | undefined): Promise<void> {
+    this.#assertReadable();
+    if (this.#recovery.isDone) return;
+    const { maxReplayWaitMs } = this.#options.bounds;
+    await this.#recovery.wait(maxReplayWaitMs, signal, this.#deps.sleep ?? sleep);
+    this.#assertReadable();
   }
 
   #assertReadable(): void {

@@ -1,5 +1,7 @@
 import {
   type Catalog,
+  type ChangeLog,
+  type ChangesRequest,
   type Querier as Contract,
   type Deletes,
   decodeStreams,
@@ -15,6 +17,7 @@ import {
   type ScanOptions,
   type ScanPlan,
   type SourceRef,
+  type SpanChanges,
   type StreamColumns,
   type StreamsRequest,
   type StreamTask,
@@ -44,6 +47,7 @@ import {
   unavailable,
 } from "@skald/model";
 import { keepsEveryRow, rangeOf, StreamCollector } from "@skald/scan";
+import { findChanges } from "./find/changes.js";
 import { type CorruptSegments, corruptWarnings } from "./find/corrupt-segments.js";
 import { instanceOf, type PlannedSource, type Side } from "./find/order-sources.js";
 import { type Search, SourceFinder } from "./find/source-finder.js";
@@ -105,7 +109,7 @@ interface Selector {
 }
 
 /** Answers planned queries from ingesters and the store; the scans run where the data is. */
-export class Querier implements Contract {
+export class Querier implements Contract, ChangeLog {
   readonly #deps: QuerierDeps;
   readonly #finder: SourceFinder;
   /** How large lists of labels and streams were lately. */
@@ -201,6 +205,13 @@ export class Querier implements Contract {
       signal.throwIfAborted();
       return { ...merge.finish(), stats: run.stats(), warnings: warningsOf(search) };
     });
+  }
+
+  changes(
+    request: ChangesRequest,
+    { signal }: { signal: AbortSignal },
+  ): Promise<readonly SpanChanges[]> {
+    return findChanges(request, this.#deps, signal);
   }
 
   #run(limits: QueryByteLimits, share: QueryShare, signal: AbortSignal): QueryRun {

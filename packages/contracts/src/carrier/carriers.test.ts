@@ -5,6 +5,7 @@ import { makeBatch, testRuns, testSeed } from "@skald/testkit";
 import fc from "fast-check";
 import { decodeTexts, type EncodedStreams, type Pattern } from "../index.js";
 import * as answers from "../testing/arbitrary/answers.js";
+import * as changes from "../testing/arbitrary/changes.js";
 import * as common from "../testing/arbitrary/common.js";
 import * as patterns from "../testing/arbitrary/patterns.js";
 import * as pushes from "../testing/arbitrary/pushes.js";
@@ -94,6 +95,15 @@ describe.each([
         view: textOf(request),
         sources: [],
         completeFromNs: request.fromNs,
+      });
+    }));
+
+  it("Ingester.changes", () =>
+    withAny(changes.arbitraryHeldChangesRequest, async (request) => {
+      const spans = request.spans.map(({ fromNs, toNs }) => ({ fromNs, toNs }));
+      expect(await carrier.services.ingester.changes(request, options)).toMatchObject({
+        spans: [{ token: textOf(request), changed: spans }],
+        lookedFromNs: -1n,
       });
     }));
 

@@ -8,6 +8,8 @@ import {
   digestsCall,
   duplicatesCall,
   flushRequest,
+  heldChanges,
+  heldChangesRequest,
   labelsCall,
   matchedRows,
   matchesCall,
@@ -33,6 +35,7 @@ import type {
   Selection,
   SelectRequest,
 } from "../ingester.js";
+import type { HeldChanges, HeldChangesRequest } from "../querier.js";
 import type {
   DuplicateTask,
   LabelTask,
@@ -68,6 +71,11 @@ const nothing = wireOf(empty);
 const methods = {
   push: method("Push", pushWire, pushOutcomeWire),
   select: method<SelectRequest, Selection>("Select", wireOf(selectRequest), wireOf(selection)),
+  changes: method<HeldChangesRequest, HeldChanges>(
+    "Changes",
+    wireOf(heldChangesRequest),
+    wireOf(heldChanges),
+  ),
   release: method("Release", wireOf(releaseRequest), nothing),
   flush: method<FlushRequest, object>("Flush", wireOf(flushRequest), nothing),
   scan: method<Shared<ScanTask>, Uint8Array<ArrayBuffer>>("Scan", wireOf(scanCall), encodedWire),
@@ -116,6 +124,7 @@ export function serveIngester(server: Pick<GrpcServer, "add">, ingester: Ingeste
     methods: {
       Push: serve(methods.push, (request, options) => ingester.push(request, options)),
       Select: serve(methods.select, (request, options) => ingester.select(request, options)),
+      Changes: serve(methods.changes, (request, options) => ingester.changes(request, options)),
       Release: serve(methods.release, async ({ view }, options) => {
         await ingester.release(view, options);
         return {};
@@ -170,6 +179,7 @@ export function remoteIngester(connection: GrpcConnection): Ingester {
   return {
     push: (request, options) => pushTo(connection, methods.push, request, options),
     select: (request, options) => call(methods.select, request, options),
+    changes: (request, options) => call(methods.changes, request, options),
     release: async (view, options) => void (await call(methods.release, { view }, options)),
     flush: async (request, options) => void (await call(methods.flush, request, options)),
     scan: (task, options) => call(methods.scan, shared(task, options), options),

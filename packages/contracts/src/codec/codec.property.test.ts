@@ -9,6 +9,7 @@ import fc from "fast-check";
 import protobuf from "protobufjs";
 import type { PushRequest } from "../index.js";
 import * as answers from "../testing/arbitrary/answers.js";
+import * as changes from "../testing/arbitrary/changes.js";
 import * as common from "../testing/arbitrary/common.js";
 import * as patterns from "../testing/arbitrary/patterns.js";
 import * as pushes from "../testing/arbitrary/pushes.js";
@@ -57,6 +58,10 @@ function shared<T>(task: fc.Arbitrary<T>) {
 const samples: Readonly<Record<string, Sample>> = {
   "push outcome": of(pushes.arbitraryPushOutcome, pushOutcome),
   "select request": of(tasks.arbitrarySelect, scan.selectRequest),
+  "held changes request": of(changes.arbitraryHeldChangesRequest, scan.heldChangesRequest),
+  "held changes": of(changes.arbitraryHeldChanges, scan.heldChanges),
+  "changes request": of(changes.arbitraryChangesRequest, query.changesRequest),
+  "changes answer": of(changes.arbitraryChangesAnswer, query.changesAnswer),
   selection: of(tasks.arbitrarySelection, scan.selection),
   "scan call": of(shared(tasks.arbitraryScanTask(seed)), scan.scanCall),
   "volume call": of(shared(tasks.arbitraryVolumeTask), scan.volumesCall),
@@ -154,6 +159,10 @@ const names = Object.keys(samples);
 const protoNames: Readonly<Record<string, string>> = {
   "push outcome": "PushOutcome",
   "select request": "SelectRequest",
+  "held changes request": "HeldChangesRequest",
+  "held changes": "HeldChanges",
+  "changes request": "ChangesRequest",
+  "changes answer": "ChangesAnswer",
   selection: "Selection",
   "scan call": "ScanCall",
   "volume call": "VolumesCall",

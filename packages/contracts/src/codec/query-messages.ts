@@ -24,10 +24,12 @@ import {
 } from "@skald/transport/protobuf";
 import type { CatalogRequest } from "../catalog.js";
 import type {
+  ChangesRequest,
   LabelsRequest,
   QueryAnswer,
   QueryByteLimits,
   QueryRequest,
+  SpanChanges,
   StreamsRequest,
   TenantLabels,
   TenantStreams,
@@ -39,7 +41,7 @@ import { labelSets } from "./labels.js";
 import { logRows } from "./log-rows.js";
 import { readStats } from "./outcome.js";
 import { plan, points } from "./plan/plan.js";
-import { segmentRef, selector } from "./scan-messages.js";
+import { askedSpan, segmentRef, selector, spanChanges } from "./scan-messages.js";
 import { streamColumns } from "./streams.js";
 import { problemOfCells, volumeCellFields, volumePlanFields } from "./volumes.js";
 
@@ -216,6 +218,15 @@ export const volumeAnswer: MessageCodec<VolumeAnswer> = message<VolumeAnswer>(
   },
   problemOfCells,
 );
+
+export const changesRequest: MessageCodec<ChangesRequest> = message<ChangesRequest>(
+  { tenants: repeated(1, text), spans: repeated(2, askedSpan), actors: optional(3, actors) },
+  ({ tenants }) => (tenants.length === 0 ? "it names no tenant" : undefined),
+);
+
+export const changesAnswer = message<{ readonly spans: readonly SpanChanges[] }>({
+  spans: repeated(1, spanChanges),
+});
 
 export const catalogRequest: MessageCodec<CatalogRequest> = message<CatalogRequest>({
   tenant: field(1, text),

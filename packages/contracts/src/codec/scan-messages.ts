@@ -1,4 +1,4 @@
-import type { Matcher, SegmentLocation, SegmentRef } from "@skald/model";
+import type { Matcher, SegmentLocation, SegmentRef, TimeRange } from "@skald/model";
 import {
   bool,
   double,
@@ -27,7 +27,13 @@ import type {
 } from "../agreement.js";
 import type { DeletesRequest } from "../deletes.js";
 import type { FlushRequest, Selection, SelectRequest } from "../ingester.js";
-import type { QueryShare } from "../querier.js";
+import type {
+  AskedSpan,
+  HeldChanges,
+  HeldChangesRequest,
+  QueryShare,
+  SpanChanges,
+} from "../querier.js";
 import type {
   DuplicateTask,
   LabelTask,
@@ -328,6 +334,32 @@ export const selection: MessageCodec<Selection> = message<Selection>({
   view: optional(1, text),
   sources: repeated(2, sourceRef),
   completeFromNs: optional(3, int64),
+});
+
+const timeRange: MessageCodec<TimeRange> = message<TimeRange>({
+  fromNs: field(1, int64),
+  toNs: field(2, int64),
+});
+
+export const askedSpan: MessageCodec<AskedSpan> = message<AskedSpan>({
+  fromNs: field(1, int64),
+  toNs: field(2, int64),
+  since: optional(3, text),
+});
+
+export const spanChanges: MessageCodec<SpanChanges> = message<SpanChanges>({
+  token: field(1, text),
+  changed: repeated(2, timeRange),
+});
+
+export const heldChangesRequest: MessageCodec<HeldChangesRequest> = message<HeldChangesRequest>({
+  tenant: field(1, text),
+  spans: repeated(2, askedSpan),
+});
+
+export const heldChanges: MessageCodec<HeldChanges> = message<HeldChanges>({
+  spans: repeated(1, spanChanges),
+  lookedFromNs: optional(2, int64),
 });
 
 export const flushRequest: MessageCodec<FlushRequest> = message<FlushRequest>({

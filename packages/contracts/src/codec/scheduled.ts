@@ -1,4 +1,11 @@
-import { type ErrorCode, errorCodeOf, errorStatus, SkaldError, textForClients } from "@skald/model";
+import {
+  type ErrorCode,
+  errorCodeOf,
+  errorStatus,
+  SkaldError,
+  textForClients,
+  unavailable,
+} from "@skald/model";
 import { currentTrace, traceHeaders } from "@skald/runtime/tracing";
 import {
   decodeMessage,
@@ -16,6 +23,8 @@ import {
 } from "@skald/transport/protobuf";
 import type { CallOptions } from "../call.js";
 import type {
+  ChangeLog,
+  ChangesRequest,
   LabelsRequest,
   Querier,
   QueryRequest,
@@ -35,6 +44,8 @@ import type {
   TakeRequest,
 } from "../scheduler.js";
 import {
+  changesAnswer,
+  changesRequest,
   labelsAnswer,
   labelsRequest,
   queryAnswer,
@@ -45,7 +56,7 @@ import {
   volumeRequest,
 } from "./query-messages.js";
 
-const methods: readonly ScheduledMethod[] = ["query", "streams", "labels", "volumes"];
+const methods: readonly ScheduledMethod[] = ["query", "streams", "labels", "volumes", "changes"];
 
 export const scheduledCall: MessageCodec<ScheduledCall> = message<ScheduledCall>({
   method: field(1, oneOf(methods)),
@@ -103,7 +114,7 @@ export function scheduledQuerier(
   schedulerOf: () => {
     run(call: ScheduledCall, options: CallOptions): Promise<ScheduledAnswer>;
   },
-): Querier {
+): Querier & ChangeLog {
   const run = async <Request extends Asked, Answer>(
     method: ScheduledMethod,
     codecs: { readonly request: MessageCodec<Request>; readonly answer: MessageCodec<Answer> },
@@ -131,12 +142,14 @@ export function scheduledQuerier(
       const { value, queueSeconds } = await run("volumes", volumeCodecs, request, options);
       return { ...value, stats: waited(value.stats, queueSeconds) };
     },
+    changes: async (request, options) =>
+      (await run("changes", changesCodecs, request, options)).value.spans,
   };
 }
 
 /** Answers a call that was taken from a scheduler. */
 export async function answerScheduled(
-  querier: Querier,
+  querier: Querier & Partial<ChangeLog>,
   { method, body }: ScheduledCall,
   options: CallOptions,
 ): Promise<Uint8Array> {
@@ -156,6 +169,12 @@ export async function answerScheduled(
     case "volumes": {
       const request: VolumeRequest = decodeMessage(volumeRequest, body);
       return encodeMessage(volumeAnswer, await querier.volumes(request, options));
+    }
+    case "changes": {
+      const request: ChangesRequest = decodeMessage(changesRequest, body);
+      const spans = await querier.changes?.(request, options);
+      if (spans === undefined) throw unavailable("it is not known here what has changed");
+      return encodeMessage(changesAnswer, { spans });
     }
   }
 }
@@ -191,6 +210,7 @@ interface Asked {
 const queryCodecs = { request: queryRequest, answer: queryAnswer };
 const streamsCodecs = { request: streamsRequest, answer: streamsAnswer };
 const labelsCodecs = { request: labelsRequest, answer: labelsAnswer };
+const changesCodecs = { request: changesRequest, answer: changesAnswer };
 const volumeCodecs = { request: volumeRequest, answer: volumeAnswer };
 
 function waited<Stats extends { readonly queueSeconds: number }>(

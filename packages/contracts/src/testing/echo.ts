@@ -173,6 +173,10 @@ function makeIngester(push: Ingester["push"], seen: string[]): Ingester {
       await behave(request.tenant, options, seen);
       return { view: textOf(request), sources: [], completeFromNs: request.fromNs };
     },
+    changes: async (request) => ({
+      spans: [{ token: textOf(request), changed: request.spans }],
+      lookedFromNs: -1n,
+    }),
     release: async (view) => void seen.push(`released ${view}`),
     flush: async (request) => void seen.push(`flushed ${textOf(request)}`),
     scan: told,

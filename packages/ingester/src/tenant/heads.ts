@@ -41,6 +41,7 @@ export class Heads {
   readonly #tenants = new Map<string, Tenant>();
   readonly #idPrefix: string;
   #nextId = 0;
+  #forgotten = 0;
   /** Memory of heads that a replay fills and that take no pushes yet. */
   replayedBytes = 0;
 
@@ -68,6 +69,11 @@ export class Heads {
     });
     this.#tenants.set(name, tenant);
     return tenant;
+  }
+
+  /** A text that stays the same as long as this process knows of every push to a tenant that it does not know now. */
+  get untouched(): string {
+    return `${this.#idPrefix}.${this.#forgotten}`;
   }
 
   /** Heads that are not sealed. */
@@ -225,7 +231,9 @@ export class Heads {
         metrics.streamsRemoved.inc({ tenant: tenant.name }, removed);
         metrics.memoryStreams.set({ tenant: tenant.name }, tenant.streams.size);
       }
-      if (tenant.streams.size === 0 && heads.length === 0) this.#tenants.delete(tenant.name);
+      if (tenant.streams.size > 0 || heads.length > 0) continue;
+      this.#tenants.delete(tenant.name);
+      this.#forgotten++;
     }
   }
 

@@ -3,6 +3,7 @@ import type { Batch, BatchStream, Matcher } from "@skald/model";
 import type { BatchRange } from "@skald/storage";
 import { type Admission, admitRows } from "../admit/admission.js";
 import { rowBytes, streamLimited, streamRateLimited, tooFarBehind } from "../admit/refusal.js";
+import { ChangeTable } from "../changes/change-table.js";
 import type { Head, HeadMark } from "../head/head.js";
 import { type IngesterLimits, maxStreamsOf } from "../limits.js";
 import { StreamTable } from "../streams/stream-table.js";
@@ -44,6 +45,7 @@ const maxRefusals = 10;
 export class Tenant {
   readonly name: string;
   readonly streams = new StreamTable();
+  readonly changes = new ChangeTable();
   /** By day, the head that takes rows now. */
   readonly heads = new Map<number, Head>();
   /** Heads that take no more rows and are not segments yet, oldest first. */

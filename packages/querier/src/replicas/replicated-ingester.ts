@@ -4,6 +4,8 @@ import type {
   DuplicateTask,
   EncodedOutcome,
   EncodedStreams,
+  HeldChanges,
+  HeldChangesRequest,
   HeldRows,
   LabelTask,
   MatchedRows,
@@ -32,6 +34,7 @@ import {
 } from "@skald/model";
 import { sleep as defaultSleep, type Sleep } from "@skald/runtime";
 import { instanceOf } from "../find/order-sources.js";
+import { splitToken, uniteChanges } from "./held-changes.js";
 
 /** An ingester that did not answer is not asked again for so long, as long as the others are enough. */
 const suspectMs = 10_000;
@@ -67,6 +70,17 @@ export interface ReplicatedIngesterDeps<Instance extends Replica = Replica> {
   readonly sleep?: Sleep;
 }
 
+type AskOne<Instance, Answer> = (
+  ingester: HeldRows,
+  options: CallOptions,
+  instance: Instance,
+) => Promise<Answer>;
+
+interface Asking<Instance, Answer> {
+  readonly call: AskOne<Instance, Answer>;
+  readonly onTooFew: (answers: ReadonlyMap<string, Answer>) => void;
+}
+
 interface OpenView {
   readonly instance: string;
   readonly view: string;
@@ -93,16 +107,56 @@ export class ReplicatedIngester<Instance extends Replica = Replica> implements H
   }
 
   async select(request: SelectRequest, { signal }: CallOptions): Promise<Selection> {
+    const oldestNs = this.#oldestNs();
+    if (oldestNs !== undefined && request.toNs < oldestNs) return { sources: [] };
+    const answers = await this.#askAll(
+      request.tenant,
+      (ingester, options) => ingester.select(request, options),
+      signal,
+      (found) => this.#releaseAll(found),
+    );
+    return this.#unite(answers);
+  }
+
+  /** A row is on a quorum of ingesters, so that those who answered know of each, if they are the same that answered before. */
+  async changes(request: HeldChangesRequest, { signal }: CallOptions): Promise<HeldChanges> {
+    const oldestNs = this.#oldestNs();
+    const asked = request.spans.map((span) => ({ span, since: splitToken(span.since) }));
+    const answers = await this.#askAll(
+      request.tenant,
+      (ingester, options, { id }) => {
+        const spans = asked.map(({ span: { since: _, ...range }, since }) => {
+          const own = since.get(id);
+          return own === undefined ? range : { ...range, since: own };
+        });
+        return ingester.changes({ tenant: request.tenant, spans }, options);
+      },
+      signal,
+    );
+    const spans = asked.map(({ span, since }, at) => uniteChanges(span, since, answers, at));
+    return { spans, ...(oldestNs === undefined ? {} : { lookedFromNs: oldestNs }) };
+  }
+
+  /** Queries of nothing but rows that are older ask no ingester; undefined: all do. */
+  #oldestNs(): bigint | undefined {
     const { queryWithinMs, timeOfDay = systemClock } = this.#deps;
-    const oldestNs = BigInt(Math.floor(timeOfDay.nowMs() - queryWithinMs)) * 1_000_000n;
-    if (queryWithinMs > 0 && request.toNs < oldestNs) return { sources: [] };
-    const set = this.#deps.replicasOf(request.tenant);
+    if (queryWithinMs <= 0) return undefined;
+    return BigInt(Math.floor(timeOfDay.nowMs() - queryWithinMs)) * 1_000_000n;
+  }
+
+  /** Asks those of the read set of a tenant. `onTooFew` is given the answers that are of no use. */
+  #askAll<Answer>(
+    tenant: string,
+    call: AskOne<Instance, Answer>,
+    signal: AbortSignal,
+    onTooFew: (answers: ReadonlyMap<string, Answer>) => void = () => undefined,
+  ): Promise<ReadonlyMap<string, Answer>> {
+    const set = this.#deps.replicasOf(tenant);
     for (const instance of set.instances) this.#instances.set(instance.id, instance);
     const well = set.instances.filter(({ id }) => !this.#isSuspect(id));
     // Where too few are left, the others may have come back.
     const asked = isEnough(set, new Set(well.map(({ id }) => id))) ? well : set.instances;
-    const answers = await this.#ask(set, asked, request, signal);
-    return this.#unite(answers);
+    return this.#ask(set, asked, { call, onTooFew }, signal);
   }
 
   async release(view: string, options: CallOptions): Promise<void> {
@@ -150,15 +204,15 @@ export class ReplicatedIngester<Instance extends Replica = Replica> implements H
   }
 
   /** Asks all, and waits for those that are slow only while too few have answered, and a little longer. */
-  async #ask(
+  async #ask<Answer>(
     set: ReplicaSet<Instance>,
     asked: readonly Instance[],
-    request: SelectRequest,
+    { call: ask, onTooFew }: Asking<Instance, Answer>,
     signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, Selection>> {
+  ): Promise<ReadonlyMap<string, Answer>> {
     const stop = new AbortController();
     const both = AbortSignal.any([signal, stop.signal]);
-    const answers = new Map<string, Selection>();
+    const answers = new Map<string, Answer>();
     const failures = new Map<string, unknown>();
     const sleep = this.#deps.sleep ?? defaultSleep;
     await new Promise<void>((resolve) => {
@@ -172,7 +226,7 @@ export class ReplicatedIngester<Instance extends Replica = Replica> implements H
       signal.addEventListener("abort", look, { once: true });
       look();
       for (const instance of asked) {
-        const call = this.#deps.connect(instance).select(request, { signal: both });
+        const call = ask(this.#deps.connect(instance), { signal: both }, instance);
         void call
           .then(
             (answer) => answers.set(instance.id, answer),
@@ -190,7 +244,7 @@ export class ReplicatedIngester<Instance extends Replica = Replica> implements H
     for (const { id } of lost)
       this.#suspect(id, failed.get(id) ?? unavailable("no answer in time"));
     if (isEnough(set, new Set(found.keys()))) return found;
-    this.#releaseAll(found);
+    onTooFew(found);
     const refused = [...failed.values()].find((error) => errorCodeOf(error) !== "unavailable");
     if (refused !== undefined) throw refused;
     const names = lost.map(({ id }) => id).join(", ");

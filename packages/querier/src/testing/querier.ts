@@ -290,6 +290,9 @@ function ingesterOf(
       });
       return { view, sources };
     },
+    changes: async ({ spans }) => ({
+      spans: spans.map((span) => ({ token: "", changed: [span] })),
+    }),
     release: async (view) => {
       openViews.delete(view);
     },

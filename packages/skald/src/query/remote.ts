@@ -15,6 +15,7 @@ export interface Services {
 const calls = {
   ingester: [
     "select",
+    "changes",
     "release",
     "scan",
     "measure",
