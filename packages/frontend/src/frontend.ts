@@ -1,4 +1,5 @@
 import type {
+  ChangeLog,
   Querier,
   QueryAnswer,
   StreamsRequest,
@@ -12,19 +13,25 @@ import {
   defaultQueryLimits,
   type Expr,
   formatQuery,
+  longestRangeNs,
+  type MetricExpr,
   parseQuery,
   parseSelector,
   planQuery,
+  printQuery,
   type QueryParams,
 } from "@skald/logql";
 import {
+  type CacheKind,
   type Clock,
   fnv1a32,
   formatPrometheusDuration,
   invalidArgument,
+  joinQueryStats,
   type Matcher,
   notFound,
   nowNs,
+  nsPerSecond,
   type QueryStats,
   type ReadStats,
   SkaldError,
@@ -36,6 +43,11 @@ import type { InstantParams, RangeParams } from "./http/params.js";
 import { checkBlocked, queryKind } from "./limits/blocked-queries.js";
 import { checkLength, checkQueryLimits, rangesOf } from "./limits/check-limits.js";
 import { combineLimits, nsOfMs, type QueryTenantLimits } from "./limits/limits.js";
+import { AnswerCache, type CachedRequest } from "./results-cache/answer-cache.js";
+import { lookOf } from "./results-cache/look.js";
+import { RangeCache } from "./results-cache/range-cache.js";
+import type { ResultStores } from "./results-cache/result-store.js";
+import { answerRange, type RangeQuery } from "./split/range-query.js";
 
 export interface FrontendDeps {
   readonly querier: Querier;
@@ -51,6 +63,10 @@ export interface FrontendDeps {
   readonly queryTags?: string | undefined;
   /** Move both ends of a metric query down to multiples of its step; false if not given. */
   readonly alignToStep?: boolean | undefined;
+  /** Cut range queries by time, so that several queriers answer one; false if not given. */
+  readonly splitsByTime?: boolean | undefined;
+  /** Keeps answers; absent where nothing is kept. */
+  readonly results?: KeptResults | undefined;
 }
 
 /** A query that was run, for whoever counts; plain data. */
@@ -79,6 +95,36 @@ export interface IndexStats {
 export const tenantLabel = "__tenant_id__";
 /** What a sample in the making takes. */
 const sampleBytes = 32;
+/** Pieces of range queries are kept by hours where queries are not split. */
+const defaultPieceNs = 3600n * nsPerSecond;
+/** The first time that a timestamp can say. */
+const firstNs = -(2n ** 63n);
+
+/** Where answers are kept, and who knows which of them still hold. */
+export interface KeptResults {
+  readonly stores: ResultStores;
+  readonly changes: ChangeLog;
+  /** Larger values of range queries are not put together here: `refuse` says what is thrown. */
+  readonly maxBytes?: number;
+  readonly refuse?: (bytes: number) => Error;
+}
+
+type AskPart = (params: QueryParams, signal: AbortSignal) => Promise<QueryAnswer>;
+
+interface AskedMetric {
+  readonly tenants: readonly string[];
+  readonly expr: MetricExpr;
+  readonly params: QueryParams;
+  readonly limits: QueryTenantLimits;
+  readonly maxSeries: number;
+  readonly ask: AskPart;
+}
+
+interface Kept<Answer> {
+  readonly answer: Answer;
+  readonly caches: NonNullable<QueryStats["caches"]>;
+  readonly isKept: boolean;
+}
 
 /** Takes queries from clients: parses, limits, plans, and passes them to a querier. */
 export class Frontend {
@@ -89,6 +135,8 @@ export class Frontend {
   readonly #queryTags: string;
   readonly #alignToStep: boolean;
   readonly #queueSeconds: number;
+  readonly #splitsByTime: boolean;
+  readonly #results: KeptResults | undefined;
   readonly #onQuery: ((facts: QueryFacts) => void) | undefined;
 
   constructor(deps: FrontendDeps) {
@@ -99,6 +147,8 @@ export class Frontend {
     this.#queryTags = deps.queryTags ?? "";
     this.#alignToStep = deps.alignToStep === true;
     this.#queueSeconds = deps.queueSeconds ?? 0;
+    this.#splitsByTime = deps.splitsByTime === true;
+    this.#results = deps.results;
     this.#onQuery = deps.onQuery;
   }
 
@@ -169,7 +219,7 @@ export class Frontend {
     const request = this.#request(tenants, seriesSelectors(matches), range);
     if (request === undefined) return [];
     const { limits, ...asked } = request;
-    return this.#withTimeout(limits, signal, (bounded) =>
+    return this.#keptList("seriesResult", limits, asked, signal, (bounded) =>
       this.#querier.streams(asked, { signal: bounded }),
     );
   }
@@ -186,7 +236,7 @@ export class Frontend {
     const { volume_enabled, volume_max_series } = this.#limits(tenants);
     if (!volume_enabled) return Promise.reject(notFound("not found"));
     const maxGroups = volume_max_series || Number.MAX_SAFE_INTEGER;
-    return this.#volumes(tenants, { ...plan, maxGroups }, signal);
+    return this.#volumes("volumeResult", tenants, { ...plan, maxGroups }, signal);
   }
 
   /** Streams of a selector with rows in the range, and how much that is. */
@@ -200,7 +250,7 @@ export class Frontend {
     const groupBy = { kind: "series", names: [] } as const;
     const matchers = parseSelector(query);
     const plan = { ...range, matchers, groupBy, buckets, maxGroups: 1, countsStreams: true };
-    const answer = await this.#volumes(tenants, plan, signal);
+    const answer = await this.#volumes("statsResult", tenants, plan, signal);
     if (answer === undefined) return { streams: 0, chunks: 0, bytes: 0, entries: 0 };
     return {
       streams: answer.streamCount,
@@ -230,25 +280,103 @@ export class Frontend {
     const aligned = this.#alignToStep && expr.kind !== "log";
     const range = { ...(aligned ? alignToStep(clamped) : clamped), oldestNs, nowNs };
     const maxMemoryBytes = limits.max_query_memory_bytes || Number.MAX_SAFE_INTEGER;
-    const plan = planQuery(expr, range, {
+    const maxSeries = limits.max_query_series || Number.MAX_SAFE_INTEGER;
+    const planLimits = {
       ...defaultQueryLimits,
       maxCells: Math.min(defaultQueryLimits.maxCells, Math.floor(maxMemoryBytes / sampleBytes)),
-      maxSeries: limits.max_query_series || Number.MAX_SAFE_INTEGER,
-    });
-    const request = {
-      tenants,
-      plan,
-      limits: { maxBytesRead: limits.max_query_bytes_read, maxMemoryBytes },
-      actors: this.#actors,
+      maxSeries,
+    };
+    const ask: AskPart = (part, own) => {
+      const request = {
+        tenants,
+        plan: planQuery(expr, part, planLimits),
+        limits: { maxBytesRead: limits.max_query_bytes_read, maxMemoryBytes },
+        actors: this.#actors,
+      };
+      return this.#querier.query(request, { signal: own });
     };
     const attributes = { tenant: tenants.join("|"), "skald.query_hash": fnv1a32(text) };
     return traced("query", { attributes }, (span) =>
       this.#told(expr, params, span, () =>
-        this.#withTimeout(limits, signal, (bounded) =>
-          this.#querier.query(request, { signal: bounded }),
-        ),
+        this.#withTimeout(limits, signal, (bounded) => {
+          if (expr.kind === "log") return ask(range, bounded);
+          const asked = { tenants, expr, params: range, limits, maxSeries, ask };
+          return range.stepNs > 0n ? this.#range(asked, bounded) : this.#instant(asked, bounded);
+        }),
       ),
     );
+  }
+
+  #range(asked: AskedMetric, signal: AbortSignal): Promise<QueryAnswer> {
+    const { expr, params, limits, maxSeries, ask } = asked;
+    const intervalNs = nsOfMs(limits.split_queries_by_interval);
+    const longestNs = longestRangeNs(expr);
+    // Of what each part may read on its own the whole could read many times as much.
+    const splits = this.#splitsByTime && intervalNs > 0n && limits.max_query_bytes_read === 0;
+    return answerRange(
+      {
+        ...{ params, maxSeries, ask },
+        // Each part reads the rows of one range more than its own.
+        splitNs: splits ? (longestNs > intervalNs ? longestNs : intervalNs) : 0n,
+        parallelism: limits.max_query_parallelism || 1,
+        cached: this.#cachedRange(asked, intervalNs || defaultPieceNs),
+      },
+      signal,
+    );
+  }
+
+  #cachedRange(
+    { tenants, expr, params, limits }: AskedMetric,
+    intervalNs: bigint,
+  ): RangeQuery["cached"] {
+    const store = this.#results?.stores.result;
+    const look = store === undefined ? undefined : lookOf(expr);
+    if (this.#results === undefined || store === undefined || look === undefined) return undefined;
+    const { startNs, endNs, stepNs } = params;
+    const query = {
+      ...{ tenants, actors: this.#actors, text: printQuery(expr), look, intervalNs },
+      grid: { startNs, stepNs, count: Number((endNs - startNs) / stepNs) + 1 },
+      oldestNs: oldestLasting(limits, params),
+    };
+    return { cache: new RangeCache({ store, ...this.#results }), query };
+  }
+
+  async #instant(
+    { tenants, expr, params, limits, ask }: AskedMetric,
+    signal: AbortSignal,
+  ): Promise<QueryAnswer> {
+    const look = lookOf(expr);
+    const { endNs } = params;
+    const mayKeep = look !== undefined && endNs - look.beforeNs >= oldestLasting(limits, params);
+    if (!mayKeep) return ask(params, signal);
+    const range = { fromNs: endNs - look.beforeNs + 1n, toNs: endNs + look.afterNs + 1n };
+    const { max_query_series } = limits;
+    const { answer, caches, isKept } = await this.#kept(
+      "instantMetricResult",
+      { tenants, range, asked: { text: printQuery(expr), endNs, max_query_series } },
+      () => ask(params, signal),
+      ({ result }) => result.warnings.length === 0,
+      signal,
+    );
+    const stats = isKept ? joinQueryStats([]) : answer.stats;
+    return { result: answer.result, stats: { ...stats, caches } };
+  }
+
+  /** What is kept of a request, or what `ask` gives. */
+  async #kept<Answer>(
+    kind: CacheKind,
+    request: Omit<CachedRequest, "actors">,
+    ask: () => Promise<Answer>,
+    mayKeep: (answer: Answer) => boolean,
+    signal: AbortSignal,
+  ): Promise<Kept<Answer>> {
+    const store = this.#results?.stores[kind];
+    if (this.#results === undefined || store === undefined)
+      return { answer: await ask(), caches: {}, isKept: false };
+    const cache = new AnswerCache({ kind, store, ...this.#results });
+    const own = { ...request, actors: this.#actors };
+    const { answer, stats } = await cache.answer(own, ask, mayKeep, signal);
+    return { answer, caches: { [kind]: stats }, isKept: stats.entriesFound > 0 };
   }
 
   /** Runs a query and tells how it ended; a fault of the program is told by whoever logs it. */
@@ -289,12 +417,14 @@ export class Frontend {
     const request = this.#request(tenants, selectorsOf(query), range);
     if (request === undefined) return [];
     const { limits, ...asked } = request;
-    return this.#withTimeout(limits, signal, (bounded) =>
-      this.#querier.labels(label === undefined ? asked : { ...asked, label }, { signal: bounded }),
+    const own = label === undefined ? asked : { ...asked, label };
+    return this.#keptList("labelResult", limits, own, signal, (bounded) =>
+      this.#querier.labels(own, { signal: bounded }),
     );
   }
 
   async #volumes(
+    kind: "volumeResult" | "statsResult",
     tenants: readonly string[],
     plan: VolumePlan,
     signal: AbortSignal,
@@ -302,9 +432,39 @@ export class Frontend {
     const request = this.#request(tenants, [plan.matchers], plan);
     if (request === undefined) return undefined;
     const { limits, selectors: _, ...asked } = request;
-    return this.#withTimeout(limits, signal, (bounded) =>
-      this.#querier.volumes({ ...plan, ...asked }, { signal: bounded }),
-    );
+    const own = { ...plan, ...asked };
+    return this.#withTimeout(limits, signal, async (bounded) => {
+      const ask = () => this.#querier.volumes(own, { signal: bounded });
+      if (own.fromNs < oldestLasting(limits, { nowNs: this.nowNs() })) return ask();
+      const mayKeep = ({ warnings }: VolumeAnswer) => warnings.length === 0;
+      const cached = { tenants, range: own, asked: { ...own, actors: [] } };
+      const { answer, caches, isKept } = await this.#kept(kind, cached, ask, mayKeep, bounded);
+      const stats = isKept ? joinQueryStats([]) : answer.stats;
+      return { ...answer, stats: { ...stats, caches } };
+    });
+  }
+
+  /** Lists of labels or streams, kept or asked for. */
+  #keptList<Answer>(
+    kind: "seriesResult" | "labelResult",
+    limits: QueryTenantLimits,
+    asked: StreamsRequest,
+    signal: AbortSignal,
+    ask: (signal: AbortSignal) => Promise<Answer>,
+  ): Promise<Answer> {
+    return this.#withTimeout(limits, signal, async (bounded) => {
+      if (asked.fromNs < oldestLasting(limits, { nowNs: this.nowNs() })) return ask(bounded);
+      const cached = { tenants: asked.tenants, range: asked, asked: { ...asked, actors: [] } };
+      return (
+        await this.#kept(
+          kind,
+          cached,
+          () => ask(bounded),
+          () => true,
+          bounded,
+        )
+      ).answer;
+    });
   }
 
   /** What to ask for streams in the time that may be looked at; undefined when none of it may be. */
@@ -359,7 +519,18 @@ function factsOf({ ingester, store, shards, queueSeconds, entriesReturned }: Que
 
 /** Start of the time that may be looked at, ns since the epoch; without a limit all that a timestamp can say. */
 function oldestAllowed({ max_query_lookback }: QueryTenantLimits, nowNs: bigint): bigint {
-  return max_query_lookback === 0 ? -(2n ** 63n) : nowNs - nsOfMs(max_query_lookback);
+  return max_query_lookback === 0 ? firstNs : nowNs - nsOfMs(max_query_lookback);
+}
+
+/** Rows from this time on are there for good, ns since the epoch: retention takes older ones, and no query may look at them. */
+function oldestLasting(
+  { retention_period, retention_stream }: QueryTenantLimits,
+  { nowNs = 0n, oldestNs = firstNs }: Pick<QueryParams, "nowNs" | "oldestNs">,
+): bigint {
+  const periods = [retention_period, ...retention_stream.map(({ period }) => period)];
+  const shortest = Math.min(...periods.filter((period) => period > 0));
+  const keptNs = Number.isFinite(shortest) ? nowNs - nsOfMs(shortest) : firstNs;
+  return keptNs > oldestNs ? keptNs : oldestNs;
 }
 
 /** A query that begins before the look-back window begins with the window, or ends where it ends. */

@@ -4,7 +4,7 @@ export { compilePipeline } from "./pipeline/pipeline.js";
 export { sanitizeLabelName } from "./pipeline/row/labels.js";
 export type * from "./pipeline/types.js";
 export * from "./plan/budget.js";
-export { defaultQueryLimits, type QueryLimits } from "./plan/limits.js";
+export { defaultQueryLimits, type QueryLimits, tooManySeries } from "./plan/limits.js";
 export * from "./plan/plan.js";
 export { planQuery } from "./plan/planner.js";
 export type * from "./plan/result.js";

@@ -47,6 +47,81 @@ export interface QueryStats {
   readonly entriesReturned: number;
   /** Scans that ran. */
   readonly shards: number;
+  /** Parts of the query that ran on their own; absent when it ran as one. */
+  readonly subqueries?: number;
+  /** What kept answers were good for; those that were not looked at are absent. */
+  readonly caches?: Readonly<Partial<Record<CacheKind, CacheStats>>>;
+}
+
+/** What answers are kept of. */
+export type CacheKind =
+  | "result"
+  | "statsResult"
+  | "volumeResult"
+  | "seriesResult"
+  | "labelResult"
+  | "instantMetricResult";
+
+/** What one query had of a cache; counts and bytes. */
+export interface CacheStats {
+  readonly requests: number;
+  readonly entriesRequested: number;
+  readonly entriesFound: number;
+  readonly entriesStored: number;
+  readonly bytesReceived: number;
+  readonly bytesSent: number;
+  readonly downloadSeconds: number;
+  /** Time of the query that was answered from there. */
+  readonly servedSeconds: number;
+}
+
+export function emptyCacheStats(): CacheStats {
+  return {
+    requests: 0,
+    entriesRequested: 0,
+    entriesFound: 0,
+    entriesStored: 0,
+    bytesReceived: 0,
+    bytesSent: 0,
+    downloadSeconds: 0,
+    servedSeconds: 0,
+  };
+}
+
+export function addCacheStats(a: CacheStats, b: CacheStats): CacheStats {
+  const sum = (key: keyof CacheStats) => a[key] + b[key];
+  return {
+    requests: sum("requests"),
+    entriesRequested: sum("entriesRequested"),
+    entriesFound: sum("entriesFound"),
+    entriesStored: sum("entriesStored"),
+    bytesReceived: sum("bytesReceived"),
+    bytesSent: sum("bytesSent"),
+    downloadSeconds: sum("downloadSeconds"),
+    servedSeconds: sum("servedSeconds"),
+  };
+}
+
+/** The statistics of a query that ran in parts. */
+export function joinQueryStats(all: readonly QueryStats[]): QueryStats {
+  const ingester = emptyReadStats();
+  const store = emptyReadStats();
+  for (const stats of all) {
+    addReadStats(ingester, stats.ingester);
+    addReadStats(store, stats.store);
+  }
+  const most = (pick: (stats: QueryStats) => number) => Math.max(0, ...all.map(pick));
+  const sum = (pick: (stats: QueryStats) => number) => all.reduce((n, one) => n + pick(one), 0);
+  return {
+    ingester,
+    store,
+    ingestersReached: most((stats) => stats.ingestersReached),
+    streams: most((stats) => stats.streams),
+    execSeconds: sum((stats) => stats.execSeconds),
+    queueSeconds: most((stats) => stats.queueSeconds),
+    entriesReturned: sum((stats) => stats.entriesReturned),
+    shards: sum((stats) => stats.shards),
+  };
 }
 
 export function emptyReadStats(): ReadStats {

@@ -46,6 +46,7 @@ import {
   type TimeRange,
   unavailable,
 } from "@skald/model";
+import { runConcurrently } from "@skald/runtime";
 import { keepsEveryRow, rangeOf, StreamCollector } from "@skald/scan";
 import { findChanges } from "./find/changes.js";
 import { type CorruptSegments, corruptWarnings } from "./find/corrupt-segments.js";
@@ -53,7 +54,6 @@ import { instanceOf, type PlannedSource, type Side } from "./find/order-sources.
 import { type Search, SourceFinder } from "./find/source-finder.js";
 import { selectTenants } from "./find/tenants.js";
 import { tooManyBytesRead } from "./run/byte-limits.js";
-import { runConcurrently } from "./run/concurrent.js";
 import { estimateBytes, TaskCutter } from "./run/cut-tasks.js";
 import { logTasks, runLogQuery } from "./run/log-query.js";
 import { leafTasks, runLeaf } from "./run/metric-query.js";

@@ -103,7 +103,8 @@ export const labelsAnswer = message<{ readonly tenants: readonly TenantLabels[] 
   tenants: repeated(1, tenantLabels),
 });
 
-const queryStats: MessageCodec<QueryStats> = message<QueryStats>({
+/** What a frontend adds stays there. */
+const queryStats: MessageCodec<QueryStats> = message<Omit<QueryStats, "subqueries" | "caches">>({
   ingester: field(1, readStats),
   store: field(2, readStats),
   ingestersReached: field(3, double),

@@ -1,4 +1,4 @@
-import type { QueryStats, ReadStats } from "@skald/model";
+import type { CacheKind, CacheStats, QueryStats, ReadStats } from "@skald/model";
 
 /**
  * The statistics of a query as JSON text: the nested form that clients of the reference read, with the flat keys
@@ -20,7 +20,7 @@ export function encodeStats(stats: QueryStats): string {
       totalLinesProcessed: lines,
       execTime: stats.execSeconds,
       queueTime: stats.queueSeconds,
-      subqueries: 0,
+      subqueries: stats.subqueries ?? 0,
       totalEntriesReturned: stats.entriesReturned,
       shards: stats.shards,
       totalPostFilterLines: ingester.postFilterLines + store.postFilterLines,
@@ -49,8 +49,9 @@ export function encodeStats(stats: QueryStats): string {
       totalDuplicates: store.duplicates,
     },
     cache: {
-      ...Object.fromEntries(cacheNames.map((name) => [name, noCache])),
       chunk: segmentCache(ingester, store),
+      index: noCache,
+      ...Object.fromEntries(resultCaches.map((name) => [name, resultCache(stats.caches?.[name])])),
     },
     index: {
       // where block filters were asked, chunks are blocks here
@@ -104,9 +105,7 @@ function segmentCache(...sides: readonly ReadStats[]): object {
   };
 }
 
-const cacheNames = [
-  "chunk",
-  "index",
+const resultCaches: readonly CacheKind[] = [
   "result",
   "statsResult",
   "volumeResult",
@@ -114,6 +113,18 @@ const cacheNames = [
   "labelResult",
   "instantMetricResult",
 ];
+
+/** Kept answers; times in ns. */
+function resultCache(stats: CacheStats | undefined): object {
+  if (stats === undefined) return noCache;
+  const { downloadSeconds, servedSeconds, ...counts } = stats;
+  return {
+    ...noCache,
+    ...counts,
+    downloadTime: Math.round(downloadSeconds * 1e9),
+    queryLengthServed: Math.round(servedSeconds * 1e9),
+  };
+}
 
 const noCache = {
   entriesFound: 0,

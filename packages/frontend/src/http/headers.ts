@@ -20,3 +20,9 @@ export function wantsCategories({ headers }: WithHeaders): boolean {
   const flags = encodingFlagHeaders.map((name) => headers[name] ?? "").join();
   return flags.split(",").some((flag) => flag.trim() === "categorize-labels");
 }
+
+/** Whether the client wants nothing that was kept, nor anything kept for others. */
+export function refusesKept({ headers }: WithHeaders): boolean {
+  const control = String(headers["cache-control"] ?? "").toLowerCase();
+  return control.split(",").some((part) => ["no-cache", "no-store"].includes(part.trim()));
+}

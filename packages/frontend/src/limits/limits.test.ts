@@ -16,6 +16,10 @@ const none: QueryTenantLimits = {
   blocked_queries: [],
   volume_enabled: true,
   volume_max_series: 0,
+  split_queries_by_interval: 0,
+  max_query_parallelism: 0,
+  retention_period: 0,
+  retention_stream: [],
 };
 
 describe("combineLimits", () => {

@@ -18,6 +18,10 @@ export type QueryTenantLimits = Pick<
   | "blocked_queries"
   | "volume_enabled"
   | "volume_max_series"
+  | "split_queries_by_interval"
+  | "max_query_parallelism"
+  | "retention_period"
+  | "retention_stream"
 >;
 
 /** The limits of a request over several tenants: of each the smallest that is set; label rules of all. */
@@ -40,6 +44,10 @@ export function combineLimits(all: readonly QueryTenantLimits[]): QueryTenantLim
     volume_enabled: all.every((limits) => limits.volume_enabled),
     volume_max_series: least((limits) => limits.volume_max_series),
     blocked_queries: all.flatMap((limits) => limits.blocked_queries),
+    split_queries_by_interval: least((limits) => limits.split_queries_by_interval),
+    max_query_parallelism: least((limits) => limits.max_query_parallelism),
+    retention_period: least((limits) => limits.retention_period),
+    retention_stream: all.flatMap((limits) => limits.retention_stream),
     minimum_labels_number: Math.max(0, ...all.map((limits) => limits.minimum_labels_number)),
   };
 }

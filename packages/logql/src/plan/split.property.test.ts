@@ -11,19 +11,10 @@ import { mergeLogPartials } from "../scan/log/merge.js";
 import { parseQuery } from "../syntax/parser/parser.js";
 import type { PlainRow } from "../testing/memory-block.js";
 import { layOut, oneSource, runQuery, scanMetric } from "../testing/run-query.js";
-import { defaultQueryLimits } from "./limits.js";
 import type { LeafPlan, LogPlan, MetricPlan, QueryParams, Shard } from "./plan.js";
 import { planQuery } from "./planner.js";
-import type { MatrixResult, QueryResult } from "./result.js";
-import {
-  hasAllRows,
-  isInShard,
-  joinMatrices,
-  longestRangeNs,
-  splitLeaf,
-  splitLogPlan,
-  splitPoints,
-} from "./split.js";
+import type { QueryResult } from "./result.js";
+import { hasAllRows, isInShard, longestRangeNs, splitLeaf, splitLogPlan } from "./split.js";
 
 const second = 1_000_000_000n;
 const t0 = 1_700_006_400n * second - 60n * second;
@@ -130,23 +121,6 @@ describe("a split query", () => {
     );
   });
 
-  it("gives the result of the whole when cut by points", () => {
-    const interval = fc.constantFrom(5n * second, 17n * second, 60n * second);
-    fc.assert(
-      fc.property(metric, rows, params, interval, (text, all, asked, intervalNs) => {
-        fc.pre(asked.stepNs > 0n);
-        const expr = parseQuery(text);
-        const whole = runQuery(expr, all, asked);
-        const parts = splitPoints(asked, intervalNs).map(
-          (part) => runQuery(expr, all, part) as MatrixResult,
-        );
-        const joined = joinMatrices(asked, parts, defaultQueryLimits);
-        expect(rounded(joined)).toEqual(rounded(whole as QueryResult));
-      }),
-      { numRuns: testRuns(60) },
-    );
-  });
-
   it("finds the rows of a log query round by round", () => {
     const query = fc.constantFrom('{app=~".+"}', '{app=~"a|b"} |= "hit"');
     fc.assert(
@@ -170,27 +144,6 @@ describe("a split query", () => {
         expect([...mergeLogPartials(plan, partials).timestamps]).toEqual([...whole.timestamps]);
       }),
       { numRuns: testRuns(60) },
-    );
-  });
-});
-
-describe("splitPoints", () => {
-  it("puts every point into one part", () => {
-    fc.assert(
-      fc.property(params, fc.bigInt({ min: 1n, max: 100n }), (asked, seconds) => {
-        fc.pre(asked.stepNs > 0n);
-        const pointsOf = ({ startNs, endNs, stepNs }: QueryParams) => {
-          const points: bigint[] = [];
-          for (let t = startNs; t <= endNs; t += stepNs) points.push(t);
-          return points;
-        };
-        const parts = splitPoints(asked, seconds * second);
-        expect(parts.flatMap(pointsOf)).toEqual(pointsOf(asked));
-        for (const part of parts) {
-          const own = pointsOf(part).map((t) => t / (seconds * second));
-          expect(new Set(own).size).toBe(1);
-        }
-      }),
     );
   });
 });

@@ -11,6 +11,8 @@ import { startMetricScan } from "../scan/metric/metric-scan.js";
 import type { Expr } from "../syntax/ast.js";
 import { type MemoryBlock, makeBlock, type PlainRow } from "./memory-block.js";
 
+export type { PlainRow };
+
 /** How the rows of a test are laid out: `sources` scans, each over blocks of at most `blockRows` rows of a day. */
 export interface Layout {
   readonly sources: number;

@@ -1,7 +1,7 @@
 import type { LogPlan, LogResult } from "@skald/logql";
+import { runConcurrently } from "@skald/runtime";
 import { keepsEveryRow, rangeOf } from "@skald/scan";
 import type { PlannedSource } from "../find/order-sources.js";
-import { runConcurrently } from "./concurrent.js";
 import { type QueryTask, TaskCutter, type TaskSource } from "./cut-tasks.js";
 import { LogMerge } from "./log-merge.js";
 import type { QueryRun } from "./query-run.js";

@@ -1,7 +1,7 @@
 import type { LeafPlan, SeriesMatrix } from "@skald/logql";
+import { runConcurrently } from "@skald/runtime";
 import { rangeOf } from "@skald/scan";
 import type { PlannedSource } from "../find/order-sources.js";
-import { runConcurrently } from "./concurrent.js";
 import { TaskCutter } from "./cut-tasks.js";
 import { MetricMerge } from "./metric-merge.js";
 import type { QueryRun } from "./query-run.js";

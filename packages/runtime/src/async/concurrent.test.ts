@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { SkaldError } from "@skald/model";
-import { never } from "../testing/querier.js";
 import { runConcurrently } from "./concurrent.js";
 
+const never = new AbortController();
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe("runConcurrently", () => {

@@ -1,0 +1,52 @@
+import { deserialize, serialize } from "node:v8";
+import { constants, crc32, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+
+/** Grows when what is kept changes its form: older values count as absent then. */
+const version = 1;
+const headerBytes = 6;
+const maxDecodedBytes = 64 * 1024 * 1024;
+
+/**
+ * Plain data as a value of a store: a version, whether it is compressed, a checksum, and the data. Undefined when it takes
+ * more than the store may be given.
+ */
+export function wrap(
+  data: unknown,
+  { compress, maxBytes }: { readonly compress: boolean; readonly maxBytes: number },
+): Uint8Array<ArrayBuffer> | undefined {
+  const plain = serialized(data);
+  if (plain === undefined || plain.byteLength > maxDecodedBytes) return undefined;
+  const level = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+  const body = compress ? zstdCompressSync(plain, level) : plain;
+  if (body.byteLength + headerBytes > maxBytes) return undefined;
+  const value = new Uint8Array(headerBytes + body.byteLength);
+  value[0] = version;
+  value[1] = compress ? 1 : 0;
+  new DataView(value.buffer).setUint32(2, crc32(body));
+  value.set(body, headerBytes);
+  return value;
+}
+
+/** Undefined for memory that threads share: it must not be kept. */
+function serialized(data: unknown): Buffer | undefined {
+  try {
+    return serialize(data);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The data again; undefined when the value is of another version, or damaged. */
+export function unwrap(value: Uint8Array | undefined): unknown {
+  if (value === undefined || value.byteLength < headerBytes || value[0] !== version)
+    return undefined;
+  const body = value.subarray(headerBytes);
+  const header = new DataView(value.buffer, value.byteOffset);
+  if (header.getUint32(2) !== crc32(body)) return undefined;
+  try {
+    const options = { maxOutputLength: maxDecodedBytes };
+    return deserialize(value[1] === 1 ? zstdDecompressSync(body, options) : body);
+  } catch {
+    return undefined;
+  }
+}
