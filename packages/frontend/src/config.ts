@@ -115,8 +115,16 @@ export const frontendConfig = field.section(
 
 const resultsCache = (prefix: string, compression: string) =>
   field.section("A cache of results.", {
-    cache: cacheBlock(prefix),
-    compression: field.choice("", ["", "snappy"], "compression of its values", compression),
+    cache: cacheBlock(prefix, { used: true }),
+    compression: field.choice(
+      "",
+      ["", "snappy"],
+      "compression of its values, by zstd",
+      compression,
+      {
+        used: true,
+      },
+    ),
   });
 
 /** `query_range`: how queries are split, cached and tried again. */
@@ -132,8 +140,9 @@ export const queryRangeConfig = field.section(
     results_cache: resultsCache("frontend", "frontend.compression"),
     cache_results: field.toggle(
       false,
-      "cache results of metric queries, and of log queries without lines",
+      "cache results of metric queries over a range",
       "querier.cache-results",
+      { used: true },
     ),
     max_retries: field.integer(
       5,
@@ -154,12 +163,15 @@ export const queryRangeConfig = field.section(
       true,
       "cache index statistics",
       "querier.cache-index-stats-results",
+      { used: true },
     ),
     index_stats_results_cache: resultsCache(
       "frontend.index-stats-results-cache",
       "frontend.index-stats-results-cache.compression",
     ),
-    cache_volume_results: field.toggle(true, "cache volumes", "querier.cache-volume-results"),
+    cache_volume_results: field.toggle(true, "cache volumes", "querier.cache-volume-results", {
+      used: true,
+    }),
     volume_results_cache: resultsCache(
       "frontend.volume-results-cache",
       "frontend.volume-results-cache.compression",
@@ -168,6 +180,7 @@ export const queryRangeConfig = field.section(
       false,
       "cache results of instant metric queries",
       "querier.cache-instant-metric-results",
+      { used: true },
     ),
     instant_metric_results_cache: resultsCache(
       "frontend.instant-metric-results-cache",
@@ -178,12 +191,16 @@ export const queryRangeConfig = field.section(
       "split instant metric queries at multiples of the interval",
       "querier.instant-metric-query-split-align",
     ),
-    cache_series_results: field.toggle(true, "cache series", "querier.cache-series-results"),
+    cache_series_results: field.toggle(true, "cache series", "querier.cache-series-results", {
+      used: true,
+    }),
     series_results_cache: resultsCache(
       "frontend.series-results-cache",
       "frontend.series-results-cache.compression",
     ),
-    cache_label_results: field.toggle(true, "cache labels", "querier.cache-label-results"),
+    cache_label_results: field.toggle(true, "cache labels", "querier.cache-label-results", {
+      used: true,
+    }),
     label_results_cache: resultsCache(
       "frontend.label-results-cache",
       "frontend.label-results-cache.compression",

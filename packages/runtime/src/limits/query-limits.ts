@@ -112,12 +112,14 @@ function blockedQueryProblem(rule: field.Values<typeof blockedQuery>): string | 
   }
 }
 
+const alwaysFresh =
+  "what is cached is compared with what was written since: it is never older than the rows";
+
 const splitting = {
   split_queries_by_interval: field.duration(
     "1h",
-    "time range of the parts of a query; 0: not split",
+    "time range of the parts of a range query that go to queriers by themselves, and of what is cached; 0: not split",
     "querier.split-queries-by-interval",
-    { unused: notSplit },
   ),
   split_metadata_queries_by_interval: field.duration(
     "1d",
@@ -159,7 +161,6 @@ const splitting = {
     32,
     "parts of a query that run at a time",
     "querier.max-query-parallelism",
-    { unused: notSplit },
   ),
   tsdb_max_query_parallelism: field.integer(
     128,
@@ -211,19 +212,19 @@ const fairness = {
     "10m",
     "results younger than this are not cached",
     "frontend.max-cache-freshness",
-    { unused: "results are not cached yet" },
+    { unused: alwaysFresh },
   ),
   max_metadata_cache_freshness: field.duration(
     "1d",
     "the same for labels and series",
     "frontend.max-metadata-cache-freshness",
-    { unused: "results are not cached yet" },
+    { unused: alwaysFresh },
   ),
   max_stats_cache_freshness: field.duration(
     "10m",
     "the same for index statistics",
     "frontend.max-stats-cache-freshness",
-    { unused: "results are not cached yet" },
+    { unused: alwaysFresh },
   ),
   query_ready_index_num_days: field.integer(
     0,

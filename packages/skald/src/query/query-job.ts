@@ -1,6 +1,7 @@
 import type { ScheduledCall } from "@skald/contracts";
 import type { QueryEndpoint, QueryRouteOptions, QueryTenantLimits } from "@skald/frontend";
 import type { MemoryShareRef } from "@skald/runtime";
+import type { KeptKinds } from "./kept-results.js";
 
 /** A request to the query API as it goes to a query thread; plain data. */
 export interface QueryJob {
@@ -25,6 +26,8 @@ export interface QueryJob {
   readonly sentNs: bigint;
   /** Bytes that the query may cost, by estimate; when it costs more nothing is scanned and the reply says so. */
   readonly maxCost?: number;
+  /** Where answers are kept that this one may be made of. */
+  readonly kept: KeptKinds;
   /** Set where a scheduler has queriers answer: this process only plans and encodes. */
   readonly isScheduled?: boolean;
 }

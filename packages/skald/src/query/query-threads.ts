@@ -1,4 +1,4 @@
-import type { Querier } from "@skald/contracts";
+import type { ChangeLog, Querier } from "@skald/contracts";
 import {
   combineLimits,
   Frontend,
@@ -10,12 +10,15 @@ import {
   queryHandlers,
   queryTags,
   queryTenants,
+  type ResultStores,
+  refusesKept,
 } from "@skald/frontend";
 import { systemClock } from "@skald/model";
 import { QueryTooHeavy } from "@skald/querier";
 import type { HostFunction, JobShare, MemoryBudget, WorkerPool } from "@skald/runtime";
 import { urgentBytes } from "@skald/scan";
 import type { HttpRequest, HttpResponse } from "@skald/transport";
+import { type KeptKinds, kindsOf, storesHost } from "./kept-results.js";
 import { PieceChannel } from "./piece-channel.js";
 import type { AnswerHead, QueryJob, QueryReply } from "./query-job.js";
 
@@ -26,9 +29,13 @@ const wantedHeaders = [
   "x-service-actor-path",
   "x-loki-actor-path",
   "x-query-tags",
+  "cache-control",
   "x-loki-response-encoding-flags",
   "x-service-response-encoding-flags",
 ];
+
+/** Bytes of kept answers that are put together where requests come in. */
+const maxKeptHere = 64 * 1024;
 
 export interface QueryThreadsOptions {
   readonly pool: Pick<WorkerPool, "run" | "resume">;
@@ -36,7 +43,7 @@ export interface QueryThreadsOptions {
    * Answers what costs next to nothing; throws QueryTooHeavy for the rest. Absent where `host` has `schedule`, by which
    * queriers of other processes answer.
    */
-  readonly querier?: Querier;
+  readonly querier?: Querier & Partial<ChangeLog>;
   /** What all queries may hold together. */
   readonly memory: MemoryBudget;
   readonly host: Readonly<Record<string, HostFunction>>;
@@ -46,6 +53,8 @@ export interface QueryThreadsOptions {
   readonly routes: QueryRouteOptions;
   /** Scans that one query runs at the same time. */
   readonly threads: number;
+  /** Where answers are kept; nowhere if not given. */
+  readonly stores?: ResultStores;
   /** Told of each query that was run, wherever it was. */
   readonly onQuery?: (facts: QueryFacts) => void;
 }
@@ -57,9 +66,14 @@ export interface QueryThreadsOptions {
  */
 export class QueryThreads {
   readonly #options: QueryThreadsOptions;
+  readonly #host: Readonly<Record<string, HostFunction>>;
+  readonly #kept: KeptKinds;
 
   constructor(options: QueryThreadsOptions) {
+    const { host, stores = {} } = options;
     this.#options = options;
+    this.#host = { ...host, ...storesHost(stores) };
+    this.#kept = kindsOf(stores);
   }
 
   async serve(endpoint: QueryEndpoint, request: HttpRequest): Promise<HttpResponse> {
@@ -87,6 +101,7 @@ export class QueryThreads {
       hidesRows: tenants.some(hidesRows),
       threads,
       sentNs: process.hrtime.bigint(),
+      kept: refusesKept(request) ? {} : this.#kept,
     };
     const share = { tenant: tenants.join("|"), actors };
     if (querier === undefined) {
@@ -114,11 +129,24 @@ export class QueryThreads {
       querier,
       limits,
       actors,
-    }: { querier: Querier; limits: QueryTenantLimits; actors: readonly string[] },
+    }: {
+      querier: Querier & Partial<ChangeLog>;
+      limits: QueryTenantLimits;
+      actors: readonly string[];
+    },
   ): Promise<HttpResponse | number> {
-    const { routes } = this.#options;
+    const { routes, stores = {} } = this.#options;
     const frontend = new Frontend({
       querier,
+      results:
+        refusesKept(request) || querier.changes === undefined
+          ? undefined
+          : {
+              stores,
+              changes: querier as ChangeLog,
+              maxBytes: maxKeptHere,
+              refuse: (bytes) => new QueryTooHeavy(bytes),
+            },
       limitsOf: () => limits,
       clock: systemClock,
       actors,
@@ -140,7 +168,7 @@ export class QueryThreads {
     share: JobShare,
     { signal }: HttpRequest,
   ): Promise<HttpResponse | number> {
-    const { pool, host, memory, onQuery } = this.#options;
+    const { pool, memory, onQuery } = this.#options;
     const mayWait = request.maxCost === undefined;
     const job: QueryJob = { ...request, memory: memory.open({ mayWait }) };
     const isSmall = job.maxCost !== undefined || job.isScheduled === true;
@@ -161,7 +189,7 @@ export class QueryThreads {
           return { value: undefined };
         },
       };
-      const options = { lane, share, host: { ...host, ...writing }, signal } as const;
+      const options = { lane, share, host: { ...this.#host, ...writing }, signal } as const;
       const reply = pool.run<QueryReply>("query", job, options);
       const ended = reply.finally(() => {
         memory.close(job.memory);

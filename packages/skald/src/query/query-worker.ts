@@ -1,5 +1,6 @@
 import {
   answerScheduled,
+  type ChangeLog,
   type Querier as Contract,
   type ScheduledAnswer,
   scheduledQuerier,
@@ -8,6 +9,7 @@ import { Frontend, queryActors, queryHandlers, queryTags } from "@skald/frontend
 import { steadyClock, systemClock } from "@skald/model";
 import { CorruptSegments, Querier, QueryTooHeavy } from "@skald/querier";
 import { type JobContext, type JobResult, MemoryShare, serveJobs } from "@skald/runtime";
+import { remoteStores } from "./kept-results.js";
 import type { AnswerHead, CallJob, CallReply, QueryJob, QueryReply } from "./query-job.js";
 import { remoteServices } from "./remote.js";
 
@@ -59,7 +61,7 @@ function querierOf(job: Omit<CallJob, "call">, context: JobContext): Querier {
 }
 
 /** A querier elsewhere, by the scheduler that the process is connected to. */
-function elsewhere({ call }: JobContext): Contract {
+function elsewhere({ call }: JobContext): Contract & ChangeLog {
   return scheduledQuerier(() => ({
     run: (asked, { signal }) => call("schedule", asked, { signal }) as Promise<ScheduledAnswer>,
   }));
@@ -78,6 +80,8 @@ async function answer(job: QueryJob, context: JobContext): Promise<QueryReply> {
     // Whoever gave the query up does not listen any more.
     onQuery: (facts) => void context.call("queried", facts).catch(() => undefined),
     alignToStep: job.options.alignToStep,
+    splitsByTime: job.isScheduled,
+    results: { stores: remoteStores(job.kept, context), changes: querier },
   });
   const handler = queryHandlers(frontend, job.options)[job.endpoint];
   const response = await handler({

@@ -3,12 +3,13 @@ import { tlsClientFields } from "./tls.js";
 
 const old = "use embedded_cache instead";
 
-/** A cache: in the process, in memcached or in Redis. The flags start with the prefix. */
-export function cacheBlock(prefix: string) {
+/** A cache: in the process, in memcached or in Redis; what speaks of the first and the last is used or not. The flags start with the prefix. */
+export function cacheBlock(prefix: string, { used = false } = {}) {
+  const use = used ? { used: true } : {};
   return field.section(
     "The cache.",
     {
-      default_validity: field.duration("1h", "time to keep", `${prefix}.default-validity`),
+      default_validity: field.duration("1h", "time to keep", `${prefix}.default-validity`, use),
       background: field.section("Writes behind the answer.", {
         writeback_goroutines: field.integer(
           1,
@@ -32,16 +33,22 @@ export function cacheBlock(prefix: string) {
         parallelism: field.integer(5, "requests at a time", `${prefix}.memcached.parallelism`),
       }),
       memcached_client: memcachedClient(prefix),
-      redis: redis(prefix),
+      redis: redis(prefix, used),
       embedded_cache: field.section("A cache in the process.", {
-        enabled: field.toggle(false, "use it", `${prefix}.embedded-cache.enabled`),
-        max_size_mb: field.integer(100, "its size in MB", `${prefix}.embedded-cache.max-size-mb`),
+        enabled: field.toggle(false, "use it", `${prefix}.embedded-cache.enabled`, use),
+        max_size_mb: field.integer(
+          100,
+          "its size in MB",
+          `${prefix}.embedded-cache.max-size-mb`,
+          use,
+        ),
         max_size_items: field.integer(
           0,
           "its entries; 0: no limit",
           `${prefix}.embedded-cache.max-size-items`,
+          use,
         ),
-        ttl: field.duration("1h", "time to keep", `${prefix}.embedded-cache.ttl`),
+        ttl: field.duration("1h", "time to keep", `${prefix}.embedded-cache.ttl`, use),
       }),
     },
     { unused: "nothing is cached yet", ignored: { fifocache: old, enable_fifocache: old } },
@@ -82,22 +89,24 @@ function memcachedClient(prefix: string) {
   });
 }
 
-function redis(prefix: string) {
+function redis(prefix: string, used: boolean) {
+  const use = used ? { used: true } : {};
   const flag = (name: string): string => `${prefix}.redis.${name}`;
   return field.section("Where Redis is.", {
-    endpoint: field.text("", "host and port; several with commas", flag("endpoint")),
-    master_name: field.text("", "name of the master, with Sentinel", flag("master-name")),
-    timeout: field.duration("500ms", "time limit of a request", flag("timeout")),
-    expiration: field.duration("0s", "time to keep", flag("expiration")),
-    db: field.integer(0, "number of the database", flag("db")),
+    endpoint: field.text("", "host and port; several with commas", flag("endpoint"), use),
+    master_name: field.text("", "name of the master, with Sentinel", flag("master-name"), use),
+    timeout: field.duration("500ms", "time limit of a request", flag("timeout"), use),
+    expiration: field.duration("0s", "time to keep", flag("expiration"), use),
+    db: field.integer(0, "number of the database", flag("db"), use),
     pool_size: field.integer(0, "connections", flag("pool-size")),
-    username: field.text("", "user", flag("username")),
-    password: field.secret("password", flag("password")),
-    tls_enabled: field.toggle(false, "speak TLS", flag("tls-enabled")),
+    username: field.text("", "user", flag("username"), use),
+    password: field.secret("password", flag("password"), use),
+    tls_enabled: field.toggle(false, "speak TLS", flag("tls-enabled"), use),
     tls_insecure_skip_verify: field.toggle(
       false,
       "accept any certificate",
       flag("tls-insecure-skip-verify"),
+      use,
     ),
     idle_timeout: field.duration(
       "0s",

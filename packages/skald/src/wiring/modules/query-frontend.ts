@@ -3,12 +3,13 @@ import { systemClock } from "@skald/model";
 import { drilldownRoutes } from "../../http/drilldown-routes.js";
 import { queryObserver } from "../../query/metrics.js";
 import { QueryThreads } from "../../query/query-threads.js";
+import { buildResultStores } from "../result-stores.js";
 import { type BuiltModule, type ModuleContext, type Parts, tenancyOf } from "./module.js";
 
 /** The query API. */
 export function buildFrontend(
   parts: Parts,
-  { build, config, metrics }: ModuleContext,
+  { build, config, log, metrics }: ModuleContext,
 ): BuiltModule {
   const { queries, limits, tailer, patterns } = parts;
   const routes = {
@@ -17,10 +18,12 @@ export function buildFrontend(
     parquetAnswers: config.frontend.support_parquet_encoding,
     alignToStep: config.query_range.align_queries_with_step,
   };
+  const { stores, service } = buildResultStores(config, { log, metrics });
   const threads = new QueryThreads({
     ...queries,
     onQuery: queryObserver(metrics),
     limitsOf: (tenant) => limits.of(tenant),
+    stores,
     routes,
   });
   parts.frontend = threads;
@@ -41,6 +44,7 @@ export function buildFrontend(
   });
   const queried = queryRoutes((endpoint, request) => threads.serve(endpoint, request));
   return {
+    service,
     routes: [
       ...queried,
       ...tails.routes,
