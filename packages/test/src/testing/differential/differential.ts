@@ -9,6 +9,8 @@ const tries = 3;
 export interface ServerAddress {
   readonly url: string;
   readonly tenant?: string;
+  /** Sent with each query. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Pushes in order; fails with the text of a refusal. */
@@ -57,7 +59,7 @@ export function compareAll(
 async function ask(server: ServerAddress, { path, params }: Asked): Promise<Answered> {
   for (let left = tries; ; left--) {
     const url = `${server.url}${path}?${new URLSearchParams(params)}`;
-    const answer = await fetch(url, { headers: tenantHeader(server) });
+    const answer = await fetch(url, { headers: { ...server.headers, ...tenantHeader(server) } });
     const text = await answer.text();
     // Other load on the machine says nothing about the answer.
     if (left > 1 && (answer.status === 429 || answer.status === 503)) continue;
