@@ -14,8 +14,8 @@ export function wrap(
   data: unknown,
   { compress, maxBytes }: { readonly compress: boolean; readonly maxBytes: number },
 ): Uint8Array<ArrayBuffer> | undefined {
-  const plain = serialized(data);
-  if (plain === undefined || plain.byteLength > maxDecodedBytes) return undefined;
+  const plain = serialize(data);
+  if (plain.byteLength > maxDecodedBytes) return undefined;
   const level = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
   const body = compress ? zstdCompressSync(plain, level) : plain;
   if (body.byteLength + headerBytes > maxBytes) return undefined;
@@ -25,15 +25,6 @@ export function wrap(
   new DataView(value.buffer).setUint32(2, crc32(body));
   value.set(body, headerBytes);
   return value;
-}
-
-/** Undefined for memory that threads share: it must not be kept. */
-function serialized(data: unknown): Buffer | undefined {
-  try {
-    return serialize(data);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The data again; undefined when the value is of another version, or damaged. */
