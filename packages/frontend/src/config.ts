@@ -207,7 +207,7 @@ export const queryRangeConfig = field.section(
     ),
   },
   {
-    unused: "queries are not split, cached or tried again yet",
+    unused: "scans are shared out among threads as they are; calls of a lost querier are tried again",
     ignored: {
       split_queries_by_interval: "use limits_config.split_queries_by_interval instead",
       forward_headers_list: gone,

@@ -2,7 +2,8 @@ import { compileRegex, textForClients } from "@skald/model";
 import * as field from "../config/field.js";
 import { oneProcess } from "../config/reasons.js";
 
-const notSplit = "queries are not split yet";
+const notSplit =
+  "only range queries are split, by split_queries_by_interval; scans are shared out among threads as they are";
 
 const ranges = {
   max_query_lookback: field.duration(

@@ -1,6 +1,8 @@
 import * as field from "../field.js";
 import { tlsClientFields } from "./tls.js";
 
+const cachesOf =
+  "answers are kept in memory or Redis, segments as storage_config.segment_cache says";
 const old = "use embedded_cache instead";
 
 /** A cache: in the process, in memcached or in Redis; what speaks of the first and the last is used or not. The flags start with the prefix. */
@@ -51,7 +53,7 @@ export function cacheBlock(prefix: string, { used = false } = {}) {
         ttl: field.duration("1h", "time to keep", `${prefix}.embedded-cache.ttl`, use),
       }),
     },
-    { unused: "nothing is cached yet", ignored: { fifocache: old, enable_fifocache: old } },
+    { unused: cachesOf, ignored: { fifocache: old, enable_fifocache: old } },
   );
 }
 
