@@ -207,7 +207,8 @@ export const queryRangeConfig = field.section(
     ),
   },
   {
-    unused: "scans are shared out among threads as they are; calls of a lost querier are tried again",
+    unused:
+      "scans are shared out among threads as they are; calls of a lost querier are tried again",
     ignored: {
       split_queries_by_interval: "use limits_config.split_queries_by_interval instead",
       forward_headers_list: gone,

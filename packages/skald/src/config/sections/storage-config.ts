@@ -188,7 +188,7 @@ export const chunkStoreConfig = field.section(
     ),
   },
   {
-    unused: "nothing is cached yet",
+    unused: "segments are cached as segment_cache says",
     ignored: {
       write_dedupe_cache_config: gone,
       cache_lookups_older_than: gone,
