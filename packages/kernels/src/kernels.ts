@@ -61,6 +61,7 @@ export interface Kernels {
     options: LogfmtFieldOptions,
   ): void;
 
+  /** The keys are valid until a kernel is called again. */
   collectNeedleKeys(bytes: Uint8Array, offsets: Uint32Array, rows: number): WindowKeys;
 
   solveNeedleFilter(keys: readonly Uint32Array[], slots: number, firstBlock: number): Uint8Array;

@@ -25,31 +25,41 @@ export interface FilterKeys {
   readonly plainKeys: 1 | 3;
 }
 
+/** Memory for so many keys, of arbitrary content. */
+export type TakeKeys = (count: number) => Uint32Array;
+
 /**
  * Chooses at most about `maxKeys` keys for a block: first the additional ones of plain windows go, then keys by their
- * lower bits. Throws nothing away otherwise: a missing key would refuse a block that has the text.
+ * lower bits. Throws nothing away otherwise: a missing key would refuse a block that has the text. The keys lie in memory
+ * from `take`.
  */
-export function chooseKeys(mixed: Uint32Array, plain: Uint32Array, maxKeys: number): FilterKeys {
-  const all = mixed.length + plain.length * 3;
-  if (all <= maxKeys) {
-    const keys = new Uint32Array(all);
-    keys.set(mixed);
-    keys.set(plain, mixed.length);
-    let at = mixed.length + plain.length;
-    for (const key of plain) {
-      const second = nextKey(key);
+export function chooseKeys(
+  mixed: Uint32Array,
+  plain: Uint32Array,
+  maxKeys: number,
+  take: TakeKeys = (count) => new Uint32Array(count),
+): FilterKeys {
+  const single = mixed.length + plain.length;
+  const hasExtra = single + plain.length * 2 <= maxKeys;
+  const keys = take(hasExtra ? single + plain.length * 2 : single);
+  keys.set(mixed);
+  keys.set(plain, mixed.length);
+  if (hasExtra) {
+    for (let i = 0, at = single; i < plain.length; i++) {
+      const second = nextKey(plain[i]!);
       keys[at++] = second;
       keys[at++] = nextKey(second);
     }
     return { keys, threshold: 0, plainKeys: 3 };
   }
-  const single = new Uint32Array(mixed.length + plain.length);
-  single.set(mixed);
-  single.set(plain, mixed.length);
-  if (single.length <= maxKeys) return { keys: single, threshold: 0, plainKeys: 1 };
-  const threshold = Math.max(1, Math.floor((65536 * maxKeys) / single.length));
-  const keys = single.filter((key) => (key & 0xffff) < threshold);
-  return { keys, threshold, plainKeys: 1 };
+  if (single <= maxKeys) return { keys, threshold: 0, plainKeys: 1 };
+  const threshold = Math.max(1, Math.floor((65536 * maxKeys) / single));
+  let count = 0;
+  for (let i = 0; i < single; i++) {
+    const key = keys[i]!;
+    if ((key & 0xffff) < threshold) keys[count++] = key;
+  }
+  return { keys: keys.subarray(0, count), threshold, plainKeys: 1 };
 }
 
 /** A key of a searched text. */

@@ -51,7 +51,7 @@ function collect(
     if (outcome < 0) return undefined;
     const counts = memory.words(control, 9);
     const [mixed, plain] = tables.map(({ keys }, i) => memory.words(keys, counts[i * 4 + 3]!));
-    return { mixed: mixed!.slice(), plain: plain!.slice(), hasSigns: outcome === 1 };
+    return { mixed: mixed!, plain: plain!, hasSigns: outcome === 1 };
   } finally {
     memory.close();
   }

@@ -2,7 +2,6 @@ import { crc32 } from "node:zlib";
 import {
   chooseKeys,
   collectNeedleKeys,
-  type FilterKeys,
   maxRibbonKeys,
   slotsFor,
   solveNeedleFilter,
@@ -61,17 +60,17 @@ export class FilterWriter {
     const { lines, metadata, more, rowCount } = block;
     const lineBytes = sizeOf(lines, rowCount);
     const { mixed, plain, hasSigns } = collectNeedleKeys(lines.bytes, lines.offsets, rowCount);
-    this.#open[0].add(chooseKeys(mixed, plain, maxKeys(lineBytes)), hasSigns);
+    this.#open[0].add(mixed, plain, maxKeys(lineBytes), hasSigns);
     let bytes = lineBytes + more.values.length;
     for (const column of metadata.values()) bytes += sizeOf(column, rowCount);
     const values = valueKeys(block, this.#moreNames);
-    this.#open[1].add(chooseKeys(values, noKeys, maxKeys(bytes)), false);
+    this.#open[1].add(values, noKeys, maxKeys(bytes), false);
   }
 
-  /** Ends the last groups. */
+  /** Ends the last groups; nothing can be added any more. */
   finish(): void {
-    this.#open[0].end();
-    this.#open[1].end();
+    this.#open[0].finish();
+    this.#open[1].finish();
   }
 }
 
@@ -82,6 +81,7 @@ class OpenGroup {
   readonly blocks: FilterBlock[] = [];
   readonly #domain: FilterDomain;
   readonly #written: WrittenGroup[];
+  readonly #memory = spareMemory.pop() ?? new KeyMemory();
   #keys: Uint32Array[] = [];
   #least = Number.POSITIVE_INFINITY;
   #most = 0;
@@ -91,18 +91,39 @@ class OpenGroup {
     this.#written = written;
   }
 
-  add({ keys, threshold, plainKeys }: FilterKeys, hasSigns: boolean): void {
+  add(mixed: Uint32Array, plain: Uint32Array, most: number, hasSigns: boolean): void {
+    const take = (count: number) => this.#memory.take(count);
+    const { keys, threshold, plainKeys } = chooseKeys(mixed, plain, most, take);
     const isEmpty = keys.length === 0;
+    if (this.#isLast(keys.length)) {
+      this.end();
+      // They lie in the memory of the group that ended.
+      const moved = this.#memory.take(keys.length);
+      moved.set(keys);
+      this.#keys.push(moved);
+    } else this.#keys.push(keys);
     if (!isEmpty) {
-      const least = Math.min(this.#least, keys.length);
-      const most = Math.max(this.#most, keys.length);
-      const isUneven = most > least * maxSpread && most > least + spreadMin;
-      if (isUneven || this.#keys.length === maxGroupBlocks) this.end();
       this.#least = Math.min(this.#least, keys.length);
       this.#most = Math.max(this.#most, keys.length);
-    } else if (this.#keys.length === maxGroupBlocks) this.end();
-    this.#keys.push(keys);
+    }
     this.blocks.push({ threshold, isSingle: plainKeys === 1, hasSigns, isEmpty });
+  }
+
+  /** Ends the last group and gives the memory to the next segment of this thread. */
+  finish(): void {
+    this.end();
+    if (spareMemory.length < maxSpare && this.#memory.sizeBytes <= maxSpareBytes) {
+      spareMemory.push(this.#memory);
+    }
+  }
+
+  /** Whether the group ends before a block of so many keys. */
+  #isLast(keys: number): boolean {
+    if (this.#keys.length === maxGroupBlocks) return true;
+    if (keys === 0) return false;
+    const least = Math.min(this.#least, keys);
+    const most = Math.max(this.#most, keys);
+    return most > least * maxSpread && most > least + spreadMin;
   }
 
   end(): void {
@@ -115,10 +136,47 @@ class OpenGroup {
       this.#written.push({ ...group, bits, crc: crc32(bits) });
     }
     this.#keys = [];
+    this.#memory.clear();
     this.#least = Number.POSITIVE_INFINITY;
     this.#most = 0;
   }
 }
+
+/** Keys that memory is made for at a time, 1 MiB. */
+const partKeys = 256 * 1024;
+/** What a thread keeps for the next segment: the memory of both domains. */
+const maxSpare = 2;
+const maxSpareBytes = 16 * 1024 * 1024;
+
+/** Memory for the keys of a group, used again by the next one: as garbage it was half of what a segment left behind. */
+class KeyMemory {
+  readonly #parts: Uint32Array[] = [];
+  /** Keys taken of which part. */
+  #part = 0;
+  #taken = 0;
+
+  get sizeBytes(): number {
+    return this.#parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  }
+
+  take(count: number): Uint32Array {
+    for (; ; this.#part++, this.#taken = 0) {
+      this.#parts[this.#part] ??= new Uint32Array(Math.max(count, partKeys));
+      const part = this.#parts[this.#part]!;
+      const from = this.#taken;
+      if (part.length - from < count) continue;
+      this.#taken += count;
+      return part.subarray(from, this.#taken);
+    }
+  }
+
+  clear(): void {
+    this.#part = 0;
+    this.#taken = 0;
+  }
+}
+
+const spareMemory: KeyMemory[] = [];
 
 function maxKeys(bytes: number): number {
   const share = Math.floor((bytes * 8 * maxShare) / slotsPerKey);

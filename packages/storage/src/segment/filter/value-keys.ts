@@ -13,31 +13,88 @@ export function valueKeys(
   { metadata, more, rowCount }: BlockValues,
   moreNames: readonly string[],
 ): Uint32Array {
-  const first = new Set<number>();
+  first.clear();
   for (const [name, column] of metadata) {
     const seed = seedOf(name);
-    addValues(first, column, rowCount, () => seed);
+    addValues(column, rowCount, () => seed);
   }
   if (more.names.length > 0) {
     const seeds = new Map<number, number>();
     for (const name of more.used) seeds.set(name, seedOf(moreNames[name]!));
     const column = { bytes: more.values, offsets: offsetsOf(more.valueLengths) };
-    addValues(first, column, more.names.length, (pair) => seeds.get(more.names[pair]!)!);
+    addValues(column, more.names.length, (pair) => seeds.get(more.names[pair]!)!);
   }
   const keys = new Uint32Array(first.size * keysPerValue);
-  let at = 0;
-  for (const key of first) for (const one of chain(key)) keys[at++] = one;
+  for (let i = 0; i < first.size; i++) chain(first.keys[i]!, keys, i * keysPerValue);
   return keys;
 }
 
+/** Distinct numbers in the order in which they were added; used again for each block. */
+class DistinctKeys {
+  size = 0;
+  keys = new Uint32Array(512);
+  /** At most half full; 0 is no key. */
+  #slots = new Uint32Array(1024);
+  #hasZero = false;
+
+  clear(): void {
+    this.size = 0;
+    this.#hasZero = false;
+    if (this.#slots.length > maxKeptSlots) {
+      this.keys = new Uint32Array(512);
+      this.#slots = new Uint32Array(1024);
+    } else this.#slots.fill(0);
+  }
+
+  add(key: number): void {
+    if (key === 0) {
+      if (this.#hasZero) return;
+      this.#hasZero = true;
+    } else {
+      const slots = this.#slots;
+      const mask = slots.length - 1;
+      let slot = key & mask;
+      while (slots[slot] !== 0) {
+        if (slots[slot] === key) return;
+        slot = (slot + 1) & mask;
+      }
+      slots[slot] = key;
+    }
+    this.keys[this.size++] = key;
+    if (this.size === this.keys.length) this.#grow();
+  }
+
+  #grow(): void {
+    const keys = new Uint32Array(this.keys.length * 4);
+    keys.set(this.keys);
+    this.keys = keys;
+    const slots = new Uint32Array(keys.length * 2);
+    const mask = slots.length - 1;
+    for (let i = 0; i < this.size; i++) {
+      let slot = keys[i]! & mask;
+      while (slots[slot] !== 0) slot = (slot + 1) & mask;
+      slots[slot] = keys[i]!;
+    }
+    this.#slots = slots;
+  }
+}
+
+/** A table above 128 KiB is not kept: clearing it for blocks with few values would take longer than filling it. */
+const maxKeptSlots = 32 * 1024;
+
+const first = new DistinctKeys();
+let high = new Uint32Array(0);
+let low = new Uint32Array(0);
+
 function addValues(
-  keys: Set<number>,
   { bytes, offsets }: BytesColumn,
   count: number,
   seedAt: (i: number) => number,
 ): void {
-  const high = new Uint32Array(count);
-  const low = new Uint32Array(count);
+  if (high.length < count) {
+    high = new Uint32Array(count);
+    low = new Uint32Array(count);
+  }
   hashRows(bytes, offsets, count, high, low);
   let lastSeed = 0;
   for (let i = 0; i < count; i++) {
@@ -45,7 +102,7 @@ function addValues(
     const seed = seedAt(i);
     if (i > 0 && seed === lastSeed && low[i] === low[i - 1] && high[i] === high[i - 1]) continue;
     lastSeed = seed;
-    keys.add(firstKey(seed, high[i]!, low[i]!));
+    first.add(firstKey(seed, high[i]!, low[i]!));
   }
 }
 
@@ -58,7 +115,9 @@ function offsetsOf(lengths: Uint32Array): Uint32Array {
 /** The keys of one value of a name. */
 export function keysOfValue(name: string, value: Uint8Array): readonly number[] {
   const { high, low } = hashOf(value);
-  return chain(firstKey(seedOf(name), high, low));
+  const keys = new Uint32Array(keysPerValue);
+  chain(firstKey(seedOf(name), high, low), keys, 0);
+  return [...keys];
 }
 
 function seedOf(name: string): number {
@@ -77,8 +136,8 @@ function firstKey(seed: number, high: number, low: number): number {
   return mix(mix(low ^ seed) ^ high);
 }
 
-function chain(first: number): readonly number[] {
-  const keys = [first];
-  while (keys.length < keysPerValue) keys.push(nextKey(keys.at(-1)!));
-  return keys;
+/** Writes the keys of a value, of which the first is given, to `keys` from `at` on. */
+function chain(key: number, keys: Uint32Array, at: number): void {
+  keys[at] = key;
+  for (let i = 1; i < keysPerValue; i++) keys[at + i] = nextKey(keys[at + i - 1]!);
 }
