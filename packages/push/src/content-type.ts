@@ -13,13 +13,18 @@ export function parsePushHeaders(headers: {
   style: PushStyle;
 }): { format: PushFormat; encoding: PushEncoding } {
   if (headers.style === "otlp") return parseOtlpHeaders(headers);
-  const json = parseMediaType(headers.contentType ?? "") === "application/json";
+  const { contentType = "" } = headers;
+  const known = commonTypes.has(contentType) ? contentType : parseMediaType(contentType);
+  const json = known === "application/json";
   const jsonFormat = headers.style === "v1" ? "json" : "legacy_json";
   return {
     format: json ? jsonFormat : "protobuf",
     encoding: parseEncoding(headers.contentEncoding ?? ""),
   };
 }
+
+/** What agents send: nothing of it is left to be parsed. */
+const commonTypes: ReadonlySet<string> = new Set(["application/x-protobuf", "application/json"]);
 
 function parseOtlpHeaders(headers: {
   contentType: string | undefined;

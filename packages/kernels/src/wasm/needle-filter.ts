@@ -4,6 +4,8 @@ import type { KernelMemory } from "./memory.js";
 /** Slots of the tables of distinct keys at first: 256 KiB of logs seldom fill half of them, and collide little. */
 const mixedBits = 17;
 const plainBits = 15;
+/** Fewer for short texts: clearing them is most of what such a text costs. */
+const minBits = 8;
 /** Bytes of the words that assembly/needle/window-keys.ts remembers. */
 const recentBytes = 2 ** 14 * 8;
 /** Bytes of the two lists of keys that assembly/needle/window-keys.ts fills, with room for the keys of one step. */
@@ -39,7 +41,10 @@ function collect(
     const starts = memory.copyInWords(offsets, rows + 1);
     const scratch = memory.take(recentBytes + listBytes);
     memory.bytes(scratch, recentBytes).fill(0);
-    const tables = [mixedBits + more, plainBits + more].map((bits) => {
+    // A text has fewer windows than bytes, and two slots for each hold all of its keys.
+    const enough = Math.max(minBits, 33 - Math.clz32(offsets[rows]! - low));
+    const tables = [mixedBits, plainBits].map((most) => {
+      const bits = Math.min(most, enough) + more;
       const slots = memory.take(2 ** bits * 4);
       return { slots, count: 2 ** bits, keys: memory.take(2 ** bits * 4) };
     });

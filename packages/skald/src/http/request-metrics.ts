@@ -27,7 +27,17 @@ export function requestObserver(metrics: Metrics): RequestObserver {
       inflight: inflight.labels(labels),
       received: received.labels(labels),
       sent: sent.labels(labels),
+      /** By status, of those that are no web socket. */
+      durations: new Map<number, ReturnType<typeof durations.labels>>(),
     };
+  };
+  const durationOf = (endpoint: ReturnType<typeof endpointOf>, status: number, ws: boolean) => {
+    const known = ws ? undefined : endpoint.durations.get(status);
+    if (known !== undefined) return known;
+    const labels = { ...endpoint.labels, status_code: String(status), ws: String(ws) };
+    const duration = durations.labels(labels);
+    if (!ws) endpoint.durations.set(status, duration);
+    return duration;
   };
   return ({ method, route }) => {
     const key = `${method} ${route}`;
@@ -42,8 +52,7 @@ export function requestObserver(metrics: Metrics): RequestObserver {
       isSocket = false,
     }: RequestFacts) => {
       endpoint.inflight.dec();
-      const labels = { ...endpoint.labels, status_code: String(status), ws: String(isSocket) };
-      durations.observe(labels, durationMs / 1000);
+      durationOf(endpoint, status, isSocket).observe(durationMs / 1000);
       if (requestBytes !== undefined) endpoint.received.observe(requestBytes);
       if (responseBytes !== undefined) endpoint.sent.observe(responseBytes);
     };
