@@ -13,6 +13,7 @@ export * from "./regex/regex.js";
 export { parseRegex, type RegexNode } from "./regex/syntax.js";
 export type * from "./segment-ref.js";
 export * from "./size.js";
+export * from "./slices.js";
 export * from "./stats.js";
 export * from "./stream-text.js";
 export * from "./time.js";

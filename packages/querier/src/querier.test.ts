@@ -56,7 +56,7 @@ describe("log queries", () => {
     const querier = querierOf(scans, { store: halves });
     expect(await lines(querier, "{app=`a`} |= `a5`", { limit: 2 })).toEqual(["a5", "a50"]);
     expect(scans.jobs.slice(0, 2)).toEqual(["scan_log s0", "scan_log s10"]);
-    expect(scans.jobs).toHaveLength(6);
+    expect(scans.jobs.slice(2).join()).toContain("s20,s30");
   });
 
   it("use a segment once that the ingester and the store have", async () => {

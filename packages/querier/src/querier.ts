@@ -56,7 +56,7 @@ import { selectTenants } from "./find/tenants.js";
 import { tooManyBytesRead } from "./run/byte-limits.js";
 import { estimateBytes, TaskCutter } from "./run/cut-tasks.js";
 import { logTasks, runLogQuery } from "./run/log-query.js";
-import { leafTasks, runLeaf } from "./run/metric-query.js";
+import { leafTasks, readsHeaders, runLeaf } from "./run/metric-query.js";
 import { QueryRun, QueryTooHeavy } from "./run/query-run.js";
 import { VolumeMerge } from "./run/volume-merge.js";
 
@@ -196,7 +196,11 @@ export class Querier implements Contract, ChangeLog {
       run.book(estimateBytes(sources, range) / indexShare);
       const plan = { ...rest, matchers: ownMatchers(tenants, matchers) };
       const merge = new VolumeMerge(plan);
-      const tasks = new TaskCutter(sources, { split: true, threads: run.threads });
+      const tasks = new TaskCutter(sources, {
+        split: true,
+        threads: run.threads,
+        onlyHeaders: true,
+      });
       await runConcurrently(tasks.take(), run.lanes, signal, async (task, stop) => {
         const outcome = await run.volumes(task, plan, stop);
         tasks.learn(task, outcome.stats);
@@ -330,7 +334,7 @@ export class Querier implements Contract, ChangeLog {
     await refuseLarge(leaves, run, signal);
     const results = new Map<number, readonly SeriesMatrix[]>();
     for (const { plan: leaf, sources } of leaves) {
-      const tasks = leafTasks(sources, run.threads);
+      const tasks = leafTasks(leaf, sources, run.threads);
       results.set(leaf.id, await runLeaf(leaf, tasks, run, signal));
       signal.throwIfAborted();
     }
@@ -382,11 +386,6 @@ function byPlace(
 /** What an answer lacks. */
 function warningsOf({ missing, unlisted }: Search): string[] {
   return [...corruptWarnings(missing), ...(unlisted === true ? [unlistedWarning] : [])];
-}
-
-/** True when the rows of a leaf are counted by headers, most of them at least. */
-function readsHeaders({ stages, unwrap }: LeafPlan): boolean {
-  return stages.length === 0 && unwrap === undefined;
 }
 
 /** Nodes that a plan may have to be evaluated in passing. */

@@ -7,6 +7,7 @@ import {
   startLogScan,
   startMetricScan,
 } from "@skald/logql";
+import type { RunTable } from "@skald/model";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
 import { BlockReader } from "./block-reader.js";
 import { withoutRefused } from "./needle-skip.js";
@@ -98,29 +99,32 @@ export function uncounted(
   for (const candidate of candidates) {
     const { block, runs } = candidate;
     check();
-    const header = { baseNs: source.baseNs, metadataNames: source.block(block).metadataNames() };
+    const header = { baseNs: source.baseNs, metadataNames: source.metadataNames(block) };
     const table = source.runs(block);
     const hasExcluded = view.excludedOf(block) !== undefined;
-    const rest = runs.filter(
-      (run) =>
-        (hasExcluded && view.excludedIn(block, run) > 0) ||
-        !scan.addRun(streams, header, runHeader(source, block, run)),
-    );
+    const rest: number[] = [];
+    for (let i = 0; i < runs.length; i++) {
+      const run = runs[i]!;
+      const isCounted =
+        !(hasExcluded && view.excludedIn(block, run) > 0) &&
+        scan.addRun(streams, header, runHeader(source, table, block, run));
+      if (!isCounted) rest.push(run);
+    }
     if (rest.length === runs.length) left.push(candidate);
-    else if (rest.length > 0) left.push(candidateOf(block, rest, table));
+    else if (rest.length > 0) left.push(candidateOf(block, Uint32Array.from(rest), table));
   }
   return left;
 }
 
-function runHeader(source: Source, block: number, run: number): RunHeader {
-  const table = source.runs(block);
+function runHeader(source: Source, table: RunTable, block: number, run: number): RunHeader {
   return {
     levels: () => source.levels(block, run),
-    stream: table.stream[run] as number,
-    rows: (table.rowStart[run + 1] as number) - (table.rowStart[run] as number),
-    minTime: table.minTime[run] as number,
-    maxTime: table.maxTime[run] as number,
-    lineBytes: table.lineBytes[run] as number,
+    slices: () => source.slices(block, run),
+    stream: table.stream[run]!,
+    rows: table.rowStart[run + 1]! - table.rowStart[run]!,
+    minTime: table.minTime[run]!,
+    maxTime: table.maxTime[run]!,
+    lineBytes: table.lineBytes[run]!,
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Block, Labels, LevelCounts } from "@skald/model";
+import type { Block, Labels, LevelCounts, TimeSlices } from "@skald/model";
 
 /**
  * Labels of the streams of one source by stream number. Its identity stands for the source: give the same function
@@ -28,6 +28,8 @@ export interface RunHeader {
   readonly lineBytes: number;
   /** Its rows by `detected_level`; absent, or undefined, when that is not known. */
   readonly levels?: () => LevelCounts | undefined;
+  /** Its rows by slices of time, in the same way. */
+  readonly slices?: () => TimeSlices | undefined;
 }
 
 /** What is known of a block before any column is read. */

@@ -104,8 +104,16 @@ describe("TaskCutter", () => {
     expect(nameOf(cutter.next() as QueryTask)).toBe("store 0:50-100");
     expect(sizes()).toEqual([
       ...[140, 140, 140, 140, 140, 140, 105, 105, 70],
-      ...[35, 35, 35, 35, 35, 18, 18, 18, 18],
+      ...[35, 35, 35, 35, 35, 35, 18, 18],
     ]);
+  });
+
+  it("makes few tasks where headers are enough, and the usual ones of heads", () => {
+    const sources = [...Array.from({ length: 30 }, (_, i) => segment(`${i}`, 7)), head("h", 64)];
+    const tasks = [
+      ...new TaskCutter(sources, { split: true, threads: 2, onlyHeaders: true }).take(),
+    ];
+    expect(tasks.map(({ sources }) => sources.length)).toEqual([14, 14, 2, 1, 1, 1, 1]);
   });
 
   it("does not learn from tasks that read everything, nor from those that may stop early", () => {

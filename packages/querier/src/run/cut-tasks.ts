@@ -25,7 +25,11 @@ const tasksPerThread = 4;
 const leftPerThread = 2;
 const maxSources = 64;
 /** A task is at most this many times as large as one that reads everything. */
-const maxGrowth = 16;
+const maxGrowth = 64;
+/** Of the times that a task may be as large as one that reads everything, those that it is at least, while there is enough. */
+const minGrowth = 1 / 4;
+/** Bytes of lines of a segment whose headers take as long to look at as one to be read. */
+const headerShare = 1 / 32;
 /** Raw bytes per stored byte of a segment, roughly: repetitive lines take much less. */
 const compression = 5;
 /** What a row costs besides its line, in bytes of lines. */
@@ -38,6 +42,8 @@ export interface CutOptions {
   readonly threads: number;
   /** Raw bytes that a task shall read. */
   readonly taskBytes?: number;
+  /** Headers say all that is asked, most often at least. */
+  readonly onlyHeaders?: boolean;
 }
 
 /**
@@ -58,10 +64,13 @@ export class TaskCutter {
 
   constructor(sources: readonly PlannedSource[], options: CutOptions) {
     this.#sources = sources;
-    this.#options = { taskBytes: readPerTask, ...options };
-    this.#left = sources.reduce((sum, { ref }) => sum + rawBytes(ref), 0);
+    this.#options = { taskBytes: readPerTask, onlyHeaders: false, ...options };
+    this.#left = sources.reduce((sum, { ref }) => sum + this.#sizeOf(ref), 0);
     const fair = this.#left / (options.threads * tasksPerThread);
-    this.#least = Math.max(minBytes, Math.min(this.#options.taskBytes, fair));
+    // Headers are looked at in less time than it takes to hand many tasks over.
+    this.#least = this.#options.onlyHeaders
+      ? this.#options.taskBytes
+      : Math.max(minBytes, Math.min(this.#options.taskBytes, fair));
   }
 
   /** The source that the next task begins with. */
@@ -73,7 +82,7 @@ export class TaskCutter {
     const first = this.peek();
     if (first === undefined) return undefined;
     const share = this.#share();
-    const size = rawBytes(first.ref) * (1 - this.#from);
+    const size = this.#sizeOf(first.ref) * (1 - this.#from);
     // What one thread reads in no time is not worth cutting.
     const whole = this.#options.split ? Math.max(share, this.#options.taskBytes) : size;
     const parts = Math.max(1, Math.round(size / whole));
@@ -101,10 +110,13 @@ export class TaskCutter {
   /** Bytes of the next task. */
   #share(): number {
     // A source that is read as far as to a limit says nothing of the next.
-    if (!this.#options.split || this.#given === 0) return this.#least;
+    const { split, onlyHeaders } = this.#options;
+    if (!split || onlyHeaders || this.#given === 0) return this.#least;
     const growth = Math.min(maxGrowth, this.#given / (this.#read + 1));
     const fair = this.#left / (this.#options.threads * leftPerThread);
-    return Math.max(this.#least, Math.min(this.#options.taskBytes * growth, fair));
+    const whole = this.#left / this.#options.threads;
+    const least = Math.max(this.#least, Math.min(this.#least * growth * minGrowth, whole));
+    return Math.max(least, Math.min(this.#options.taskBytes * growth, fair));
   }
 
   /** The next of equal parts of what is left of a source. */
@@ -113,7 +125,7 @@ export class TaskCutter {
     const to = parts === 1 ? 1 : from + (1 - from) / parts;
     this.#from = to;
     if (to === 1) this.#leave();
-    const bytes = rawBytes(source.ref) * (to - from);
+    const bytes = this.#sizeOf(source.ref) * (to - from);
     return { side: source.side, sources: [{ source, part: { from, to } }], bytes };
   }
 
@@ -125,7 +137,7 @@ export class TaskCutter {
     const sources: TaskSource[] = [];
     let bytes = 0;
     for (let source = this.peek(); isNear(source); source = this.peek()) {
-      const size = rawBytes(source.ref);
+      const size = this.#sizeOf(source.ref);
       const isFull = sources.length === maxSources || bytes + size > share;
       if (sources.length > 0 && isFull) break;
       sources.push({ source });
@@ -133,6 +145,12 @@ export class TaskCutter {
       this.#leave();
     }
     return { side, sources, bytes };
+  }
+
+  /** A head has its runs in the order in which they came, so that there is more of them. */
+  #sizeOf(ref: SourceRef): number {
+    const isLittle = this.#options.onlyHeaders && ref.kind === "segment";
+    return rawBytes(ref) * (isLittle ? headerShare : 1);
   }
 
   #leave(): void {

@@ -1,4 +1,5 @@
 import type { LeafPlan, SeriesMatrix } from "@skald/logql";
+import { areSliced } from "@skald/model";
 import { runConcurrently } from "@skald/runtime";
 import { rangeOf } from "@skald/scan";
 import type { PlannedSource } from "../find/order-sources.js";
@@ -7,8 +8,25 @@ import { MetricMerge } from "./metric-merge.js";
 import type { QueryRun } from "./query-run.js";
 
 /** The tasks of a leaf, in order of arrival. */
-export function leafTasks(sources: readonly PlannedSource[], threads: number): TaskCutter {
-  return new TaskCutter(sources, { split: true, threads });
+export function leafTasks(
+  leaf: LeafPlan,
+  sources: readonly PlannedSource[],
+  threads: number,
+): TaskCutter {
+  return new TaskCutter(sources, { split: true, threads, onlyHeaders: areHeadersEnough(leaf) });
+}
+
+/** True when the rows of a leaf are counted by headers, most of them at least. */
+export function readsHeaders({ stages, unwrap }: LeafPlan): boolean {
+  return stages.length === 0 && unwrap === undefined;
+}
+
+/** True when few blocks lie at an edge of a window, or headers count their rows up to there. */
+function areHeadersEnough(leaf: LeafPlan): boolean {
+  const { mode, windows } = leaf;
+  if (!readsHeaders(leaf) || (mode !== "count" && mode !== "bytes")) return false;
+  const { startNs, stepNs, rangeNs } = windows;
+  return stepNs === 0n || areSliced(startNs, stepNs, rangeNs);
 }
 
 /** Scans the tasks of a leaf, and merges what they give in their order. */

@@ -32,6 +32,8 @@ export function openHead(ref: HeadView): Source {
     streams,
     refuse: () => false,
     levels: (block, run) => countLevels(blocks[block] as Block, run),
+    slices: () => undefined,
+    metadataNames: (block) => (blocks[block] as Block).metadataNames(),
     runs: (block) => (blocks[block] as Block).runs,
     block: (block) => blocks[block] as Block,
     readPages: () => undefined,

@@ -1,4 +1,4 @@
-import type { Block, Labels, LevelCounts, NeedleFormula, RunTable } from "@skald/model";
+import type { Block, Labels, LevelCounts, NeedleFormula, RunTable, TimeSlices } from "@skald/model";
 import type {
   BlockRange,
   ColumnSelection,
@@ -26,6 +26,10 @@ export interface Source {
   readonly digests?: (stream: number) => StreamDigests | undefined;
   /** The rows of a run by `detected_level`, without a look at a page; undefined when that is not known. */
   levels(block: number, run: number): LevelCounts | undefined;
+  /** The rows of a run by slices of time, without a look at a page; undefined when that is not known. */
+  slices(block: number, run: number): TimeSlices | undefined;
+  /** Names of the structured metadata that a block has. */
+  metadataNames(block: number): readonly string[];
   runs(block: number): RunTable;
   /** Calls back for each run of a stream, in order, without a look at the others; absent where runs are in no order. */
   readonly forEachRun?: (stream: number, visit: (block: number, run: number) => void) => void;
@@ -55,6 +59,8 @@ export function segmentSource(segment: Segment, cached?: CachedReads): Source {
     refuse: (formula, wanted) => segment.refuse(formula, wanted),
     digests: (stream) => segment.digests(stream),
     levels: (block, run) => segment.levels(block, run),
+    slices: (block, run) => segment.slices(block, run),
+    metadataNames: (block) => segment.metadataNames(block),
     runs: (block) => segment.runs(block),
     forEachRun: (stream, visit) => segment.forEachRun(stream, visit),
     block: (block, pages, memory) => segment.block(block, pages, memory),

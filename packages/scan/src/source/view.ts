@@ -103,7 +103,7 @@ export function candidatesOf(view: SourceView, range: TimeRange, stats?: ReadSta
       if (maxTime[run]! >= from && minTime[run]! < to) selected[count++] = run;
     }
     if (count === 0) continue;
-    let runs = selected.slice(0, count);
+    let runs = isFirstRun(selected, count) ? firstRun : selected.slice(0, count);
     if (view.excludedOf(block) !== undefined) {
       runs = runs.filter((run) => {
         const excluded = view.excludedIn(block, run);
@@ -121,11 +121,12 @@ export function candidateOf(block: number, runs: Uint32Array, table: RunTable): 
   let maxTime = Number.NEGATIVE_INFINITY;
   let rows = 0;
   let lineBytes = 0;
-  for (const run of runs) {
-    minTime = Math.min(minTime, table.minTime[run] as number);
-    maxTime = Math.max(maxTime, table.maxTime[run] as number);
-    rows += (table.rowStart[run + 1] as number) - (table.rowStart[run] as number);
-    lineBytes += table.lineBytes[run] as number;
+  for (let i = 0; i < runs.length; i++) {
+    const run = runs[i]!;
+    minTime = Math.min(minTime, table.minTime[run]!);
+    maxTime = Math.max(maxTime, table.maxTime[run]!);
+    rows += table.rowStart[run + 1]! - table.rowStart[run]!;
+    lineBytes += table.lineBytes[run]!;
   }
   return { block, runs, minTime, maxTime, rows, lineBytes };
 }
@@ -157,8 +158,15 @@ export function countRead(stats: ReadStats, view: SourceView, read: Candidate, l
 
 interface SelectedRuns {
   readonly block: number;
-  /** Gone when the next block is asked for, and free to be changed before. */
+  /** Gone when the next block is asked for, and free to be shortened before. */
   readonly runs: Uint32Array;
+}
+
+/** The runs of most blocks of a large segment: a list of its own for each takes longer than all else. */
+const firstRun = Uint32Array.of(0);
+
+function isFirstRun(runs: Uint32Array, count: number): boolean {
+  return count === 1 && runs[0] === 0;
 }
 
 /** Below this share of the streams their runs are searched for, instead of a look at each run. */
@@ -182,7 +190,7 @@ function* selectedRuns(view: SourceView): Generator<SelectedRuns> {
     for (let r = 0; r < runCount; r++) {
       if (flags === undefined || flags[stream[r]!] === 1) runs[length++] = r;
     }
-    yield { block, runs: runs.subarray(0, length) };
+    yield { block, runs: isFirstRun(runs, length) ? firstRun : runs.subarray(0, length) };
   }
 }
 

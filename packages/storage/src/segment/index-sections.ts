@@ -49,6 +49,10 @@ export const section = {
   levelBlocks: 36,
   levelRows: 37,
   levelBytes: 38,
+  sliceSteps: 39,
+  sliceBlocks: 40,
+  sliceRows: 41,
+  sliceBytes: 42,
 } as const;
 
 const kinds = { numbers: 1, texts: 2, codes: 3, words: 4 } as const;

@@ -1,4 +1,12 @@
-import type { Block, Labels, LevelCounts, Matcher, NeedleFormula, RunTable } from "@skald/model";
+import type {
+  Block,
+  Labels,
+  LevelCounts,
+  Matcher,
+  NeedleFormula,
+  RunTable,
+  TimeSlices,
+} from "@skald/model";
 import type { StreamDigests } from "./digest/digest-table.js";
 import type { IndexImage } from "./read/index-image.js";
 import type { StreamColumn } from "./read/stream-columns.js";
@@ -48,6 +56,10 @@ export interface Segment {
   digests(stream: number): StreamDigests | undefined;
   /** The rows of a run by `detected_level`; undefined when they were not counted. */
   levels(block: number, run: number): LevelCounts | undefined;
+  /** The rows of a run by slices of time; undefined when they were not counted. */
+  slices(block: number, run: number): TimeSlices | undefined;
+  /** Names of the structured metadata that a block has; blocks with the same names share one list. */
+  metadataNames(block: number): readonly string[];
   runs(block: number): RunTable;
   /** What is known of a block without reading it; cached. */
   header(block: number): BlockHeader;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Block } from "@skald/model";
+import type { Block, TimeSlices } from "@skald/model";
 import { formatLabels } from "@skald/model";
 import type { LeafPlan, QueryParams } from "../../plan/plan.js";
 import { planQuery } from "../../plan/planner.js";
@@ -141,6 +141,21 @@ describe("a metric scan", () => {
     const isAnswered = scan.addRun(labelsOf, { baseNs: t0, metadataNames }, counted);
     expect(isAnswered).toBe(series.length > 0);
     expect(answer(leaf, scan.finish()).sort()).toEqual([...series].sort());
+  });
+
+  it.each([
+    ["1m", true],
+    ["59s", false],
+  ])("answers windows of %s that cut a run from counts by slices: %s", (range, isAnswered) => {
+    const rows: TimeSlices["rows"] = Uint32Array.of(3, 4, 5, 0, 6);
+    const lineBytes = rows.map((count) => 10 * count);
+    const slices = () => ({ stepNs: 20e9, first: 0, rows, lineBytes, from: 0, to: 5 });
+    const long = { ...run, rows: 18, minTime: 1e9, maxTime: 100e9, slices };
+    const leaf = leafOf(`sum by (app) (count_over_time({app="a"}[${range}]))`);
+    const scan = startMetricScan(leaf);
+    const labelsOf = () => ({ names: ["app"], values: ["a"] });
+    expect(scan.addRun(labelsOf, header, long)).toBe(isAnswered);
+    expect(answer(leaf, scan.finish())).toEqual(isAnswered ? ['{app="a"} 12 6'] : []);
   });
 
   it("does not take the level of rows whose stream has such a label", () => {

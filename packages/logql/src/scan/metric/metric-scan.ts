@@ -1,4 +1,4 @@
-import type { Block, Labels, NeedleFormula } from "@skald/model";
+import type { Block, Labels, NeedleFormula, TimeSlices } from "@skald/model";
 import { type LeafPlan, lastWindowEnd, wantsTimes } from "../../plan/plan.js";
 import { type BucketCursor, WindowGrid } from "../../plan/window-grid.js";
 import type { Stage } from "../../syntax/ast.js";
@@ -93,7 +93,9 @@ class LeafScan implements MetricScan {
     const matter = this.#whatMatters(block.metadataNames);
     if (matter === "metadata") return false;
     const cursor = this.#runCursor(block.baseNs);
-    if (!cursor.covers(run.minTime, run.maxTime)) return false;
+    if (!cursor.covers(run.minTime, run.maxTime)) {
+      return matter === "stream" && this.#addSlices(streams, run, cursor);
+    }
     if (cursor.bucket < 0) return true;
     if (matter === "level") return this.#addLevels(streams, run, cursor.bucket);
     const cell = this.#cells.find(this.#streams.find(streams, run.stream), cursor.bucket);
@@ -130,6 +132,32 @@ class LeafScan implements MetricScan {
       this.#cells.rows[cell]! += counts.rows[i]!;
       if (this.#leaf.mode === "bytes") this.#cells.value[cell]! += counts.lineBytes[i]!;
     });
+    return true;
+  }
+
+  /** Counts a run slice by slice of time; nothing of it when a slice is cut. */
+  #addSlices(streams: StreamLabels, run: RunHeader, cursor: BucketCursor): boolean {
+    const slices = run.slices?.();
+    if (slices === undefined) return false;
+    for (let at = slices.from; at < slices.to; at++) {
+      if (!coversSlice(cursor, slices, at, run)) return false;
+    }
+    let series = -1;
+    let cell = -1;
+    let bucket = -1;
+    for (let at = slices.from; at < slices.to; at++) {
+      if (slices.rows[at] === 0) continue;
+      coversSlice(cursor, slices, at, run);
+      if (cursor.bucket < 0) continue;
+      if (cell < 0 || cursor.bucket !== bucket) {
+        // A series must not appear before one of its rows is known to count.
+        if (series < 0) series = this.#streams.find(streams, run.stream);
+        bucket = cursor.bucket;
+        cell = this.#cells.find(series, bucket);
+      }
+      this.#cells.rows[cell]! += slices.rows[at]!;
+      if (this.#leaf.mode === "bytes") this.#cells.value[cell]! += slices.lineBytes[at]!;
+    }
     return true;
   }
 
@@ -211,6 +239,17 @@ class LeafScan implements MetricScan {
     if (mode === "samples") this.#samples.add(this.#cells, added);
     else accumulators[mode](this.#cells, added);
   }
+}
+
+/** Moves to the bucket of a slice of a run; true when all times of the run in the slice share it. */
+function coversSlice(
+  cursor: BucketCursor,
+  { stepNs, first, from }: TimeSlices,
+  at: number,
+  { minTime, maxTime }: RunHeader,
+): boolean {
+  const begin = (first + at - from) * stepNs;
+  return cursor.covers(Math.max(minTime, begin + 1), Math.min(maxTime, begin + stepNs));
 }
 
 /** Stages that keep every row; their labels do not matter where rows are counted as one group. */

@@ -71,7 +71,7 @@ export function segmentBlock(stored: StoredBlock): Block {
       return lines;
     },
     metadataNames() {
-      names ??= guard(() => namesOf(index, block));
+      names ??= guard(() => index.namesOf(block));
       return names;
     },
     metadata(name) {
@@ -83,15 +83,6 @@ export function segmentBlock(stored: StoredBlock): Block {
       return columns.get(name);
     },
   };
-}
-
-function namesOf(index: SegmentIndex, block: number): string[] {
-  const names = index.metadataNames.filter(
-    (_, i) => index.pages(firstMetadataColumn + i).values[block] !== 0,
-  );
-  const more = index.more();
-  for (const id of more.ofBlock(block)) names.push(more.names[id]!);
-  return names;
 }
 
 /** Spreads the values of a page over the rows: a null is an empty value. */

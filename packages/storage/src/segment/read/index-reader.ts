@@ -5,6 +5,7 @@ import { type DigestTable, readDigests } from "../digest/digest-table.js";
 import { type FilterTable, readFilterTable } from "../filter/filter-table.js";
 import { SectionReader, section } from "../index-sections.js";
 import { type LevelTable, readLevels } from "../levels/level-table.js";
+import { readSlices, type SliceTable } from "../slices/slice-table.js";
 import { endBytes, type SegmentTrailer, trailerBytes } from "../trailer.js";
 import { type Column, ImageReader, type IndexImage, writeImage } from "./index-image.js";
 import { decodeStreams, StreamTable } from "./stream-table.js";
@@ -103,8 +104,11 @@ export class SegmentIndex {
   readonly #indexOffset: number;
   readonly #columns = new Map<number, ColumnPages>();
   #more: MoreNames | undefined;
+  readonly #names: (readonly string[])[] = [];
+  readonly #nameLists = new Map<string, readonly string[]>();
   #digests: DigestTable | "none" | undefined;
   #levels: LevelTable | "none" | undefined;
+  #slices: SliceTable | "none" | undefined;
 
   constructor(image: IndexImage) {
     const reader = new ImageReader(image);
@@ -146,6 +150,12 @@ export class SegmentIndex {
     return this.#more;
   }
 
+  /** Names of the structured metadata that a block has; blocks with the same names share one list. */
+  namesOf(block: number): readonly string[] {
+    this.#names[block] ??= this.#shared(this.#readNames(block));
+    return this.#names[block];
+  }
+
   /** What is written about the filters; undefined when there are none. */
   filters(): FilterTable | undefined {
     return readFilterTable(this.#sections, this.blockCount, this.#indexOffset);
@@ -166,6 +176,31 @@ export class SegmentIndex {
       this.#levels = readLevels(this.#sections, this.blockCount, runs) ?? "none";
     }
     return this.#levels === "none" ? undefined : this.#levels;
+  }
+
+  /** What is counted of the runs by slices of time; undefined when nothing is. */
+  slices(): SliceTable | undefined {
+    if (this.#slices === undefined) {
+      const runs = (block: number) => this.runs.of(block);
+      this.#slices = readSlices(this.#sections, this.blockCount, runs) ?? "none";
+    }
+    return this.#slices === "none" ? undefined : this.#slices;
+  }
+
+  #readNames(block: number): string[] {
+    const names = this.metadataNames.filter(
+      (_, i) => this.pages(firstMetadataColumn + i).values[block] !== 0,
+    );
+    const more = this.more();
+    for (const id of more.ofBlock(block)) names.push(more.names[id]!);
+    return names;
+  }
+
+  #shared(names: readonly string[]): readonly string[] {
+    const key = JSON.stringify(names);
+    const known = this.#nameLists.get(key);
+    if (known === undefined) this.#nameLists.set(key, names);
+    return known ?? names;
   }
 
   #readPages(column: number): ColumnPages {

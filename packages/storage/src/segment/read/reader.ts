@@ -151,6 +151,15 @@ class OpenedSegment implements Segment {
     return this.#guard(() => this.#index.levels()?.of(block, run));
   }
 
+  slices(block: number, run: number) {
+    return this.#guard(() => this.#index.slices()?.of(block, run));
+  }
+
+  metadataNames(block: number) {
+    this.#checkBlock(block);
+    return this.#guard(() => this.#index.namesOf(block));
+  }
+
   runs(block: number) {
     this.#checkBlock(block);
     return this.#index.runs.of(block);

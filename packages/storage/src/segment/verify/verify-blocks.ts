@@ -1,4 +1,4 @@
-import { internal } from "@skald/model";
+import { internal, sliceOf, type TimeSlices } from "@skald/model";
 import { minuteNs } from "../digest/digest-table.js";
 import { hashBlockRows } from "../digest/row-hash.js";
 import type { Segment } from "../segment.js";
@@ -42,12 +42,39 @@ function verifyBlock(segment: Segment, number: number) {
     const levels = segment.levels(number, run);
     if (levels !== undefined && levels.rows.reduce((sum, rows) => sum + rows, 0) !== to - from)
       throw internal(`run ${run} has counts of levels of other rows`);
+    checkSlices(segment.slices(number, run), { timestamps, offsets: lines.offsets, from, to });
   }
   const metadata = block.metadataNames().flatMap((name) => {
     const column = block.metadata(name);
     return column === undefined ? [] : [[name, column] as const];
   });
   return { runs, timestamps, hashes: hashBlockRows({ rowCount, timestamps, lines, metadata }) };
+}
+
+/** Throws `internal` when the rows `from .. to)` are not those of the slices. */
+function checkSlices(
+  slices: TimeSlices | undefined,
+  {
+    timestamps,
+    offsets,
+    from,
+    to,
+  }: { timestamps: Float64Array; offsets: Uint32Array; from: number; to: number },
+): void {
+  if (slices === undefined) return;
+  let row = from;
+  for (let at = slices.from; at < slices.to; at++) {
+    const end = row + slices.rows[at]!;
+    const slice = slices.first + at - slices.from;
+    for (let one = row; one < Math.min(end, to); one++) {
+      if (sliceOf(timestamps[one]!, slices.stepNs) !== slice)
+        throw internal(`slice ${slice} has rows of other times`);
+    }
+    if (end > to || offsets[end]! - offsets[row]! !== slices.lineBytes[at])
+      throw internal(`slice ${slice} has other lines than its rows`);
+    row = end;
+  }
+  if (row !== to) throw internal("slices have fewer rows than their run");
 }
 
 /** Sums row hashes over the blocks of a stream, minute by minute, and compares them with its digests. */

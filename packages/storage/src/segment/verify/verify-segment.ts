@@ -98,6 +98,7 @@ function decodeAll(index: SegmentIndex): void {
   index.filters();
   index.digests();
   index.levels();
+  index.slices();
 }
 
 function* verifyFilters(

@@ -4,6 +4,7 @@ import { DigestWriter } from "../digest/digest-writer.js";
 import { writeFilterTable } from "../filter/filter-table.js";
 import { SectionWriter, section } from "../index-sections.js";
 import { LevelWriter } from "../levels/level-writer.js";
+import { SliceWriter } from "../slices/slice-writer.js";
 import { writeStreams } from "../streams.js";
 import type { SegmentLayout, SortedBlock } from "./layout.js";
 
@@ -39,6 +40,7 @@ export class SegmentIndexWriter {
 
   readonly #digests: DigestWriter | undefined;
   readonly #levels = new LevelWriter();
+  readonly #slices = new SliceWriter();
 
   constructor(layout: SegmentLayout, hasDigests: boolean) {
     this.#layout = layout;
@@ -49,6 +51,7 @@ export class SegmentIndexWriter {
   summarize(block: SortedBlock): void {
     this.#digests?.add(block);
     this.#levels.add(block);
+    this.#slices.add(block);
   }
 
   addBlock(runs: RunTable, moreIds: readonly number[]): void {
@@ -108,6 +111,7 @@ export class SegmentIndexWriter {
     writeFilterTable(sections, filters.offset, filters);
     this.#digests?.finish(sections, layout.streamCount);
     this.#levels.finish(sections);
+    this.#slices.finish(sections);
     return sections.finish();
   }
 
