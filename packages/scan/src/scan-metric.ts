@@ -1,15 +1,17 @@
 import type { ScanOutcome, ScanPlan, ScanTask } from "@skald/contracts";
 import {
   type LeafPlan,
+  type LogPlan,
   type MetricScan,
   type RunHeader,
   rowErrorOf,
   startLogScan,
   startMetricScan,
 } from "@skald/logql";
-import type { RunTable } from "@skald/model";
+import type { ReadStats, RunTable } from "@skald/model";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
 import { BlockReader } from "./block-reader.js";
+import { MetricScans, type ScanPart } from "./metric-scans.js";
 import { withoutRefused } from "./needle-skip.js";
 import type { OpenSource, Source } from "./source/source.js";
 import {
@@ -32,30 +34,38 @@ export function scanMetric(
   context: ScanContext,
 ): ScanOutcome<LeafPlan> {
   const { plan } = task;
-  const scan = startMetricScan(plan, context.check);
+  const scans = new MetricScans(plan, context.check);
   const views = task.sources.map((scanned) => viewOf(open(scanned.ref), scanned, plan));
   const stats = startStats(views);
   for (const view of views) {
     const candidates = candidatesOf(view, rangeOf(plan), stats);
-    const wanted = withoutRefused(view, candidates, scan.formula, stats);
-    const left = uncounted(scan, view, wanted, context);
-    const reader = new BlockReader(view.source, scan.needs, left, context.memory);
-    try {
-      for (const candidate of left) {
-        context.check();
-        try {
-          scan.addBlock(reader.read(candidate.block), view.streams, selectionOf(view, candidate));
-        } catch (error) {
-          throw withAllLabels(error, { plan, view, candidate, context });
-        }
-        countRead(stats, view, candidate, scan.needs.lines);
-      }
-    } finally {
-      reader.close();
-    }
+    for (const part of scans.split(view, candidates, stats)) scanPart(part, view, stats, context);
   }
   const streams = Math.max(0, ...views.map(({ streamCount }) => streamCount));
-  return { partial: scan.finish(), stats, streams };
+  return { partial: scans.finish(), stats, streams };
+}
+
+function scanPart(
+  { plan, scan, candidates }: ScanPart,
+  view: SourceView,
+  stats: ReadStats,
+  context: ScanContext,
+): void {
+  const left = uncounted(scan, view, candidates, context);
+  const reader = new BlockReader(view.source, scan.needs, left, context.memory);
+  try {
+    for (const candidate of left) {
+      context.check();
+      try {
+        scan.addBlock(reader.read(candidate.block), view.streams, selectionOf(view, candidate));
+      } catch (error) {
+        throw withAllLabels(error, { plan, view, candidate, context });
+      }
+      countRead(stats, view, candidate, scan.needs.lines);
+    }
+  } finally {
+    reader.close();
+  }
 }
 
 /**
@@ -134,15 +144,31 @@ export function measureScan(
   open: OpenSource,
   context: Pick<ScanContext, "check">,
 ): number {
-  const scan = "log" in plan ? startLogScan(plan) : startMetricScan(plan);
-  if (!scan.needs.lines) return 0;
+  const find = "log" in plan ? logBlocks(plan) : metricBlocks(plan, context);
   let bytes = 0;
   for (const scanned of sources) {
     context.check();
     const view = viewOf(open(scanned.ref), scanned, plan);
-    const candidates = withoutRefused(view, candidatesOf(view, rangeOf(plan)), scan.formula);
-    const read = "addRun" in scan ? uncounted(scan, view, candidates, context) : candidates;
+    const read = find(view, candidatesOf(view, rangeOf(plan)));
     bytes += read.reduce((sum: number, { lineBytes }: Candidate) => sum + lineBytes, 0);
   }
   return bytes;
+}
+
+type FindBlocks = (view: SourceView, candidates: Candidate[]) => Candidate[];
+
+/** The blocks of which a scan reads the lines. */
+function logBlocks(plan: LogPlan): FindBlocks {
+  const { needs, formula } = startLogScan(plan);
+  return (view, candidates) => (needs.lines ? withoutRefused(view, candidates, formula) : []);
+}
+
+function metricBlocks(plan: LeafPlan, context: Pick<ScanContext, "check">): FindBlocks {
+  const scans = new MetricScans(plan);
+  return (view, candidates) =>
+    scans
+      .split(view, candidates)
+      .flatMap(({ scan, candidates }) =>
+        scan.needs.lines ? uncounted(scan, view, candidates, context) : [],
+      );
 }

@@ -6,7 +6,7 @@ import type {
   ScanTask,
   VolumeTask,
 } from "@skald/contracts";
-import { startLogScan, startMetricScan } from "@skald/logql";
+import { startLogScan, type startMetricScan } from "@skald/logql";
 import type { ReadStats, TimeRange } from "@skald/model";
 import {
   type ColumnSelection,
@@ -20,6 +20,7 @@ import {
 import { blocksWithin } from "../dedup/minute-digests.js";
 import { numberMinutes, streamKey } from "../dedup/minutes.js";
 import { keepsEveryRow, onlyTimestamps } from "../limit-pushdown.js";
+import { MetricScans } from "../metric-scans.js";
 import { withoutRefused } from "../needle-skip.js";
 import { lookOf } from "../scan-matches.js";
 import { measureScan, uncounted } from "../scan-metric.js";
@@ -58,10 +59,10 @@ export function missingOfScan(
         const columns = keepsEveryRow(plan) ? onlyTimestamps : columnsOf(scan.needs);
         return missingIn(view.source, blocksOf(candidates), columns, ref.aheadBytes);
       }
-      const scan = startMetricScan(plan);
-      const candidates = withoutRefused(view, inRange, scan.formula);
-      const left = uncounted(scan, view, candidates, context);
-      return missingIn(view.source, blocksOf(left), columnsOf(scan.needs));
+      return new MetricScans(plan).split(view, inRange).flatMap(({ scan, candidates }) => {
+        const left = uncounted(scan, view, candidates, context);
+        return missingIn(view.source, blocksOf(left), columnsOf(scan.needs));
+      });
     });
   });
 }
