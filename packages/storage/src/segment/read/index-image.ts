@@ -13,8 +13,6 @@ export type Column = Uint8Array | Uint16Array | Uint32Array | Float64Array;
 
 const kinds = [Uint8Array, Uint16Array, Uint32Array, Float64Array] as const;
 const headNumbers = 3;
-/** Images that are smaller are quicker made again than passed around. */
-const minSharedBytes = 64 * 1024;
 
 /** Puts columns into one image, in their order. The last 8 bytes and more are padding. */
 export function writeImage(columns: readonly Column[]): IndexImage {
@@ -25,7 +23,7 @@ export function writeImage(columns: readonly Column[]): IndexImage {
     head.set([kindOf(column), end, column.length], 1 + part * headNumbers);
     end += Math.ceil((column.byteLength + paddingBytes) / 8) * 8;
   });
-  const image = end < minSharedBytes ? new ArrayBuffer(end) : new SharedArrayBuffer(end);
+  const image = new SharedArrayBuffer(end);
   new Float64Array(image, 0, head.length).set(head);
   columns.forEach((column, part) => {
     const at = head[1 + part * headNumbers + 1]!;

@@ -18,14 +18,15 @@ export interface OpenedSegmentFile {
  * are open, and `internal`, naming it, when it cannot be read or is not what was written.
  */
 export function openSegmentFile(
-  ref: Pick<SegmentRef, "id" | "tenant" | "location">,
+  ref: Pick<SegmentRef, "id" | "tenant" | "location"> & { readonly sizeBytes?: number },
   image?: IndexImage,
 ): OpenedSegmentFile {
   const { location } = ref;
   if (location.kind !== "file") throw new Error(`segment ${ref.id} is not a file`);
   let reader: FileRangeReader | undefined;
   try {
-    reader = openFileRange(location.path);
+    // Where headers are enough, the file is not touched.
+    reader = openFileRange(location.path, image === undefined ? undefined : ref.sizeBytes);
     const { suspend, close } = reader;
     return { segment: openSegment(reader, ref, image), suspend, close };
   } catch (error) {

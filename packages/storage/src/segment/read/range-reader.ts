@@ -42,11 +42,13 @@ export interface FileRangeReader extends SyncRangeReader {
 
 /**
  * Opens a file for reading by range, for workers: reads block the thread. Throws `not_found` for a file that is gone,
- * `unavailable` when the process has too many open, and `internal`, also when reading, for one that cannot be read.
+ * `unavailable` when the process has too many open, and `internal`, also when reading, for one that cannot be read. A file
+ * whose size is known is opened by the first read.
  */
-export function openFileRange(path: string): FileRangeReader {
-  const { fd: first, sizeBytes } = naming(path, () => openSized(path));
-  let fd: number | undefined = first;
+export function openFileRange(path: string, knownBytes?: number): FileRangeReader {
+  const first = knownBytes === undefined ? naming(path, () => openSized(path)) : undefined;
+  const sizeBytes = first?.sizeBytes ?? knownBytes ?? 0;
+  let fd = first?.fd;
   const suspend = (): void => {
     if (fd !== undefined) closeSync(fd);
     fd = undefined;
