@@ -1,5 +1,6 @@
-// `npm run cluster [--dir folder] [--port number]`: the services as processes of this machine, with a real Redis, and
+// `npm run cluster [--dir folder] [--port number] [--plan JSON]`: the services as processes of this machine, with a real Redis, and
 // a gateway in front; the S3 server is the one of the tests, which keeps objects in memory. Ends all of it on SIGTERM or Ctrl-C.
+// A plan says what differs from the usual cluster: see cluster/services.mjs.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -9,13 +10,16 @@ import { startGateway } from "./cluster/gateway.mjs";
 import { takePorts } from "./cluster/ports.mjs";
 import { planServices } from "./cluster/services.mjs";
 
-const { values } = parseArgs({ options: { dir: { type: "string" }, port: { type: "string" } } });
+const { values } = parseArgs({
+  options: { dir: { type: "string" }, port: { type: "string" }, plan: { type: "string" } },
+});
 const node = process.env.SKALD_NO_BUILD === "1" ? process.execPath : bootstrap();
 const directory =
   values.dir === undefined ? mkdtempSync(join(tmpdir(), "skald-cluster-")) : resolve(values.dir);
 mkdirSync(directory, { recursive: true });
 const freePort = await takePorts();
-const services = await planServices({ directory, root, node, freePort });
+const plan = JSON.parse(values.plan ?? "{}");
+const { services, links } = await planServices({ directory, root, node, freePort, plan });
 const find = (name) => services.find((one) => one.name === name);
 /** HTTP ports of the services of a target that run; of all of them when none is named. */
 const portsOf = (target) =>
@@ -34,7 +38,9 @@ setInterval(() => process.ppid !== parent && stop(0), 250).unref();
 try {
   await Promise.all(["redis", "s3"].map((name) => find(name).start()));
   await Promise.all(
-    services.filter(({ target }) => target !== undefined).map((one) => one.start()),
+    services
+      .filter(({ target, isSpare }) => target !== undefined && !isSpare)
+      .map((one) => one.start()),
   );
   const port = values.port === undefined ? await freePort() : Number(values.port);
   await startGateway(port, portsOf);
@@ -45,12 +51,22 @@ try {
   await stop(1);
 }
 
-// Whoever forked this may end services and start them again: { id, name, signal } and { id, name, start: true }.
-process.on("message", async ({ id, name, signal, start }) => {
+// Whoever forked this may end services and start them again: { id, name, signal } and { id, name, start: true }; and cut
+// ways between them, { id, link, mode }.
+process.on("message", async ({ id, ...told }) => {
+  try {
+    process.send({ id, ...(await obey(told)) });
+  } catch (error) {
+    process.send({ id, error: error.message });
+  }
+});
+
+async function obey({ name, signal, start, link, mode }) {
+  if (link !== undefined) return void (await links.get(link).set(mode));
   const service = find(name);
   await (start === true ? service.start() : service.stop(signal));
-  process.send({ id, pid: service.pid });
-});
+  return { pid: service.pid, port: service.port };
+}
 
 function print(port) {
   for (const { name, port: own, target } of services) {
@@ -69,6 +85,7 @@ function stop(code) {
       services.filter(({ target }) => target !== undefined).map((one) => one.stop()),
     );
     await Promise.all(["redis", "s3"].map((name) => find(name)?.stop()));
+    for (const link of links.values()) link.close();
     if (values.dir === undefined) rmSync(directory, { recursive: true, force: true });
     process.exit(code);
   })();

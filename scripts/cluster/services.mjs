@@ -3,9 +3,10 @@ import { fork, spawn } from "node:child_process";
 import { createWriteStream, mkdirSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { Link } from "./links.mjs";
 
 /** Services of each target. */
-const counts = {
+const usualCounts = {
   ingester: 3,
   distributor: 2,
   "index-gateway": 1,
@@ -17,15 +18,35 @@ const counts = {
   "pattern-ingester": 1,
 };
 const bucket = "skald";
+const preload = new URL("preload.mjs", import.meta.url).href;
 const readyPauseMs = 50;
 /** A process that does not end by itself is ended after this time. */
 const maxStopMs = 30_000;
 /** Characters of a log that are shown when its process did not start. */
 const maxLogShown = 2000;
 
-/** Makes the services of a cluster below a folder, none started yet; `freePort` gives a port for each place that one listens at. */
-export async function planServices({ directory, root, node, freePort }) {
+/**
+ * Makes the services of a cluster below a folder, none started yet, and the ways between them that can be cut;
+ * `freePort` gives a port for each place that one listens at. `plan` is what differs from the usual cluster:
+ *
+ * - `counts` { ingester: 6 }: services of a target
+ * - `spares` ["ingester-4"]: services that are there and are not started with the others
+ * - `zones` 3: ingesters are dealt out to zones, and copies are placed by them
+ * - `links` ["redis", "querier-1>ingester-1"]: ways that can be cut, of all services or of one
+ * - `clocks` { "ingester-3": 60000 }: ms by which clocks are ahead
+ * - `builds` { "ingester-2": "/other/checkout" }: services that run from another build
+ */
+export async function planServices({ directory, root, node, freePort, plan = {} }) {
+  const { zones = 0, spares = [], clocks = {}, builds = {} } = plan;
   const [redisPort, s3Port] = [await freePort(), await freePort()];
+  const links = new Map();
+  const link = async (name, port) => {
+    const made = new Link(await freePort(), port);
+    links.set(name, made);
+    await made.open();
+    return made.port;
+  };
+  const wayTo = async (name, port) => (plan.links?.includes(name) ? await link(name, port) : port);
   const services = [
     {
       name: "redis",
@@ -40,26 +61,55 @@ export async function planServices({ directory, root, node, freePort }) {
       args: [s3Port, bucket],
     },
   ];
-  const env = { REDIS: `127.0.0.1:${redisPort}`, S3: `http://127.0.0.1:${s3Port}` };
+  const env = {
+    REDIS: `127.0.0.1:${await wayTo("redis", redisPort)}`,
+    S3: `http://127.0.0.1:${await wayTo("s3", s3Port)}`,
+  };
   const targets = [];
-  for (const [target, count] of Object.entries(counts))
-    for (let i = 1; i <= count; i++) {
-      const name = count === 1 ? target : `${target}-${i}`;
-      targets.push({ name, target, port: await freePort(), grpcPort: await freePort() });
-    }
+  for (const [name, target] of namesOf({ ...usualCounts, ...plan.counts }, spares))
+    targets.push({ name, target, port: await freePort(), grpcPort: await freePort() });
   const portOf = (wanted) => targets.find(({ target }) => target === wanted).grpcPort;
   env.INDEX_GATEWAY = `127.0.0.1:${portOf("index-gateway")}`;
   env.SCHEDULER = `127.0.0.1:${portOf("query-scheduler")}`;
-  for (const one of targets)
+  for (const [i, one] of targets.entries()) {
+    const { name, target } = one;
+    const via = [];
+    for (const way of plan.links ?? []) {
+      const [from, to] = way.split(">");
+      if (from !== name || to === undefined) continue;
+      const { grpcPort } = targets.find((other) => other.name === to);
+      via.push(`${grpcPort}=${await link(way, grpcPort)}`);
+    }
+    const wrong = {
+      ...(via.length === 0 ? {} : { SKALD_VIA: via.join(",") }),
+      ...(clocks[name] === undefined ? {} : { SKALD_CLOCK_MS: String(clocks[name]) }),
+    };
+    const zone = zones > 0 && target === "ingester" ? `zone-${(i % zones) + 1}` : "";
     services.push({
       ...one,
-      env,
-      script: join(root, "packages/skald/bundle/main.js"),
-      args: flagsOf(one, join(root, "scripts/cluster/skald.yaml"), directory),
+      env: { ...env, ...wrong },
+      execArgv: Object.keys(wrong).length === 0 ? [] : ["--import", preload],
+      isSpare: spares.includes(name),
+      script: join(builds[name] ?? root, "packages/skald/bundle/main.js"),
+      args: [
+        ...flagsOf(one, join(root, "scripts/cluster/skald.yaml"), directory),
+        ...(zones > 0 ? ["-distributor.zone-awareness-enabled=true"] : []),
+        ...(zone === "" ? [] : [`-ingester.availability-zone=${zone}`]),
+      ],
     });
-  return services.map(
+  }
+  const made = services.map(
     (one) => new ClusterService({ ...one, node, directory: join(directory, one.name) }),
   );
+  return { services: made, links };
+}
+
+/** Each service's name, with its target. */
+function namesOf(counts, spares) {
+  const names = Object.entries(counts).flatMap(([target, count]) =>
+    Array.from({ length: count }, (_, i) => [count === 1 ? target : `${target}-${i + 1}`, target]),
+  );
+  return [...names, ...spares.map((name) => [name, name.replace(/-\d+$/, "")])];
 }
 
 function flagsOf({ name, target, port, grpcPort }, config, directory) {
@@ -101,13 +151,18 @@ class ClusterService {
     return this.#child?.pid;
   }
 
+  /** Whether it waits to be started by name. */
+  get isSpare() {
+    return this.#options.isSpare === true;
+  }
+
   get runs() {
     return this.#child !== undefined;
   }
 
   /** Starts it; resolves when it takes requests. */
   async start() {
-    const { command, script, args, env, node, directory, name } = this.#options;
+    const { command, script, args, env, node, directory, name, execArgv = [] } = this.#options;
     mkdirSync(directory, { recursive: true });
     const log = createWriteStream(join(directory, "log.txt"), { flags: "a" });
     await new Promise((resolve) => log.once("open", resolve));
@@ -118,7 +173,7 @@ class ClusterService {
         ? // A signal to all of a terminal must not end it before those that need it.
           spawn(command, words, { stdio, cwd: directory, detached: true })
         : fork(script, words, {
-            ...{ execPath: node, cwd: directory, env: { ...process.env, ...env } },
+            ...{ execPath: node, execArgv, cwd: directory, env: { ...process.env, ...env } },
             stdio: [...stdio, "ipc"],
             detached: true,
           });

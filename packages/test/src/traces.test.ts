@@ -70,7 +70,7 @@ describe("in a cluster", () => {
   let cluster: Cluster;
 
   beforeAll(async () => {
-    cluster = await Cluster.start({ TRACING: "true", ...sendingTo(collector.url) });
+    cluster = await Cluster.start({}, { TRACING: "true", ...sendingTo(collector.url) });
   }, 120_000);
 
   afterAll(() => cluster?.stop(), 60_000);

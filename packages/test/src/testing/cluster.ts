@@ -4,6 +4,19 @@ import { fileURLToPath } from "node:url";
 
 const script = fileURLToPath(new URL("../../../../scripts/cluster.mjs", import.meta.url));
 
+/** What differs from the usual cluster: see `planServices` in scripts/cluster. */
+export interface ClusterPlan {
+  readonly counts?: Readonly<Record<string, number>>;
+  readonly spares?: readonly string[];
+  readonly zones?: number;
+  readonly links?: readonly string[];
+  readonly clocks?: Readonly<Record<string, number>>;
+  readonly builds?: Readonly<Record<string, string>>;
+}
+
+/** How a way between services is; see scripts/cluster/links.mjs. */
+export type LinkMode = "pass" | "drop" | "refuse" | "strand";
+
 /** The cluster of `npm run cluster`, and the hand that ends its processes. */
 export class Cluster {
   readonly gateway: string;
@@ -16,9 +29,12 @@ export class Cluster {
   }
 
   /** Starts all of it, with an environment beside that of this process; resolves when every service is ready. */
-  static async start(env: Readonly<Record<string, string>> = {}): Promise<Cluster> {
+  static async start(
+    plan: ClusterPlan = {},
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<Cluster> {
     let output = "";
-    const child = fork(script, [], {
+    const child = fork(script, ["--plan", JSON.stringify(plan)], {
       env: { ...process.env, ...env, SKALD_NO_BUILD: "1" },
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
@@ -36,7 +52,7 @@ export class Cluster {
     return new Cluster(child, gateway);
   }
 
-  /** Ends a service, and resolves when it is gone. */
+  /** Ends a service, and resolves when it is gone; SIGSTOP and SIGCONT let it stand still and go on. */
   async end(name: string, signal: NodeJS.Signals): Promise<void> {
     await this.#tell({ name, signal });
   }
@@ -46,6 +62,21 @@ export class Cluster {
     await this.#tell({ name, start: true });
   }
 
+  /** Cuts a way of the plan, or mends it. */
+  async cut(link: string, mode: LinkMode): Promise<void> {
+    await this.#tell({ link, mode });
+  }
+
+  /** Has an ingester leave for good: nothing stays on its disk only. */
+  async leave(name: string): Promise<void> {
+    // A signal that asks nothing of the process, only for its address.
+    const { port } = await this.#tell({ name, signal: "SIGCONT" });
+    const url = `http://127.0.0.1:${port}/ingester/prepare_shutdown`;
+    const answer = await fetch(url, { method: "POST" });
+    if (!answer.ok) throw new Error(`${url} answered ${answer.status}`);
+    await this.end(name, "SIGTERM");
+  }
+
   async stop(): Promise<void> {
     if (this.#child.exitCode !== null) return;
     const ended = once(this.#child, "exit");
@@ -53,17 +84,23 @@ export class Cluster {
     await ended;
   }
 
-  async #tell(message: object): Promise<void> {
+  async #tell(message: object): Promise<Answer> {
     const id = ++this.#calls;
-    const answered = new Promise<void>((resolve) => {
-      const listen = (answer: { id: number }) => {
+    const answered = new Promise<Answer>((resolve, reject) => {
+      const listen = (answer: Answer & { id: number }) => {
         if (answer.id !== id) return;
         this.#child.off("message", listen);
-        resolve();
+        if (answer.error === undefined) resolve(answer);
+        else reject(new Error(answer.error));
       };
       this.#child.on("message", listen);
     });
     this.#child.send({ id, ...message });
-    await answered;
+    return answered;
   }
+}
+
+interface Answer {
+  readonly error?: string;
+  readonly port?: number;
 }

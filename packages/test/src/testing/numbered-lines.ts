@@ -1,8 +1,23 @@
 /** Streams that the lines are dealt out to. */
 const streams = 8;
 const linesPerPush = 40;
-const tenant = { "x-scope-orgid": "numbered" };
 const maxLines = 5000;
+/** An agent gives a push up after this, and whoever looks a query. */
+const pushTimeoutMs = 30_000;
+const queryTimeoutMs = 60_000;
+/** Between two tries of a push. */
+const retryMs = 20;
+
+export interface NumberedLinesOptions {
+  /** Whose lines they are; of each tenant there may be one writer. */
+  readonly tenant?: string;
+  /** Pause after a push, ms. */
+  readonly pauseMs?: number;
+  /** Told of each push: how long it took, ms, and what was the matter if it was not taken. */
+  readonly onPush?: (ms: number, failure: string | undefined) => void;
+  /** Told of each query that gave no answer, and says so. */
+  readonly onFailedQuery?: (failure: string) => void;
+}
 
 /** What a query saw, and what it had to see: lines acknowledged before it began, and sent before it ended. */
 export interface Sight {
@@ -14,6 +29,8 @@ export interface Sight {
 /** An agent that pushes numbered lines, each push again and again until it is acknowledged, and a reader of them. */
 export class NumberedLines {
   readonly #url: string;
+  readonly #options: NumberedLinesOptions;
+  readonly #tenant: Readonly<Record<string, string>>;
   readonly #startNs = BigInt(Date.now()) * 1_000_000n;
   #sent = 0;
   #acknowledged = 0;
@@ -23,8 +40,10 @@ export class NumberedLines {
   /** Pushes that were answered with something else than 204, or not at all. */
   retries = 0;
 
-  constructor(url: string) {
+  constructor(url: string, options: NumberedLinesOptions = {}) {
     this.#url = `${url}/loki/api/v1`;
+    this.#options = options;
+    this.#tenant = { "x-scope-orgid": options.tenant ?? "numbered" };
   }
 
   get acknowledged(): number {
@@ -56,7 +75,7 @@ export class NumberedLines {
     return { seen: Number(vector?.value[1] ?? 0), least, most: this.#sent };
   }
 
-  /** The numbers of all lines, ascending, as log queries show them. */
+  /** The numbers of all lines, ascending, as log queries show them. Throws where one says that it has no answer. */
   async numbers(): Promise<number[]> {
     const found: number[] = [];
     for (let from = 0; from < this.#sent; from += maxLines) {
@@ -85,11 +104,16 @@ export class NumberedLines {
       const first = this.#sent;
       this.#sent += linesPerPush;
       const body = JSON.stringify({ streams: this.#streams(first) });
-      while (!(await this.#push(body))) this.retries++;
+      while (!(await this.#push(body))) {
+        this.retries++;
+        await pause(retryMs);
+      }
       this.#acknowledged = this.#sent;
       const due = this.#waiting.filter(({ wanted }) => wanted <= this.#acknowledged);
       this.#waiting = this.#waiting.filter((one) => !due.includes(one));
       for (const { resolve } of due) resolve();
+      const { pauseMs = 0 } = this.#options;
+      if (pauseMs > 0) await pause(pauseMs);
     }
   }
 
@@ -104,24 +128,44 @@ export class NumberedLines {
   }
 
   async #push(body: string): Promise<boolean> {
-    const headers = { ...tenant, "content-type": "application/json" };
+    const headers = { ...this.#tenant, "content-type": "application/json" };
+    const signal = AbortSignal.timeout(pushTimeoutMs);
+    const begun = performance.now();
+    let failure: string | undefined;
     try {
-      const answer = await fetch(`${this.#url}/push`, { method: "POST", headers, body });
-      await answer.arrayBuffer();
-      return answer.status === 204;
-    } catch {
-      return false;
+      const answer = await fetch(`${this.#url}/push`, { method: "POST", headers, body, signal });
+      const text = await answer.text();
+      if (answer.status !== 204) failure = `${answer.status} ${text.trim()}`;
+    } catch (error) {
+      failure = String(error);
     }
+    this.#options.onPush?.(performance.now() - begun, failure);
+    return failure === undefined;
   }
 
+  /** Undefined where the answer says that it is none. */
   async #get(path: string, params: Record<string, string>): Promise<Answer | undefined> {
     const query = new URLSearchParams(params);
-    const answer = await fetch(`${this.#url}/${path}?${query}`, { headers: tenant });
-    if (answer.status >= 500) return undefined;
-    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
-    const body = (await answer.json()) as Answer;
-    return (body.warnings ?? []).length > 0 ? undefined : body;
+    const url = `${this.#url}/${path}?${query}`;
+    const answer = await fetch(url, {
+      headers: this.#tenant,
+      signal: AbortSignal.timeout(queryTimeoutMs),
+    });
+    const text = await answer.text();
+    if (answer.status >= 500) return this.#noAnswer(`${answer.status} ${text.trim()}`);
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text}`);
+    const body = JSON.parse(text) as Answer;
+    const [warning] = body.warnings ?? [];
+    return warning === undefined ? body : this.#noAnswer(`warning: ${warning}`);
   }
+
+  #noAnswer(failure: string): undefined {
+    this.#options.onFailedQuery?.(failure);
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 interface Answer {
