@@ -20,6 +20,8 @@ import { FairQueue } from "./fair-queue.js";
 const maxLost = 3;
 /** A querier that does not watch again within this is gone. */
 const watchGraceMs = 10_000;
+/** A watch ends after this, so that the querier shows that it is there: the connection of a lost one may stay for hours. */
+const watchMs = 5_000;
 
 export interface SchedulerOptions {
   /** Calls of one tenant that may wait; 0: any number. */
@@ -179,13 +181,7 @@ export class Scheduler implements Contract {
       return { ids: [] };
     }
     known.watches++;
-    if (known.cancelled.length === 0) {
-      await new Promise<void>((resolve) => {
-        known.tell = resolve;
-        signal.addEventListener("abort", () => resolve(), { once: true });
-      });
-      known.tell = undefined;
-    }
+    if (known.cancelled.length === 0) await this.#untilTold(known, signal);
     this.#stop.signal.throwIfAborted();
     if (signal.aborted) {
       // Its connection is gone, and nothing else ends a watch.
@@ -196,6 +192,21 @@ export class Scheduler implements Contract {
     known.cancelled = [];
     this.#expectWatch(querier, known);
     return { ids };
+  }
+
+  /** Until there is something to tell a querier of, or it is time to hear of it. */
+  async #untilTold(querier: WatchingQuerier, signal: AbortSignal): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const over = new AbortController();
+      const end = () => {
+        over.abort();
+        resolve();
+      };
+      querier.tell = end;
+      signal.addEventListener("abort", end, { once: true });
+      void this.#sleep(watchMs, over.signal).then(end, () => undefined);
+    });
+    querier.tell = undefined;
   }
 
   /** Ends all that waits or runs. */

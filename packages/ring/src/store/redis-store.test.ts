@@ -1,3 +1,4 @@
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { silentLogger } from "@skald/runtime/log";
 import { FakeClock, fakeProcess, live } from "../testing/fake-process.js";
@@ -22,6 +23,27 @@ function open(changes: Partial<RedisStoreOptions> = {}): RedisRingStore {
 }
 
 describeRingStore("redis", () => ({ open }));
+
+/** A way to a port, whose open connections can be lost so that neither side hears of it. */
+async function openWay(port: number) {
+  const open = new Set<Socket>();
+  const way = createServer((socket) => {
+    const peer = connect(port, "127.0.0.1");
+    for (const one of [socket, peer]) open.add(one.on("error", () => undefined));
+    socket.pipe(peer).pipe(socket);
+  });
+  await new Promise<void>((resolve) => way.listen(0, "127.0.0.1", resolve));
+  return {
+    endpoint: `127.0.0.1:${(way.address() as AddressInfo).port}`,
+    loseAll: () => {
+      for (const one of open) one.unpipe().pause();
+    },
+    close: () => {
+      way.close();
+      for (const one of open) one.destroy();
+    },
+  };
+}
 
 /** Asks until the store answers again. */
 async function untilAnswers(store: RedisRingStore): Promise<void> {
@@ -82,6 +104,27 @@ describe("the redis store", () => {
     await expect(store.read("ring")).rejects.toThrow("no connection to Redis at 127.0.0.1:1");
     await store.close();
     await expect(store.read("ring")).rejects.toThrow("closed");
+  });
+
+  it("leaves connections that are lost without a word", async () => {
+    const way = await openWay(server.port);
+    const store = open({ endpoints: [way.endpoint], timeoutMs: 100 });
+    let heard = 0;
+    const end = store.watch("lossy", () => {
+      heard++;
+    });
+    await untilAnswers(store);
+    way.loseAll();
+    await untilAnswers(store);
+    const writer = open();
+    for (const before = heard; heard < before + 2; ) {
+      // Each reading tries the other connection too.
+      await store.read("lossy").catch(() => undefined);
+      await writer.write("lossy", "x", String(heard), { news: true });
+    }
+    end();
+    await Promise.all([store.close(), writer.close()]);
+    way.close();
   });
 
   it.each([

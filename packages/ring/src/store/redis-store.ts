@@ -51,6 +51,7 @@ export class RedisRingStore implements RingStore {
 
   async read(ring: string): Promise<ReadonlyMap<string, string>> {
     const client = await this.#client();
+    void this.#tryNews();
     return new Map(Object.entries(await client.hgetall(this.#key(ring))));
   }
 
@@ -148,6 +149,12 @@ export class RedisRingStore implements RingStore {
     }
   }
 
+  /** Nothing else is ever asked on that connection: without an answer it is cut, and made again. */
+  async #tryNews(): Promise<void> {
+    const { news } = await this.#connected();
+    if (news.status === "ready") await news.ping().catch(() => undefined);
+  }
+
   #tell(channel: string): void {
     for (const watcher of this.#watchers.get(channel) ?? []) watcher();
   }
@@ -203,6 +210,8 @@ function commonOptions({ username, password, database = 0, tls, timeoutMs }: Red
     lazyConnect: true,
     connectTimeout: timeoutMs,
     commandTimeout: timeoutMs,
+    // A host that is gone says nothing: without it commands would fail until the system gives the connection up.
+    socketTimeout: timeoutMs,
     // A command that was under way when the connection broke fails: the next heartbeat is as good.
     maxRetriesPerRequest: 0,
     autoResubscribe: false,

@@ -274,3 +274,35 @@ it("gives up on a call that queriers are lost with", async () => {
     message: "3 queriers were lost while they ran the query",
   });
 });
+
+it("runs elsewhere what a querier had that says nothing any more, though its connection stays", async () => {
+  const pauses: (() => void)[] = [];
+  const scheduler = new Scheduler({
+    ...{ maxOutstandingPerTenant: 0, maxLevels: 0, metrics: new Metrics() },
+    sleep: () => new Promise((resolve) => pauses.push(resolve)),
+  });
+  ends.push(() => scheduler.stop());
+  const body = new Uint8Array(0);
+  const call = { method: "query" as const, tenant: "t", actors: [], body };
+  const asked = scheduler.run(call, { signal: never });
+  await scheduler.watch({ querier: "a" }, { signal: never });
+  const watch = scheduler.watch({ querier: "a" }, { signal: never });
+  const { id } = await scheduler.take({ querier: "a" }, { signal: never });
+  let isOver = false;
+  void watch.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    for (const end of pauses.splice(0)) end();
+    await new Promise(setImmediate);
+  }
+  expect(await watch).toEqual({ ids: [] });
+  while (scheduler.queriers > 0) {
+    for (const end of pauses.splice(0)) end();
+    await new Promise(setImmediate);
+  }
+  await scheduler.watch({ querier: "b" }, { signal: never });
+  expect((await scheduler.take({ querier: "b" }, { signal: never })).id).toBe(id);
+  await scheduler.finish({ querier: "b", id, body: Uint8Array.of(1) });
+  expect((await asked).body).toEqual(Uint8Array.of(1));
+});

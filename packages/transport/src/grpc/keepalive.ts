@@ -20,7 +20,9 @@ export function keepAlive(session: Http2Session, options: KeepaliveOptions): voi
       clearTimeout(late);
       late = undefined;
     });
-    if (!isSent) clearTimeout(late);
+    if (isSent) return;
+    clearTimeout(late);
+    late = undefined;
   };
   const timer = setInterval(ping, Math.min(keepaliveMs, maxTimerMs)).unref();
   session.once("close", () => {
