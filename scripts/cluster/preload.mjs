@@ -23,7 +23,7 @@ if (via.size > 0) {
 
 if (aheadMs !== 0) {
   const OwnDate = Date;
-  globalThis.Date = class Date extends OwnDate {
+  globalThis.Date = class ShiftedDate extends OwnDate {
     constructor(...args) {
       if (args.length === 0) super(OwnDate.now() + aheadMs);
       else super(...args);

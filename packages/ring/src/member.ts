@@ -14,6 +14,8 @@ export interface Member {
   readonly heartbeatMs: number;
   /** The owner's clock when it first joined, in ms since the epoch. */
   readonly registeredMs: number;
+  /** Of one that is LEFT: somebody else ended it, who does not expect it back. */
+  readonly isForgotten?: boolean;
 }
 
 /** A member as one process sees it. */
@@ -70,7 +72,7 @@ function decodeTokens(text: string): Uint32Array {
 }
 
 /** What takes the place of a member that left, or that somebody forgot. */
-export function leftMember(id: string, nowMs: number): Member {
-  const times = { beat: 0, heartbeatMs: nowMs, registeredMs: 0 };
+export function leftMember(id: string, nowMs: number, isForgotten = false): Member {
+  const times = { beat: 0, heartbeatMs: nowMs, registeredMs: 0, isForgotten };
   return { id, address: "", zone: "", state: "LEFT", tokens: new Uint32Array(0), ...times };
 }

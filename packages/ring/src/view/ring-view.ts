@@ -45,13 +45,20 @@ export class RingView {
   readonly instances: readonly RingInstance[];
   readonly #byId: ReadonlyMap<string, RingInstance>;
   readonly #options: ViewOptions;
+  readonly #leavers: readonly RingInstance[];
   readonly #shards = new Map<string, RingView>();
   #placement: Placement | undefined;
 
-  constructor(instances: readonly RingInstance[], options: ViewOptions) {
+  /** `leavers`: members that left a short while ago, as unhealthy ones. What was written to them may be nowhere else to be seen yet. */
+  constructor(
+    instances: readonly RingInstance[],
+    options: ViewOptions,
+    leavers: readonly RingInstance[] = [],
+  ) {
     this.instances = [...instances].sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
     this.#byId = new Map(this.instances.map((instance) => [instance.id, instance]));
     this.#options = options;
+    this.#leavers = leavers;
   }
 
   /** Copies of a key that must be written: more than half of them. */
@@ -99,10 +106,11 @@ export class RingView {
 
   /**
    * Says whom to ask. Each key is on a quorum of instances, in zones of their own where zones count, so that one fewer than a
-   * quorum may be missing; instances that the ring lacks count as missing. Throws unavailable when there are too few.
+   * quorum may be missing; instances that the ring lacks, and those that left just now, count as missing. Throws unavailable
+   * when there are too few.
    */
   readSet(): ReadSet {
-    const holders = this.instances.filter(({ tokens }) => tokens.length > 0);
+    const holders = [...this.instances, ...this.#leavers].filter(({ tokens }) => tokens.length > 0);
     if (holders.length === 0) throw unavailable("empty ring");
     const healthy = holders.filter(({ isHealthy }) => isHealthy);
     const unhealthy = holders.filter(({ isHealthy }) => !isHealthy);
@@ -142,7 +150,7 @@ export class RingView {
       this.#shards.delete(this.#shards.keys().next().value as string);
     const { isZoneAware } = this.#options;
     const found = rankForShard(this.instances, { tenant, size, since: minute, isZoneAware });
-    const shard = new RingView(found, this.#options);
+    const shard = new RingView(found, this.#options, this.#leavers);
     this.#shards.set(name, shard);
     return shard;
   }

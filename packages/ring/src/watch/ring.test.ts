@@ -138,6 +138,37 @@ describe("membership", () => {
     expect((await store.read("ring")).size).toBe(1);
   });
 
+  it("ends and is missed by readers for a minute, or until it is back", async () => {
+    const { time, store, processes } = await start(4);
+    const [a, b] = processes as [FakeProcess, FakeProcess];
+    const others = processes.filter((one) => one !== b);
+    const missing = () => a.ring.view.readSet().maxMissing;
+    expect(missing()).toBe(1);
+    await b.member.stop({ unregister: true });
+    await live(time, others, 60_000);
+    expect(missing()).toBe(0);
+    await live(time, others, 10_000);
+    expect(missing()).toBe(1);
+    const back = fakeProcess(store, "i1", { time, tokens: 8 });
+    await back.member.start();
+    await back.member.join(signal);
+    await back.member.stop({ unregister: true });
+    await live(time, others, 5000);
+    const again = fakeProcess(store, "i1", { time, tokens: 8 });
+    await again.member.start();
+    await again.member.join(signal);
+    await live(time, [...others, again], 5000);
+    expect(missing()).toBe(1);
+  });
+
+  it("ends by hand and is not missed", async () => {
+    const { time, processes } = await start(4);
+    const [a, b] = processes as [FakeProcess, FakeProcess];
+    await a.ring.forget("i3");
+    await live(time, [a, b], 5000);
+    expect([a, b].map(({ ring }) => ring.view.readSet().maxMissing)).toEqual([1, 1]);
+  });
+
   it("ends by hand; one that lives comes back", async () => {
     const { time, processes } = await start(3);
     const [a, b, c] = processes as [FakeProcess, FakeProcess, FakeProcess];

@@ -33,6 +33,11 @@ export interface RingOptions {
 /** What remains of an instance that left is deleted after so many heartbeat timeouts: everybody has seen it by then. */
 const traceTimeouts = 10;
 const usualTimeoutMs = 60_000;
+/**
+ * One that left is missed for so long: it may only be starting again, with rows on its disk, and what it uploaded at its end is not in
+ * every listing of the store before.
+ */
+const missedMs = 60_000;
 
 /**
  * A ring as this process sees it. While the store cannot be read the last view stays as it is. A member that is missing from
@@ -44,8 +49,12 @@ export class Ring {
   readonly #clock: Clock;
   readonly #sightings: Sightings;
   readonly #members = new Map<string, Member>();
+  /** Members that left, as they were before. */
+  readonly #leavers = new Map<string, Member>();
   readonly #listeners = new Set<(fields: ReadonlyMap<string, string>) => void>();
   #view: RingView;
+  /** Ids of those that left, as the view has them. */
+  #missed = "";
   #isRead = false;
   #isFailing = false;
   #reading: Promise<void> | undefined;
@@ -120,7 +129,7 @@ export class Ring {
 
   /** Ends a membership whose owner cannot; an owner that lives joins again by its next heartbeat. */
   async forget(id: string): Promise<void> {
-    const left = encodeMember(leftMember(id, this.#clock.nowMs()));
+    const left = encodeMember(leftMember(id, this.#clock.nowMs(), true));
     await this.#options.store.write(this.name, id, left, { news: true });
     this.#drop(id);
     this.#renew();
@@ -177,8 +186,14 @@ export class Ring {
         this.#options.log.warn("a field of the ring cannot be read", { ring: this.name, id });
       return;
     }
-    if (member.state === "LEFT") this.#members.delete(id);
-    else this.#members.set(id, member);
+    if (member.state === "LEFT") {
+      const before = this.#members.get(id);
+      if (before !== undefined && member.isForgotten !== true) this.#leavers.set(id, before);
+      this.#members.delete(id);
+    } else {
+      this.#leavers.delete(id);
+      this.#members.set(id, member);
+    }
   }
 
   #drop(id: string): void {
@@ -197,11 +212,17 @@ export class Ring {
       const isHealthy = heartbeatTimeoutMs === 0 || this.ageMs(member.id) <= heartbeatTimeoutMs;
       return { ...member, isHealthy };
     });
+    for (const id of this.#leavers.keys()) if (this.ageMs(id) > missedMs) this.#leavers.delete(id);
+    const missed = [...this.#leavers.keys()].join(" ");
     const before = this.#view.instances;
     const isSame =
+      missed === this.#missed &&
       instances.length === before.length &&
       instances.every((one) => isSameInstance(one, this.#view.find(one.id)));
-    if (!isSame) this.#view = new RingView(instances, this.#viewOptions);
+    if (isSame) return;
+    this.#missed = missed;
+    const leavers = [...this.#leavers.values()].map((one) => ({ ...one, isHealthy: false }));
+    this.#view = new RingView(instances, this.#viewOptions, leavers);
   }
 
   /** Forgets who is dead for long, and deletes what remains of those who left. */
