@@ -23,6 +23,8 @@ const { values } = parseArgs({
 const pauseMs = Number(values.pause);
 /** A cluster that is not well so long after a fault will not get well. */
 const maxRecoveryMs = 120_000;
+/** What is worth a word. */
+const slowMs = 1500;
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const usualNames = [
@@ -96,6 +98,7 @@ async function runRow(row, cluster) {
     const sight = await lines.count().catch((error) => void tell(`query: ${error}`));
     const ms = performance.now() - begun;
     note(queries, ms, sight !== undefined);
+    if (ms > slowMs) tell(`a query took ${Math.round(ms)} ms`);
     if (sight === undefined) return false;
     if (sight.seen >= sight.least && sight.seen <= sight.most) {
       rightMs = performance.now();
@@ -107,7 +110,11 @@ async function runRow(row, cluster) {
   };
   lines.start();
   await lines.more(400);
-  for (let tries = 0; !(await look()) && tries < 100; tries++) await sleep(pauseMs);
+  // Until all is loaded that queries need.
+  for (let tries = 0, right = 0; right < 5 && tries < 100; tries++) {
+    if (await look()) right++;
+    await sleep(pauseMs);
+  }
   Object.assign(pushes, newSeries());
   Object.assign(queries, newSeries());
   const looking = (async () => {
@@ -119,7 +126,9 @@ async function runRow(row, cluster) {
   const names = usualNames;
   const ms = values.long && row.longMs !== undefined ? row.longMs : Number(values.ms);
   const flush = () => postFlush(cluster.gateway);
+  tell("now");
   await row.run({ cluster, lines, names, ms, flush, wait: sleep });
+  tell("over");
   const overMs = performance.now();
   // Well: a push and a query that both began behind the end.
   const isWell = await Promise.race([

@@ -21,11 +21,11 @@ const freePort = await takePorts();
 const plan = JSON.parse(values.plan ?? "{}");
 const { services, links } = await planServices({ directory, root, node, freePort, plan });
 const find = (name) => services.find((one) => one.name === name);
-/** HTTP ports of the services of a target that run; of all of them when none is named. */
+/** HTTP ports of the services of a target that are ready; of all that run when none is named. */
 const portsOf = (target) =>
   services
-    .filter((one) => one.runs && one.target !== undefined)
-    .filter((one) => target === undefined || one.target === target)
+    .filter((one) => one.target !== undefined)
+    .filter((one) => (target === undefined ? one.runs : one.isReady && one.target === target))
     .map(({ port }) => port);
 
 let stopping;

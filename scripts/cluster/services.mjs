@@ -129,6 +129,7 @@ class ClusterService {
   #options;
   #child;
   #ended;
+  #isReady = false;
 
   constructor(options) {
     this.#options = options;
@@ -160,6 +161,11 @@ class ClusterService {
     return this.#child !== undefined;
   }
 
+  /** Whether it said that it takes requests, since it was started last. */
+  get isReady() {
+    return this.#isReady;
+  }
+
   /** Starts it; resolves when it takes requests. */
   async start() {
     const { command, script, args, env, node, directory, name, execArgv = [] } = this.#options;
@@ -186,9 +192,12 @@ class ClusterService {
       child.once("exit", resolve);
     }).then(() => {
       log.end();
-      if (this.#child === child) this.#child = undefined;
+      if (this.#child !== child) return;
+      this.#child = undefined;
+      this.#isReady = false;
     });
     await this.#ready(child);
+    this.#isReady = true;
   }
 
   /** Ends it, by default in order; resolves when it is gone. */

@@ -5,8 +5,8 @@ const maxLines = 5000;
 /** An agent gives a push up after this, and whoever looks a query. */
 const pushTimeoutMs = 30_000;
 const queryTimeoutMs = 60_000;
-/** Between two tries of a push. */
-const retryMs = 20;
+/** Between two tries of a push, or of a query. */
+const retryMs = 50;
 
 export interface NumberedLinesOptions {
   /** Whose lines they are; of each tenant there may be one writer. */
@@ -152,15 +152,18 @@ export class NumberedLines {
       signal: AbortSignal.timeout(queryTimeoutMs),
     });
     const text = await answer.text();
-    if (answer.status >= 500) return this.#noAnswer(`${answer.status} ${text.trim()}`);
+    if (answer.status >= 500) return await this.#noAnswer(`${answer.status} ${text.trim()}`);
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text}`);
     const body = JSON.parse(text) as Answer;
     const [warning] = body.warnings ?? [];
-    return warning === undefined ? body : this.#noAnswer(`warning: ${warning}`);
+    return warning === undefined ? body : await this.#noAnswer(`warning: ${warning}`);
   }
 
-  #noAnswer(failure: string): undefined {
+  /** Whoever looks asks again, but not at once. */
+  async #noAnswer(failure: string): Promise<undefined> {
     this.#options.onFailedQuery?.(failure);
+    await pause(retryMs);
+    return undefined;
   }
 }
 
