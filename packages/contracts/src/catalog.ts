@@ -1,5 +1,6 @@
 import type { Matcher, SegmentRef, TimeRange } from "@skald/model";
 import type { CallOptions } from "./call.js";
+import type { RowFilter } from "./scan.js";
 
 /** Knows the sealed segments of the object store; ids are those that ingesters gave them. */
 export interface Catalog {
@@ -14,4 +15,14 @@ export interface CatalogRequest extends TimeRange {
   readonly held?: readonly string[];
   /** Lists anew, because a segment of the last listing was gone. */
   readonly fresh?: boolean;
+}
+
+/** Knows which rows of a tenant no query may show any more, although they are still stored. */
+export interface Deletes {
+  /** What hides rows with times in the range; nothing, for most tenants. */
+  active(request: DeletesRequest, options: CallOptions): Promise<readonly RowFilter[]>;
+}
+
+export interface DeletesRequest extends TimeRange {
+  readonly tenant: string;
 }

@@ -6,7 +6,6 @@ export * from "./codec/outcome.js";
 export * from "./codec/scheduled.js";
 export * from "./codec/streams.js";
 export { decodeVolumes, encodeVolumes } from "./codec/volumes.js";
-export type * from "./deletes.js";
 export type * from "./distributor.js";
 export type * from "./ingester.js";
 export type * from "./patterns.js";

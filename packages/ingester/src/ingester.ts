@@ -28,7 +28,14 @@ import type {
   TailRows,
   VolumeTask,
 } from "@skald/contracts";
-import { type Clock, type SteadyClock, steadyClock, systemClock, unavailable } from "@skald/model";
+import {
+  type Batch,
+  type Clock,
+  type SteadyClock,
+  steadyClock,
+  systemClock,
+  unavailable,
+} from "@skald/model";
 import { type Logger, type Metrics, repeat, type Sleep, sleep } from "@skald/runtime";
 import { DirectoryLock, type LocalRef, type WalDisk } from "@skald/storage";
 import { noteChanges } from "./changes/note-changes.js";
@@ -56,6 +63,8 @@ export interface IngesterDependencies {
   /** Scans what the ingester holds. */
   readonly scanner: Scanner<LocalRef>;
   readonly runTails: RunTails;
+  /** Does something beside each push, which is answered when both are done. */
+  readonly aroundPush?: (batch: Batch, push: () => Promise<PushOutcome>) => Promise<PushOutcome>;
   /** Told of each local file that was deleted, so that whoever has it open closes it. */
   readonly onDropped?: (path: string) => void;
   readonly log: Logger;
@@ -233,7 +242,20 @@ export class Ingester implements IngesterContract, Tailer {
   }
 
   async push(request: PushRequest): Promise<PushOutcome> {
-    return this.#intake.push(request);
+    const { aroundPush } = this.#deps;
+    const push = () => this.#intake.push(request);
+    return aroundPush === undefined ? push() : aroundPush(request.batch, push);
+  }
+
+  /** The time of the oldest row that is held, ns since the epoch: 0 while that is not known, undefined when there is none. */
+  oldestNs(): bigint | undefined {
+    if (!this.#recovery.isDone) return 0n;
+    const segments = this.#segments.all().map(({ ref }) => ref.minNs);
+    const heads = this.#heads.oldestNs();
+    return [...segments, ...(heads === undefined ? [] : [heads])].reduce<bigint | undefined>(
+      (oldest, ns) => (oldest === undefined || ns < oldest ? ns : oldest),
+      undefined,
+    );
   }
 
   async select(

@@ -16,6 +16,8 @@ export interface Member {
   readonly registeredMs: number;
   /** Of one that is LEFT: somebody else ended it, who does not expect it back. */
   readonly isForgotten?: boolean;
+  /** Of an ingester: it holds no row from before this time, in ms since the epoch; absent when it holds none. */
+  readonly oldestMs?: number;
 }
 
 /** A member as one process sees it. */
@@ -49,6 +51,7 @@ export function decodeMember(text: string): Member | undefined {
   const numbers = [beat, heartbeatMs, registeredMs];
   if (!texts.every((one) => typeof one === "string")) return undefined;
   if (!numbers.every((one) => Number.isFinite(one))) return undefined;
+  if (value.oldestMs !== undefined && !Number.isFinite(value.oldestMs)) return undefined;
   if (!memberStates.includes(state as MemberState)) return undefined;
   return { ...(value as unknown as Member), tokens: decodeTokens(tokens as string) };
 }

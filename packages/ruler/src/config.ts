@@ -134,7 +134,7 @@ const sharding = {
   ),
   flush_period: field.duration("1m", "pause between cleanings", "ruler.flush-period", knownAtOnce),
   ring: ringBlock("ruler.ring", { heartbeatPeriod: "5s", keyPrefix: "rulers/", use: "owners" }),
-  ruler_client: grpcClientBlock("ruler.client"),
+  ruler_client: grpcClientBlock("ruler.client", { used: true }),
 };
 
 const remoteWrite = {

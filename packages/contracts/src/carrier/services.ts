@@ -1,5 +1,5 @@
 import type { GrpcConnection, GrpcServer } from "@skald/transport/grpc";
-import type { Catalog } from "../catalog.js";
+import type { Catalog, Deletes } from "../catalog.js";
 import {
   catalogAnswer,
   catalogRequest,
@@ -13,7 +13,6 @@ import {
   volumeRequest,
 } from "../codec/query-messages.js";
 import { deletesAnswer, deletesRequest } from "../codec/scan-messages.js";
-import type { Deletes } from "../deletes.js";
 import type { Distributor } from "../distributor.js";
 import type { Querier } from "../querier.js";
 import { pushOutcomeWire, pushTo, pushWire } from "./ingester.js";

@@ -25,7 +25,7 @@ import type {
   SkippedMinutes,
   StreamMinutes,
 } from "../agreement.js";
-import type { DeletesRequest } from "../deletes.js";
+import type { DeletesRequest } from "../catalog.js";
 import type { FlushRequest, Selection, SelectRequest } from "../ingester.js";
 import type {
   AskedSpan,

@@ -76,6 +76,18 @@ export class Heads {
     return `${this.#idPrefix}.${this.#forgotten}`;
   }
 
+  /** The time of the oldest row in heads, ns since the epoch. */
+  oldestNs(): bigint | undefined {
+    let oldest: bigint | undefined;
+    for (const tenant of this.tenants())
+      for (const head of tenant.unsealed()) {
+        const { minTime } = head.bounds();
+        const ns = Number.isFinite(minTime) ? head.baseNs + BigInt(minTime) : undefined;
+        if (ns !== undefined && (oldest === undefined || ns < oldest)) oldest = ns;
+      }
+    return oldest;
+  }
+
   /** Heads that are not sealed. */
   get count(): number {
     let count = 0;

@@ -61,8 +61,10 @@ export interface ReplicatedIngesterDeps<Instance extends Replica = Replica> {
   readonly replicasOf: (tenant: string) => ReplicaSet<Instance>;
   /** The ingester that an instance is; called for each call. */
   readonly connect: (instance: Instance) => HeldRows;
-  /** Queries that end longer ago than this do not ask ingesters; 0: all do. */
+  /** Queries that end longer ago than this do not ask ingesters, unless one holds rows that are as old; 0: all do. */
   readonly queryWithinMs: number;
+  /** No ingester holds a row from before this time, in ms since the epoch; by default none holds any that is not recent. */
+  readonly oldestMs?: () => number;
   /** Told of each ingester that did not answer. */
   readonly onLost?: (instance: string, error: unknown) => void;
   readonly clock?: SteadyClock;
@@ -139,9 +141,11 @@ export class ReplicatedIngester<Instance extends Replica = Replica> implements H
 
   /** Queries of nothing but rows that are older ask no ingester; undefined: all do. */
   #oldestNs(): bigint | undefined {
-    const { queryWithinMs, timeOfDay = systemClock } = this.#deps;
+    const { queryWithinMs, timeOfDay = systemClock, oldestMs } = this.#deps;
     if (queryWithinMs <= 0) return undefined;
-    return BigInt(Math.floor(timeOfDay.nowMs() - queryWithinMs)) * 1_000_000n;
+    const recentMs = timeOfDay.nowMs() - queryWithinMs;
+    const sinceMs = Math.min(recentMs, oldestMs?.() ?? Number.POSITIVE_INFINITY);
+    return BigInt(Math.floor(sinceMs)) * 1_000_000n;
   }
 
   /** Asks those of the read set of a tenant. `onTooFew` is given the answers that are of no use. */

@@ -26,6 +26,8 @@ export interface LifecyclerOptions {
   readonly isZoneAware?: boolean;
   /** File that keeps the tokens over restarts; by default only the store does. */
   readonly tokensFile?: string;
+  /** See `Member.oldestMs`; asked at each heartbeat. */
+  readonly oldestMs?: () => number | undefined;
   /** Pause between heartbeats; 0: none. */
   readonly heartbeatMs: number;
   /** Pause before it looks whether others chose tokens at the same time; 0 where there are none. */
@@ -157,10 +159,12 @@ export class Lifecycler {
 
   #member(): Member {
     const { id, address, zone = "" } = this.#options;
+    const oldestMs = this.#options.oldestMs?.();
     return {
       ...{ id, address, zone, state: this.#state, tokens: this.#tokens },
       ...{ beat: ++this.#beat, heartbeatMs: this.#clock.nowMs() },
       registeredMs: this.#registeredMs,
+      ...(oldestMs === undefined ? {} : { oldestMs }),
     };
   }
 

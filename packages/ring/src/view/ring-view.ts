@@ -71,6 +71,11 @@ export class RingView {
     return this.#placed.instances.length;
   }
 
+  /** No instance holds a row from before this time, as far as they say, in ms since the epoch; infinite when none holds any. */
+  get oldestMs(): number {
+    return Math.min(...this.instances.map(({ oldestMs = Number.POSITIVE_INFINITY }) => oldestMs));
+  }
+
   find(id: string): RingInstance | undefined {
     return this.#byId.get(id);
   }

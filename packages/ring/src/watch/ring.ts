@@ -244,7 +244,7 @@ export class Ring {
 
 function isSameInstance(a: RingInstance, b: RingInstance | undefined): boolean {
   if (b === undefined) return false;
-  const keys = ["state", "address", "zone", "registeredMs", "isHealthy"] as const;
+  const keys = ["state", "address", "zone", "registeredMs", "isHealthy", "oldestMs"] as const;
   return keys.every((key) => a[key] === b[key]) && Buffer.compare(bytesOf(a), bytesOf(b)) === 0;
 }
 

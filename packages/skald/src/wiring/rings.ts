@@ -27,6 +27,8 @@ export interface OwnRing {
   /** Becomes ACTIVE. */
   join(signal: AbortSignal): Promise<void>;
   leave(): Promise<void>;
+  /** Writes the member now, and has the others read it. Throws when the store cannot be written. */
+  tell(): Promise<void>;
   stop(options?: { readonly deleteTokens?: boolean }): Promise<void>;
 }
 
@@ -47,9 +49,12 @@ interface Context {
 type LifecyclerConfig = Config["ingester"]["lifecycler"];
 
 /** The ring of ingesters; the single process is its only member unless it is kept in Redis. */
-export function buildIngesterRing({ config, log }: Context): OwnRing {
+export function buildIngesterRing(
+  { config, log }: Context,
+  oldestMs: () => number | undefined,
+): OwnRing {
   const { lifecycler } = config.ingester;
-  return lifecyclerRing("ring", ingesterIdOf(config), lifecycler, { config, log });
+  return lifecyclerRing("ring", ingesterIdOf(config), lifecycler, { config, log }, oldestMs);
 }
 
 /** The ring of those who find patterns, which has each stream once. */
@@ -85,6 +90,7 @@ function lifecyclerRing(
   id: string,
   lifecycler: LifecyclerConfig,
   { config, log }: Context,
+  oldestMs?: () => number | undefined,
 ): OwnRing {
   const { address, interface_names, enable_inet6, port } = lifecycler;
   const host = addressOf(address, interface_names, enable_inet6);
@@ -96,6 +102,7 @@ function lifecyclerRing(
     tokens: lifecycler.num_tokens,
     tokensFile: lifecycler.tokens_file_path,
     unregister: lifecycler.unregister_on_shutdown,
+    ...(oldestMs === undefined ? {} : { oldestMs }),
   });
 }
 
@@ -210,6 +217,7 @@ interface OwnRingOptions extends RingOfOptions {
   readonly tokens: number;
   readonly tokensFile: string;
   readonly unregister: boolean;
+  readonly oldestMs?: () => number | undefined;
 }
 
 function ownRing(options: OwnRingOptions): OwnRing {
@@ -220,6 +228,7 @@ function ownRing(options: OwnRingOptions): OwnRing {
   const member = new Lifecycler({
     ...{ store, ring, id, address, zone, isZoneAware, tokens, heartbeatMs, log },
     ...(tokensFile === "" ? {} : { tokensFile }),
+    ...(options.oldestMs === undefined ? {} : { oldestMs: options.oldestMs }),
     ...(isShared ? {} : { settleMs: 0 }),
   });
   return {
@@ -235,6 +244,7 @@ function ownRing(options: OwnRingOptions): OwnRing {
     },
     join: (signal) => member.join(signal),
     leave: () => member.leave(),
+    tell: () => member.beat(true),
     stop: async ({ deleteTokens = false } = {}) => {
       await member.stop({ unregister: options.unregister, deleteTokens });
       await watched.stop();

@@ -7,9 +7,10 @@ import type { SealedSegment } from "@skald/storage";
 import { type IngesterEnding, operatorRoutes, ShutdownMarker } from "../../http/operator-routes.js";
 import { ringRoutes } from "../../http/ring-routes.js";
 import { ingesterOptionsOf } from "../ingester-options.js";
+import { OldestHeld } from "../oldest-held.js";
 import { buildIngesterRing, ingesterIdOf } from "../rings.js";
 import { segmentStore } from "../segment-store.js";
-import type { BuiltModule, ModuleContext, Parts } from "./module.js";
+import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "./module.js";
 
 /** The ingester of this process, and its place in the ring. */
 export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule {
@@ -17,8 +18,14 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
   const { limits, pool, scanner, store, threads } = parts;
   const { options, warnings } = ingesterOptionsOf(config, ingesterIdOf(config));
   for (const warning of warnings) log.warn(warning);
-  const ingester = new Ingester({
+  const oldest = new OldestHeld({
+    oldestNs: () => ingester.oldestNs(),
+    publish: () => own.tell(),
+    clock: systemClock,
+  });
+  const ingester: Ingester = new Ingester({
     options,
+    ...(isCluster(config) ? { aroundPush: (batch, push) => oldest.aroundPush(batch, push) } : {}),
     limitsOf: (tenant) => limits.of(tenant),
     store: segmentStore(store),
     scanner,
@@ -38,7 +45,7 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
     serveTailer(parts.server, ingester);
   }
   const marker = new ShutdownMarker(config.ingester.shutdown_marker_path);
-  const own = buildIngesterRing({ config, log });
+  const own = buildIngesterRing({ config, log }, () => oldest.oldestMs());
   parts.ownRing = own;
   /** How an operator wants it to end. */
   let ending: IngesterEnding | undefined;

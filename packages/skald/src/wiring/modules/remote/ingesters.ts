@@ -96,6 +96,7 @@ function replicatedOf(
     replicasOf: readSetsOf(parts, context, ring),
     connect: ingesterOf,
     queryWithinMs: config.querier.query_ingesters_within,
+    oldestMs: () => ring.view.oldestMs,
     onLost: (ingester, error) => {
       lost.inc();
       log.warn("an ingester did not answer a query", { ingester, error });
@@ -109,7 +110,7 @@ function readSetsOf({ limits }: Parts, { config }: ModuleContext, ring: Ring) {
   return (tenant: string) => {
     const size = limits.of(tenant).ingestion_partitions_tenant_shard_size;
     if (size <= 0 || queryWithinMs <= 0) return ring.view.readSet();
-    const since = systemClock.nowMs() - queryWithinMs;
+    const since = Math.min(systemClock.nowMs() - queryWithinMs, ring.view.oldestMs);
     return ring.view.shard(tenant, Math.max(size, ring.replicas), since).readSet();
   };
 }
