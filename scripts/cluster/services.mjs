@@ -68,9 +68,13 @@ export async function planServices({ directory, root, node, freePort, plan = {} 
   const targets = [];
   for (const [name, target] of namesOf({ ...usualCounts, ...plan.counts }, spares))
     targets.push({ name, target, port: await freePort(), grpcPort: await freePort() });
-  const portOf = (wanted) => targets.find(({ target }) => target === wanted).grpcPort;
-  env.INDEX_GATEWAY = `127.0.0.1:${portOf("index-gateway")}`;
-  env.SCHEDULER = `127.0.0.1:${portOf("query-scheduler")}`;
+  const addressesOf = (wanted) =>
+    targets
+      .filter(({ target }) => target === wanted)
+      .map(({ grpcPort }) => `127.0.0.1:${grpcPort}`)
+      .join(",");
+  env.INDEX_GATEWAY = addressesOf("index-gateway");
+  env.SCHEDULER = addressesOf("query-scheduler");
   for (const [i, one] of targets.entries()) {
     const { name, target } = one;
     const via = [];

@@ -216,7 +216,7 @@ describe("a message comes back as it was sent", () => {
   it.each(names.filter((name) => name !== "push"))(
     "%s, from a newer version that says more",
     (name) => {
-      const { any: values, encode, decode } = samples[name]!;
+      const { arbitrary: values, encode, decode } = samples[name]!;
       // Fields 1000 to 1002: a number, a text, and 8 bytes.
       const more = Buffer.from("c03e07ca3e026869d13e0102030405060708", "hex");
       const property = fc.property(values, (value) =>

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { Cluster } from "./testing/cluster.js";
+
+const headers = { "x-scope-orgid": "shop" };
+const groups = Array.from({ length: 8 }, (_, i) => `group-${i}`);
+let cluster: Cluster;
+
+beforeAll(async () => {
+  cluster = await Cluster.start({
+    counts: {
+      ...{ ingester: 2, distributor: 1, querier: 1, "query-frontend": 1 },
+      ...{ "query-scheduler": 2, "index-gateway": 2, compactor: 2, ruler: 2 },
+    },
+  });
+}, 240_000);
+
+afterAll(() => cluster?.stop(), 60_000);
+
+interface Shown {
+  readonly id: string;
+  readonly state: string;
+  readonly tokens: readonly number[];
+}
+
+/** The members of a ring as its page shows them. */
+async function ringOf(service: string): Promise<readonly Shown[]> {
+  const accept = { accept: "application/json" };
+  const response = await fetch(`${cluster.gateway}/${service}/ring`, { headers: accept });
+  const { shards } = (await response.json()) as { shards: readonly Shown[] };
+  return shards;
+}
+
+/** Kills a service, and has the others know at once what they would know by its heartbeats. */
+async function lose(name: string, service: string): Promise<void> {
+  await cluster.end(name, "SIGKILL");
+  const url = `${cluster.gateway}/${service}/ring?forget=${name}`;
+  await fetch(url, { method: "POST", redirect: "manual" });
+}
+
+async function until(isTrue: () => Promise<boolean>): Promise<void> {
+  while (!(await isTrue()));
+}
+
+/** The rules that were evaluated since a time, ms since the epoch; undefined while a ruler does not answer. */
+async function evaluatedSince(ms: number): Promise<readonly string[] | undefined> {
+  const response = await fetch(`${cluster.gateway}/prometheus/api/v1/rules`, { headers });
+  const { data, warnings } = (await response.json()) as {
+    data: { groups: readonly { name: string; lastEvaluation: string }[] } | null;
+    warnings?: readonly string[];
+  };
+  if (data === null || warnings !== undefined) return undefined;
+  return data.groups
+    .filter(({ lastEvaluation }) => Date.parse(lastEvaluation) > ms)
+    .map(({ name }) => name);
+}
+
+async function allEvaluatedSince(ms: number): Promise<boolean> {
+  return (await evaluatedSince(ms))?.length === groups.length;
+}
+
+describe("the work of an instance that is lost", () => {
+  it("goes to the other ruler", async () => {
+    for (const name of groups) {
+      const body = JSON.stringify({
+        name,
+        interval: "1s",
+        rules: [{ alert: "Always", expr: "vector(1)" }],
+      });
+      const url = `${cluster.gateway}/loki/api/v1/rules/n`;
+      expect((await fetch(url, { method: "POST", headers, body })).status).toBe(202);
+    }
+    expect((await ringOf("ruler")).map(({ id, tokens }) => [id, tokens.length])).toEqual([
+      ["ruler-1", 128],
+      ["ruler-2", 128],
+    ]);
+    await until(() => allEvaluatedSince(0));
+    expect(await evaluatedSince(0)).toEqual(groups);
+    const lostMs = Date.now();
+    await lose("ruler-1", "ruler");
+    await until(() => allEvaluatedSince(lostMs));
+    expect(await evaluatedSince(lostMs)).toEqual(groups);
+  }, 120_000);
+
+  it("goes to the other compactor", async () => {
+    expect((await ringOf("compactor")).map(({ state }) => state)).toEqual(["ACTIVE", "ACTIVE"]);
+    await lose("compactor-1", "compactor");
+    const [left, ...others] = await ringOf("compactor");
+    expect([left?.id, left?.state, others]).toEqual(["compactor-2", "ACTIVE", []]);
+    const url = `${cluster.gateway}/loki/api/v1/delete`;
+    const query = new URLSearchParams({ query: '{app="a"}', start: "1700000000" });
+    expect((await fetch(`${url}?${query}`, { method: "POST", headers })).status).toBe(204);
+    expect(await (await fetch(url, { headers })).json()).toHaveLength(1);
+  }, 60_000);
+
+  it("goes to the other scheduler, and to the other index gateway", async () => {
+    await cluster.end("query-scheduler-1", "SIGKILL");
+    await cluster.end("index-gateway-1", "SIGKILL");
+    const query = new URLSearchParams({ query: '{app="a"}', since: "1h" });
+    for (let i = 0; i < 3; i++) {
+      const url = `${cluster.gateway}/loki/api/v1/query_range?${query}`;
+      expect((await fetch(url, { headers })).status).toBe(200);
+    }
+  }, 60_000);
+});
