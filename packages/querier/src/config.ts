@@ -21,7 +21,7 @@ export const querierConfig = field.section(
     ),
     query_ingesters_within: field.duration(
       "3h",
-      "age up to which ingesters of a ring are asked; 0: always",
+      "age up to which ingesters of a ring are asked, unless they hold older rows; 0: always",
       "querier.query-ingesters-within",
     ),
     engine: field.section(
