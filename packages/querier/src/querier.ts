@@ -85,6 +85,8 @@ export interface QuerierDeps {
   readonly corrupt: CorruptSegments;
   /** Absent where nothing is ever deleted by request. */
   readonly deletes?: Deletes | undefined;
+  /** Changes with every delete request of a tenant, and with what becomes of it. */
+  readonly deletesOf?: (tenant: string) => string;
   /** Bytes that a query may cost here, by estimate; one that costs more throws QueryTooHeavy before it scans. */
   readonly maxCost?: number;
   /** What a query may hold here; one that needs more throws QueryTooHeavy, with what it holds by then. */

@@ -119,6 +119,17 @@ export class DeleteRequests implements Deletes {
     return !this.#isLoaded || (this.#known.get(tenant) ?? []).some((known) => !isFinished(known));
   }
 
+  /** Another text after each request that is taken, cancelled or carried out, and when what they do changes. */
+  generation(tenant: string): string {
+    const known = this.#known.get(tenant);
+    if (known === undefined) return "";
+    const states = known.map(
+      ({ request, progress }) =>
+        `${request.id}.${progress.done.length}.${request.cancelledMs === undefined}`,
+    );
+    return [this.#options.modeOf(tenant), ...states].join();
+  }
+
   /** What hides rows of a tenant. Throws unavailable while nobody could read the requests since the start. */
   async active({ tenant, ...range }: DeletesRequest): Promise<readonly RowFilter[]> {
     if (!this.#isLoaded)

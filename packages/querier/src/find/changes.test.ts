@@ -38,11 +38,12 @@ describe("findChanges", () => {
   /** What is told of changed rows after `event`. */
   async function after(event: (world: World) => unknown, lookedFromNs?: bigint) {
     const { ingester, write } = makeIngester(lookedFromNs);
-    const world: World = { write, segments: [], filters: [] };
+    const world: World = { write, segments: [], filters: [], requests: [] };
     const deps = {
       ingester,
       catalog: { list: async () => world.segments },
       deletes: { active: async () => world.filters },
+      deletesOf: () => world.requests.join(),
     };
     const tenants = ["t", "u"];
     const [first] = await findChanges({ tenants, spans: [span] }, deps, signal);
@@ -57,6 +58,12 @@ describe("findChanges", () => {
     ["nothing", () => {}, undefined, []],
     ["a push", ({ write }) => write(), undefined, [row]],
     ["a delete request", (world) => world.filters.push(filter), undefined, [span]],
+    [
+      "a delete request that was carried out",
+      (world) => world.requests.push("d"),
+      undefined,
+      [span],
+    ],
     ["a segment of rows that were known", (world) => world.segments.push(segment), 0n, []],
     [
       "a segment of rows that were not",
@@ -84,6 +91,7 @@ interface World {
   readonly write: () => void;
   readonly segments: SegmentRef[];
   readonly filters: RowFilter[];
+  readonly requests: string[];
 }
 
 it("a ring tells the changes of all, and knows nothing when others answer", async () => {

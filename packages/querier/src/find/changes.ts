@@ -14,6 +14,7 @@ interface ChangesDeps {
   readonly ingester: Pick<HeldRows, "changes">;
   readonly catalog: Catalog;
   readonly deletes?: Deletes | undefined;
+  readonly deletesOf?: (tenant: string) => string;
 }
 
 /** Queries say a little later than this what they look for. */
@@ -71,7 +72,7 @@ export async function findChanges(
 
 async function stateOf(
   asked: { tenant: string; span: TimeRange; at: number; told: HeldChanges },
-  { catalog, deletes }: ChangesDeps,
+  { catalog, deletes, deletesOf = () => "" }: ChangesDeps,
   signal: AbortSignal,
 ): Promise<State> {
   const { tenant, span, at, told } = asked;
@@ -82,7 +83,12 @@ async function stateOf(
     deletes?.active(range, { signal }),
     isOld ? catalog.list(range, { signal }) : [],
   ]);
-  const deleted = filters.map((filter) => filter.id ?? textOf(filter));
+  const requests = deletesOf(tenant);
+  // Rows of a request that was carried out are hidden no more, and gone.
+  const deleted = [
+    ...(requests === "" ? [] : [requests]),
+    ...filters.map((filter) => filter.id ?? textOf(filter)),
+  ];
   // Who answers a query may not know it yet: what it answers now is not to be believed later.
   const isNew = filters.some(({ nowNs }) => nowNs > BigInt(Date.now() - unknownMs) * 1_000_000n);
   return {

@@ -2,7 +2,7 @@ import type { CallOptions, ScheduledCall } from "@skald/contracts";
 import type { HostFunction, JobShare, MemoryBudget, WorkerPool } from "@skald/runtime";
 import { beginServed, isTracing, parseTraceparent, runSpan } from "@skald/runtime/tracing";
 import { urgentBytes } from "@skald/scan";
-import type { CallJob, CallReply } from "./query-job.js";
+import { type CallJob, type CallReply, deletesOfAll } from "./query-job.js";
 
 export interface CallThreadsOptions {
   readonly pool: Pick<WorkerPool, "run" | "resume">;
@@ -11,6 +11,8 @@ export interface CallThreadsOptions {
   readonly host: Readonly<Record<string, HostFunction>>;
   /** Whether rows of a tenant were deleted that may still be stored. */
   readonly hidesRows: (tenant: string) => boolean;
+  /** Changes with every delete request of a tenant, and with what becomes of it. */
+  readonly deletesOf?: (tenant: string) => string;
   /** Scans that one query runs at the same time. */
   readonly threads: number;
 }
@@ -36,9 +38,11 @@ export class CallThreads {
   }
 
   async #answer(call: ScheduledCall, { signal }: CallOptions): Promise<Uint8Array> {
-    const { threads, hidesRows } = this.#options;
+    const { threads, hidesRows, deletesOf } = this.#options;
     const { tenant, actors } = call;
-    const job = { call, threads, hidesRows: tenant.split("|").some(hidesRows) };
+    const tenants = tenant.split("|");
+    const deletes = deletesOfAll(tenants, deletesOf);
+    const job = { call, threads, hidesRows: tenants.some(hidesRows), deletes };
     const share = { tenant, actors };
     const small = await this.#run({ ...job, maxCost: urgentBytes }, { ...share, cost: 0 }, signal);
     if (small.kind === "answer") return small.body;

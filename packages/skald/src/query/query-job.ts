@@ -18,6 +18,8 @@ export interface QueryJob {
   readonly options: QueryRouteOptions;
   /** Rows of these tenants were deleted that may still be stored. */
   readonly hidesRows: boolean;
+  /** By tenant, what changes with its delete requests. */
+  readonly deletes: Readonly<Record<string, string>>;
   /** What the query takes of the memory of all queries. */
   readonly memory: MemoryShareRef;
   /** Scans that run at the same time. */
@@ -33,7 +35,8 @@ export interface QueryJob {
 }
 
 /** A call that was taken from a scheduler, as it goes to a query thread. */
-export interface CallJob extends Pick<QueryJob, "hidesRows" | "memory" | "threads" | "maxCost"> {
+export interface CallJob
+  extends Pick<QueryJob, "hidesRows" | "deletes" | "memory" | "threads" | "maxCost"> {
   readonly call: ScheduledCall;
 }
 
@@ -56,3 +59,12 @@ export type QueryReply =
   | ({ readonly kind: "answer"; readonly body?: string | Uint8Array } & AnswerHead)
   | { readonly kind: "written" }
   | { readonly kind: "too_heavy"; readonly cost: number };
+
+/** What changes with the delete requests of some tenants; those that have none are left out. */
+export function deletesOfAll(
+  tenants: readonly string[],
+  deletesOf: (tenant: string) => string = () => "",
+): Record<string, string> {
+  const found = tenants.map((tenant) => [tenant, deletesOf(tenant)] as const);
+  return Object.fromEntries(found.filter(([, text]) => text !== ""));
+}

@@ -20,7 +20,7 @@ import { urgentBytes } from "@skald/scan";
 import type { HttpRequest, HttpResponse } from "@skald/transport";
 import { type KeptKinds, kindsOf, storesHost } from "./kept-results.js";
 import { PieceChannel } from "./piece-channel.js";
-import type { AnswerHead, QueryJob, QueryReply } from "./query-job.js";
+import { type AnswerHead, deletesOfAll, type QueryJob, type QueryReply } from "./query-job.js";
 
 /** Headers that endpoints of the query API look at. */
 const wantedHeaders = [
@@ -50,6 +50,8 @@ export interface QueryThreadsOptions {
   readonly limitsOf: (tenant: string) => QueryTenantLimits;
   /** Whether rows of a tenant were deleted that may still be stored. */
   readonly hidesRows: (tenant: string) => boolean;
+  /** Changes with every delete request of a tenant, and with what becomes of it. */
+  readonly deletesOf?: (tenant: string) => string;
   readonly routes: QueryRouteOptions;
   /** Scans that one query runs at the same time. */
   readonly threads: number;
@@ -99,6 +101,7 @@ export class QueryThreads {
       limits,
       options: routes,
       hidesRows: tenants.some(hidesRows),
+      deletes: deletesOfAll(tenants, this.#options.deletesOf),
       threads,
       sentNs: process.hrtime.bigint(),
       kept: refusesKept(request) ? {} : this.#kept,

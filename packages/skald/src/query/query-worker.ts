@@ -52,6 +52,7 @@ function querierOf(job: Omit<CallJob, "call">, context: JobContext): Querier {
   return new Querier({
     ...services,
     ...(job.hidesRows ? { deletes } : {}),
+    deletesOf: (tenant) => job.deletes[tenant] ?? "",
     threads,
     corrupt,
     shouldStop: context.isCancelled,

@@ -26,6 +26,7 @@ export function buildDeletes(parts: Parts, { config, log, metrics }: ModuleConte
   });
   parts.deletes = deletes;
   parts.hidesRows = (tenant) => deletes?.hidesRows(tenant) ?? false;
+  parts.deletesOf = (tenant) => deletes?.generation(tenant) ?? "";
   parts.removalRules = rules;
   return built;
 }
@@ -35,10 +36,12 @@ export function buildKnownDeletes(parts: Parts, context: ModuleContext): BuiltMo
   // A process that takes the requests knows them best.
   if (Object.hasOwn(parts, "hidesRows")) return {};
   parts.hidesRows = () => parts.deletes !== undefined;
+  parts.deletesOf = () => "";
   if (!context.config.compactor.retention_enabled || !isCluster(context.config)) return {};
   const log = context.log.child({ component: "deletes" });
   const deletes = buildRequests({ ...context, ...parts, log });
   parts.deletes = new FreshDeletes(deletes);
+  parts.deletesOf = (tenant) => deletes.generation(tenant);
   const service = new Service({
     name: "known-deletes",
     run: (signal) =>

@@ -85,13 +85,15 @@ export interface Parts {
   /** Hides what was deleted; absent where nothing is ever deleted by request. */
   deletes: Deletes | undefined;
   hidesRows: (tenant: string) => boolean;
+  /** Changes with every delete request of a tenant, and with what becomes of it. */
+  deletesOf: (tenant: string) => string;
   /** Those of this process, to be changed; absent where another one has them. */
   deleteRequests: DeleteRequests | undefined;
   /** What is to leave the store; absent where nothing is. */
   removalRules: RemovalRules | undefined;
   queries: Pick<
     QueryThreadsOptions,
-    "pool" | "querier" | "host" | "hidesRows" | "memory" | "threads"
+    "pool" | "querier" | "host" | "hidesRows" | "deletesOf" | "memory" | "threads"
   >;
   frontend: QueryThreads;
 }

@@ -65,9 +65,9 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
     stop: () => threads.close(),
   });
   if (schedulers !== undefined) {
-    const { hidesRows } = parts;
-    const { schedule } = schedulers;
-    parts.queries = { pool: threads, memory, threads: pool.size, hidesRows, host: { schedule } };
+    const { hidesRows, deletesOf } = parts;
+    const host = { schedule: schedulers.schedule };
+    parts.queries = { pool: threads, memory, threads: pool.size, hidesRows, deletesOf, host };
     return { service, unready: () => unknownPeers(schedulers.book, "query scheduler") };
   }
   parts.queries = {
@@ -75,7 +75,9 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
     memory,
     threads: pool.size,
     hidesRows: parts.hidesRows,
+    deletesOf: parts.deletesOf,
     querier: new Querier({
+      deletesOf: parts.deletesOf,
       ...{ ingester, catalog, scanner, deletes, threads: pool.size },
       corrupt: new CorruptSegments({ clock: steadyClock, onFound: onCorrupt }),
       maxCost: urgentBytes,
