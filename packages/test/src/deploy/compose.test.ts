@@ -22,6 +22,7 @@ const services = Object.entries(asFields(file.services)).map(
 /** Keys of a service and the form of their values, of those that the file uses; the reference is the Compose Specification. */
 const keys: Readonly<Record<string, (value: Value) => boolean>> = {
   build: (value) => typeof value === "string",
+  pull_policy: (value) => value === "never",
   image: (value) => typeof value === "string" && /:[^:/]+$/.test(value),
   profiles: isTexts,
   command: isTexts,
@@ -95,6 +96,16 @@ describe("docker-compose.yml", () => {
       "ruler 1",
       "s3 1",
       "s3-setup 1",
+    ]);
+  });
+
+  it("builds its image once in a profile, and pulls it never", () => {
+    const ours = services.filter(([, { image }]) => image === "skald:dev");
+    expect(ours.every(([, one]) => one.pull_policy === "never")).toBe(true);
+    const builders = ours.filter(([, { build }]) => build !== undefined);
+    expect(builders.map(([name, { profiles }]) => [name, asList(profiles)])).toEqual([
+      ["skald", ["single"]],
+      ["distributor", ["cluster"]],
     ]);
   });
 
