@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
+import { SkaldError } from "@skald/model";
 import { Metrics } from "@skald/runtime/metrics";
-import { requestObserver } from "./request-metrics.js";
+import { callObserver, requestObserver } from "./request-metrics.js";
 
 const sizes = { requestBytes: undefined, responseBytes: undefined };
 
@@ -45,5 +46,21 @@ describe("requestObserver", () => {
     const start = { method: "GET", route };
     requestObserver(metrics)(start)({ ...start, ...sizes, status: 200, durationMs: 1 });
     expect((await metrics.read()).text).toContain(`_count{method="GET",route="${want}",`);
+  });
+});
+
+describe("callObserver", () => {
+  it("counts calls beside requests, errors by their status", async () => {
+    const metrics = new Metrics();
+    requestObserver(metrics);
+    const observe = callObserver(metrics);
+    const path = "/skald.v1.Ingester/Push";
+    observe({ path, durationMs: 300 });
+    observe({ path, durationMs: 300, error: new SkaldError("unavailable", "down") });
+    const { text } = await metrics.read();
+    for (const status of ["success", "503"])
+      expect(text).toContain(
+        `loki_request_duration_seconds_count{method="gRPC",route="${path}",status_code="${status}",ws="false"} 1`,
+      );
   });
 });

@@ -1,17 +1,14 @@
+import { errorCodeOf, errorStatus } from "@skald/model";
 import type { Metrics } from "@skald/runtime";
 import type { RequestFacts, RequestObserver } from "@skald/transport";
+import type { EndedCall } from "@skald/transport/grpc";
 
 const MiB = 1024 * 1024;
 const messageBuckets = [1, 2.5, 5, 10, 25, 50, 100, 250].map((n) => n * MiB);
 
 /** Counts requests by the metrics that public dashboards read. */
 export function requestObserver(metrics: Metrics): RequestObserver {
-  const durations = metrics.histogram("request_duration_seconds", "Time from request to answer.", [
-    "method",
-    "route",
-    "status_code",
-    "ws",
-  ]);
+  const durations = durationsOf(metrics);
   const names = ["method", "route"];
   const inflight = metrics.gauge("inflight_requests", "Requests that are being served.", names);
   const message = (what: string, help: string) =>
@@ -57,6 +54,25 @@ export function requestObserver(metrics: Metrics): RequestObserver {
       if (responseBytes !== undefined) endpoint.sent.observe(responseBytes);
     };
   };
+}
+
+/** Counts calls of other processes beside requests: the route is the name of the method, an error its status in HTTP. */
+export function callObserver(metrics: Metrics): (call: EndedCall) => void {
+  const durations = durationsOf(metrics);
+  return ({ path, durationMs, error }) => {
+    const status = error === undefined ? "success" : String(errorStatus[errorCodeOf(error)]);
+    const labels = { method: "gRPC", route: path, status_code: status, ws: "false" };
+    durations.observe(labels, durationMs / 1000);
+  };
+}
+
+function durationsOf(metrics: Metrics) {
+  return metrics.histogram("request_duration_seconds", "Time from request to answer.", [
+    "method",
+    "route",
+    "status_code",
+    "ws",
+  ]);
 }
 
 /** Both names of an endpoint count as one: that which dashboards ask for. */

@@ -146,6 +146,25 @@ describe("errors", () => {
     expect([error.code, error.message]).toEqual(["internal", "internal server error"]);
     expect(told).toEqual([[fault, "/test.Test/Fail"]]);
   });
+
+  it("and all else that ends is told to whoever counts, by methods that there are", async () => {
+    const told: unknown[] = [];
+    const thrown = new SkaldError("rate_limited", "slower");
+    const { address } = await startTestGrpc(
+      { Fail: () => Promise.reject(thrown), Echo: async (request) => [request] },
+      { onEnd: ({ path, error }) => told.push([path, error]) },
+    );
+    const connection = connectTestGrpc(address);
+    await call(connection, "Echo");
+    await failureOf(call(connection, "Fail"));
+    await failureOf(call(connection, "Other"));
+    await call(connection, "Echo");
+    expect(told).toEqual([
+      ["/test.Test/Echo", undefined],
+      ["/test.Test/Fail", thrown],
+      ["/test.Test/Echo", undefined],
+    ]);
+  });
 });
 
 describe("a call ends", () => {

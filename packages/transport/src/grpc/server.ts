@@ -38,8 +38,17 @@ export interface GrpcServerOptions extends ListenerOptions, KeepaliveOptions {
   readonly clusters?: readonly string[];
   /** Told of a fault of ours: the caller is told only that there was one. */
   readonly onError?: (error: unknown, path: string) => void;
+  /** Told of the end of each call of a method that there is. */
+  readonly onEnd?: (call: EndedCall) => void;
   /** What it says that it speaks; for tests. */
   readonly protocolVersion?: number;
+}
+
+/** A call that is over; without an error it went well. */
+export interface EndedCall {
+  readonly path: string;
+  readonly durationMs: number;
+  readonly error?: unknown;
 }
 
 /** What a handler is told of a call beside its message. */
@@ -175,6 +184,7 @@ export class GrpcServer {
   async #answer(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): Promise<void> {
     const { ":path": path = "", "content-type": type = "" } = headers;
     const abort = new AbortController();
+    const start = performance.now();
     stream.on("error", () => undefined);
     // Also at the end of a call that went well, when nobody listens any more.
     stream.once("close", () => abort.abort(gone));
@@ -195,13 +205,22 @@ export class GrpcServer {
       if (path === healthPaths.check || path === healthPaths.watch)
         await this.#tellHealth(path, stream, abort.signal);
       else await this.#serve(path, stream, headers, abort.signal, timeoutMs);
+      this.#tellEnd({ path, durationMs: performance.now() - start });
     } catch (error) {
-      if (abort.signal.aborted) return;
+      const { aborted, reason } = abort.signal;
+      const durationMs = performance.now() - start;
+      this.#tellEnd({ path, durationMs, error: aborted ? reason : error });
+      if (aborted) return;
       this.#tellFault(error, path);
       fail(stream, this.#hello(), error);
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  #tellEnd(call: EndedCall): void {
+    // Names that callers make up would be counted for ever.
+    if (this.#methods.has(call.path) || this.#streams.has(call.path)) this.#options.onEnd?.(call);
   }
 
   #tellFault(error: unknown, path: string): void {

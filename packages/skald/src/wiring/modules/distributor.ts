@@ -6,6 +6,7 @@ import { Service } from "@skald/runtime";
 import { pushRoutes } from "../../http/push-routes.js";
 import { ringRoutes } from "../../http/ring-routes.js";
 import { userStatsRoutes } from "../../http/tenant-routes.js";
+import { countMembers } from "../ring-metrics.js";
 import { buildServiceRing } from "../rings.js";
 import {
   type BuiltModule,
@@ -22,6 +23,7 @@ export function buildDistributor(
 ): BuiltModule {
   const { limits, pool, pushTargetWith, sampler, server } = parts;
   const own = buildServiceRing("distributor", config.distributor.ring, { config, log });
+  countMembers(metrics, own.ring);
   const counters = createDistributorMetrics(metrics);
   const distributor = new Distributor({
     ingester: pushTargetWith(counters),

@@ -8,6 +8,7 @@ import { type IngesterEnding, operatorRoutes, ShutdownMarker } from "../../http/
 import { ringRoutes } from "../../http/ring-routes.js";
 import { ingesterOptionsOf } from "../ingester-options.js";
 import { OldestHeld } from "../oldest-held.js";
+import { countMembers } from "../ring-metrics.js";
 import { buildIngesterRing, ingesterIdOf } from "../rings.js";
 import { segmentStore } from "../segment-store.js";
 import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "./module.js";
@@ -47,6 +48,7 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
   const marker = new ShutdownMarker(config.ingester.shutdown_marker_path);
   const own = buildIngesterRing({ config, log }, () => oldest.oldestMs());
   parts.ownRing = own;
+  countMembers(metrics, own.ring, "ingester");
   /** How an operator wants it to end. */
   let ending: IngesterEnding | undefined;
   const service = new Service({

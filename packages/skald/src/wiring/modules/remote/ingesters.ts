@@ -7,6 +7,7 @@ import type { Ring, RingInstance } from "@skald/ring";
 import { Service } from "@skald/runtime";
 import { connectionOptionsOf } from "@skald/transport/grpc";
 import { memoryBytes } from "../../../memory.js";
+import { countMembers } from "../../ring-metrics.js";
 import { ingesterIdOf, watchIngesterRing } from "../../rings.js";
 import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "../module.js";
 
@@ -25,6 +26,7 @@ export function buildIngesters(parts: Parts, context: ModuleContext): BuiltModul
   }
   const watched = parts.ownRing === undefined ? watchIngesterRing(context) : undefined;
   const ring = (parts.ownRing ?? watched)?.ring as Ring;
+  if (watched !== undefined) countMembers(context.metrics, watched.ring, "ingester");
   const ingesterOf = ingesterCalls(parts, context, ring);
   parts.pushTargetWith = (metrics) => replicatorOf(parts, context, { ring, ingesterOf, metrics });
   parts.ingester = replicatedOf(parts, context, { ring, ingesterOf });
