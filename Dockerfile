@@ -20,6 +20,6 @@ EXPOSE 3100 9095
 VOLUME /var/loki
 # Sealing and uploading what is in memory may take a while after SIGTERM: stop with a grace of 60 s or more.
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=5s --timeout=3s --start-period=60s --retries=3 CMD ["/nodejs/bin/node", "/app/health.mjs"]
+HEALTHCHECK --interval=15s --timeout=10s --start-period=60s --retries=3 CMD ["/nodejs/bin/node", "/app/health.mjs"]
 ENTRYPOINT ["/nodejs/bin/node", "/app/packages/skald/bundle/main.js"]
 CMD ["-config.file=/etc/loki/local-config.yaml"]

@@ -45,7 +45,12 @@ try {
   const port = values.port === undefined ? await freePort() : Number(values.port);
   await startGateway(port, portsOf);
   print(port);
-  process.send?.({ ready: true, gateway: `http://127.0.0.1:${port}` });
+  const addressOf = (one) => `http://127.0.0.1:${one}`;
+  process.send?.({
+    ready: true,
+    gateway: addressOf(port),
+    services: portsOf().map(addressOf),
+  });
 } catch (error) {
   if (stopping === undefined) console.error(error.message);
   await stop(1);

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { getJson, nowNs, pushJson } from "./testing/client.js";
 import { Cluster } from "./testing/cluster.js";
+import { metricsIn, metricsTold, queriesOf, ruleQueries } from "./testing/deploy/queries.js";
+import { filesBelow, readText } from "./testing/deploy/repository.js";
 import { NumberedLines, type Sight } from "./testing/numbered-lines.js";
 import { waitFor } from "./testing/server.js";
 
@@ -81,6 +83,27 @@ it("patterns of what comes in are found", async () => {
   });
   expect(counts.flat().reduce((sum, [, count]) => sum + count, 0)).toBe(40);
 }, 60_000);
+describe("metrics of the services", () => {
+  it("are all that alerts and dashboards ask for, but for those of deletion, which is off", async () => {
+    await lines.more(enough);
+    const texts = await Promise.all(
+      cluster.services.map(async (url) => (await fetch(`${url}/metrics`)).text()),
+    );
+    const told = metricsTold(texts.join("\n"));
+    const panels = filesBelow("deploy/grafana/dashboards").flatMap((path) =>
+      queriesOf(JSON.parse(readText(path))),
+    );
+    const asked = new Set([...ruleQueries(), ...panels].flatMap(metricsIn));
+    const missing = [...asked].filter((name) => !told.has(name) && !/_delete_/.test(name));
+    expect(missing).toEqual([]);
+    expect(asked.size).toBeGreaterThan(40);
+    const members = /^loki_ring_members\{name="ingester",state="ACTIVE"\} 3$/m;
+    expect(texts.filter((text) => members.test(text)).length).toBeGreaterThan(3);
+    expect(texts.join("\n")).toMatch(
+      /_count\{method="gRPC",route="[^"]*Push",status_code="success"/,
+    );
+  });
+});
 
 describe("no acknowledged line is lost, and none counted twice, while", () => {
   // First, because for a minute after one left all others must answer queries.

@@ -93,8 +93,6 @@ common:
   {{- if include "skald.isDistributed" . }}
   replication_factor: {{ $loki.commonConfig.replication_factor }}
   persist_tokens: true
-  compactor_address: http://{{ $name }}-compactor:{{ $loki.server.http_listen_port }}
-  compactor_grpc_address: {{ $name }}-compactor:{{ $loki.server.grpc_listen_port }}
   ring:
     {{- if .Values.ingester.zoneAwareReplication.enabled }}
     zone_awareness_enabled: true

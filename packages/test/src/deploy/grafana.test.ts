@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { metricsIn, metricsTold, queriesOf, ruleQueries } from "../testing/deploy/queries.js";
 import {
   asFields,
   asList,
@@ -30,35 +31,19 @@ beforeAll(async () => {
     "-compactor.delete-request-store=filesystem",
   ]);
   const text = await (await fetch(`${server.url}/metrics`)).text();
-  // Prometheus' own.
-  known = new Set(["up"]);
-  for (const [, name = "", type] of text.matchAll(/^# TYPE (\w+) (\w+)$/gm))
-    for (const end of type === "histogram" ? ["_bucket", "_count", "_sum"] : [""])
-      known.add(`${name}${end}`);
+  known = metricsTold(text);
+  // Told by services of a cluster only, where the test of the cluster looks for them.
+  for (const name of ["length", "duration_seconds_bucket"])
+    known.add(`loki_query_scheduler_queue_${name}`);
+  known.add("loki_query_scheduler_inflight_requests");
+  known.add("loki_query_scheduler_connected_querier_clients");
+  known.add("loki_querier_ingester_failures_total");
 });
 
 afterAll(async () => {
   await server.kill("SIGTERM");
   await removeFolders();
 });
-
-/** Names of metrics in a query: words that no bracket follows and that stand outside of texts, labels and groupings. */
-function metricsIn(query: string): string[] {
-  const bare = query
-    .replaceAll(/"(?:\\.|[^"\\])*"/g, "")
-    .replaceAll(/\{[^}]*\}|\[[^\]]*\]/g, "")
-    .replaceAll(/\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)/g, "");
-  const words = [...bare.matchAll(/\b([a-z_][a-z0-9_]*)\b(?!\s*\()/gi)].map(
-    ([, word]) => word ?? "",
-  );
-  return words.filter((word) => !/^(and|or|unless|by|without|bool|offset)$/.test(word));
-}
-
-function queriesOf(dashboard: Fields): string[] {
-  return asList(dashboard.panels).flatMap((panel) =>
-    asList(at(panel, "targets")).map((target) => String(at(target, "expr"))),
-  );
-}
 
 describe.each(dashboards)("%s", (_, dashboard) => {
   it("asks for metrics that a process tells", () => {
@@ -107,8 +92,8 @@ function inPrometheus(query: string): string {
 
 describe("alerts.yaml", () => {
   it("asks for metrics that a process tells", () => {
-    const unknown = rules
-      .flatMap(({ expr }) => metricsIn(String(expr)))
+    const unknown = ruleQueries()
+      .flatMap(metricsIn)
       .filter((name) => !known.has(name));
     expect(unknown).toEqual([]);
   });

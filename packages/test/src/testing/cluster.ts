@@ -17,15 +17,23 @@ export interface ClusterPlan {
 /** How a way between services is; see scripts/cluster/links.mjs. */
 export type LinkMode = "pass" | "drop" | "refuse" | "strand";
 
+interface Addresses {
+  readonly gateway: string;
+  readonly services: readonly string[];
+}
+
 /** The cluster of `npm run cluster`, and the hand that ends its processes. */
 export class Cluster {
   readonly gateway: string;
+  /** Addresses of the services themselves. */
+  readonly services: readonly string[];
   readonly #child: ChildProcess;
   #calls = 0;
 
-  private constructor(child: ChildProcess, gateway: string) {
+  private constructor(child: ChildProcess, { gateway, services }: Addresses) {
     this.#child = child;
     this.gateway = gateway;
+    this.services = services;
   }
 
   /** Starts all of it, with an environment beside that of this process; resolves when every service is ready. */
@@ -45,11 +53,9 @@ export class Cluster {
     const ended = once(child, "exit").then(() => {
       throw new Error(`the cluster did not start: ${output}`);
     });
-    const [{ gateway }] = (await Promise.race([once(child, "message"), ended])) as [
-      { gateway: string },
-    ];
+    const [addresses] = (await Promise.race([once(child, "message"), ended])) as [Addresses];
     ended.catch(() => undefined);
-    return new Cluster(child, gateway);
+    return new Cluster(child, addresses);
   }
 
   /** Ends a service, and resolves when it is gone; SIGSTOP and SIGCONT let it stand still and go on. */

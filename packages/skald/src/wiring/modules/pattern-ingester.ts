@@ -6,6 +6,7 @@ import type { TenantLimits } from "@skald/runtime/config";
 import type { Config } from "../../config/root.js";
 import { ringRoutes } from "../../http/ring-routes.js";
 import { threadScripts } from "../../thread-scripts.js";
+import { countMembers } from "../ring-metrics.js";
 import { buildPatternRing } from "../rings.js";
 import type { BuiltModule, ModuleContext, Parts } from "./module.js";
 
@@ -16,10 +17,11 @@ const maxPatternTenants = 100;
 
 /** Finds patterns in the lines that distributors send, and its place in the ring. Does nothing unless it is enabled. */
 export function buildPatternIngester(parts: Parts, context: ModuleContext): BuiltModule {
-  const { config, log } = context;
+  const { config, log, metrics } = context;
   if (!config.pattern_ingester.enabled) return {};
   const patterns = threadOf(parts, context);
   const own = buildPatternRing({ config, log });
+  countMembers(metrics, own.ring);
   parts.ownPatterns = patterns;
   parts.ownPatternRing = own;
   if (parts.server !== undefined) servePatternIngester(parts.server, patterns);

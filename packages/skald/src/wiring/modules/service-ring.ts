@@ -1,6 +1,7 @@
 import { Service } from "@skald/runtime";
 import type { Config } from "../../config/root.js";
 import { ringRoutes } from "../../http/ring-routes.js";
+import { countMembers } from "../ring-metrics.js";
 import { buildServiceRing, type OwnRing, type RingBlock } from "../rings.js";
 import type { ModuleName } from "../targets.js";
 import type { Builder, BuiltModule } from "./module.js";
@@ -34,9 +35,10 @@ export const indexGatewayRing: ServiceRing = {
 
 /** The ring by which the instances of a service know each other, and its page. */
 export function serviceRing(module: ModuleName, ring: ServiceRing): Builder {
-  return (parts, { config, log }) => {
+  return (parts, { config, log, metrics }) => {
     const { blockOf, isOwning = false } = ring;
     const own = buildServiceRing(ring.name, blockOf(config), { config, log, isOwning });
+    countMembers(metrics, own.ring);
     parts.serviceRings = { ...parts.serviceRings, [module]: own };
     return moduleOf(module, own, ring);
   };
