@@ -22,6 +22,10 @@ spec:
   {{- if .component.isSet }}
   serviceName: {{ include "skald.objectName" (dict "root" $root "target" .target) }}-headless
   podManagementPolicy: Parallel
+  {{- if $isIngester }}
+  # A rollout goes on when all have seen that the last one is back, by another address.
+  minReadySeconds: 30
+  {{- end }}
   {{- if $values.persistence.enabled }}
   # The disk of a pod that is gone stays until a person is sure.
   persistentVolumeClaimRetentionPolicy:
@@ -98,7 +102,8 @@ spec:
         {{- range $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
         - maxSkew: 1
           topologyKey: {{ $key }}
-          whenUnsatisfiable: ScheduleAnyway
+          # Two ingesters of a node would be lost together, and with them a quorum.
+          whenUnsatisfiable: {{ ternary "DoNotSchedule" "ScheduleAnyway" (and $isIngester (eq $key "kubernetes.io/hostname")) }}
           labelSelector:
             matchLabels:
               {{- include "skald.selectorLabels" $root | nindent 14 }}

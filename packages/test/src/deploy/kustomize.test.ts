@@ -77,6 +77,18 @@ describe("the cluster", () => {
     expect(at(ingester, "spec", "template", "spec", "serviceAccountName")).toBe("skald-ingester");
   });
 
+  it("never has two ingesters on a node, and waits between two in a rollout", () => {
+    const [ingester] = ofKind(cluster, "StatefulSet").filter((one) => nameOf(one) === "ingester");
+    expect(Number(at(ingester, "spec", "minReadySeconds"))).toBeGreaterThan(15);
+    const [, byNode] = asList(
+      at(ingester, "spec", "template", "spec", "topologySpreadConstraints"),
+    );
+    expect(byNode).toMatchObject({
+      topologyKey: "kubernetes.io/hostname",
+      whenUnsatisfiable: "DoNotSchedule",
+    });
+  });
+
   it("has a budget for every service, and lets a pod go where there are two", () => {
     const names = ofKind(cluster, "PodDisruptionBudget").map(nameOf);
     const services = workloadsOf(cluster)
