@@ -34,10 +34,11 @@ const maxLogShown = 2000;
  * - `zones` 3: ingesters are dealt out to zones, and copies are placed by them
  * - `links` ["redis", "querier-1>ingester-1"]: ways that can be cut, of all services or of one
  * - `clocks` { "ingester-3": 60000 }: ms by which clocks are ahead
+ * - `flags` ["-distributor.ingestion-rate-limit-mb=1000"]: of every service
  * - `builds` { "ingester-2": "/other/checkout" }: services that run from another build
  */
 export async function planServices({ directory, root, node, freePort, plan = {} }) {
-  const { zones = 0, spares = [], clocks = {}, builds = {} } = plan;
+  const { zones = 0, spares = [], clocks = {}, builds = {}, flags = [] } = plan;
   const [redisPort, s3Port] = [await freePort(), await freePort()];
   const links = new Map();
   const link = async (name, port) => {
@@ -97,6 +98,7 @@ export async function planServices({ directory, root, node, freePort, plan = {} 
       script: join(builds[name] ?? root, "packages/skald/bundle/main.js"),
       args: [
         ...flagsOf(one, join(root, "scripts/cluster/skald.yaml"), directory),
+        ...flags,
         ...(zones > 0 ? ["-distributor.zone-awareness-enabled=true"] : []),
         ...(zone === "" ? [] : [`-ingester.availability-zone=${zone}`]),
       ],

@@ -22,6 +22,8 @@ export interface TailsContext {
 
 /** Pause in which new rows are gathered: what a push costs does not depend on the number of tails. */
 const gatherMs = 100;
+/** And so much more for each tail of the tenant: the messages of a second stay about as many. */
+const gatherMsPerTail = 1;
 /** Lines that may wait for threads, for one tenant; beyond they are dropped. */
 const maxNewBytes = 64 * 1024 * 1024;
 /** Lines that may wait for the client of one tail. */
@@ -131,7 +133,8 @@ class TenantTails {
 
   #schedule(): void {
     if (this.#timer !== undefined || this.#running > 0 || this.#ended.signal.aborted) return;
-    this.#timer = setTimeout(() => this.#begin(), Math.max(gatherMs, this.#restMs));
+    const pauseMs = gatherMs + this.size * gatherMsPerTail;
+    this.#timer = setTimeout(() => this.#begin(), Math.max(pauseMs, this.#restMs));
   }
 
   /** Has threads look at what is new, one time after the other. */
