@@ -1,5 +1,4 @@
 import type {
-  ChangeLog,
   Querier,
   QueryAnswer,
   StreamsRequest,
@@ -13,25 +12,19 @@ import {
   defaultQueryLimits,
   type Expr,
   formatQuery,
-  longestRangeNs,
-  type MetricExpr,
   parseQuery,
   parseSelector,
   planQuery,
-  printQuery,
   type QueryParams,
 } from "@skald/logql";
 import {
-  type CacheKind,
   type Clock,
   fnv1a32,
-  formatPrometheusDuration,
   invalidArgument,
   joinQueryStats,
   type Matcher,
   notFound,
   nowNs,
-  nsPerSecond,
   type QueryStats,
   type ReadStats,
   SkaldError,
@@ -42,12 +35,11 @@ import { type Span, traced } from "@skald/runtime/tracing";
 import type { InstantParams, RangeParams } from "./http/params.js";
 import { checkBlocked, queryKind } from "./limits/blocked-queries.js";
 import { checkLength, checkQueryLimits, rangesOf } from "./limits/check-limits.js";
-import { combineLimits, nsOfMs, type QueryTenantLimits } from "./limits/limits.js";
-import { AnswerCache, type CachedRequest } from "./results-cache/answer-cache.js";
-import { lookOf } from "./results-cache/look.js";
-import { RangeCache } from "./results-cache/range-cache.js";
-import type { ResultStores } from "./results-cache/result-store.js";
-import { answerRange, type RangeQuery } from "./split/range-query.js";
+import { combineLimits, type QueryTenantLimits } from "./limits/limits.js";
+import { clampStart, noLongerAvailable, oldestAllowed, oldestLasting } from "./limits/look-back.js";
+import { KeptAnswers, type KeptResults } from "./results-cache/kept-answers.js";
+import { selectorsOf, seriesSelectors } from "./selectors.js";
+import { type AskPart, MetricAnswers } from "./split/metric-answers.js";
 
 export interface FrontendDeps {
   readonly querier: Querier;
@@ -95,37 +87,6 @@ export interface IndexStats {
 export const tenantLabel = "__tenant_id__";
 /** What a sample in the making takes. */
 const sampleBytes = 32;
-/** Pieces of range queries are kept by hours where queries are not split. */
-const defaultPieceNs = 3600n * nsPerSecond;
-/** The first time that a timestamp can say. */
-const firstNs = -(2n ** 63n);
-
-/** Where answers are kept, and who knows which of them still hold. */
-export interface KeptResults {
-  readonly stores: ResultStores;
-  readonly changes: ChangeLog;
-  /** Larger values of range queries are not put together here: `refuse` says what is thrown. */
-  readonly maxBytes?: number;
-  readonly refuse?: (bytes: number) => Error;
-}
-
-type AskPart = (params: QueryParams, signal: AbortSignal) => Promise<QueryAnswer>;
-
-interface AskedMetric {
-  readonly tenants: readonly string[];
-  readonly expr: MetricExpr;
-  readonly params: QueryParams;
-  readonly limits: QueryTenantLimits;
-  readonly maxSeries: number;
-  readonly ask: AskPart;
-}
-
-interface Kept<Answer> {
-  readonly answer: Answer;
-  readonly caches: NonNullable<QueryStats["caches"]>;
-  readonly isKept: boolean;
-}
-
 /** Takes queries from clients: parses, limits, plans, and passes them to a querier. */
 export class Frontend {
   readonly #querier: Querier;
@@ -135,8 +96,8 @@ export class Frontend {
   readonly #queryTags: string;
   readonly #alignToStep: boolean;
   readonly #queueSeconds: number;
-  readonly #splitsByTime: boolean;
-  readonly #results: KeptResults | undefined;
+  readonly #kept: KeptAnswers;
+  readonly #metrics: MetricAnswers;
   readonly #onQuery: ((facts: QueryFacts) => void) | undefined;
 
   constructor(deps: FrontendDeps) {
@@ -147,8 +108,9 @@ export class Frontend {
     this.#queryTags = deps.queryTags ?? "";
     this.#alignToStep = deps.alignToStep === true;
     this.#queueSeconds = deps.queueSeconds ?? 0;
-    this.#splitsByTime = deps.splitsByTime === true;
-    this.#results = deps.results;
+    const kept = { results: deps.results, actors: this.#actors };
+    this.#kept = new KeptAnswers(kept);
+    this.#metrics = new MetricAnswers({ ...kept, splitsByTime: deps.splitsByTime === true });
     this.#onQuery = deps.onQuery;
   }
 
@@ -301,82 +263,12 @@ export class Frontend {
         this.#withTimeout(limits, signal, (bounded) => {
           if (expr.kind === "log") return ask(range, bounded);
           const asked = { tenants, expr, params: range, limits, maxSeries, ask };
-          return range.stepNs > 0n ? this.#range(asked, bounded) : this.#instant(asked, bounded);
+          return range.stepNs > 0n
+            ? this.#metrics.range(asked, bounded)
+            : this.#metrics.instant(asked, bounded);
         }),
       ),
     );
-  }
-
-  #range(asked: AskedMetric, signal: AbortSignal): Promise<QueryAnswer> {
-    const { expr, params, limits, maxSeries, ask } = asked;
-    const intervalNs = nsOfMs(limits.split_queries_by_interval);
-    const longestNs = longestRangeNs(expr);
-    // Of what each part may read on its own the whole could read many times as much.
-    const splits = this.#splitsByTime && intervalNs > 0n && limits.max_query_bytes_read === 0;
-    return answerRange(
-      {
-        ...{ params, maxSeries, ask },
-        // Each part reads the rows of one range more than its own.
-        splitNs: splits ? (longestNs > intervalNs ? longestNs : intervalNs) : 0n,
-        parallelism: limits.max_query_parallelism || 1,
-        cached: this.#cachedRange(asked, intervalNs || defaultPieceNs),
-      },
-      signal,
-    );
-  }
-
-  #cachedRange(
-    { tenants, expr, params, limits }: AskedMetric,
-    intervalNs: bigint,
-  ): RangeQuery["cached"] {
-    const store = this.#results?.stores.result;
-    const look = store === undefined ? undefined : lookOf(expr);
-    if (this.#results === undefined || store === undefined || look === undefined) return undefined;
-    const { startNs, endNs, stepNs } = params;
-    const query = {
-      ...{ tenants, actors: this.#actors, text: printQuery(expr), look, intervalNs },
-      grid: { startNs, stepNs, count: Number((endNs - startNs) / stepNs) + 1 },
-      oldestNs: oldestLasting(limits, params),
-    };
-    return { cache: new RangeCache({ store, ...this.#results }), query };
-  }
-
-  async #instant(
-    { tenants, expr, params, limits, ask }: AskedMetric,
-    signal: AbortSignal,
-  ): Promise<QueryAnswer> {
-    const look = lookOf(expr);
-    const { endNs } = params;
-    const mayKeep = look !== undefined && endNs - look.beforeNs >= oldestLasting(limits, params);
-    if (!mayKeep) return ask(params, signal);
-    const range = { fromNs: endNs - look.beforeNs + 1n, toNs: endNs + look.afterNs + 1n };
-    const { max_query_series } = limits;
-    const { answer, caches, isKept } = await this.#kept(
-      "instantMetricResult",
-      { tenants, range, asked: { text: printQuery(expr), endNs, max_query_series } },
-      () => ask(params, signal),
-      ({ result }) => result.warnings.length === 0,
-      signal,
-    );
-    const stats = isKept ? joinQueryStats([]) : answer.stats;
-    return { result: answer.result, stats: { ...stats, caches } };
-  }
-
-  /** What is kept of a request, or what `ask` gives. */
-  async #kept<Answer>(
-    kind: CacheKind,
-    request: Omit<CachedRequest, "actors">,
-    ask: () => Promise<Answer>,
-    mayKeep: (answer: Answer) => boolean,
-    signal: AbortSignal,
-  ): Promise<Kept<Answer>> {
-    const store = this.#results?.stores[kind];
-    if (this.#results === undefined || store === undefined)
-      return { answer: await ask(), caches: {}, isKept: false };
-    const cache = new AnswerCache({ kind, store, ...this.#results });
-    const own = { ...request, actors: this.#actors };
-    const { answer, stats } = await cache.answer(own, ask, mayKeep, signal);
-    return { answer, caches: { [kind]: stats }, isKept: stats.entriesFound > 0 };
   }
 
   /** Runs a query and tells how it ended; a fault of the program is told by whoever logs it. */
@@ -438,7 +330,13 @@ export class Frontend {
       if (own.fromNs < oldestLasting(limits, { nowNs: this.nowNs() })) return ask();
       const mayKeep = ({ warnings }: VolumeAnswer) => warnings.length === 0;
       const cached = { tenants, range: own, asked: { ...own, actors: [] } };
-      const { answer, caches, isKept } = await this.#kept(kind, cached, ask, mayKeep, bounded);
+      const { answer, caches, isKept } = await this.#kept.answer(
+        kind,
+        cached,
+        ask,
+        mayKeep,
+        bounded,
+      );
       const stats = isKept ? joinQueryStats([]) : answer.stats;
       return { ...answer, stats: { ...stats, caches } };
     });
@@ -456,7 +354,7 @@ export class Frontend {
       if (asked.fromNs < oldestLasting(limits, { nowNs: this.nowNs() })) return ask(bounded);
       const cached = { tenants: asked.tenants, range: asked, asked: { ...asked, actors: [] } };
       return (
-        await this.#kept(
+        await this.#kept.answer(
           kind,
           cached,
           () => ask(bounded),
@@ -517,56 +415,11 @@ function factsOf({ ingester, store, shards, queueSeconds, entriesReturned }: Que
   };
 }
 
-/** Start of the time that may be looked at, ns since the epoch; without a limit all that a timestamp can say. */
-function oldestAllowed({ max_query_lookback }: QueryTenantLimits, nowNs: bigint): bigint {
-  return max_query_lookback === 0 ? firstNs : nowNs - nsOfMs(max_query_lookback);
-}
-
-/** Rows from this time on are there for good, ns since the epoch: retention takes older ones, and no query may look at them. */
-function oldestLasting(
-  { retention_period, retention_stream }: QueryTenantLimits,
-  { nowNs = 0n, oldestNs = firstNs }: Pick<QueryParams, "nowNs" | "oldestNs">,
-): bigint {
-  const periods = [retention_period, ...retention_stream.map(({ period }) => period)];
-  const shortest = Math.min(...periods.filter((period) => period > 0));
-  const keptNs = Number.isFinite(shortest) ? nowNs - nsOfMs(shortest) : firstNs;
-  return keptNs > oldestNs ? keptNs : oldestNs;
-}
-
-/** A query that begins before the look-back window begins with the window, or ends where it ends. */
-function clampStart({ startNs, endNs }: QueryParams, oldestNs: bigint): bigint {
-  if (startNs >= oldestNs) return startNs;
-  return endNs < oldestNs ? endNs : oldestNs;
-}
-
-function noLongerAvailable({ max_query_lookback }: QueryTenantLimits): Error {
-  return invalidArgument(
-    `this data is no longer available, it is past now - max_query_lookback (${formatPrometheusDuration(nsOfMs(max_query_lookback))})`,
-  );
-}
-
 function alignToStep(params: QueryParams): QueryParams {
   const { startNs, endNs, stepNs } = params;
   if (stepNs === 0n) return params;
   const floor = (ns: bigint) => ns - (((ns % stepNs) + stepNs) % stepNs);
   return { ...params, startNs: floor(startNs), endNs: floor(endNs) };
-}
-
-/** The selector of a `query` parameter; none means everything. */
-function selectorsOf(query: string): Matcher[][] {
-  return query.trim() === "" ? [] : [parseSelector(query)];
-}
-
-/** The selectors of `match[]`; `{}` means everything, but only where it stands alone. */
-function seriesSelectors(matches: readonly string[]): Matcher[][] {
-  const groups = [...new Set(matches)];
-  if (groups.length === 1) {
-    const matchers = parseSelector(groups[0] as string, { emptyCompatible: "bare" });
-    return matchers.length === 0 ? [] : [matchers];
-  }
-  const empty = groups.find((match) => /^\s*\{\s*\}\s*$/.test(match));
-  if (empty !== undefined) throw invalidArgument("0 matchers in group: {}");
-  return groups.map((match) => parseSelector(match));
 }
 
 /** Builds all stages of a query once, because what they refuse must not depend on the plan or the data. */
