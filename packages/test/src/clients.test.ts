@@ -21,7 +21,7 @@ let lines: string[];
 
 beforeAll(async () => {
   const folder = makeFolder();
-  server = await startServer(folder);
+  server = await startServer(folder, ["-frontend.support-parquet-encoding"]);
   // A log that a real system wrote; each line is made unique so that equal ones are told apart.
   const source = ["/var/log/dpkg.log", "/var/log/bootstrap.log", "/var/log/alternatives.log"].find(
     existsSync,
@@ -122,6 +122,25 @@ describe("a system log through real clients", () => {
       "match[]": '{app="web"}',
     });
     expect(series.data).toEqual([{ app: "web", service_name: "web" }]);
+  });
+
+  it.each([
+    ['{app="winston-json"}', "sum(strlen(line))::BIGINT, count(DISTINCT line)"],
+    ['sum by (app) (count_over_time({app=~"winston.*"}[1h]))', "sum(value)::BIGINT, count(*)"],
+  ])("is answered in Parquet that DuckDB reads: %s", async (query, columns) => {
+    const params = new URLSearchParams({ query, limit: String(lineCount), step: "3600" });
+    const headers = { accept: "application/vnd.apache.parquet" };
+    const answer = await fetch(`${server.url}/loki/api/v1/query_range?${params}`, { headers });
+    expect(answer.headers.get("content-type")).toBe("application/vnd.apache.parquet");
+    const path = join(server.folder, "answer.parquet");
+    writeFileSync(path, new Uint8Array(await answer.arrayBuffer()));
+    const db = await (await DuckDBInstance.create(":memory:")).connect();
+    const rows = await db.runAndReadAll(`SELECT ${columns} FROM read_parquet('${path}')`);
+    const [[total, count]] = rows.getRows() as [[bigint, bigint]];
+    const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
+    const isLog = query.startsWith("{");
+    expect(Number(total)).toBe(isLog ? bytes : 2 * lineCount);
+    expect(Number(count)).toBe(isLog ? lineCount : 2);
   });
 
   it("can be read by DuckDB from the store, with the same counts, times and lines", async () => {
