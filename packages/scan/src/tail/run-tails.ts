@@ -31,9 +31,10 @@ export class TailRunner {
 
   /** What there is for each of the tails, in their order. */
   run(task: TailTask, check: () => void): TailFound[] {
-    const blocks = task.blocks.map(({ ref, rowFrom, rowTo }) =>
-      blockPart(openHeadBlock(ref), rowFrom, rowTo),
-    );
+    const blocks = task.blocks.map(({ ref, rowFrom, rowTo }) => {
+      const block = blockPart(openHeadBlock(ref), rowFrom, rowTo);
+      return { block, runsOf: runsByStream(block) };
+    });
     const labels = new Map<number, Labels>();
     for (const [i, stream] of task.streams.entries()) {
       const text = task.texts[i] as string;
@@ -57,10 +58,10 @@ export class TailRunner {
 
   #runTail({ stages, wanted }: TailPart, input: TailInput): TailFound {
     const { task, blocks, labelsOf } = input;
-    const isWanted = new Set(task.streams.filter((_, i) => wanted[i] === 1));
+    const streams = task.streams.filter((_, i) => wanted[i] === 1);
     const found = new FoundRows(task.bounds);
-    for (const block of blocks) {
-      const selection = selectStreams(block, isWanted);
+    for (const { block, runsOf } of blocks) {
+      const selection = selectStreams(block, runsOf, streams);
       if (selection.count === 0) continue;
       const run = this.#runOf(stages);
       found.add(block, run.process(block, labelsOf, selection), run);
@@ -90,17 +91,35 @@ export class TailRunner {
 
 interface TailInput {
   readonly task: TailTask;
-  readonly blocks: readonly Block[];
+  readonly blocks: readonly { readonly block: Block; readonly runsOf: RunsByStream }[];
   readonly labelsOf: (stream: number) => Labels;
 }
 
-function selectStreams({ runs, rowCount }: Block, wanted: ReadonlySet<number>) {
-  const rows = new Uint32Array(rowCount);
-  let count = 0;
+type RunsByStream = ReadonlyMap<number, readonly number[]>;
+
+/** So that a tail of one stream among many looks at no others. */
+function runsByStream({ runs }: Block): RunsByStream {
+  const found = new Map<number, number[]>();
   for (let run = 0; run < runs.count; run++) {
-    if (!wanted.has(runs.stream[run]!)) continue;
-    for (let row = runs.rowStart[run]!; row < runs.rowStart[run + 1]!; row++) rows[count++] = row;
+    const stream = runs.stream[run]!;
+    const known = found.get(stream);
+    if (known === undefined) found.set(stream, [run]);
+    else known.push(run);
   }
+  return found;
+}
+
+/** The rows of streams, ascending. */
+function selectStreams({ runs }: Block, runsOf: RunsByStream, streams: Uint32Array) {
+  const wanted: number[] = [];
+  for (const stream of streams) wanted.push(...(runsOf.get(stream) ?? []));
+  wanted.sort((a, b) => a - b);
+  const { rowStart } = runs;
+  const count = wanted.reduce((sum, run) => sum + rowStart[run + 1]! - rowStart[run]!, 0);
+  const rows = new Uint32Array(count);
+  let at = 0;
+  for (const run of wanted)
+    for (let row = rowStart[run]!; row < rowStart[run + 1]!; row++) rows[at++] = row;
   return { rows, count };
 }
 
