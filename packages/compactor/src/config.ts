@@ -1,4 +1,6 @@
-import { backoffBlock, field, grpcClientBlock, oneProcess, ringBlock } from "@skald/runtime/config";
+import { backoffBlock, field, grpcClientBlock, ringBlock } from "@skald/runtime/config";
+
+const ownDays = "compactors share out the days by their ring";
 
 const flag = (name: string): string => `compactor.${name}`;
 
@@ -129,8 +131,8 @@ export const compactorConfig = field.section(
       shared_store_key_prefix: "use delete_request_store_key_prefix instead",
       deletion_mode: "use limits_config.deletion_mode instead",
       allow_deletes: "use limits_config.deletion_mode instead",
-      worker_config: oneProcess,
-      jobs_config: oneProcess,
+      worker_config: ownDays,
+      jobs_config: ownDays,
     },
   },
 );

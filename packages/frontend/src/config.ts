@@ -1,9 +1,9 @@
 import {
+  byScheduler,
   cacheBlock,
   field,
   gone,
   grpcClientBlock,
-  oneProcess,
   tlsClientBlock,
 } from "@skald/runtime/config";
 
@@ -36,13 +36,13 @@ export const frontendConfig = field.section(
       2048,
       "parts of queries of a tenant that may wait; more are answered with 429",
       "querier.max-outstanding-requests-per-tenant",
-      { min: 1, unused: oneProcess },
+      { min: 1, unused: "query_scheduler.max_outstanding_requests_per_tenant bounds what waits" },
     ),
     querier_forget_delay: field.duration(
       "0s",
       "time after which a lost querier is forgotten",
       "query-frontend.querier-forget-delay",
-      { unused: oneProcess },
+      { unused: byScheduler },
     ),
     scheduler_address: field.text(
       "",
@@ -59,36 +59,36 @@ export const frontendConfig = field.section(
       5,
       "queries that are handed to a scheduler at a time",
       "frontend.scheduler-worker-concurrency",
-      { unused: oneProcess },
+      { unused: "a connection carries all of them" },
     ),
     grpc_client_config: grpcClientBlock("frontend.grpc-client-config", { used: true }),
     graceful_shutdown_timeout: field.duration(
       "5m",
       "time that running queries get at shutdown",
       "frontend.graceful-shutdown-timeout",
-      { unused: oneProcess },
+      { unused: "server.graceful_shutdown_timeout bounds that" },
     ),
     instance_interface_names: field.list(
       [],
       "network interfaces of which one gives the address; empty: private ones",
       "frontend.instance-interface-names",
-      { unused: oneProcess },
+      { unused: byScheduler },
     ),
     instance_enable_ipv6: field.toggle(
       false,
       "allow an IPv6 address",
       "frontend.instance-enable-ipv6",
-      { unused: oneProcess },
+      { unused: byScheduler },
     ),
     instance_addr: field.text("", "address told to schedulers", "frontend.instance-addr", {
-      unused: oneProcess,
+      unused: byScheduler,
     }),
     encoding: field.choice(
       "protobuf",
       ["protobuf", "json"],
       "how answers travel between services",
       "frontend.encoding",
-      { unused: oneProcess },
+      { unused: "answers travel as protobuf" },
     ),
     compress_responses: field.toggle(
       true,

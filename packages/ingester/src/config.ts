@@ -5,8 +5,8 @@ import {
   gone,
   grpcClientBlock,
   lifecyclerBlock,
-  noRing,
   oneCopy,
+  ownStreams,
 } from "@skald/runtime/config";
 
 const logInstead = "the write-ahead log took its place";
@@ -164,7 +164,7 @@ export const ingesterConfig = field.section(
       false,
       "remove dead ingesters from the ring",
       "ingester.autoforget-unhealthy",
-      { unused: noRing },
+      { unused: "one that is away may come back with rows: forget it on the page of the ring" },
     ),
     max_returned_stream_errors: field.integer(
       10,
@@ -196,7 +196,7 @@ export const ingesterConfig = field.section(
       "30s",
       "pause between counts of the streams that the ingester owns",
       "ingester.owned-streams-check-interval",
-      { unused: noRing },
+      { unused: ownStreams },
     ),
     delegate_stream_limits_enabled: field.toggle(
       false,

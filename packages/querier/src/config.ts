@@ -1,4 +1,4 @@
-import { field, grpcClientBlock, oneProcess } from "@skald/runtime/config";
+import { byScheduler, field, grpcClientBlock } from "@skald/runtime/config";
 
 const askBoth = "ingesters and object store are always asked";
 const queryTimeout = "use limits_config.query_timeout instead";
@@ -17,7 +17,7 @@ export const querierConfig = field.section(
       "0s",
       "time after which further ingesters are asked",
       "querier.extra-query-delay",
-      { unused: oneProcess },
+      { unused: "all replicas are asked at once" },
     ),
     query_ingesters_within: field.duration(
       "3h",
@@ -77,7 +77,7 @@ export const querierConfig = field.section(
       false,
       "ask ingesters by partition",
       "querier.query-partition-ingesters",
-      { unused: oneProcess },
+      { unused: "streams are placed by tokens" },
     ),
   },
   { ignored: { query_timeout: queryTimeout } },
@@ -108,7 +108,7 @@ export const frontendWorkerConfig = field.section(
     query_scheduler_grpc_client: grpcClientBlock("querier.scheduler-grpc-client", { used: true }),
   },
   {
-    unused: oneProcess,
+    unused: byScheduler,
     ignored: { parallelism: maxConcurrent, match_max_concurrent: maxConcurrent },
   },
 );

@@ -1,7 +1,7 @@
 import { compileRegex } from "@skald/model";
 import { z } from "zod";
 import * as field from "../config/field.js";
-import { noRing } from "../config/reasons.js";
+import { ownStreams } from "../config/reasons.js";
 import { parseTimeMs } from "../config/value.js";
 
 /** Labels from which the service of a stream is taken, best first. */
@@ -94,7 +94,7 @@ const rateLimits = {
     false,
     "hold only streams that the ingester owns by the ring against the limit",
     "ingester.use-owned-stream-count",
-    { unused: noRing },
+    { unused: ownStreams },
   ),
   simulated_push_latency: field.duration(
     "0s",

@@ -1,6 +1,5 @@
 import { compileRegex, textForClients } from "@skald/model";
 import * as field from "../config/field.js";
-import { oneProcess } from "../config/reasons.js";
 
 const notSplit =
   "only range queries are split, by split_queries_by_interval; scans are shared out among threads as they are";
@@ -196,18 +195,20 @@ const splitting = {
   ),
 };
 
+const fairTurns = "tenants take turns at every querier";
+
 const fairness = {
   max_queriers_per_tenant: field.float(
     0,
     "queriers that work for a tenant, or the part of them when less than 1; 0: all",
     "frontend.max-queriers-per-tenant",
-    { unused: oneProcess },
+    { unused: fairTurns },
   ),
   max_query_capacity: field.float(
     0,
     "part of the queriers that a tenant may take; 0: no limit",
     "frontend.max-query-capacity",
-    { max: 1, unused: oneProcess },
+    { max: 1, unused: fairTurns },
   ),
   max_cache_freshness_per_query: field.duration(
     "10m",
@@ -243,7 +244,7 @@ const fairness = {
     1,
     "part of the index gateways that a tenant may take",
     "index-gateway.max-capacity",
-    { max: 1, unused: oneProcess },
+    { max: 1, unused: "index_gateway.ring.replication_factor says how many, of every tenant" },
   ),
   blocked_queries: field.sections(blockedQuery, "queries that are refused", {
     check: (rules) => rules.map(blockedQueryProblem).find((problem) => problem !== undefined),

@@ -1,5 +1,5 @@
 import * as field from "../field.js";
-import { oneProcess } from "../reasons.js";
+import { noCalls } from "../reasons.js";
 import { backoffBlock } from "./backoff.js";
 import { tlsClientFields } from "./tls.js";
 
@@ -81,6 +81,6 @@ export function grpcClientBlock(prefix: string, options: { used?: boolean } = {}
         label: field.text("", "name of the cluster", `${prefix}.cluster-validation.label`),
       }),
     },
-    options.used === true ? { used: true } : { unused: oneProcess },
+    options.used === true ? { used: true } : { unused: noCalls },
   );
 }

@@ -1,6 +1,6 @@
 import * as field from "../field.js";
 import type { SectionOptions } from "../note.js";
-import { oneProcess } from "../reasons.js";
+import { noCalls } from "../reasons.js";
 
 /** TLS of a client, as keys among those of the client itself. */
 export function tlsClientFields(prefix: string) {
@@ -27,7 +27,7 @@ export function tlsClientFields(prefix: string) {
 /** TLS of a client, as a section. */
 export function tlsClientBlock(prefix: string) {
   const { tls_enabled: _, ...fields } = tlsClientFields(prefix);
-  return field.section("TLS.", fields, { unused: oneProcess });
+  return field.section("TLS.", fields, { unused: noCalls });
 }
 
 /** TLS of a listener. One that is `refused` is not there: whoever asks for TLS must not believe that there is some. */

@@ -1,4 +1,4 @@
-import { field, grpcClientBlock, oneProcess, ringBlock } from "@skald/runtime/config";
+import { field, grpcClientBlock, ringBlock } from "@skald/runtime/config";
 
 /** `query_scheduler`: the queue between query frontends and queriers. */
 export const querySchedulerConfig = field.section(
@@ -30,7 +30,7 @@ export const querySchedulerConfig = field.section(
     ),
     scheduler_ring: ringBlock("query-scheduler.ring"),
   },
-  { unused: oneProcess },
+  { unused: "nothing is called, and a querier is forgotten when its connection ends" },
 );
 
 /** `index_gateway`: answers which data there is. */

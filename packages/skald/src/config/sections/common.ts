@@ -1,6 +1,8 @@
-import { field, gone, oneProcess, ringBlock } from "@skald/runtime/config";
+import { field, gone, ringBlock } from "@skald/runtime/config";
 import { objectStoreBlock } from "./object-store-block.js";
 import { anyStore, azureBlock, gcsBlock, hedgingBlock, s3Block } from "./object-stores.js";
+
+const deletesInStore = "delete requests are read from the object store";
 
 const storage = field.section(
   "The object store of everything; one child is used.",
@@ -57,13 +59,13 @@ export const commonConfig = field.section("Keys from which others take their def
     "",
     "http address of the compactor, asked for deletes",
     "common.compactor-address",
-    { unused: oneProcess },
+    { unused: deletesInStore },
   ),
   compactor_grpc_address: field.text(
     "",
     "host and port of the compactor",
     "common.compactor-grpc-address",
-    { unused: oneProcess },
+    { unused: deletesInStore },
   ),
   scratch_path: field.text("", "directory for temporary files", "common.scratch-path", {
     unused: "no temporary files are written",

@@ -1,4 +1,6 @@
-import { field, noRing, tlsClientFields } from "@skald/runtime/config";
+import { field, tlsClientFields } from "@skald/runtime/config";
+
+const noGossip = "rings are kept in Redis, nothing is gossiped";
 
 const flag = (name: string): string => `memberlist.${name}`;
 
@@ -126,5 +128,8 @@ export const memberlistConfig = field.section(
     ...joining,
     ...transport,
   },
-  { unused: noRing, ignored: { zone_aware_routing: noRing, propagation_delay_tracker: noRing } },
+  {
+    unused: noGossip,
+    ignored: { zone_aware_routing: noGossip, propagation_delay_tracker: noGossip },
+  },
 );
