@@ -12,6 +12,7 @@ import {
   tenRows,
 } from "./testing/querier.js";
 
+const mib = 1024 * 1024;
 const directory = makeDirectory();
 const scanners: LocalScanner[] = [];
 afterAll(() => {
@@ -130,6 +131,41 @@ describe("the memory of all queries", () => {
       held = 0;
       await expect(querier.query(request(query), never)).rejects.toThrow("no more for anybody");
     }
+  });
+});
+
+describe("the first scans of a query", () => {
+  const query = "sum by (app) (count_over_time({app=`a`} |~ `.` [2s]))";
+  /** What counts for all queries when each scan of this one begins. */
+  async function heldAtScans(sizeBytes: number, asked: string): Promise<number[]> {
+    let held = 0;
+    const memory = {
+      take: (bytes: number) => {
+        held += bytes;
+      },
+      give: (bytes: number) => {
+        held -= bytes;
+      },
+    };
+    const store = segments.map((ref) => ({ ...ref, sizeBytes }));
+    const seen: number[] = [];
+    scans.onJob = (name) => {
+      if (name.startsWith("scan_")) seen.push(held);
+    };
+    await querierOf(scans, { store }, undefined, { memory }).query(request(asked), never);
+    return seen;
+  }
+
+  it("count by a guess, until one came back", async () => {
+    const seen = await heldAtScans(3 * mib, query);
+    expect(seen[0]).toBeGreaterThan(mib);
+    expect(seen.at(-1)).toBeLessThan(mib);
+  });
+
+  it("count for nothing where the query is small, or only headers are read", async () => {
+    expect((await heldAtScans(1024, query))[0]).toBe(0);
+    const counted = "sum(count_over_time({app=`a`}[2s]))";
+    expect((await heldAtScans(3 * mib, counted))[0]).toBe(0);
   });
 });
 

@@ -55,8 +55,9 @@ import { type Search, SourceFinder } from "./find/source-finder.js";
 import { selectTenants } from "./find/tenants.js";
 import { tooManyBytesRead } from "./run/byte-limits.js";
 import { estimateBytes, TaskCutter } from "./run/cut-tasks.js";
+import { readsHeaders } from "./run/guess-outcome.js";
 import { logTasks, runLogQuery } from "./run/log-query.js";
-import { leafTasks, readsHeaders, runLeaf } from "./run/metric-query.js";
+import { leafTasks, runLeaf } from "./run/metric-query.js";
 import { QueryRun, QueryTooHeavy } from "./run/query-run.js";
 import { VolumeMerge } from "./run/volume-merge.js";
 

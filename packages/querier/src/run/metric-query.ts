@@ -4,6 +4,7 @@ import { runConcurrently } from "@skald/runtime";
 import { rangeOf } from "@skald/scan";
 import type { PlannedSource } from "../find/order-sources.js";
 import { TaskCutter } from "./cut-tasks.js";
+import { readsHeaders } from "./guess-outcome.js";
 import { MetricMerge } from "./metric-merge.js";
 import type { QueryRun } from "./query-run.js";
 
@@ -14,11 +15,6 @@ export function leafTasks(
   threads: number,
 ): TaskCutter {
   return new TaskCutter(sources, { split: true, threads, onlyHeaders: areHeadersEnough(leaf) });
-}
-
-/** True when the rows of a leaf are counted by headers, most of them at least. */
-export function readsHeaders({ stages, unwrap }: LeafPlan): boolean {
-  return stages.length === 0 && unwrap === undefined;
 }
 
 /** True when few blocks lie at an edge of a window, or headers count their rows up to there. */

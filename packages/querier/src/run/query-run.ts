@@ -23,7 +23,7 @@ import {
   type ReadStats,
   type TimeRange,
 } from "@skald/model";
-import { emptyMask, uniteMasks } from "@skald/scan";
+import { emptyMask, uniteMasks, urgentBytes } from "@skald/scan";
 import {
   type FoundSource,
   instanceOf,
@@ -34,6 +34,7 @@ import {
 import { ReplicaAgreement } from "../replicas/agreement.js";
 import { tooManyBytesRead } from "./byte-limits.js";
 import { type QueryTask, rawBytes } from "./cut-tasks.js";
+import { guessOutcome } from "./guess-outcome.js";
 import { ScanRoom } from "./scan-room.js";
 
 /** Scans in flight per thread: one runs, one waits, so that no thread idles between two. */
@@ -87,7 +88,7 @@ export class QueryRun {
     this.limits = limits;
     this.threads = threads;
     this.budget = budget;
-    this.#room = new ScanRoom(budget);
+    this.#room = new ScanRoom(budget, { threads });
     this.#share = share;
     this.#maxCost = maxCost ?? Number.POSITIVE_INFINITY;
     this.#scanners = scanners;
@@ -126,7 +127,7 @@ export class QueryRun {
   ): Promise<ScanOutcome<Plan>> {
     const sources = await this.#masked(task, range, signal);
     const scanner = this.#scanners[task.side];
-    const leave = await this.#room.enter(signal);
+    const leave = await this.#room.enter(signal, this.#guess(task, plan));
     let bytes: EncodedOutcome;
     try {
       const options = { signal, share: this.#share };
@@ -177,6 +178,11 @@ export class QueryRun {
       entriesReturned: result?.kind === "streams" ? result.rowCount : 0,
       shards: this.#shards,
     };
+  }
+
+  /** How large the outcome of a first scan may be; what small queries find does not matter, and they do not wait. */
+  #guess({ bytes }: QueryTask, plan: ScanPlan): number {
+    return this.#share.cost <= urgentBytes ? 0 : guessOutcome(plan, bytes);
   }
 
   #add(side: Side, { stats, streams }: Pick<ScanOutcome, "stats" | "streams">): void {
