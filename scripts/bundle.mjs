@@ -61,6 +61,7 @@ export function bundle(root) {
     logLevel: "warning",
   });
   checkComplete(metafile);
+  checkOldNode(root, metafile);
   mkdirSync(join(target, "wasm"));
   for (const [name, path] of Object.entries(assets))
     copyFileSync(join(root, path), join(target, name));
@@ -83,6 +84,15 @@ function checkComplete({ inputs, outputs }) {
   if (missing.length + nameless.length === 0) return;
   const list = (imports) => imports.map(({ path }) => path).join(", ");
   throw new Error(`missing: ${list(missing)}; loaded late, but not by default: ${list(nameless)}`);
+}
+
+/** Node 20 has no zstd: a module that imports it by name would keep the whole program from starting there. */
+function checkOldNode(root, { outputs }) {
+  const byName = /import\s*\{[^}]*\bzstd\w*[^}]*\}\s*from "(?:node:)?zlib"/;
+  const found = Object.keys(outputs).filter(
+    (path) => path.endsWith(".js") && byName.test(readFileSync(join(root, path), "utf8")),
+  );
+  if (found.length > 0) throw new Error(`zstd is imported by name: ${found.join(", ")}`);
 }
 
 /** The licences of the dependencies that are in it. */

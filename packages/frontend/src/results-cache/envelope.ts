@@ -1,5 +1,5 @@
 import { deserialize, serialize } from "node:v8";
-import { constants, crc32, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import zlib, { constants, crc32 } from "node:zlib";
 
 /** Grows when what is kept changes its form: older values count as absent then. */
 const version = 1;
@@ -17,11 +17,13 @@ export function wrap(
   const plain = serialize(data);
   if (plain.byteLength > maxDecodedBytes) return undefined;
   const level = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
-  const body = compress ? zstdCompressSync(plain, level) : plain;
+  // Node before 22.15 has no zstd: what is kept is larger there.
+  const compressed = compress ? zlib.zstdCompressSync?.(plain, level) : undefined;
+  const body = compressed ?? plain;
   if (body.byteLength + headerBytes > maxBytes) return undefined;
   const value = new Uint8Array(headerBytes + body.byteLength);
   value[0] = version;
-  value[1] = compress ? 1 : 0;
+  value[1] = compressed === undefined ? 0 : 1;
   new DataView(value.buffer).setUint32(2, crc32(body));
   value.set(body, headerBytes);
   return value;
@@ -36,7 +38,7 @@ export function unwrap(value: Uint8Array | undefined): unknown {
   if (header.getUint32(2) !== crc32(body)) return undefined;
   try {
     const options = { maxOutputLength: maxDecodedBytes };
-    return deserialize(value[1] === 1 ? zstdDecompressSync(body, options) : body);
+    return deserialize(value[1] === 1 ? zlib.zstdDecompressSync(body, options) : body);
   } catch {
     return undefined;
   }
