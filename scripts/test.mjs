@@ -2,6 +2,7 @@
 // a path runs only the tests below it.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import module from "node:module";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { bootstrap, root } from "./bootstrap.mjs";
@@ -13,9 +14,11 @@ if (lint.status !== 0) failures.push("lint, see above");
 
 const folder = mkdtempSync(join(tmpdir(), "skald-test-"));
 const report = join(folder, "report.json");
-const isOld = node === process.execPath && Number(process.versions.node.split(".")[0]) < 22;
-const quiet = isOld ? "--no-warnings" : "--disable-warning=ExperimentalWarning";
-const args = ["--experimental-vm-modules", quiet, "node_modules/jest/bin/jest.js"];
+const isOld = node === process.execPath && module.registerHooks === undefined;
+const options = isOld
+  ? ["--experimental-vm-modules", "--no-warnings"]
+  : ["--disable-warning=ExperimentalWarning"];
+const args = [...options, "node_modules/jest/bin/jest.js"];
 const output = ["--json", `--outputFile=${report}`];
 spawnSync(node, [...args, ...output, ...process.argv.slice(2)], {
   cwd: root,

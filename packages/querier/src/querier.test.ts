@@ -30,6 +30,8 @@ let scans: LocalScanner;
 afterEach(() => expect([...openViews]).toEqual([]));
 
 beforeEach(() => {
+  // Those that tests of other files left.
+  openViews.clear();
   scans = new LocalScanner();
   scanners.push(scans);
 });

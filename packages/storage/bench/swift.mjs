@@ -21,11 +21,14 @@ try {
   const key = encodeURIComponent("test:tester");
   const url = `s3://${key}:testing@127.0.0.1:${ports.proxy}/skald-test`;
   process.stdout.write(`object store: ${version()}, s3api, at 127.0.0.1:${ports.proxy}\n`);
-  const jest = ["--experimental-vm-modules", "--no-warnings", "node_modules/jest/bin/jest.js"];
   const [command, ...args] =
     process.argv.length > 2
       ? process.argv.slice(2)
-      : [process.execPath, ...jest, "packages/storage/dist/object-store/s3"];
+      : [
+          process.execPath,
+          "node_modules/jest/bin/jest.js",
+          "packages/storage/dist/object-store/s3",
+        ];
   const env = { ...process.env, SKALD_TEST_S3: url };
   code = await ended(spawn(command, args, { cwd: root, stdio: "inherit", env }));
 } finally {

@@ -1,0 +1,39 @@
+const handled = ["uncaughtException", "unhandledRejection"];
+
+/** Runs test files in the process itself, and puts back after each what a test may have changed of it. */
+export default class ProcessEnvironment {
+  global = globalThis;
+  #console = globalThis.console;
+  #env = { ...process.env };
+  #exit = process.exit;
+  #exitCode = process.exitCode;
+  #folder = process.cwd();
+  #listeners = new Map(handled.map((name) => [name, process.listeners(name)]));
+
+  setup() {
+    // As Node has it: the hundred frames of Jest cost most of the time where errors are expected, and so do its source maps.
+    Error.stackTraceLimit = 10;
+    Error.prepareStackTrace = undefined;
+  }
+
+  teardown() {
+    globalThis.console = this.#console;
+    process.exit = this.#exit;
+    process.exitCode = this.#exitCode;
+    if (process.cwd() !== this.#folder) process.chdir(this.#folder);
+    for (const name of Object.keys(process.env)) {
+      if (!(name in this.#env)) delete process.env[name];
+    }
+    Object.assign(process.env, this.#env);
+    // Those of Jest stay behind where a test file could not be loaded.
+    for (const [name, listeners] of this.#listeners) {
+      process.removeAllListeners(name);
+      for (const listener of listeners) process.on(name, listener);
+    }
+  }
+
+  /** There is no such context; Jest asks that it can be asked. */
+  getVmContext() {
+    return null;
+  }
+}
