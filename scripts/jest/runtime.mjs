@@ -61,6 +61,16 @@ export default class NodeRuntime {
 
   /** Loads a test file, or runs a setup file once more. */
   async unstable_importModule(path) {
+    try {
+      await this.#load(path);
+    } catch (error) {
+      // The message says who imports what; the frames are those of the hooks here.
+      if (error?.code === "ERR_MODULE_NOT_FOUND") error.stack = `Error: ${error.message}`;
+      throw error;
+    }
+  }
+
+  #load(path) {
     const { href } = pathToFileURL(path);
     const run = ++runs;
     if (this.#perFile.has(path)) return import(`${href}?run=${run}`);
