@@ -1,4 +1,4 @@
-import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
+import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2";
 import { constants } from "node:http2";
 import { SkaldError, unavailable } from "@skald/model";
 import { isTracing, runSpan, type Span, traceHeaders } from "@skald/runtime/tracing";
@@ -13,7 +13,7 @@ import {
 import { Inflow, lostError, readFrames } from "./inflow.js";
 import { after } from "./keepalive.js";
 import { Outflow } from "./outflow.js";
-import { cutPieces, overLimit, type Parts, PieceGatherer, sizeOf } from "./pieces.js";
+import { cutPieces, overLimit, type Parts, PieceGatherer, sizeOf, smallFrame } from "./pieces.js";
 import { sayHello } from "./protocol.js";
 import { Session, type SessionOptions } from "./session.js";
 import { encodeTimeout } from "./status.js";
@@ -47,9 +47,12 @@ type Gather = (frame: Uint8Array) => Uint8Array | undefined;
 export class GrpcConnection {
   readonly #options: GrpcConnectionOptions;
   readonly #session: Session;
+  readonly #hello: OutgoingHttpHeaders;
 
   constructor(options: GrpcConnectionOptions) {
     this.#options = options;
+    const { protocolVersion: version, cluster = "" } = options;
+    this.#hello = sayHello({ cluster, ...(version === undefined ? {} : { version }) });
     this.#session = new Session(options);
   }
 
@@ -67,10 +70,12 @@ export class GrpcConnection {
     this.#checkSize(request);
     const gatherer = new PieceGatherer(maxReceiveBytes, "max_recv_msg_size");
     const gather: Gather = (frame) => gatherer.add(frame);
+    const small = smallFrame(request);
+    const frames = small === undefined ? cutPieces(request) : [[small]];
     const span = isTracing() ? beginCalling(path, this.address) : undefined;
-    if (span === undefined) return this.#exchange(path, options, cutPieces(request), gather, true);
+    if (span === undefined) return this.#exchange(path, options, frames, gather, true);
     const call = { ...options, span };
-    return runSpan(span, () => this.#exchange(path, call, cutPieces(request), gather, true));
+    return runSpan(span, () => this.#exchange(path, call, frames, gather, true));
   }
 
   /**
@@ -97,7 +102,7 @@ export class GrpcConnection {
         inflow.end(reason);
         opened.close(constants.NGHTTP2_CANCEL);
       });
-      void send(opened, cutPieces(request));
+      send(opened, cutPieces(request));
       yield* inflow.read();
     } catch (error) {
       span?.end(error);
@@ -132,12 +137,15 @@ export class GrpcConnection {
   ): Promise<Uint8Array> {
     const limit = new CallLimit(options);
     try {
-      const session = await limit.race(this.#session.get());
+      const session = this.#session.current ?? (await limit.race(this.#session.get()));
       const stream = this.#begin(session, path, options);
-      limit.onEnd(() => stream.close(constants.NGHTTP2_CANCEL));
-      const answer = this.#receive(stream, gather, isOurs);
-      const sent = send(stream, frames, answer);
-      return await limit.race(answer.finally(() => sent));
+      return await this.#receive(stream, gather, isOurs, (reject) => {
+        limit.onEnd((reason) => {
+          reject(reason);
+          stream.close(constants.NGHTTP2_CANCEL);
+        });
+        return send(stream, frames);
+      });
     } finally {
       limit.end();
     }
@@ -158,14 +166,13 @@ export class GrpcConnection {
   }
 
   #open(session: ClientHttp2Session, path: string, { deadlineMs, span }: SpannedCall) {
-    const { protocolVersion: version, cluster = "" } = this.#options;
     busy.set(session, (busy.get(session) ?? 0) + 1);
     try {
       return session.request({
         ":method": "POST",
         ":path": path,
         te: "trailers",
-        ...sayHello({ cluster, ...(version === undefined ? {} : { version }) }),
+        ...this.#hello,
         ...(span === undefined ? {} : traceHeaders(span.context)),
         ...(deadlineMs === undefined
           ? {}
@@ -177,9 +184,16 @@ export class GrpcConnection {
     }
   }
 
-  #receive(stream: ClientHttp2Stream, gather: Gather, isOurs: boolean): Promise<Uint8Array> {
+  /** The answer; `begin` sends what is asked, and gives what ends that. */
+  #receive(
+    stream: ClientHttp2Stream,
+    gather: Gather,
+    isOurs: boolean,
+    begin: (reject: (reason: unknown) => void) => () => void,
+  ): Promise<Uint8Array> {
     let answer: Uint8Array | undefined;
     return new Promise((resolve, reject) => {
+      const stop = begin(reject);
       readFrames(stream, {
         address: this.address,
         isOurs,
@@ -187,6 +201,7 @@ export class GrpcConnection {
           answer = gather(frame);
         },
         onEnd: (error) => {
+          stop();
           if (error !== undefined) reject(error);
           else if (answer !== undefined) resolve(answer);
           else reject(lostError(stream, this.address));
@@ -208,16 +223,26 @@ function unrefIdle(session: ClientHttp2Session): void {
 /** Made once: an error for every call would cost more than the call. */
 const over = new SkaldError("cancelled", "the call is over");
 
-async function send(
-  stream: ClientHttp2Stream,
-  frames: Iterable<Parts>,
-  answer?: Promise<unknown>,
-): Promise<void> {
+const nothing = () => undefined;
+
+/** Sends a request; gives what ends that, as the end of the stream does. */
+function send(stream: ClientHttp2Stream, frames: Iterable<Parts>): () => void {
+  if (Array.isArray(frames) && frames.length === 1 && frames[0].length === 1) {
+    stream.end(frames[0][0]);
+    return nothing;
+  }
   const done = new AbortController();
   const stop = () => done.abort(over);
-  answer?.then(stop, stop);
   stream.once("close", stop);
-  const flow = new Outflow(stream, done.signal);
+  void sendAll(stream, frames, new Outflow(stream, done.signal));
+  return stop;
+}
+
+async function sendAll(
+  stream: ClientHttp2Stream,
+  frames: Iterable<Parts>,
+  flow: Outflow,
+): Promise<void> {
   try {
     for (const frame of frames) await flow.write(frame);
     stream.end();
@@ -230,33 +255,32 @@ async function send(
 class CallLimit {
   readonly #signal: AbortSignal;
   readonly #timer: NodeJS.Timeout | undefined;
-  readonly #ended: Promise<never>;
-  #fail: (reason: unknown) => void = () => undefined;
   #stop: (reason: unknown) => void = () => undefined;
+  #ended: { readonly reason: unknown } | undefined;
   readonly #abort = () => this.#finish(this.#signal.reason);
 
   constructor({ signal, deadlineMs }: OutgoingCall) {
     signal.throwIfAborted();
     this.#signal = signal;
-    this.#ended = new Promise((_, reject) => {
-      this.#fail = reject;
-    });
-    this.#ended.catch(() => undefined);
     signal.addEventListener("abort", this.#abort, { once: true });
     if (deadlineMs === undefined) return;
-    const late = new SkaldError("deadline_exceeded", "the deadline of the call is over");
-    this.#timer = after(Math.max(0, deadlineMs - Date.now()), () => this.#finish(late));
+    this.#timer = after(Math.max(0, deadlineMs - Date.now()), () =>
+      this.#finish(new SkaldError("deadline_exceeded", "the deadline of the call is over")),
+    );
   }
 
   /** What the promise gives, or the end of the call if that is sooner. */
   race<T>(promise: Promise<T>): Promise<T> {
-    promise.catch(() => undefined);
-    return Promise.race([promise, this.#ended]);
+    return new Promise((resolve, reject) => {
+      this.onEnd(reject);
+      promise.then(resolve, reject);
+    });
   }
 
   /** Says what else ends then. */
   onEnd(stop: (reason: unknown) => void): void {
     this.#stop = stop;
+    if (this.#ended !== undefined) stop(this.#ended.reason);
   }
 
   /** The call is over. */
@@ -266,7 +290,7 @@ class CallLimit {
   }
 
   #finish(reason: unknown): void {
-    this.#fail(reason);
+    this.#ended ??= { reason };
     this.#stop(reason);
   }
 }

@@ -52,6 +52,38 @@ export function* cutPieces(parts: Parts, maxBytes: number = pieceBytes): Generat
 
 /** Small pieces go as one stretch: to copy them costs less than to write several. */
 const joinedBytes = 16 * 1024;
+/** Head of the frame, tag and size of the message, tag and length of the piece. */
+const smallHeadBytes = frameHeadBytes + 2 + 2 * 3;
+
+/** The one frame of a small message; undefined when it is larger. */
+export function smallFrame(parts: Parts): Buffer | undefined {
+  const size = sizeOf(parts);
+  if (size > joinedBytes) return undefined;
+  const frame = Buffer.allocUnsafe(smallHeadBytes + size);
+  let at = frameHeadBytes;
+  frame[at++] = totalTag;
+  at = putVarint(frame, at, size);
+  frame[at++] = dataTag;
+  at = putVarint(frame, at, size);
+  for (const part of parts) {
+    frame.set(part, at);
+    at += part.length;
+  }
+  frame[0] = 0;
+  frame.writeUInt32BE(at - frameHeadBytes, 1);
+  return frame.subarray(0, at);
+}
+
+const totalTag = (2 << 3) | wires.varint;
+const dataTag = (1 << 3) | wires.bytes;
+
+function putVarint(bytes: Uint8Array, start: number, value: number): number {
+  let at = start;
+  let rest = value;
+  for (; rest > 127; rest >>>= 7) bytes[at++] = (rest & 127) | 128;
+  bytes[at++] = rest;
+  return at;
+}
 
 function headOf(size: number, total: number | undefined): Uint8Array {
   const writer = new ProtoWriter(pieceOverheadBytes);
@@ -114,7 +146,9 @@ export class PieceGatherer {
 }
 
 export function sizeOf(parts: Parts): number {
-  return parts.reduce((total, { length }) => total + length, 0);
+  let total = 0;
+  for (const { length } of parts) total += length;
+  return total;
 }
 
 /** The refusal of a message that is larger than may be sent or received. */

@@ -17,7 +17,14 @@ import { Health, type HealthState, healthPaths } from "./health.js";
 import { after, type KeepaliveOptions, keepAlive } from "./keepalive.js";
 import { GrpcListener, type ListenerOptions } from "./listener.js";
 import { Outflow } from "./outflow.js";
-import { cutPieces, type Parts, PieceGatherer, pieceBytes, pieceOverheadBytes } from "./pieces.js";
+import {
+  cutPieces,
+  type Parts,
+  PieceGatherer,
+  pieceBytes,
+  pieceOverheadBytes,
+  smallFrame,
+} from "./pieces.js";
 import { checkCluster, checkVersion, maxHeaderBytes, sayHello } from "./protocol.js";
 import { decodeTimeout } from "./status.js";
 
@@ -85,6 +92,7 @@ const unsupportedMediaType = 415;
 /** Serves calls between services. It knows no contract: a message is bytes, in pieces that it puts together and cuts. */
 export class GrpcServer {
   readonly #options: GrpcServerOptions;
+  readonly #hello: OutgoingHttpHeaders;
   readonly #methods = new Map<string, GrpcHandler>();
   readonly #streams = new Map<string, GrpcStreamHandler>();
   readonly #health = new Health();
@@ -94,6 +102,8 @@ export class GrpcServer {
 
   constructor(options: GrpcServerOptions) {
     this.#options = options;
+    const { protocolVersion: version } = options;
+    this.#hello = sayHello(version === undefined ? {} : { version });
     this.#server = createServer({
       settings: {
         maxConcurrentStreams: options.maxConcurrentStreams || noLimit,
@@ -193,12 +203,12 @@ export class GrpcServer {
       return;
     }
     const timeoutMs = decodeTimeout(headers["grpc-timeout"] as string | undefined);
-    const late = new SkaldError("deadline_exceeded", "the deadline of the call is over");
     const timer =
       timeoutMs === undefined
         ? undefined
         : after(timeoutMs, () => {
-            fail(stream, this.#hello(), late);
+            const late = new SkaldError("deadline_exceeded", "the deadline of the call is over");
+            fail(stream, this.#hello, late);
             abort.abort(late);
           });
     try {
@@ -212,7 +222,7 @@ export class GrpcServer {
       this.#tellEnd({ path, durationMs, error: aborted ? reason : error });
       if (aborted) return;
       this.#tellFault(error, path);
-      fail(stream, this.#hello(), error);
+      fail(stream, this.#hello, error);
     } finally {
       clearTimeout(timer);
     }
@@ -228,11 +238,6 @@ export class GrpcServer {
       this.#options.onError?.(error, path);
   }
 
-  #hello() {
-    const { protocolVersion: version } = this.#options;
-    return sayHello(version === undefined ? {} : { version });
-  }
-
   async #serve(
     path: string,
     stream: ServerHttp2Stream,
@@ -244,7 +249,7 @@ export class GrpcServer {
     checkVersion(headers, "the caller");
     checkCluster(headers, clusters);
     if (!this.#methods.has(path) && !this.#streams.has(path)) {
-      respondTrailers(stream, this.#hello(), {
+      respondTrailers(stream, this.#hello, {
         "grpc-status": String(unimplemented),
         "grpc-message": `there is no method ${path}`,
       });
@@ -265,10 +270,15 @@ export class GrpcServer {
     const streamer = this.#streams.get(path);
     const request = await receive(stream, maxReceiveBytes, signal);
     if (streamer !== undefined) return this.#sendAll(path, stream, streamer(request, call), signal);
-    const answer = await handler?.(request, call);
+    const answer = (await handler?.(request, call)) ?? [];
     signal.throwIfAborted();
-    start(stream, this.#hello());
-    await this.#send(new Outflow(stream, signal), answer ?? []);
+    start(stream, this.#hello);
+    const small = smallFrame(answer);
+    if (small !== undefined && small.length <= this.#options.maxSendBytes) {
+      stream.end(small);
+      return;
+    }
+    await this.#send(new Outflow(stream, signal), answer);
     stream.end();
   }
 
@@ -282,7 +292,7 @@ export class GrpcServer {
     let trailers: OutgoingHttpHeaders = okTrailers;
     const flow = new Outflow(stream, signal);
     const begin = () => {
-      if (!stream.headersSent) start(stream, this.#hello(), () => trailers);
+      if (!stream.headersSent) start(stream, this.#hello, () => trailers);
     };
     try {
       for await (const message of messages) {
@@ -310,12 +320,12 @@ export class GrpcServer {
     const send = (answer: Uint8Array) =>
       void stream.write(Buffer.concat([frameHead(answer.length), answer]));
     if (path === healthPaths.watch) {
-      start(stream, this.#hello());
+      start(stream, this.#hello);
       this.#health.watch(request, send, signal);
       return;
     }
     const answer = this.#health.check(request);
-    start(stream, this.#hello());
+    start(stream, this.#hello);
     send(answer);
     stream.end();
   }
@@ -326,18 +336,19 @@ const unimplemented = 12;
 const gone = new SkaldError("cancelled", "the caller is gone");
 
 const okTrailers = { "grpc-status": "0" };
+const answering = { waitForTrailers: true };
 
 /** Begins an answer that goes well, as far as is known; the trailers are asked for at its end. */
 function start(
   stream: ServerHttp2Stream,
-  hello: ReturnType<typeof sayHello>,
+  hello: OutgoingHttpHeaders,
   trailers: () => OutgoingHttpHeaders = () => okTrailers,
 ): void {
-  stream.respond({ ":status": 200, ...hello }, { waitForTrailers: true });
+  stream.respond({ ":status": 200, ...hello }, answering);
   stream.once("wantTrailers", () => stream.sendTrailers(trailers()));
 }
 
-function fail(stream: ServerHttp2Stream, hello: ReturnType<typeof sayHello>, error: unknown): void {
+function fail(stream: ServerHttp2Stream, hello: OutgoingHttpHeaders, error: unknown): void {
   if (stream.destroyed) return;
   // An answer that was begun can only be cut.
   if (stream.headersSent) stream.close(constants.NGHTTP2_INTERNAL_ERROR);
@@ -347,7 +358,7 @@ function fail(stream: ServerHttp2Stream, hello: ReturnType<typeof sayHello>, err
 /** Ends a call without an answer; what the caller still sends is not read. */
 function respondTrailers(
   stream: ServerHttp2Stream,
-  hello: ReturnType<typeof sayHello>,
+  hello: OutgoingHttpHeaders,
   trailers: ReturnType<typeof trailersOfError>,
 ): void {
   if (stream.destroyed) return;

@@ -29,6 +29,7 @@ export class Session {
   readonly #options: SessionOptions;
   readonly #tls: ConnectionOptions | undefined;
   #current: Promise<ClientHttp2Session> | undefined;
+  #ready: ClientHttp2Session | undefined;
   #failures = 0;
   /** Until when nobody tries to connect, ms of the steady clock, and why. */
   #restUntilMs = 0;
@@ -41,6 +42,11 @@ export class Session {
     this.#tls = options.tls === undefined ? undefined : clientTls(options.tls);
   }
 
+  /** The session that there is now. */
+  get current(): ClientHttp2Session | undefined {
+    return this.#ready;
+  }
+
   /** The session; rejects with unavailable when there is none to be had, or there was none a moment ago. */
   get(): Promise<ClientHttp2Session> {
     if (this.#current !== undefined) return this.#current;
@@ -51,12 +57,19 @@ export class Session {
       return Promise.reject(unavailable(message, { cause: this.#lastFailure }));
     }
     const forget = () => {
-      if (this.#current === made) this.#current = undefined;
+      if (this.#current !== made) return;
+      this.#current = undefined;
+      this.#ready = undefined;
     };
     // It outlives the call that it is made for.
     const made: Promise<ClientHttp2Session> = within(undefined, () => this.#connect(forget));
     this.#current = made;
-    made.catch((error: SkaldError) => this.#rest(error));
+    made.then(
+      (session) => {
+        if (this.#current === made) this.#ready = session;
+      },
+      (error: SkaldError) => this.#rest(error),
+    );
     return made;
   }
 
@@ -64,6 +77,7 @@ export class Session {
   close(): void {
     this.#isClosed = true;
     this.#current = undefined;
+    this.#ready = undefined;
     for (const session of this.#open) session.close();
   }
 

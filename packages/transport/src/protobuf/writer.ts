@@ -1,8 +1,13 @@
 import { internal } from "@skald/model";
 
 const initialBytes = 256;
+/** Memory that messages are written in, one at a time: most are copied out of it smaller than they were guessed. */
+let spare: Buffer<ArrayBuffer> | undefined;
+const spareBytes = 4096;
 /** Texts up to this length are written letter by letter: a call of the encoder costs more. */
 const shortText = 48;
+
+const noBytes = Buffer.from(new ArrayBuffer(0));
 
 /** Writes the parts of which protobuf messages are made into one growing buffer. */
 export class ProtoWriter {
@@ -11,12 +16,25 @@ export class ProtoWriter {
 
   /** `sizeBytes`: what the message will take, as far as is known. */
   constructor(sizeBytes = initialBytes) {
-    this.#bytes = Buffer.from(new ArrayBuffer(Math.max(sizeBytes, initialBytes)));
+    if (sizeBytes > initialBytes) {
+      this.#bytes = Buffer.from(new ArrayBuffer(sizeBytes));
+      return;
+    }
+    this.#bytes = spare ?? Buffer.from(new ArrayBuffer(spareBytes));
+    spare = undefined;
   }
 
-  /** What was written, in memory of its own. */
+  /** What was written, in memory of its own; the last that is asked of a writer. */
   finish(): Uint8Array<ArrayBuffer> {
-    const { buffer } = this.#bytes;
+    const bytes = this.#bytes;
+    if (bytes.length === spareBytes) {
+      const own = new Uint8Array(this.#at);
+      own.set(bytes.subarray(0, this.#at));
+      spare = bytes;
+      this.#bytes = noBytes;
+      return own;
+    }
+    const { buffer } = bytes;
     const isFull = this.#at === buffer.byteLength;
     return new Uint8Array(isFull ? buffer : buffer.slice(0, this.#at));
   }
