@@ -11,8 +11,11 @@ export interface Scheduler {
    * and unavailable when queriers were lost with it time and again.
    */
   run(call: ScheduledCall, options: CallOptions): Promise<ScheduledAnswer>;
-  /** The next call for a querier, once there is one, and the answer of its last. Throws not_found when the querier is not watching. */
-  take(request: TakeNext, options: CallOptions): Promise<TakenCall>;
+  /**
+   * The next call for a querier, once there is one, and others that wait then, up to what it asks for; takes the answers of
+   * those that it had. Throws not_found when the querier is not watching.
+   */
+  take(request: TakeNext, options: CallOptions): Promise<TakenCalls>;
   /** Answers a call. Of no consequence when nobody waits for it any more. */
   finish(request: FinishedCall, options: CallOptions): Promise<void>;
   /** Calls of a querier that nobody waits for any more, once there are some; the first time at once, and none. */
@@ -45,11 +48,20 @@ export interface TakeRequest {
 
 export interface TakeNext extends TakeRequest {
   readonly finished?: Outcome;
+  /** Answers beside that; only to a scheduler that says that it `givesMany`. */
+  readonly others: readonly Outcome[];
+  /** Calls that it has room for, when it is more than one. */
+  readonly max?: number;
 }
 
 export interface TakenCall {
   readonly id: number;
   readonly call: ScheduledCall;
+}
+
+/** One or more calls for a querier. */
+export interface TakenCalls extends TakenCall {
+  readonly others: readonly TakenCall[];
 }
 
 /** How a call ended: of body and error one is there. */
@@ -73,4 +85,6 @@ export interface ScheduledError {
 
 export interface CancelledCalls {
   readonly ids: readonly number[];
+  /** Whether `take` gives several calls and takes several answers; older schedulers do not. */
+  readonly givesMany?: boolean;
 }

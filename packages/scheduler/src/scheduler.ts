@@ -9,6 +9,7 @@ import {
   type ScheduledCall,
   type TakeNext,
   type TakenCall,
+  type TakenCalls,
   type TakeRequest,
 } from "@skald/contracts";
 import { notFound, type SteadyClock, steadyClock, unavailable } from "@skald/model";
@@ -18,6 +19,8 @@ import { FairQueue } from "./fair-queue.js";
 
 /** Queriers that a call may be lost with before it fails. */
 const maxLost = 3;
+/** Calls go together until they are so large. */
+const maxTakenBytes = 256 * 1024;
 /** A querier that does not watch again within this is gone. */
 const watchGraceMs = 10_000;
 /** A watch ends after this, so that the querier shows that it is there: the connection of a lost one may stay for hours. */
@@ -57,7 +60,9 @@ interface WatchingQuerier {
 
 interface Taker {
   readonly querier: string;
-  readonly give: (entry: Entry) => void;
+  /** Calls that it has room for. */
+  readonly max: number;
+  readonly give: (entries: readonly Entry[]) => void;
   readonly refuse: (error: unknown) => void;
 }
 
@@ -130,9 +135,11 @@ export class Scheduler implements Contract {
     });
   }
 
-  take({ querier, finished }: TakeNext, { signal }: CallOptions): Promise<TakenCall> {
+  take(request: TakeNext, { signal }: CallOptions): Promise<TakenCalls> {
+    const { querier, finished, others, max = 1 } = request;
     return new Promise((resolve, reject) => {
       if (finished !== undefined) this.#finish(querier, finished);
+      for (const one of others) this.#finish(querier, one);
       signal.throwIfAborted();
       this.#stop.signal.throwIfAborted();
       if (!this.#queriers.has(querier)) throw notFound(`the querier ${querier} is not watching`);
@@ -146,10 +153,11 @@ export class Scheduler implements Contract {
       };
       const onAbort = () => refuse(signal.reason);
       const taker: Taker = {
-        ...{ querier, refuse },
-        give: ({ id, call }) => {
+        ...{ querier, refuse, max },
+        give: (entries) => {
           end();
-          resolve({ id, call });
+          const [first, ...rest] = entries.map(({ id, call }) => ({ id, call }));
+          resolve({ ...(first as TakenCall), others: rest });
         },
       };
       signal.addEventListener("abort", onAbort, { once: true });
@@ -178,7 +186,7 @@ export class Scheduler implements Contract {
       const one = { running: new Set<Entry>(), cancelled: [], tell: undefined, watches: 0 };
       this.#queriers.set(querier, one);
       this.#expectWatch(querier, one);
-      return { ids: [] };
+      return { ids: [], givesMany: true };
     }
     known.watches++;
     if (known.cancelled.length === 0) await this.#untilTold(known, signal);
@@ -225,16 +233,30 @@ export class Scheduler implements Contract {
 
   #dispatch(): void {
     for (const taker of this.#takers) {
+      const entries = this.#takeFor(taker);
+      if (entries.length === 0) return;
+      taker.give(entries);
+    }
+  }
+
+  /** The calls whose turn it is, no more than a querier's share of those that wait. */
+  #takeFor({ querier: name, max }: Taker): readonly Entry[] {
+    const querier = this.#queriers.get(name) as WatchingQuerier;
+    const share = Math.min(max, Math.ceil(this.#queue.size / this.#queriers.size));
+    const entries: Entry[] = [];
+    let bytes = 0;
+    while (entries.length < share && bytes < maxTakenBytes) {
       const entry = this.#queue.take() as Entry | undefined;
-      if (entry === undefined) return;
-      const querier = this.#queriers.get(taker.querier) as WatchingQuerier;
-      entry.querier = taker.querier;
+      if (entry === undefined) break;
+      entry.querier = name;
       entry.queueSeconds = (this.#clock.elapsedMs() - entry.since) / 1000;
       this.#queued.observe(entry.queueSeconds);
       this.#running.set(entry.id, entry);
       querier.running.add(entry);
-      taker.give(entry);
+      entries.push(entry);
+      bytes += entry.call.body.length;
     }
+    return entries;
   }
 
   #cancel(entry: Entry, reason: unknown): void {

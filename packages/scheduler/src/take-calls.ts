@@ -5,12 +5,15 @@ import {
   type ScheduledCall,
   type Scheduler,
   scheduledErrorOf,
+  type TakenCall,
 } from "@skald/contracts";
 import { sleep as defaultSleep, type Sleep } from "@skald/runtime";
 import type { LaneWidth } from "./lane-width.js";
 
 /** After a scheduler could not be reached it is tried again after this. */
 const retryMs = 500;
+/** Answers go together until they are so large. */
+const maxToldBytes = 256 * 1024;
 
 export interface TakeCallsOptions {
   readonly scheduler: Scheduler;
@@ -38,26 +41,24 @@ export async function takeCalls(options: TakeCallsOptions): Promise<void> {
 
 /** Runs until the scheduler cannot be reached; gives why. */
 async function takeWhileConnected(options: TakeCallsOptions): Promise<unknown> {
-  const { scheduler, width, signal, onState } = options;
+  const { scheduler, signal, onState } = options;
   const session = { querier: randomUUID() };
   const stop = new AbortController();
   const both = AbortSignal.any([signal, stop.signal]);
   const running = new Map<number, AbortController>();
   try {
-    await scheduler.watch(session, { signal: both });
+    const { givesMany = false } = await scheduler.watch(session, { signal: both });
     onState?.(undefined);
     await Promise.all([
       watchCancelled(scheduler, session, running, both),
-      ...Array.from({ length: width.most }, (_, number) =>
-        lane({ ...options, number }, { session, running, signal: both }),
-      ),
+      new Lanes(options, { session, running, signal: both, givesMany }).run(),
     ]);
     return undefined;
   } catch (error) {
     return error;
   } finally {
     stop.abort();
-    for (const one of running.values()) one.abort();
+    for (const one of running.values()) one.abort(signal.reason);
   }
 }
 
@@ -77,29 +78,106 @@ interface Session {
   readonly session: { readonly querier: string };
   readonly running: Map<number, AbortController>;
   readonly signal: AbortSignal;
+  /** See `CancelledCalls`. */
+  readonly givesMany: boolean;
 }
 
-async function lane(
-  { scheduler, answer, width, number }: TakeCallsOptions & { readonly number: number },
-  { session, running, signal }: Session,
-): Promise<void> {
-  let last: { readonly finished: Outcome } | undefined;
-  while (!signal.aborted) {
-    if (number >= width.now) {
-      if (last !== undefined) await scheduler.finish({ ...session, ...last.finished }, { signal });
-      last = undefined;
-      await width.changed(signal);
-      continue;
+/** Runs as many calls at a time as there is room for; what ends at the same time is told, and followed, by one call. */
+class Lanes {
+  readonly #options: TakeCallsOptions;
+  readonly #session: Session;
+  /** Lanes that run a call or wait for one. */
+  #engaged = 0;
+  #finished: Outcome[] = [];
+  #isDue = false;
+  #fail: (error: unknown) => void = () => undefined;
+
+  constructor(options: TakeCallsOptions, session: Session) {
+    this.#options = options;
+    this.#session = session;
+  }
+
+  /** Rejects with what the scheduler fails with; resolves when the signal is aborted. */
+  async run(): Promise<void> {
+    const { signal } = this.#session;
+    const { width } = this.#options;
+    const failed = new Promise<never>((_, reject) => {
+      this.#fail = reject;
+    });
+    while (!signal.aborted) {
+      this.#fill();
+      await Promise.race([width.changed(signal), failed]);
     }
-    const { id, call } = await scheduler.take({ ...session, ...last }, { signal });
+  }
+
+  /** Once all that ends now has ended. */
+  #fillSoon(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    process.nextTick(() => {
+      this.#isDue = false;
+      if (!this.#session.signal.aborted) this.#fill();
+    });
+  }
+
+  /** Takes calls for all lanes that have none, and tells what became of others. */
+  #fill(): void {
+    const finished = this.#finished;
+    this.#finished = [];
+    const max = Math.max(0, this.#options.width.now - this.#engaged);
+    this.#engaged += max;
+    if (this.#session.givesMany && max > 0) {
+      const together = countWithin(finished, maxToldBytes);
+      void this.#take(max, finished.slice(0, together));
+      for (const outcome of finished.slice(together)) void this.#tell(outcome);
+      return;
+    }
+    for (let i = 0; i < max; i++) void this.#take(1, finished.slice(i, i + 1));
+    for (const outcome of finished.slice(max)) void this.#tell(outcome);
+  }
+
+  async #tell(outcome: Outcome): Promise<void> {
+    const { session, signal } = this.#session;
+    await this.#options.scheduler.finish({ ...session, ...outcome }, { signal }).catch(this.#fail);
+  }
+
+  async #take(max: number, [finished, ...others]: readonly Outcome[]): Promise<void> {
+    const { session, signal } = this.#session;
+    const told = { others, ...(finished === undefined ? {} : { finished }) };
+    const request = { ...session, ...told, ...(max > 1 ? { max } : {}) };
+    try {
+      const taken = await this.#options.scheduler.take(request, { signal });
+      const { others: more } = taken;
+      for (const one of [taken, ...more]) void this.#answer(one);
+      if (more.length + 1 === max) return;
+      this.#engaged -= max - more.length - 1;
+      this.#fillSoon();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  async #answer({ id, call }: TakenCall): Promise<void> {
+    const { running } = this.#session;
     const own = new AbortController();
     running.set(id, own);
-    const both = AbortSignal.any([signal, own.signal]);
-    const outcome = await answer(call, { signal: both }).then(
-      (body) => ({ body }),
-      (error: unknown) => ({ error: scheduledErrorOf(error) }),
+    const outcome = await this.#options.answer(call, { signal: own.signal }).then(
+      (body) => ({ id, body }),
+      (error: unknown) => ({ id, error: scheduledErrorOf(error) }),
     );
     running.delete(id);
-    last = own.signal.aborted ? undefined : { finished: { id, ...outcome } };
+    if (!own.signal.aborted) this.#finished.push(outcome);
+    this.#engaged--;
+    this.#fillSoon();
   }
+}
+
+/** How many of the first come to no more than the bound, at least one. */
+function countWithin(outcomes: readonly Outcome[], maxBytes: number): number {
+  let bytes = 0;
+  const over = outcomes.findIndex(({ body }) => {
+    bytes += body?.length ?? 0;
+    return bytes > maxBytes;
+  });
+  return over < 0 ? outcomes.length : Math.max(1, over);
 }

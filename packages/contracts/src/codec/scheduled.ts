@@ -8,6 +8,7 @@ import {
 } from "@skald/model";
 import { currentTrace, traceHeaders } from "@skald/runtime/tracing";
 import {
+  bool,
   decodeMessage,
   double,
   encodeMessage,
@@ -41,6 +42,7 @@ import type {
   ScheduledMethod,
   TakeNext,
   TakenCall,
+  TakenCalls,
   TakeRequest,
 } from "../scheduler.js";
 import {
@@ -67,21 +69,18 @@ export const scheduledCall: MessageCodec<ScheduledCall> = message<ScheduledCall>
   tracestate: optional(6, text),
 });
 
-export const scheduledAnswer: MessageCodec<ScheduledAnswer> = message<ScheduledAnswer>({
-  body: field(1, rawBytes),
-  queueSeconds: field(2, double),
-});
-
 export const takeRequest: MessageCodec<TakeRequest> = message<TakeRequest>({
   querier: field(1, text),
 });
 
-export const takenCall: MessageCodec<TakenCall> = message<TakenCall>({
-  id: field(1, uint),
-  call: field(2, scheduledCall),
+const takenFields = { id: field(1, uint), call: field(2, scheduledCall) };
+
+export const takenCalls: MessageCodec<TakenCalls> = message<TakenCalls>({
+  ...takenFields,
+  others: repeated(3, message<TakenCall>(takenFields)),
 });
 
-const scheduledError: MessageCodec<ScheduledError> = message<ScheduledError>({
+export const scheduledError: MessageCodec<ScheduledError> = message<ScheduledError>({
   code: field(1, text),
   message: field(2, text),
   status: optional(3, uint),
@@ -100,13 +99,18 @@ export const finishedCall: MessageCodec<FinishedCall> = message<FinishedCall>({
   ...outcomeFields,
 });
 
+const outcome = message<Outcome>(outcomeFields);
+
 export const takeNext: MessageCodec<TakeNext> = message<TakeNext>({
   querier: field(1, text),
-  finished: optional(2, message<Outcome>(outcomeFields)),
+  finished: optional(2, outcome),
+  max: optional(3, uint),
+  others: repeated(4, outcome),
 });
 
 export const cancelledCalls: MessageCodec<CancelledCalls> = message<CancelledCalls>({
   ids: repeated(1, uint),
+  givesMany: optional(2, bool),
 });
 
 /** A querier whose calls wait for their turn at a scheduler; `schedulerOf` says which one takes the next. */
