@@ -27,11 +27,11 @@ function startQueriers(connected) {
   return () => stop.abort(new SkaldError("unavailable", "the bench is over"));
 }
 
-/** A query: its calls have one signal. */
+/** Asks calls of a tenant; each has a signal, as calls of query threads do. */
 function askAll(scheduler, tenant, count) {
-  const { signal } = new AbortController();
+  const call = { method: "query", tenant, actors: ["a"], body };
   return Array.from({ length: count }, () =>
-    scheduler.run({ method: "query", tenant, actors: ["a"], body }, { signal }),
+    scheduler.run(call, { signal: new AbortController().signal }),
   );
 }
 
