@@ -18,7 +18,7 @@ export interface RuleGroupStatus {
   readonly namespace: string;
   readonly name: string;
   readonly intervalMs: number;
-  /** Alerts or samples that one rule may make; 0: any number. */
+  /** Alerts or samples that one rule may make; 0: no limit. */
   readonly limit: number;
   /** Absent before the first. */
   readonly lastEvaluationMs?: number;

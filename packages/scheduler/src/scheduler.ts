@@ -27,7 +27,7 @@ const watchGraceMs = 10_000;
 const watchMs = 5_000;
 
 export interface SchedulerOptions {
-  /** Calls of one tenant that may wait; 0: any number. */
+  /** Calls of one tenant that may wait; 0: no limit. */
   readonly maxOutstandingPerTenant: number;
   /** See `FairQueueOptions`. */
   readonly maxLevels: number;

@@ -1,15 +1,9 @@
-import type { ChangeLog } from "@skald/contracts";
 import { type CacheKind, type CacheStats, emptyCacheStats, type TimeRange } from "@skald/model";
 import { unwrap, wrap } from "./envelope.js";
-import { type ResultStore, resultKey } from "./result-store.js";
+import { type CacheDeps, checkSize, resultKey } from "./result-store.js";
 
-export interface AnswerCacheDeps {
+export interface AnswerCacheDeps extends CacheDeps {
   readonly kind: CacheKind;
-  readonly store: ResultStore;
-  readonly changes: ChangeLog;
-  /** A larger value is not read here: `refuse` says what is thrown. */
-  readonly maxBytes?: number;
-  readonly refuse?: (bytes: number) => Error;
 }
 
 /** A request, as the cache knows it. */
@@ -54,9 +48,7 @@ export class AnswerCache {
     const started = performance.now();
     const [value] = await store.get([key], signal);
     const downloadSeconds = (performance.now() - started) / 1000;
-    const { maxBytes, refuse } = this.#deps;
-    if (value !== undefined && maxBytes !== undefined && value.byteLength > maxBytes && refuse)
-      throw refuse(value.byteLength);
+    checkSize(this.#deps, value?.byteLength ?? 0);
     const entry = unwrap(value) as Entry<Answer> | undefined;
     const span = { fromNs, toNs, ...(entry === undefined ? {} : { since: entry.token }) };
     const told = await changes

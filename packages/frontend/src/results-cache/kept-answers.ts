@@ -1,15 +1,10 @@
-import type { ChangeLog } from "@skald/contracts";
 import type { CacheKind, QueryStats } from "@skald/model";
 import { AnswerCache, type CachedRequest } from "./answer-cache.js";
-import type { ResultStores } from "./result-store.js";
+import type { CacheDeps, ResultStores } from "./result-store.js";
 
 /** Where answers are kept, and who knows which of them still hold. */
-export interface KeptResults {
+export interface KeptResults extends Omit<CacheDeps, "store"> {
   readonly stores: ResultStores;
-  readonly changes: ChangeLog;
-  /** Larger values of range queries are not put together here: `refuse` says what is thrown. */
-  readonly maxBytes?: number;
-  readonly refuse?: (bytes: number) => Error;
 }
 
 /** An answer, and whether it was kept. */

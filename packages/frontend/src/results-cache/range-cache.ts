@@ -1,19 +1,11 @@
-import type { ChangeLog, SpanChanges } from "@skald/contracts";
+import type { SpanChanges } from "@skald/contracts";
 import type { MatrixSeries } from "@skald/logql";
 import { type CacheStats, emptyCacheStats, type TimeRange } from "@skald/model";
 import { unwrap, wrap } from "./envelope.js";
 import type { Look } from "./look.js";
 import { type Piece, type PointGrid, piecesOf, pieceWidth } from "./pieces.js";
-import { type ResultStore, resultKey } from "./result-store.js";
+import { type CacheDeps, checkSize, resultKey } from "./result-store.js";
 import { joinStretches, type PointRun, runsWhere, type Stretch } from "./stretches.js";
-
-export interface RangeCacheDeps {
-  readonly store: ResultStore;
-  readonly changes: ChangeLog;
-  /** Larger values are not put together here: `refuse` says what is thrown. */
-  readonly maxBytes?: number;
-  readonly refuse?: (bytes: number) => Error;
-}
 
 /** A range query, as the cache knows it. */
 export interface CachedQuery {
@@ -66,9 +58,9 @@ const maxGaps = 4;
  * again: what is given is what a query of now would give.
  */
 export class RangeCache {
-  readonly #deps: RangeCacheDeps;
+  readonly #deps: CacheDeps;
 
-  constructor(deps: RangeCacheDeps) {
+  constructor(deps: CacheDeps) {
     this.#deps = deps;
   }
 
@@ -84,9 +76,7 @@ export class RangeCache {
     const started = performance.now();
     const values = await this.#deps.store.get(keys, signal);
     const bytesReceived = values.reduce((sum, value) => sum + (value?.byteLength ?? 0), 0);
-    const { maxBytes, refuse } = this.#deps;
-    if (maxBytes !== undefined && refuse !== undefined && bytesReceived > maxBytes)
-      throw refuse(bytesReceived);
+    checkSize(this.#deps, bytesReceived);
     const entries = values.map((value) => unwrap(value) as Entry | undefined);
     const downloadSeconds = (performance.now() - started) / 1000;
     const spans = pieces.map(({ range }, i) => {

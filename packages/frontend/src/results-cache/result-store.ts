@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { ChangeLog } from "@skald/contracts";
 import type { CacheKind } from "@skald/model";
 
 /** Keeps answers of a kind under keys, and may forget any of them at any time. It never fails: what it cannot give is absent. */
@@ -15,6 +16,20 @@ export interface ResultStore {
 
 /** Where answers of each kind are kept; those that are absent are not. */
 export type ResultStores = Readonly<Partial<Record<CacheKind, ResultStore>>>;
+
+/** Where a cache keeps its answers, and who knows which of them still hold. */
+export interface CacheDeps {
+  readonly store: ResultStore;
+  readonly changes: ChangeLog;
+  /** More bytes are not read here: `refuse` says what is thrown. */
+  readonly maxBytes?: number;
+  readonly refuse?: (bytes: number) => Error;
+}
+
+/** Throws what `refuse` says when there is more to be read than may be. */
+export function checkSize({ maxBytes, refuse }: CacheDeps, bytes: number): void {
+  if (maxBytes !== undefined && refuse !== undefined && bytes > maxBytes) throw refuse(bytes);
+}
 
 /** A key that is short, and another one for whatever else is asked. */
 export function resultKey(kind: CacheKind, asked: unknown): string {

@@ -24,7 +24,7 @@ export interface AlertingOptions {
   readonly labels: Readonly<Record<string, string>>;
   readonly externalLabels: Readonly<Record<string, string>>;
   readonly externalUrl: string;
-  /** Alerts at a time; 0: any number. */
+  /** Alerts at a time; 0: no limit. */
   readonly limit: number;
 }
 

@@ -5,7 +5,7 @@ export interface RuleGroup {
   readonly intervalMs: number;
   /** Rules ask for the past by so much; undefined: they ask for now. */
   readonly queryOffsetMs: number | undefined;
-  /** Alerts or samples that one rule may make; 0: any number. */
+  /** Alerts or samples that one rule may make; 0: no limit. */
   readonly limit: number;
   /** Added to what every rule makes, below the rule's own. */
   readonly labels: Readonly<Record<string, string>>;
