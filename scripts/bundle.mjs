@@ -27,8 +27,6 @@ const assets = {
 };
 // The WebSocket library takes these native helpers when somebody installed them, and does without.
 const optional = ["bufferutil", "utf-8-validate"];
-// CommonJS that is loaded late has only a default in a bundle, no names; that of these is taken.
-const byDefault = /node_modules\/(ioredis|@bokuweb\/zstd-wasm)\//;
 // CommonJS among the dependencies asks for Node's own modules by `require`, and for files beside it by `__dirname`.
 const banner = `import { createRequire as __createRequire } from "node:module";
 const require = __createRequire(import.meta.url), __dirname = import.meta.dirname;`;
@@ -60,7 +58,7 @@ export function bundle(root) {
     metafile: true,
     logLevel: "warning",
   });
-  checkComplete(metafile);
+  checkComplete(root, metafile);
   checkOldNode(root, metafile);
   mkdirSync(join(target, "wasm"));
   for (const [name, path] of Object.entries(assets))
@@ -73,17 +71,32 @@ export function bundle(root) {
 }
 
 /** Nothing may be asked for at run time but Node's own modules: the image has no others. */
-function checkComplete({ inputs, outputs }) {
+function checkComplete(root, { inputs, outputs }) {
   const missing = Object.values(outputs)
     .flatMap(({ imports }) => imports)
-    .filter(({ external, path }) => external && !isBuiltin(path) && !optional.includes(path));
-  const nameless = Object.values(inputs)
-    .flatMap(({ imports }) => imports)
-    .filter(({ kind, path }) => kind === "dynamic-import" && inputs[path]?.format === "cjs")
-    .filter(({ path }) => !byDefault.test(path));
-  if (missing.length + nameless.length === 0) return;
-  const list = (imports) => imports.map(({ path }) => path).join(", ");
-  throw new Error(`missing: ${list(missing)}; loaded late, but not by default: ${list(nameless)}`);
+    .filter(({ external, path }) => external && !isBuiltin(path) && !optional.includes(path))
+    .map(({ path }) => path);
+  const byName = Object.entries(inputs).flatMap(([from, { imports }]) =>
+    imports
+      .filter(({ kind, path }) => kind === "dynamic-import" && inputs[path]?.format === "cjs")
+      .filter(({ original }) => !takesDefault(readFileSync(join(root, from), "utf8"), original))
+      .map(({ original }) => `${original} in ${from}`),
+  );
+  if (missing.length + byName.length === 0) return;
+  throw new Error(
+    `missing: ${missing.join(", ")}; loaded late, but not by default: ${byName.join(", ")}`,
+  );
+}
+
+/** CommonJS that is loaded late has only a default in a bundle, no names: whether a module takes just that each time. */
+function takesDefault(text, name) {
+  const loads = text.split(`import("${name}")`).length - 1;
+  const good = [
+    `\\(await import\\("${name}"\\)\\)\\.default`,
+    `\\{ default: \\w+ \\} = await import\\("${name}"\\)`,
+  ];
+  const found = good.flatMap((form) => text.match(new RegExp(form, "g")) ?? []);
+  return loads > 0 && found.length === loads;
 }
 
 /** Node 20 has no zstd: a module that imports it by name would keep the whole program from starting there. */

@@ -5,7 +5,7 @@ import { connect } from "node:net";
 /** Which services serve a path; the first that fits counts. */
 const routes = [
   [/^\/(loki|service)\/api\/v1\/push$|^\/api\/(prom|legacy)\/push$|^\/otlp\//, "distributor"],
-  [/^\/distributor\/ring$/, "distributor"],
+  [/^\/distributor\/(ring|all_user_stats)$/, "distributor"],
   [/^\/(loki|service)\/api\/v1\/delete$|^\/compactor\/ring$/, "compactor"],
   [/^\/(loki|service)\/api\/v1\/rules|^\/api\/(prom|legacy)\/rules/, "ruler"],
   [/^\/(prometheus|compat)\/api\/v1\/|^\/ruler\/ring$/, "ruler"],
@@ -13,6 +13,7 @@ const routes = [
   [/^\/ring$|^\/flush|^\/ingester\//, "ingester"],
   [/^\/indexgateway\/ring$/, "index-gateway"],
   [/^\/scheduler\/ring$/, "query-scheduler"],
+  [/^\/pattern\/ring$/, "pattern-ingester"],
   [/./, "query-frontend"],
 ];
 /** Asked of every one of its services, not of the next. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { getJson, nowNs, pushJson } from "./testing/client.js";
+import { getJson, nowNs, pushJson, type QueryAnswer } from "./testing/client.js";
 import { Cluster } from "./testing/cluster.js";
 import { metricsIn, metricsTold, queriesOf, ruleQueries } from "./testing/deploy/queries.js";
 import { filesBelow, readText } from "./testing/deploy/repository.js";
@@ -8,6 +8,10 @@ import { waitFor } from "./testing/server.js";
 
 interface FoundPatterns {
   readonly data: { readonly pattern: string; readonly samples: readonly [number, number][] }[];
+}
+
+interface KeptStats {
+  readonly cache: { readonly result: { readonly entriesFound: number } };
 }
 
 /** Lines that must get through before a fault, and after it. */
@@ -83,6 +87,28 @@ it("patterns of what comes in are found", async () => {
   });
   expect(counts.flat().reduce((sum, [, count]) => sum + count, 0)).toBe(40);
 }, 60_000);
+it("results are kept in Redis, and are asked for again where lines came since", async () => {
+  const tenant = { "x-scope-orgid": "kept" };
+  const timeNs = nowNs();
+  const endNs = String(BigInt(timeNs) + 1_000_000_000n);
+  const query = 'sum(count_over_time({app="k"}[5m]))';
+  const params = { query, start: String(BigInt(endNs) - 600_000_000_000n), end: endNs, step: "60" };
+  const ask = async () => {
+    const path = "/loki/api/v1/query_range";
+    const { data } = await getJson<QueryAnswer>(cluster.gateway, path, params, tenant);
+    const { entriesFound } = (data.stats as unknown as KeptStats).cache.result;
+    const [series] = data.result as { values: [number, string][] }[];
+    return { entriesFound, last: series?.values.at(-1)?.[1] };
+  };
+  expect(await pushJson(cluster.gateway, { app: "k" }, [[timeNs, "one"]], tenant)).toBe(204);
+  await waitFor(async () => {
+    const { entriesFound, last } = await ask();
+    return entriesFound > 0 && last === "1";
+  });
+  expect(await pushJson(cluster.gateway, { app: "k" }, [[timeNs, "two"]], tenant)).toBe(204);
+  expect((await ask()).last).toBe("2");
+}, 60_000);
+
 describe("metrics of the services", () => {
   it("are all that alerts and dashboards ask for, but for those of deletion, which is off", async () => {
     await lines.more(enough);

@@ -125,7 +125,8 @@ export class RedisResultStore implements ResultStore {
 }
 
 async function makeClient(options: RedisResultStoreOptions): Promise<RedisClient> {
-  const { Cluster, Redis } = await import("ioredis");
+  // Of CommonJS a bundle has nothing but the default.
+  const { Cluster, Redis } = (await import("ioredis")).default;
   const { endpoints, masterName, username, password, database, timeoutMs, tls } = options;
   const retryStrategy = (times: number) => Math.min(100 * 2 ** Math.min(times, 8), maxReconnectMs);
   const common = {
