@@ -13,8 +13,8 @@ export interface CatalogRequest extends TimeRange {
   readonly matchers?: readonly Matcher[];
   /** Ids of segments that the asker has elsewhere: which of them a segment of the answer replaces is told with it. */
   readonly held?: readonly string[];
-  /** Lists anew, because a segment of the last listing was gone. */
-  readonly fresh?: boolean;
+  /** A listing that was begun longer ago than this, in ms, is read anew; 0 where a segment of the last listing was gone. */
+  readonly maxAgeMs?: number;
 }
 
 /** Knows which rows of a tenant no query may show any more, although they are still stored. */

@@ -185,8 +185,12 @@ describe("the life of an ingester", () => {
   it("uploads everything at the end when told to, and stops when the store is down", async () => {
     const setup = await setUp({ changes: { wal: { flush_on_shutdown: true } } });
     await setup.ingester.start();
+    await setup.ingester.replayed;
+    expect(setup.ingester.holdsRows).toBe(false);
     await setup.ingester.push(push(rows({ app: "a" }, [1n, "one"])));
+    expect(setup.ingester.holdsRows).toBe(true);
     await setup.ingester.stop();
+    expect(setup.ingester.holdsRows).toBe(false);
     expect(setup.store.objects.size).toBe(1);
     const again = await setUp({ dir: setup.dir, store: setup.store });
     await again.ingester.start();
@@ -194,6 +198,7 @@ describe("the life of an ingester", () => {
     await again.ingester.push(push(rows({ app: "a" }, [2n, "two"])));
     await again.ingester.stop({ flush: true });
     expect(again.ingester.state).toBe("stopped");
+    expect(again.ingester.holdsRows).toBe(true);
     const last = await setUp({ dir: setup.dir, store: setup.store });
     await last.ingester.start();
     expect(await readRows(last.ingester, "t")).toHaveLength(2);

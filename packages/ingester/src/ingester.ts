@@ -258,6 +258,12 @@ export class Ingester implements IngesterContract, Tailer {
     );
   }
 
+  /** Whether rows may be here that the store does not have; also true of a stopped one. */
+  get holdsRows(): boolean {
+    if (!this.#recovery.isDone || this.#heads.oldestNs() !== undefined) return true;
+    return this.#segments.all().some(({ uploadedMs }) => uploadedMs === undefined);
+  }
+
   async select(
     request: SelectRequest,
     { signal }: { readonly signal?: AbortSignal } = {},

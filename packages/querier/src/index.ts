@@ -1,5 +1,6 @@
 export { CorruptSegments } from "./find/corrupt-segments.js";
 export * from "./querier.js";
+export { listedSince } from "./replicas/listed-since.js";
 export {
   type Replica,
   type ReplicaSet,

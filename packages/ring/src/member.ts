@@ -14,8 +14,8 @@ export interface Member {
   readonly heartbeatMs: number;
   /** The owner's clock when it first joined, in ms since the epoch. */
   readonly registeredMs: number;
-  /** Of one that is LEFT: somebody else ended it, who does not expect it back. */
-  readonly isForgotten?: boolean;
+  /** Of one that is LEFT: rows may be nowhere but on its disk. */
+  readonly holdsRows?: boolean;
   /** Of an ingester: it holds no row from before this time, in ms since the epoch; absent when it holds none. */
   readonly oldestMs?: number;
 }
@@ -74,8 +74,15 @@ function decodeTokens(text: string): Uint32Array {
   return tokens.sort();
 }
 
+export interface LeftMember {
+  readonly id: string;
+  readonly nowMs: number;
+  readonly zone?: string;
+  readonly holdsRows?: boolean;
+}
+
 /** What takes the place of a member that left, or that somebody forgot. */
-export function leftMember(id: string, nowMs: number, isForgotten = false): Member {
-  const times = { beat: 0, heartbeatMs: nowMs, registeredMs: 0, isForgotten };
-  return { id, address: "", zone: "", state: "LEFT", tokens: new Uint32Array(0), ...times };
+export function leftMember({ id, nowMs, zone = "", holdsRows = false }: LeftMember): Member {
+  const rest = { beat: 0, heartbeatMs: nowMs, registeredMs: 0, holdsRows };
+  return { id, address: "", zone, state: "LEFT", tokens: new Uint32Array(0), ...rest };
 }

@@ -90,7 +90,7 @@ export class DeletePass {
     const { catalog, scanner } = this.#options;
     const { tenant } = known.request;
     const { matchers } = known.log;
-    const request = { tenant, matchers, ...wholeRange(known), fresh: true };
+    const request = { tenant, matchers, ...wholeRange(known), maxAgeMs: 0 };
     for (const source of await catalog.list(request, { signal })) {
       const filters = filtersOf(known, rangeOf(source));
       if (filters.length === 0) continue;

@@ -220,7 +220,7 @@ describe.each([
     }));
 
   it("Catalog.list", async () => {
-    const request = { tenant: "a", fromNs: -1n, toNs: 2n ** 60n, fresh: true };
+    const request = { tenant: "a", fromNs: -1n, toNs: 2n ** 60n, maxAgeMs: 0 };
     const [segment] = await carrier.services.catalog.list(request, options);
     expect(segment).toEqual({
       kind: "segment",

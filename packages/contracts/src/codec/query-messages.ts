@@ -7,7 +7,6 @@ import type {
 } from "@skald/logql";
 import type { Labels, QueryStats, SegmentRef } from "@skald/model";
 import {
-  bool,
   damaged,
   double,
   f64s,
@@ -233,7 +232,7 @@ export const catalogRequest: MessageCodec<CatalogRequest> = message<CatalogReque
   tenant: field(1, text),
   fromNs: field(2, int64),
   toNs: field(3, int64),
-  fresh: optional(4, bool),
+  maxAgeMs: optional(4, double),
   matchers: optional(5, selector),
   held: optional(6, textList),
 });

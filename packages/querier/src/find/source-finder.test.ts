@@ -25,7 +25,7 @@ it("uses the store's segment instead of those that it has replaced", async () =>
   const request = { tenant: "t", matchers: [], fromNs: 0n, toNs: 40n };
   const found = await finder.list(request, search, signal);
   expect(found.map(({ ref }) => ref.id)).toEqual(["merged", "other"]);
-  expect(asked).toEqual([{ ...request, held: ["local", "other"], fresh: false }]);
+  expect(asked).toEqual([{ ...request, held: ["local", "other"] }]);
 });
 
 describe("a store that cannot be listed", () => {

@@ -50,7 +50,7 @@ export class SourceFinder {
     signal.throwIfAborted();
     const segments = sources.filter(({ kind }) => kind === "segment").map(({ id }) => id);
     const listed = await catalog
-      .list({ ...request, held: segments, fresh }, { signal })
+      .list({ ...request, held: segments, ...(fresh ? { maxAgeMs: 0 } : {}) }, { signal })
       .catch((error: unknown) => {
         const isRecent = completeFromNs !== undefined && request.fromNs >= completeFromNs;
         if (!isRecent || errorCodeOf(error) !== "unavailable") throw error;

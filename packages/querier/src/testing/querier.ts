@@ -243,7 +243,7 @@ export function querierOf(
   const stored = within(sources.store);
   const catalog: Catalog = {
     list: async (request) => {
-      onList(request.fresh === true);
+      onList(request.maxAgeMs === 0);
       return stored(request);
     },
   };

@@ -37,6 +37,13 @@ export interface LifecyclerOptions {
   readonly sleep?: Sleep;
 }
 
+export interface StopOptions {
+  readonly unregister: boolean;
+  readonly deleteTokens?: boolean;
+  /** Whether rows are nowhere but on its disk. */
+  readonly holdsRows?: boolean;
+}
+
 /** Looks again for others that join at the same time, at most so often. */
 const maxRounds = 100;
 /** Longer than from one's last look at the others until they can see that one is ACTIVE. */
@@ -128,11 +135,11 @@ export class Lifecycler {
   }
 
   /**
-   * Ends its heartbeats. An instance that unregisters is gone from the ring; another one stays in it and is unhealthy until
-   * it comes back.
+   * Ends its heartbeats. An instance that unregisters is gone from the ring, though readers miss one that holds rows; another one
+   * stays in it and is unhealthy until it comes back.
    */
-  async stop(options: { unregister: boolean; deleteTokens?: boolean }): Promise<void> {
-    const { store, ring, tokensFile, log } = this.#options;
+  async stop(options: StopOptions): Promise<void> {
+    const { store, ring, zone = "", tokensFile, log } = this.#options;
     this.#abort.abort();
     this.#stopWatching?.();
     await this.#beating;
@@ -141,7 +148,10 @@ export class Lifecycler {
       await deleteTokenFile(tokensFile);
     if (!options.unregister) return;
     this.#state = "LEFT";
-    const left = encodeMember(leftMember(this.id, this.#clock.nowMs()));
+    const { holdsRows = false } = options;
+    const left = encodeMember(
+      leftMember({ id: this.id, nowMs: this.#clock.nowMs(), zone, holdsRows }),
+    );
     try {
       await store.write(ring.name, this.id, left, { news: true });
     } catch (error) {

@@ -49,7 +49,7 @@ export class RingView {
   readonly #shards = new Map<string, RingView>();
   #placement: Placement | undefined;
 
-  /** `leavers`: members that left a short while ago, as unhealthy ones. What was written to them may be nowhere else to be seen yet. */
+  /** `leavers`: members that left with rows that may be nowhere but on their disks, as unhealthy ones. */
   constructor(
     instances: readonly RingInstance[],
     options: ViewOptions,
@@ -111,11 +111,12 @@ export class RingView {
 
   /**
    * Says whom to ask. Each key is on a quorum of instances, in zones of their own where zones count, so that one fewer than a
-   * quorum may be missing; instances that the ring lacks, and those that left just now, count as missing. Throws unavailable
+   * quorum may be missing; instances that the ring lacks, and those that left with rows, count as missing. Throws unavailable
    * when there are too few.
    */
   readSet(): ReadSet {
-    const holders = [...this.instances, ...this.#leavers].filter(({ tokens }) => tokens.length > 0);
+    const placed = this.instances.filter(({ tokens }) => tokens.length > 0);
+    const holders = [...placed, ...this.#leavers];
     if (holders.length === 0) throw unavailable("empty ring");
     const healthy = holders.filter(({ isHealthy }) => isHealthy);
     const unhealthy = holders.filter(({ isHealthy }) => !isHealthy);

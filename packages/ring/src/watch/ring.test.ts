@@ -138,22 +138,24 @@ describe("membership", () => {
     expect((await store.read("ring")).size).toBe(1);
   });
 
-  it("ends and is missed by readers for a minute, or until it is back", async () => {
+  it("ends with rows and is missed by readers, new ones too, until it is back or what remains of it is deleted", async () => {
     const { time, store, processes } = await start(4);
     const [a, b] = processes as [FakeProcess, FakeProcess];
     const others = processes.filter((one) => one !== b);
-    const missing = () => a.ring.view.readSet().maxMissing;
+    const missing = ({ ring } = a) => ring.view.readSet().maxMissing;
     expect(missing()).toBe(1);
-    await b.member.stop({ unregister: true });
+    await b.member.stop({ unregister: true, holdsRows: true });
     await live(time, others, 60_000);
     expect(missing()).toBe(0);
-    await live(time, others, 10_000);
+    const reader = fakeProcess(store, "reader", { time });
+    await reader.ring.refresh();
+    expect(missing(reader)).toBe(0);
+    for (const id of ["i0", "i1", "i2", "i3"]) await store.remove("ring", id);
+    await live(time, others, 60_000);
+    expect(missing()).toBe(0);
+    await live(time, others, 600_000);
     expect(missing()).toBe(1);
-    const back = fakeProcess(store, "i1", { time, tokens: 8 });
-    await back.member.start();
-    await back.member.join(signal);
-    await back.member.stop({ unregister: true });
-    await live(time, others, 5000);
+    expect(a.ring.sinceLeftMs).toBe(Number.POSITIVE_INFINITY);
     const again = fakeProcess(store, "i1", { time, tokens: 8 });
     await again.member.start();
     await again.member.join(signal);
@@ -161,10 +163,28 @@ describe("membership", () => {
     expect(missing()).toBe(1);
   });
 
-  it("ends by hand and is not missed", async () => {
-    const { time, processes } = await start(4);
+  it("ends with all rows stored and is not missed, but it is known since when listings have them", async () => {
+    const { time, store, processes } = await start(4);
     const [a, b] = processes as [FakeProcess, FakeProcess];
-    await a.ring.forget("i3");
+    expect(a.ring.sinceLeftMs).toBe(Number.POSITIVE_INFINITY);
+    await b.member.stop({ unregister: true });
+    await a.ring.refresh();
+    expect(a.ring.view.readSet().maxMissing).toBe(1);
+    time.ms += 700;
+    await a.ring.refresh();
+    const reader = fakeProcess(store, "reader", { time });
+    await reader.ring.refresh();
+    expect([a.ring.sinceLeftMs, reader.ring.sinceLeftMs]).toEqual([700, 0]);
+  });
+
+  it("ends by hand and is not missed, also of one that left with rows", async () => {
+    const { time, processes } = await start(5);
+    const [a, b, c] = processes as [FakeProcess, FakeProcess, FakeProcess];
+    await c.member.stop({ unregister: true, holdsRows: true });
+    await live(time, [a, b], 5000);
+    expect([a, b].map(({ ring }) => ring.view.readSet().maxMissing)).toEqual([0, 0]);
+    await a.ring.forget("i2");
+    await a.ring.forget("i4");
     await live(time, [a, b], 5000);
     expect([a, b].map(({ ring }) => ring.view.readSet().maxMissing)).toEqual([1, 1]);
   });

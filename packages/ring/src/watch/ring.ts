@@ -33,11 +33,6 @@ export interface RingOptions {
 /** What remains of an instance that left is deleted after so many heartbeat timeouts: everybody has seen it by then. */
 const traceTimeouts = 10;
 const usualTimeoutMs = 60_000;
-/**
- * One that left is missed for so long: it may only be starting again, with rows on its disk, and what it uploaded at its end is not in
- * every listing of the store before.
- */
-const missedMs = 60_000;
 
 /**
  * A ring as this process sees it. While the store cannot be read the last view stays as it is. A member that is missing from
@@ -47,13 +42,14 @@ const missedMs = 60_000;
 export class Ring {
   readonly #options: RingOptions;
   readonly #clock: Clock;
+  readonly #steadyClock: SteadyClock;
   readonly #sightings: Sightings;
   readonly #members = new Map<string, Member>();
-  /** Members that left, as they were before. */
-  readonly #leavers = new Map<string, Member>();
+  /** Members that left, and when this process saw that, by the steady clock. */
+  readonly #left = new Map<string, { readonly member: Member; readonly seenMs: number }>();
   readonly #listeners = new Set<(fields: ReadonlyMap<string, string>) => void>();
   #view: RingView;
-  /** Ids of those that left, as the view has them. */
+  /** Ids of those that left with rows, as the view has them. */
   #missed = "";
   #isRead = false;
   #isFailing = false;
@@ -64,8 +60,9 @@ export class Ring {
   constructor(options: RingOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#steadyClock = options.steadyClock ?? steadyClock;
     this.#sightings = new Sightings({
-      clock: options.steadyClock ?? steadyClock,
+      clock: this.#steadyClock,
       maxStepMs: options.pollMs * 2,
     });
     this.#view = new RingView([], this.#viewOptions);
@@ -92,6 +89,18 @@ export class Ring {
   /** Time since the last sign of life of a member, as far as this process could see one, in ms. */
   ageMs(id: string): number {
     return this.#sightings.ageMs(id);
+  }
+
+  /**
+   * Time since this process saw that a member had left with all its rows stored, in ms: what it stored is in whatever was listed
+   * since. Infinite when none left of late.
+   */
+  get sinceLeftMs(): number {
+    const nowMs = this.#steadyClock.elapsedMs();
+    const ages = [...this.#left.values()]
+      .filter(({ member }) => member.holdsRows !== true)
+      .map(({ seenMs }) => nowMs - seenMs);
+    return Math.min(...ages);
   }
 
   /** Calls back with what the store holds, each time it was read; returns what ends it. */
@@ -129,9 +138,10 @@ export class Ring {
 
   /** Ends a membership whose owner cannot; an owner that lives joins again by its next heartbeat. */
   async forget(id: string): Promise<void> {
-    const left = encodeMember(leftMember(id, this.#clock.nowMs(), true));
+    const left = encodeMember(leftMember({ id, nowMs: this.#clock.nowMs() }));
     await this.#options.store.write(this.name, id, left, { news: true });
     this.#drop(id);
+    this.#left.delete(id);
     this.#renew();
   }
 
@@ -187,11 +197,13 @@ export class Ring {
       return;
     }
     if (member.state === "LEFT") {
-      const before = this.#members.get(id);
-      if (before !== undefined && member.isForgotten !== true) this.#leavers.set(id, before);
+      const before = this.#left.get(id)?.member;
+      // Who left with rows may be forgotten later.
+      if (before?.heartbeatMs !== member.heartbeatMs || before.holdsRows !== member.holdsRows)
+        this.#left.set(id, { member, seenMs: this.#steadyClock.elapsedMs() });
       this.#members.delete(id);
     } else {
-      this.#leavers.delete(id);
+      this.#left.delete(id);
       this.#members.set(id, member);
     }
   }
@@ -212,8 +224,11 @@ export class Ring {
       const isHealthy = heartbeatTimeoutMs === 0 || this.ageMs(member.id) <= heartbeatTimeoutMs;
       return { ...member, isHealthy };
     });
-    for (const id of this.#leavers.keys()) if (this.ageMs(id) > missedMs) this.#leavers.delete(id);
-    const missed = [...this.#leavers.keys()].join(" ");
+    for (const id of this.#left.keys()) if (this.#isTraceOld(id)) this.#left.delete(id);
+    const leavers = [...this.#left.values()]
+      .map(({ member }) => ({ ...member, isHealthy: false }))
+      .filter(({ holdsRows }) => holdsRows === true);
+    const missed = leavers.map(({ id }) => id).join(" ");
     const before = this.#view.instances;
     const isSame =
       missed === this.#missed &&
@@ -221,8 +236,11 @@ export class Ring {
       instances.every((one) => isSameInstance(one, this.#view.find(one.id)));
     if (isSame) return;
     this.#missed = missed;
-    const leavers = [...this.#leavers.values()].map((one) => ({ ...one, isHealthy: false }));
     this.#view = new RingView(instances, this.#viewOptions, leavers);
+  }
+
+  #isTraceOld(id: string): boolean {
+    return this.ageMs(id) > traceTimeouts * this.#timeoutMs;
   }
 
   /** Forgets who is dead for long, and deletes what remains of those who left. */
@@ -231,7 +249,7 @@ export class Ring {
     for (const id of fields.keys()) {
       const isLeft = !this.#members.has(id);
       const age = this.ageMs(id);
-      if (isLeft && age > traceTimeouts * this.#timeoutMs) {
+      if (isLeft && this.#isTraceOld(id)) {
         await store.remove(this.name, id);
         this.#sightings.forget(id);
       } else if (!isLeft && age > forgetAfterMs && !this.#view.find(id)?.isHealthy) {

@@ -29,8 +29,10 @@ export interface OwnRing {
   leave(): Promise<void>;
   /** Writes the member now, and has the others read it. Throws when the store cannot be written. */
   tell(): Promise<void>;
-  stop(options?: { readonly deleteTokens?: boolean }): Promise<void>;
+  stop(options?: EndOptions): Promise<void>;
 }
+
+type EndOptions = Omit<Parameters<Lifecycler["stop"]>[0], "unregister">;
 
 /** The rings of services by the modules that are members of them. */
 export type ServiceRings = Partial<Record<ModuleName, OwnRing>>;
@@ -245,8 +247,8 @@ function ownRing(options: OwnRingOptions): OwnRing {
     join: (signal) => member.join(signal),
     leave: () => member.leave(),
     tell: () => member.beat(true),
-    stop: async ({ deleteTokens = false } = {}) => {
-      await member.stop({ unregister: options.unregister, deleteTokens });
+    stop: async (end = {}) => {
+      await member.stop({ ...end, unregister: options.unregister });
       await watched.stop();
     },
   };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { segmentKey } from "./keys.js";
 import { MemoryStore } from "./memory-store.js";
+import type { ObjectInfo } from "./object-store.js";
 import { SegmentCatalog } from "./segment-catalog.js";
 
 const { signal } = new AbortController();
@@ -68,8 +69,35 @@ describe("SegmentCatalog", () => {
     const { store, catalog } = await catalogOf([]);
     await catalog.list(request, { signal });
     await store.put(segmentKey(late), new Uint8Array(5), { signal });
-    expect(await catalog.list({ ...request, fresh: true }, { signal })).toHaveLength(1);
+    expect(await catalog.list({ ...request, maxAgeMs: 0 }, { signal })).toHaveLength(1);
     expect(await catalog.list(request, { signal })).toHaveLength(1);
+  });
+
+  it("lists anew when what it has is too old for the asker, and waits for a listing that was begun in time", async () => {
+    const { store, catalog, pass } = await catalogOf([]);
+    await catalog.list(request, { signal });
+    const list = store.list.bind(store);
+    const listings: (() => void)[] = [];
+    store.list = async function* (prefix, options) {
+      const found: ObjectInfo[] = [];
+      for await (const object of list(prefix, options)) found.push(object);
+      await new Promise<void>((resolve) => listings.push(resolve));
+      yield* found;
+    };
+    const next = () => new Promise((resolve) => setImmediate(resolve));
+    pass(6000);
+    // An older one serves, and is read again behind.
+    expect(await catalog.list(request, { signal })).toEqual([]);
+    await next();
+    await store.put(segmentKey(late), new Uint8Array(5), { signal });
+    pass(300);
+    expect(await catalog.list({ ...request, maxAgeMs: 6400 }, { signal })).toEqual([]);
+    const asked = catalog.list({ ...request, maxAgeMs: 200 }, { signal });
+    listings.shift()?.();
+    await next();
+    await next();
+    listings.shift()?.();
+    expect(await asked).toHaveLength(1);
   });
 
   it("keeps a listing while the store is down, but not for long", async () => {
@@ -84,7 +112,7 @@ describe("SegmentCatalog", () => {
     expect(failures).toEqual([expect.objectContaining({ message: "the store is down" })]);
     pass(60_000);
     await expect(catalog.list(request, { signal })).rejects.toThrow("the store is down");
-    await expect(catalog.list({ ...request, fresh: true }, { signal })).rejects.toThrow(
+    await expect(catalog.list({ ...request, maxAgeMs: 0 }, { signal })).rejects.toThrow(
       "the store is down",
     );
   });

@@ -36,8 +36,8 @@ interface ListRequest extends TimeRange {
   readonly matchers?: readonly Matcher[];
   /** Ids of segments that the asker has. */
   readonly held?: readonly string[];
-  /** Lists anew, because a segment of the last listing was gone. */
-  readonly fresh?: boolean;
+  /** A listing that was begun longer ago than this, in ms, is read anew; by default one that is too old for any query. */
+  readonly maxAgeMs?: number;
 }
 
 /** A listing older than this is read again, while queries go on with it: listing a full day takes long. */
@@ -53,6 +53,11 @@ const maxDaysListed = 40n;
 
 interface Listing {
   readonly days: readonly DayView[];
+  readonly readMs: number;
+}
+
+interface Reading {
+  readonly days: Promise<readonly DayView[]>;
   readonly readMs: number;
 }
 
@@ -72,7 +77,7 @@ export class SegmentCatalog {
   /** Listings that could not be read. */
   readonly #failures = new LRUCache<string, Failure>({ max: maxListings });
   /** Listings that are being read. */
-  readonly #reading = new Map<string, Promise<readonly DayView[]>>();
+  readonly #reading = new Map<string, Reading>();
 
   constructor(options: SegmentCatalogOptions) {
     this.#options = options;
@@ -85,27 +90,29 @@ export class SegmentCatalog {
 
   /** Segments of a tenant that may hold rows of the range, of streams that satisfy every matcher. */
   async list(request: ListRequest, { signal }: CallOptions): Promise<SegmentRef[]> {
-    const { tenant, fromNs, toNs, fresh = false } = request;
+    const { tenant, fromNs, toNs, maxAgeMs = maxListingAgeMs } = request;
+    const sinceMs = this.#options.clock.elapsedMs() - Math.min(maxAgeMs, maxListingAgeMs);
     const listings = await Promise.all(
-      prefixesOf(tenant, fromNs, toNs).map((prefix) => this.#listing(prefix, fresh)),
+      prefixesOf(tenant, fromNs, toNs).map((prefix) => this.#listing(prefix, sinceMs)),
     );
     signal.throwIfAborted();
     return listings.flat().flatMap((day) => day.select(request));
   }
 
-  async #listing(prefix: string, fresh: boolean): Promise<readonly DayView[]> {
-    const known = fresh ? undefined : this.#listings.get(prefix);
-    const ageMs = known === undefined ? 0 : this.#options.clock.elapsedMs() - known.readMs;
-    if (known === undefined || ageMs > maxListingAgeMs) return this.#wait(prefix);
+  /** One that was begun after a time of the clock. */
+  async #listing(prefix: string, sinceMs: number): Promise<readonly DayView[]> {
+    const known = this.#listings.get(prefix);
+    if (known === undefined || known.readMs <= sinceMs) return this.#wait(prefix, sinceMs);
+    const ageMs = this.#options.clock.elapsedMs() - known.readMs;
     // When it fails the next query tries again, until the listing is too old.
     if (ageMs > listingLifeMs && !this.#reading.has(prefix))
-      this.#refresh(prefix).catch((error) => this.#options.onListFailure?.(error, prefix));
+      this.#refresh(prefix, sinceMs).catch((error) => this.#options.onListFailure?.(error, prefix));
     return known.days;
   }
 
   /** Where the last read failed a short while ago, a long wait for the next would end the same way. */
-  async #wait(prefix: string): Promise<readonly DayView[]> {
-    const reading = this.#refresh(prefix);
+  async #wait(prefix: string, sinceMs: number): Promise<readonly DayView[]> {
+    const reading = this.#refresh(prefix, sinceMs);
     const failure = this.#failures.get(prefix);
     const nowMs = this.#options.clock.elapsedMs();
     if (failure === undefined || nowMs - failure.failedMs > failureLifeMs) return reading;
@@ -120,9 +127,13 @@ export class SegmentCatalog {
     }
   }
 
-  #refresh(prefix: string): Promise<readonly DayView[]> {
+  #refresh(prefix: string, sinceMs: number): Promise<readonly DayView[]> {
     const underWay = this.#reading.get(prefix);
-    if (underWay !== undefined) return underWay;
+    if (underWay !== undefined) {
+      if (underWay.readMs > sinceMs) return underWay.days;
+      const next = () => this.#refresh(prefix, sinceMs);
+      return underWay.days.then(next, next);
+    }
     const readMs = this.#options.clock.elapsedMs();
     const reading = this.#read(prefix)
       .then(
@@ -137,7 +148,7 @@ export class SegmentCatalog {
         },
       )
       .finally(() => this.#reading.delete(prefix));
-    this.#reading.set(prefix, reading);
+    this.#reading.set(prefix, { days: reading, readMs });
     return reading;
   }
 

@@ -37,6 +37,7 @@ export class NumberedLines {
   #isStopped = false;
   #waiting: { wanted: number; resolve: () => void }[] = [];
   #writing: Promise<void> | undefined;
+  #lastFailure = "";
   /** Pushes that were answered with something else than 204, or not at all. */
   retries = 0;
 
@@ -85,7 +86,7 @@ export class NumberedLines {
         end: this.#at(from + maxLines),
         limit: String(maxLines),
       });
-      if (answer === undefined) throw new Error("a log query failed");
+      if (answer === undefined) throw new Error(`a log query failed: ${this.#lastFailure}`);
       const rows = answer.data.result as { values: [string, string][] }[];
       for (const { values } of rows)
         for (const [, line] of values) found.push(Number(line.split(" ")[1]));
@@ -161,6 +162,7 @@ export class NumberedLines {
 
   /** Whoever looks asks again, but not at once. */
   async #noAnswer(failure: string): Promise<undefined> {
+    this.#lastFailure = failure;
     this.#options.onFailedQuery?.(failure);
     await pause(retryMs);
     return undefined;

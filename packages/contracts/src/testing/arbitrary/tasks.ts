@@ -182,13 +182,13 @@ export const arbitraryDeletesRequest: fc.Arbitrary<DeletesRequest> = record<Dele
 
 export const arbitraryCatalogRequest: fc.Arbitrary<CatalogRequest> = record<
   CatalogRequest,
-  "matchers" | "held" | "fresh"
+  "matchers" | "held" | "maxAgeMs"
 >(
   { tenant: text, fromNs: ns, toNs: ns },
   {
     matchers: fc.array(matcher, { maxLength: 3 }),
     held: fc.array(text, { maxLength: 3 }),
-    fresh: fc.boolean(),
+    maxAgeMs: fc.nat(),
   },
 );
 

@@ -63,7 +63,7 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
       await own.leave();
       const flush = marker.isSet() || ending?.flush;
       await ingester.stop(flush === undefined ? {} : { flush });
-      await own.stop(ending);
+      await own.stop({ ...ending, holdsRows: ingester.holdsRows });
     },
   });
   const stopIngester = async (asked: IngesterEnding) => {

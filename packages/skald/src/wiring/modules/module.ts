@@ -77,6 +77,8 @@ export interface Parts {
   serviceRings: ServiceRings | undefined;
   /** All ingesters, as one. */
   ingester: HeldRows;
+  /** Time since one of them left with all its rows stored, ms; absent where there is one only. */
+  sinceLeftMs: (() => number) | undefined;
   /** Follows what all ingesters get. */
   tailer: Tailer;
   /** Where a distributor hands rows to. */

@@ -1,7 +1,7 @@
 import type { ScheduledCall, Scheduler } from "@skald/contracts";
 import { remoteScheduler } from "@skald/contracts/grpc";
 import { steadyClock } from "@skald/model";
-import { CorruptSegments, Querier } from "@skald/querier";
+import { CorruptSegments, listedSince, Querier } from "@skald/querier";
 import { type HostFunction, MemoryBudget, Service, WorkerPool } from "@skald/runtime";
 import { urgentBytes } from "@skald/scan";
 import { FairQueue } from "@skald/scheduler";
@@ -30,7 +30,10 @@ const maxQueryMemory = 512 * 1024 * 1024;
 
 /** The threads that answer queries. */
 export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
-  const { ingester, catalog, scanner, pool, deletes } = parts;
+  const { ingester, scanner, pool, deletes } = parts;
+  const { sinceLeftMs } = parts;
+  const catalog =
+    sinceLeftMs === undefined ? parts.catalog : listedSince(parts.catalog, sinceLeftMs);
   const { max_concurrent, max_query_memory } = config.querier;
   const lost = metrics.counter("query_threads_lost_total", "Query threads that died.");
   const memory = new MemoryBudget(

@@ -30,6 +30,7 @@ export function buildIngesters(parts: Parts, context: ModuleContext): BuiltModul
   const ingesterOf = ingesterCalls(parts, context, ring);
   parts.pushTargetWith = (metrics) => replicatorOf(parts, context, { ring, ingesterOf, metrics });
   parts.ingester = replicatedOf(parts, context, { ring, ingesterOf });
+  parts.sinceLeftMs = () => ring.sinceLeftMs;
   parts.tailer = new ReplicatedTailer<RingInstance>({
     replicasOf: readSetsOf(parts, context, ring),
     connect: tailerCalls(parts, context),
