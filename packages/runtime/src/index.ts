@@ -16,3 +16,11 @@ export * from "./service/service.js";
 export * from "./workers/jobs.js";
 export * from "./workers/memory-budget.js";
 export * from "./workers/pool.js";
+export type {
+  HostFunction,
+  JobOptions,
+  JobQueue,
+  JobShare,
+  Lane,
+  WaitingJob,
+} from "./workers/waiting-jobs.js";

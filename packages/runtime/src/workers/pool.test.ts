@@ -1,12 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { errorCodeOf, SkaldError } from "@skald/model";
-import {
-  type JobOptions,
-  type JobQueue,
-  type WaitingJob,
-  WorkerPool,
-  type WorkerPoolOptions,
-} from "./pool.js";
+import { WorkerPool, type WorkerPoolOptions } from "./pool.js";
+import type { JobOptions, JobQueue, WaitingJob } from "./waiting-jobs.js";
 
 const pools: WorkerPool[] = [];
 afterEach(async () => {
