@@ -1,0 +1,234 @@
+import { describe, expect, it } from "@jest/globals";
+import { load, minimal, run, schema, text } from "./testing/load.js";
+import { samples } from "./testing/samples.js";
+
+describe("checks", () => {
+  const period = (change: string): string =>
+    `common: {path_prefix: /d}\nschema_config: {configs: [{from: 2024-01-01, store: tsdb, object_store: filesystem, schema: v13, index: {period: 24h}, ${change}}]}`;
+  const cases: [string, string, string][] = [
+    [
+      "a target",
+      `${minimal}\ntarget: querer`,
+      "unrecognised module name: querer; did you mean querier?",
+    ],
+    ["no target", `${minimal}\ntarget: []`, "target is empty"],
+    [
+      "retention without a store",
+      `${minimal}\ncompactor: {retention_enabled: true}`,
+      "compactor.delete-request-store should be configured when retention is enabled",
+    ],
+    [
+      "a wrong selector of streams to keep",
+      `${minimal}\nlimits_config: {retention_stream: [{selector: '{a=', period: 24h}]}`,
+      "limits_config.retention_stream: parse error",
+    ],
+    [
+      "short retention of streams",
+      `${minimal}\nlimits_config: {retention_stream: [{selector: '{a="b"}', period: 12h}]}`,
+      "retention period must be >= 24h was 12h",
+    ],
+    [
+      "an empty compactor directory",
+      `${minimal}\ncompactor: {working_directory: ""}`,
+      "compactor.working_directory is empty",
+    ],
+    [
+      "two stores",
+      `${schema}\ncommon: {path_prefix: /d, storage: {s3: {bucketnames: b}, gcs: {bucket_name: c}}}`,
+      "common.storage has several stores, s3, gcs; keep one",
+    ],
+    [
+      "a store that is not built",
+      samples["a chart"]?.replace("object_store: filesystem", "object_store: gcs") ?? "",
+      "schema_config: object_store gcs is not built into this version; set object_store: filesystem in schema_config, and storage_config.filesystem.directory",
+    ],
+    [
+      "a named store",
+      `${minimal.replace("object_store: filesystem", "object_store: mine")}\nstorage_config: {named_stores: {aws: {mine: {bucketnames: b}}}}`,
+      "schema_config: object_store mine is not built into this version",
+    ],
+    [
+      "a store that is not built, without periods",
+      "common: {path_prefix: /d, storage: {gcs: {bucket_name: b}}}",
+      "common.storage.gcs: this object store is not built into this version",
+    ],
+    [
+      "s3 without a bucket",
+      `${minimal.replace("object_store: filesystem", "object_store: s3")}`,
+      "storage_config.aws: the bucket is missing; set bucketnames",
+    ],
+    [
+      "several buckets",
+      "common: {path_prefix: /d, storage: {s3: {bucketnames: 'b,c'}}}",
+      "storage_config.aws: several buckets are not supported; name one",
+    ],
+    [
+      "a bucket that is no URL",
+      "common: {path_prefix: /d, storage: {s3: {s3: 'http://host/b'}}}",
+      "storage_config.aws: s3 is not of the form s3://key:secret@host-or-region/bucket",
+    ],
+    [
+      "a certificate without its key",
+      `${minimal}\nserver: {http_tls_config: {cert_file: c}}`,
+      "server.http_tls_config: certificate and key belong together",
+    ],
+    [
+      "certificates of clients that nothing verifies",
+      `${minimal}\nserver: {http_tls_config: {cert_file: c, key_file: k, client_auth_type: RequireAndVerifyClientCert}}`,
+      "server.http_tls_config: client_auth_type: RequireAndVerifyClientCert needs client_ca or client_ca_file",
+    ],
+    [
+      "certificates of clients without TLS",
+      `${minimal}\nserver: {http_tls_config: {client_auth_type: RequireAnyClientCert}}`,
+      "server.http_tls_config: TLS is not served without a certificate",
+    ],
+    [
+      "a version of TLS without TLS",
+      `${minimal}\nserver: {tls_min_version: VersionTLS13}`,
+      "server.http_tls_config: TLS is not served without a certificate",
+    ],
+    [
+      "an unknown cipher suite",
+      `${minimal}\nserver: {http_tls_config: {cert_file: c, key_file: k}, tls_cipher_suites: "TLS_AES_128_GCM_SHA256, none"}`,
+      "server.tls_cipher_suites: none is unknown or not supported",
+    ],
+    [
+      "a certificate for calls",
+      `${minimal}\nserver: {grpc_tls_config: {key: k}}`,
+      "server.grpc_tls_config",
+    ],
+    [
+      "access by labels",
+      `${minimal}\nlbac: {enabled: true}`,
+      "lbac: access by labels is not built",
+    ],
+    [
+      "access tokens",
+      `${minimal}\nauth: {type: enterprise}`,
+      "auth: a check of access tokens is not built",
+    ],
+    [
+      "a check of clusters",
+      `${minimal}\nserver: {cluster_validation: {label: a, http: {enabled: true}}}`,
+      "server.cluster_validation.http: clusters are not told apart; let a proxy",
+    ],
+    [
+      "exclusive queries",
+      `${minimal}\nquerier: {query_store_only: true, query_ingester_only: true}`,
+      "exclude each other",
+    ],
+    [
+      "two sources of work",
+      `${minimal}\nfrontend_worker: {frontend_address: a, scheduler_address: b}`,
+      "frontend_worker.frontend_address and frontend_worker.scheduler_address exclude each other",
+    ],
+  ];
+  it.each(cases)("refuse %s", (_, yaml, problem) => {
+    expect(text(load(yaml))).toContain(problem);
+    expect(text(load(yaml))).toMatch(/^(?:CONFIG WARNING: .*\n)*CONFIG ERROR: .*\n$/);
+  });
+
+  const replaced: [string, string, string, string][] = [
+    [
+      "an unknown store",
+      "object_store: filesystem",
+      "object_store: nope",
+      "unrecognized `object_store` type `nope`",
+    ],
+    [
+      "old schema",
+      "schema: v13",
+      "schema: v12",
+      "schema v13 is required to store Structured Metadata",
+    ],
+    ["unknown schema", "schema: v13", "schema: v99", 'schema "v99" is unknown; use v13'],
+    ["unknown index", "store: tsdb", "store: sql", 'store "sql" is unknown; use tsdb'],
+    [
+      "old index",
+      "store: tsdb",
+      "store: boltdb-shipper",
+      "store boltdb-shipper of the last period must be tsdb",
+    ],
+    ["a long table", "period: 24h", "period: 168h", "index.period must be 24h for tsdb, not 1w"],
+    ["a bad day", "2024-01-01", "2024-13-01", 'from "2024-13-01" is not a day'],
+  ];
+  it.each(replaced)("refuse %s in the schema", (_, from, to, problem) => {
+    expect(text(load(minimal.replace(from, to)))).toContain(problem);
+  });
+
+  it("need no schema", () => {
+    const { config, warnings } = run(load("common: {path_prefix: /d}"));
+    expect(warnings).toEqual([]);
+    expect(config.storage_config.filesystem.directory).toBe("/d/chunks");
+  });
+
+  it("warn of a directory that nobody chose", () => {
+    const { config, warnings } = run(load(schema));
+    expect(config.storage_config.filesystem.directory).toBe("chunks");
+    expect(warnings).toEqual([
+      "storage_config.filesystem.directory is not set: data is kept in chunks below the working directory; set it or common.path_prefix",
+    ]);
+    const empty = "storage_config: {filesystem: {directory: ''}}";
+    expect(run(load(`${schema}\n${empty}`)).warnings).toEqual(warnings);
+  });
+
+  it("warn of stores of earlier periods", () => {
+    const earlier =
+      "{from: 2023-01-01, store: tsdb, object_store: s3, schema: v13, index: {period: 24h}}";
+    const { warnings } = run(load(minimal.replace("[{", `[${earlier}, {`)));
+    expect(warnings).toEqual(["schema_config.configs[0]: data of object store s3 is not read"]);
+  });
+
+  it.each([
+    ["128MB", []],
+    ["1MB", []],
+    [
+      "5000MB",
+      ["distributor.max_decompressed_size: 4.9GB is more than a push may take; 128MB holds"],
+    ],
+  ])("tell what of max_decompressed_size holds: %s", (size, warnings) => {
+    const { config, warnings: found } = run(
+      load(minimal, `-distributor.max-decompressed-size=${size}`),
+    );
+    expect(found).toEqual(warnings);
+    expect(config.distributor.max_decompressed_size).toBe(Number.parseInt(size, 10) * 2 ** 20);
+  });
+
+  it("accept keys of features that are not built", () => {
+    const keys = "distributor: {ingest_limits_enabled: false, kafka_writes_enabled: false}";
+    expect(run(load(`${minimal}\n${keys}\nquery_engine: {enable: false}`)).warnings).toEqual([
+      "c.yaml:3:15: distributor.ingest_limits_enabled: is an experiment that Skald does not take part in",
+      "c.yaml:3:45: distributor.kafka_writes_enabled: is an experiment that Skald does not take part in",
+    ]);
+  });
+
+  it("accept old schemas without structured metadata", () => {
+    const yaml = minimal.replace("v13", "v12");
+    const off = "limits_config: {allow_structured_metadata: false}";
+    expect(text(load(`${yaml}\n${off}`))).toBe("started");
+    expect(text(load(period("row_shards: 16")))).toBe("started");
+  });
+
+  it("want periods in order", () => {
+    const one =
+      "{from: 2024-01-01, store: tsdb, object_store: filesystem, schema: v13, index: {period: 24h}}";
+    const yaml = `common: {path_prefix: /d}\nschema_config: {configs: [${one}, ${one}]}`;
+    expect(text(load(yaml))).toContain("from 2024-01-01 must be later than 2024-01-01 before it");
+  });
+
+  it("take a target that is a part of all", () => {
+    expect(run(load(minimal, "-target=read,write")).warnings).toEqual([]);
+  });
+
+  it("do not follow from a key that cannot be read", () => {
+    expect(text(load("common: {path_prefix: /d}\nschema_config: {configs: 5}"))).toBe(
+      'CONFIG ERROR: c.yaml:2:26: schema_config.configs: must be a list, not "5"\n',
+    );
+  });
+
+  it("find typing errors in limits", () => {
+    expect(text(load(`${minimal}\nlimits_config: {ingestion_rate: 5}`))).toBe(
+      'CONFIG ERROR: c.yaml:3:17: unknown key "ingestion_rate" in limits_config; did you mean "ingestion_rate_mb"?\n',
+    );
+  });
+});
