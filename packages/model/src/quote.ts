@@ -9,20 +9,24 @@ export function quote(text: string): string {
 // Everything but printable characters other than the quote and the backslash.
 const needsEscape = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
-const short: Readonly<Record<string, string>> = {
-  '"': '\\"',
-  "\\": "\\\\",
-  "\x07": "\\a",
-  "\b": "\\b",
-  "\f": "\\f",
-  "\n": "\\n",
-  "\r": "\\r",
-  "\t": "\\t",
-  "\v": "\\v",
+
+/** What a letter behind a backslash stands for in quoted text. */
+export const escapedChars: Readonly<Record<string, string>> = {
+  a: "\x07",
+  b: "\b",
+  f: "\f",
+  n: "\n",
+  r: "\r",
+  t: "\t",
+  v: "\v",
+  "\\": "\\",
+  '"': '"',
 };
 
+const short = new Map(Object.entries(escapedChars).map(([letter, char]) => [char, `\\${letter}`]));
+
 function escapeOf(char: string): string {
-  const known = short[char];
+  const known = short.get(char);
   if (known !== undefined) return known;
   if (printable.test(char)) return char;
   const code = char.codePointAt(0) as number;

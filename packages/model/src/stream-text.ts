@@ -1,5 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { type Labels, makeLabels } from "./labels.js";
+import { escapedChars } from "./quote.js";
 
 /** What remembered texts and their labels may take in a thread: about 100,000 of the usual length. */
 const maxBytes = 64 * 1024 * 1024;
@@ -24,18 +25,6 @@ function* pairsOf(text: string): Generator<[string, string]> {
   for (const [, name = "", quoted = ""] of text.matchAll(pair)) yield [name, unquote(quoted)];
 }
 
-const named: Readonly<Record<string, string>> = {
-  a: "\x07",
-  b: "\b",
-  f: "\f",
-  n: "\n",
-  r: "\r",
-  t: "\t",
-  v: "\v",
-  "\\": "\\",
-  '"': '"',
-};
-
 /** Undoes `quote`. */
 function unquote(text: string): string {
   if (!text.includes("\\")) return text;
@@ -44,7 +33,7 @@ function unquote(text: string): string {
     (_, x?: string, u?: string, long?: string, char?: string) => {
       const hex = x ?? u ?? long;
       return hex === undefined
-        ? (named[char as string] ?? (char as string))
+        ? (escapedChars[char as string] ?? (char as string))
         : String.fromCodePoint(Number.parseInt(hex, 16));
     },
   );

@@ -1,3 +1,5 @@
+import { escapedChars } from "@skald/model";
+
 /** Offset behind the closing quote of the string that starts here, or -1 when it is not closed. */
 export function findStringEnd(text: string, start: number, quote: number): number {
   if (quote === 96) return text.indexOf("`", start + 1) + 1 || -1;
@@ -49,24 +51,12 @@ interface Escape {
 
 const plainPattern = /[^\\]+/y;
 const numericPattern = /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3}))/y;
-const named: Readonly<Record<string, string>> = {
-  a: "\x07",
-  b: "\b",
-  f: "\f",
-  n: "\n",
-  r: "\r",
-  t: "\t",
-  v: "\v",
-  "\\": "\\",
-  '"': '"',
-};
-
 /** Reads an escape, or the plain text up to the next one. */
 function readEscape(body: string, at: number): Escape | undefined {
   plainPattern.lastIndex = at;
   const plain = plainPattern.exec(body)?.[0];
   if (plain !== undefined) return { end: at + plain.length, text: plain };
-  const simple = named[body[at + 1] as string];
+  const simple = escapedChars[body[at + 1] as string];
   if (simple !== undefined) return { end: at + 2, text: simple };
   numericPattern.lastIndex = at;
   const match = numericPattern.exec(body);

@@ -1,21 +1,10 @@
+import { escapedChars } from "@skald/model";
 import { TemplateSyntaxError } from "./error.js";
 import type { TemplateToken } from "./lexer.js";
 
 /** The value of a quoted or raw string. */
 export function templateText(token: TemplateToken): string {
   if (token.text.startsWith("`")) return token.text.slice(1, -1);
-  const escapes: Readonly<Record<string, string | undefined>> = {
-    a: "\x07",
-    b: "\b",
-    f: "\f",
-    n: "\n",
-    r: "\r",
-    t: "\t",
-    v: "\v",
-    "\\": "\\",
-    '"': '"',
-    "'": "'",
-  };
   return token.text
     .slice(1, -1)
     .replace(
@@ -25,7 +14,7 @@ export function templateText(token: TemplateToken): string {
         if (hex !== undefined)
           return String.fromCodePoint(Math.min(Number.parseInt(hex, 16), 0x10ffff));
         if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8));
-        const plain = escapes[c as string];
+        const plain = c === "'" ? c : escapedChars[c as string];
         if (plain === undefined) throw new TemplateSyntaxError("invalid syntax", token.at);
         return plain;
       },

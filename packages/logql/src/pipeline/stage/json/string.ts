@@ -80,7 +80,8 @@ export function unescapeInto(arena: Arena, bytes: Uint8Array, from: number, to: 
   return start;
 }
 
-function plainEscape(letter: number): number {
+/** The byte that a letter behind a backslash stands for, or -1. */
+export function plainEscape(letter: number): number {
   switch (letter) {
     case 34:
     case 92:

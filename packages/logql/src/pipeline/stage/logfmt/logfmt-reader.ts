@@ -1,6 +1,8 @@
 import { type Arena, hasByte } from "../../row/bytes.js";
 import { blankBrokenUtf8 } from "../../row/utf8-blank.js";
-import { hex4, putCode } from "../json/string.js";
+import { hex4, plainEscape, putCode } from "../json/string.js";
+
+const apostrophe = 39;
 
 /**
  * Reads `k=v k2="quoted" flag` pair by pair from bytes. After `next()` the key is
@@ -157,7 +159,7 @@ function unquoteInto(arena: Arena, bytes: Uint8Array, from: number, to: number):
       continue;
     }
     const letter = bytes[++i]!;
-    const plain = plainEscape(letter);
+    const plain = letter === apostrophe ? letter : plainEscape(letter);
     if (plain >= 0) {
       out[at++] = plain;
       continue;
@@ -177,26 +179,4 @@ function unquoteInto(arena: Arena, bytes: Uint8Array, from: number, to: number):
   }
   arena.used = at;
   return start;
-}
-
-function plainEscape(letter: number): number {
-  switch (letter) {
-    case 34:
-    case 39:
-    case 47:
-    case 92:
-      return letter;
-    case 98:
-      return 8;
-    case 102:
-      return 12;
-    case 110:
-      return 10;
-    case 114:
-      return 13;
-    case 116:
-      return 9;
-    default:
-      return -1;
-  }
 }
