@@ -7,8 +7,8 @@ import type { CallOptions } from "./call.js";
  */
 export interface Scheduler {
   /**
-   * Has a call answered by some querier. Throws rate_limited when too many calls of the tenant wait, what the querier threw,
-   * and unavailable when queriers were lost with it time and again.
+   * Has a call answered by some querier; what that one threw is an answer too. Throws rate_limited when too many calls of the
+   * tenant wait, and unavailable when the scheduler ends.
    */
   run(call: ScheduledCall, options: CallOptions): Promise<ScheduledAnswer>;
   /**
@@ -28,6 +28,8 @@ export interface ScheduledCall {
   readonly tenant: string;
   readonly actors: readonly string[];
   readonly body: Uint8Array;
+  /** Queriers that failed with it: others run it for as long as there are any. */
+  readonly avoid: readonly string[];
   /** Of which trace it is a part: `traceparent` and `tracestate`. */
   readonly traceparent?: string;
   readonly tracestate?: string;
@@ -35,8 +37,12 @@ export interface ScheduledCall {
 
 export type ScheduledMethod = "query" | "streams" | "labels" | "volumes" | "changes";
 
+/** Of body and error one is there. */
 export interface ScheduledAnswer {
-  readonly body: Uint8Array;
+  readonly body?: Uint8Array;
+  readonly error?: ScheduledError;
+  /** Who failed with it. */
+  readonly querier?: string;
   /** How long the call has waited. */
   readonly queueSeconds: number;
 }
@@ -81,6 +87,8 @@ export interface ScheduledError {
   readonly retryAfterSeconds?: number;
   /** JSON */
   readonly detail?: string;
+  /** Nobody has another answer: not to be tried again. */
+  readonly isFinal?: boolean;
 }
 
 export interface CancelledCalls {

@@ -146,8 +146,9 @@ export const queryRangeConfig = field.section(
     ),
     max_retries: field.integer(
       5,
-      "how often a part of a query is tried again",
+      "how often a part of a query is tried again that another querier may have an answer to",
       "querier.max-retries-per-request",
+      { used: true },
     ),
     parallelise_shardable_queries: field.toggle(
       true,
@@ -207,8 +208,7 @@ export const queryRangeConfig = field.section(
     ),
   },
   {
-    unused:
-      "scans are shared out among threads as they are; calls of a lost querier are tried again",
+    unused: "scans are shared out among threads as they are",
     ignored: {
       split_queries_by_interval: "use limits_config.split_queries_by_interval instead",
       forward_headers_list: gone,

@@ -6,4 +6,5 @@ export { combineLimits, type QueryTenantLimits } from "./limits/limits.js";
 export type { ResultStore, ResultStores } from "./results-cache/result-store.js";
 export * from "./results-cache/store/memory-store.js";
 export { RedisResultStore } from "./results-cache/store/redis-store.js";
+export { RetriedCalls } from "./retried-calls.js";
 export * from "./tail/tail-endpoints.js";

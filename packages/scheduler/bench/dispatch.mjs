@@ -29,7 +29,7 @@ function startQueriers(connected) {
 
 /** Asks calls of a tenant; each has a signal, as calls of query threads do. */
 function askAll(scheduler, tenant, count) {
-  const call = { method: "query", tenant, actors: ["a"], body };
+  const call = { method: "query", tenant, actors: ["a"], body, avoid: [] };
   return Array.from({ length: count }, () =>
     scheduler.run(call, { signal: new AbortController().signal }),
   );

@@ -1,16 +1,15 @@
-import {
-  type CallOptions,
-  type CancelledCalls,
-  type Scheduler as Contract,
-  errorOfScheduled,
-  type FinishedCall,
-  type Outcome,
-  type ScheduledAnswer,
-  type ScheduledCall,
-  type TakeNext,
-  type TakenCall,
-  type TakenCalls,
-  type TakeRequest,
+import type {
+  CallOptions,
+  CancelledCalls,
+  Scheduler as Contract,
+  FinishedCall,
+  Outcome,
+  ScheduledAnswer,
+  ScheduledCall,
+  TakeNext,
+  TakenCall,
+  TakenCalls,
+  TakeRequest,
 } from "@skald/contracts";
 import { notFound, type SteadyClock, steadyClock, unavailable } from "@skald/model";
 import { sleep as defaultSleep, type Sleep, type WaitingJob } from "@skald/runtime";
@@ -35,6 +34,8 @@ export interface SchedulerOptions {
   readonly clock?: SteadyClock;
   readonly sleep?: Sleep;
 }
+
+const noAnswer = { code: "internal", message: "no answer" };
 
 /** A call from when it is asked until it is answered. */
 interface Entry extends WaitingJob {
@@ -69,6 +70,8 @@ interface Taker {
 /** The fair queue between frontends and queriers: whoever is free takes the call whose turn it is. */
 export class Scheduler implements Contract {
   readonly #queue: FairQueue;
+  /** Calls that had their turn with a querier that is not to run them. */
+  readonly #apart = new Set<Entry>();
   readonly #clock: SteadyClock;
   readonly #sleep: Sleep;
   readonly #queued;
@@ -87,11 +90,11 @@ export class Scheduler implements Contract {
     this.#sleep = sleep ?? defaultSleep;
     const prefix = "query_scheduler_";
     this.#queued = metrics.histogram(`${prefix}queue_duration_seconds`, "How long calls waited.");
-    metrics.gaugeOf(`${prefix}queue_length`, "Calls that wait.", () => this.#queue.size);
+    metrics.gaugeOf(`${prefix}queue_length`, "Calls that wait.", () => this.waiting);
     metrics.gaugeOf(
       `${prefix}inflight_requests`,
       "Calls that wait or run.",
-      () => this.#queue.size + this.#running.size,
+      () => this.waiting + this.#running.size,
     );
     metrics.gaugeOf(
       `${prefix}connected_querier_clients`,
@@ -107,7 +110,7 @@ export class Scheduler implements Contract {
 
   /** Calls that wait for a querier. */
   get waiting(): number {
-    return this.#queue.size;
+    return this.#queue.size + this.#apart.size;
   }
 
   run(call: ScheduledCall, { signal }: CallOptions): Promise<ScheduledAnswer> {
@@ -175,8 +178,9 @@ export class Scheduler implements Contract {
     if (entry === undefined || entry.querier !== querier) return;
     this.#running.delete(id);
     this.#queriers.get(querier)?.running.delete(entry);
-    if (body !== undefined) entry.resolve({ body, queueSeconds: entry.queueSeconds });
-    else entry.reject(errorOfScheduled(error ?? { code: "internal", message: "no answer" }));
+    const { queueSeconds } = entry;
+    if (body !== undefined) entry.resolve({ body, queueSeconds });
+    else entry.resolve({ error: error ?? noAnswer, querier, queueSeconds });
   }
 
   async watch({ querier }: TakeRequest, { signal }: CallOptions): Promise<CancelledCalls> {
@@ -224,6 +228,8 @@ export class Scheduler implements Contract {
     for (let job = this.#queue.take(); job !== undefined; job = this.#queue.take()) {
       (job as Entry).reject(reason);
     }
+    for (const entry of this.#apart) entry.reject(reason);
+    this.#apart.clear();
     for (const entry of this.#running.values()) entry.reject(reason);
     for (const taker of this.#takers) taker.refuse(reason);
     for (const querier of this.#queriers.values()) querier.tell?.();
@@ -233,20 +239,20 @@ export class Scheduler implements Contract {
 
   #dispatch(): void {
     for (const taker of this.#takers) {
+      if (this.waiting === 0) return;
       const entries = this.#takeFor(taker);
-      if (entries.length === 0) return;
-      taker.give(entries);
+      if (entries.length > 0) taker.give(entries);
     }
   }
 
   /** The calls whose turn it is, no more than a querier's share of those that wait. */
   #takeFor({ querier: name, max }: Taker): readonly Entry[] {
     const querier = this.#queriers.get(name) as WatchingQuerier;
-    const share = Math.min(max, Math.ceil(this.#queue.size / this.#queriers.size));
+    const share = Math.min(max, Math.ceil(this.waiting / this.#queriers.size));
     const entries: Entry[] = [];
     let bytes = 0;
     while (entries.length < share && bytes < maxTakenBytes) {
-      const entry = this.#queue.take() as Entry | undefined;
+      const entry = this.#nextFor(name);
       if (entry === undefined) break;
       entry.querier = name;
       entry.queueSeconds = (this.#clock.elapsedMs() - entry.since) / 1000;
@@ -259,10 +265,30 @@ export class Scheduler implements Contract {
     return entries;
   }
 
+  #nextFor(querier: string): Entry | undefined {
+    for (const entry of this.#apart) {
+      if (!this.#mayRun(querier, entry)) continue;
+      this.#apart.delete(entry);
+      return entry;
+    }
+    for (;;) {
+      const entry = this.#queue.take() as Entry | undefined;
+      if (entry === undefined || this.#mayRun(querier, entry)) return entry;
+      this.#apart.add(entry);
+    }
+  }
+
+  /** Whether a querier is none that a call avoids, or there is no other. */
+  #mayRun(querier: string, { call: { avoid } }: Entry): boolean {
+    return (
+      !avoid.includes(querier) || [...this.#queriers.keys()].every((name) => avoid.includes(name))
+    );
+  }
+
   #cancel(entry: Entry, reason: unknown): void {
     entry.reject(reason);
     if (entry.querier === undefined) {
-      this.#queue.delete(entry);
+      if (!this.#apart.delete(entry)) this.#queue.delete(entry);
       return;
     }
     this.#running.delete(entry.id);
@@ -286,7 +312,11 @@ export class Scheduler implements Contract {
       entry.querier = undefined;
       entry.lost++;
       if (entry.lost >= maxLost) {
-        entry.reject(unavailable(`${entry.lost} queriers were lost while they ran the query`));
+        const { lost, queueSeconds } = entry;
+        const message = `${lost} queriers were lost while they ran the query`;
+        // It may be what they were lost by.
+        const error = { code: "unavailable", message, isFinal: true };
+        entry.resolve({ error, querier: name, queueSeconds });
         continue;
       }
       try {

@@ -3,7 +3,7 @@ import { errorCodeOf, unavailable } from "@skald/model";
 import { isTracing } from "@skald/runtime/tracing";
 import type { CallOptions } from "../call.js";
 import { errorOfScheduled, scheduledErrorOf } from "../codec/scheduled.js";
-import type { ScheduledAnswer, ScheduledCall, ScheduledError, Scheduler } from "../scheduler.js";
+import type { ScheduledAnswer, ScheduledCall, Scheduler } from "../scheduler.js";
 
 /** Calls that are asked at the same time; each has its place in the list as its name. */
 export interface RunRequest {
@@ -16,12 +16,9 @@ export interface RunAnswers {
   readonly answers: readonly RunAnswer[];
 }
 
-/** Of body and error one is there. */
-export interface RunAnswer {
+/** Of body and error one is there; an error is thrown where it is of no querier. */
+export interface RunAnswer extends ScheduledAnswer {
   readonly index: number;
-  readonly body?: Uint8Array;
-  readonly queueSeconds: number;
-  readonly error?: ScheduledError;
 }
 
 export interface CancelRun {
@@ -75,9 +72,11 @@ export class RunBatches {
   }
 
   async #runOne(call: ScheduledCall, options: CallOptions): Promise<ScheduledAnswer> {
-    const { body, queueSeconds, runsMany = false } = await this.#remote.run(call, options);
+    const { runsMany = false, ...answer } = await this.#remote.run(call, options);
     this.#runsMany = runsMany;
-    return { body, queueSeconds };
+    // What is empty an older one leaves out.
+    const isEmpty = answer.body === undefined && answer.error === undefined;
+    return isEmpty ? { ...answer, body: new Uint8Array(0) } : answer;
   }
 
   #flush(): void {
@@ -131,10 +130,11 @@ class Batch {
       const early = this.#early ?? [];
       this.#early = undefined;
       for (const index of early) this.#cancel(index);
-      for (const { index, body, queueSeconds, error } of answers) {
+      for (const { index, ...answer } of answers) {
         const one = this.#end(index);
-        if (body !== undefined) one?.resolve({ body, queueSeconds });
-        else one?.reject(errorOfScheduled(error ?? { code: "internal", message: "no answer" }));
+        const { error, querier } = answer;
+        if (error !== undefined && querier === undefined) one?.reject(errorOfScheduled(error));
+        else one?.resolve(answer);
       }
     }
     if (this.#left.size > 0) throw unavailable("the scheduler left calls without an answer");
@@ -223,8 +223,7 @@ export class ServedRuns {
 
   async #run(index: number, call: ScheduledCall, signal: AbortSignal): Promise<RunAnswer> {
     try {
-      const { body, queueSeconds } = await this.#scheduler.run(call, { signal });
-      return { index, body, queueSeconds };
+      return { index, ...(await this.#scheduler.run(call, { signal })) };
     } catch (error) {
       return { index, queueSeconds: 0, error: scheduledErrorOf(error) };
     }

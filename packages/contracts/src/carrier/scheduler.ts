@@ -12,6 +12,8 @@ import {
   uint,
 } from "@skald/transport/protobuf";
 import {
+  bodyOf,
+  callFields,
   cancelledCalls,
   finishedCall,
   scheduledCall,
@@ -20,7 +22,7 @@ import {
   takenCalls,
   takeRequest,
 } from "../codec/scheduled.js";
-import type { ScheduledAnswer, Scheduler } from "../scheduler.js";
+import type { ScheduledAnswer, ScheduledCall, Scheduler } from "../scheduler.js";
 import { callRemote, serve, serveStream, streamRemote, wireOf } from "./method.js";
 import {
   type CancelRun,
@@ -34,10 +36,18 @@ import {
 
 const service = "skald.v1.Scheduler";
 
+/** One call; older schedulers throw what queriers threw, and so do all to older frontends. */
+const runOne = message<ScheduledCall & { readonly takesErrors?: boolean }>({
+  ...callFields,
+  takesErrors: optional(8, bool),
+});
+
 const runAnswer = message<ScheduledAnswer & RunsMany>({
-  body: field(1, rawBytes),
+  body: optional(1, rawBytes),
   queueSeconds: field(2, double),
   runsMany: optional(3, bool),
+  error: optional(4, scheduledError),
+  querier: optional(5, text),
 });
 
 const runRequest = message<RunRequest>({
@@ -53,6 +63,7 @@ const runAnswers = message<RunAnswers>({
       body: optional(2, rawBytes),
       queueSeconds: field(3, double),
       error: optional(4, scheduledError),
+      querier: optional(5, text),
     }),
   ),
 });
@@ -60,7 +71,7 @@ const runAnswers = message<RunAnswers>({
 const cancelRun = message<CancelRun>({ batch: field(1, text), index: field(2, uint) });
 
 const methods = {
-  run: { path: `/${service}/Run`, request: wireOf(scheduledCall), answer: wireOf(runAnswer) },
+  run: { path: `/${service}/Run`, request: wireOf(runOne), answer: wireOf(runAnswer) },
   runMany: {
     path: `/${service}/RunMany`,
     request: wireOf(runRequest),
@@ -86,10 +97,11 @@ export function serveScheduler(server: Pick<GrpcServer, "add">, served: Schedule
   server.add({
     name: service,
     methods: {
-      Run: serve(methods.run, async (call, options) => ({
-        ...(await served.run(call, options)),
-        runsMany: true,
-      })),
+      Run: serve(methods.run, async ({ takesErrors, ...call }, options) => {
+        const answer = await served.run(call, options);
+        if (takesErrors !== true) bodyOf(answer);
+        return { ...answer, runsMany: true };
+      }),
       CancelRun: serve(methods.cancelRun, async (request) => {
         runs.cancel(request);
         return {};
@@ -110,7 +122,8 @@ export function serveScheduler(server: Pick<GrpcServer, "add">, served: Schedule
 /** The scheduler at the other end of a connection. */
 export function remoteScheduler(connection: GrpcConnection): Scheduler {
   const runs = new RunBatches({
-    run: (call, options) => callRemote(connection, methods.run, call, options),
+    run: (call, options) =>
+      callRemote(connection, methods.run, { ...call, takesErrors: true }, options),
     runMany: (request, options) => streamRemote(connection, methods.runMany, request, options),
     cancelRun: (request, options) => callRemote(connection, methods.cancelRun, request, options),
   });

@@ -12,6 +12,7 @@ import {
   decodeMessage,
   double,
   encodeMessage,
+  type FieldsOf,
   field,
   type MessageCodec,
   message,
@@ -60,14 +61,18 @@ import {
 
 const methods: readonly ScheduledMethod[] = ["query", "streams", "labels", "volumes", "changes"];
 
-export const scheduledCall: MessageCodec<ScheduledCall> = message<ScheduledCall>({
+/** Of a call, wherever it goes. */
+export const callFields: FieldsOf<ScheduledCall> = {
   method: field(1, oneOf(methods)),
   tenant: field(2, text),
   actors: repeated(3, text),
   body: field(4, rawBytes),
   traceparent: optional(5, text),
   tracestate: optional(6, text),
-});
+  avoid: repeated(7, text),
+};
+
+export const scheduledCall: MessageCodec<ScheduledCall> = message<ScheduledCall>(callFields);
 
 export const takeRequest: MessageCodec<TakeRequest> = message<TakeRequest>({
   querier: field(1, text),
@@ -86,6 +91,7 @@ export const scheduledError: MessageCodec<ScheduledError> = message<ScheduledErr
   status: optional(3, uint),
   retryAfterSeconds: optional(4, double),
   detail: optional(5, text),
+  isFinal: optional(6, bool),
 });
 
 const outcomeFields = {
@@ -129,9 +135,10 @@ export function scheduledQuerier(
     const body = encodeMessage(codecs.request, request);
     const trace = currentTrace();
     const headers = trace === undefined ? {} : traceHeaders(trace);
-    const call = { method, tenant: tenants.join("|"), actors, body, ...headers };
+    const call = { method, tenant: tenants.join("|"), actors, body, avoid: [], ...headers };
     const answer = await schedulerOf().run(call, options);
-    return { value: decodeMessage(codecs.answer, answer.body), queueSeconds: answer.queueSeconds };
+    const value = decodeMessage(codecs.answer, bodyOf(answer));
+    return { value, queueSeconds: answer.queueSeconds };
   };
   return {
     query: async (request, options) => {
@@ -149,6 +156,12 @@ export function scheduledQuerier(
     changes: async (request, options) =>
       (await run("changes", changesCodecs, request, options)).value.spans,
   };
+}
+
+/** What a call was answered with; throws what the querier threw. */
+export function bodyOf({ body, error }: ScheduledAnswer): Uint8Array {
+  if (body !== undefined) return body;
+  throw errorOfScheduled(error ?? { code: "internal", message: "no answer" });
 }
 
 /** Answers a call that was taken from a scheduler. */
@@ -198,7 +211,13 @@ export function scheduledErrorOf(error: unknown): ScheduledError {
 }
 
 /** The same error again. */
-export function errorOfScheduled({ code, message: text, detail, ...rest }: ScheduledError) {
+export function errorOfScheduled({
+  code,
+  message: text,
+  detail,
+  isFinal: _,
+  ...rest
+}: ScheduledError) {
   const known: ErrorCode = code in errorStatus ? (code as ErrorCode) : "internal";
   return new SkaldError(known, text, {
     ...rest,

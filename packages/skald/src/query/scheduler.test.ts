@@ -3,6 +3,8 @@ import {
   answerScheduled,
   type Scheduler as Contract,
   type Querier,
+  type ScheduledCall,
+  scheduledCall,
   scheduledQuerier,
 } from "@skald/contracts";
 import { remoteScheduler, serveScheduler } from "@skald/contracts/grpc";
@@ -10,6 +12,7 @@ import { errorCodeOf, SkaldError } from "@skald/model";
 import { Metrics } from "@skald/runtime/metrics";
 import { LaneWidth, Scheduler, takeCalls } from "@skald/scheduler";
 import { GrpcConnection, GrpcServer } from "@skald/transport/grpc";
+import { encodeMessage } from "@skald/transport/protobuf";
 
 const MiB = 1024 * 1024;
 const ends: (() => unknown)[] = [];
@@ -38,7 +41,7 @@ async function byMethodCall(max: number): Promise<Carried> {
   return { scheduler, connect };
 }
 
-async function overSocket(max: number): Promise<Carried> {
+async function serveOne(max = 0): Promise<{ scheduler: Scheduler; address: string }> {
   const scheduler = makeScheduler(max);
   const server = new GrpcServer({
     ...{ address: "127.0.0.1", port: 0, maxConnections: 0, maxConcurrentStreams: 0 },
@@ -48,16 +51,22 @@ async function overSocket(max: number): Promise<Carried> {
   serveScheduler(server, scheduler);
   const address = `127.0.0.1:${await server.start()}`;
   ends.push(() => server.kill());
-  const connect = () => {
-    const connection = new GrpcConnection({
-      ...{ address, maxReceiveBytes: MiB, maxSendBytes: MiB, connectTimeoutMs: 60_000 },
-      ...{ minReconnectMs: 10, maxReconnectMs: 100 },
-      ...{ keepaliveMs: 60_000, keepaliveTimeoutMs: 20_000 },
-    });
-    ends.push(() => connection.close());
-    return remoteScheduler(connection);
-  };
-  return { scheduler, connect };
+  return { scheduler, address };
+}
+
+function connectTo(address: string): GrpcConnection {
+  const connection = new GrpcConnection({
+    ...{ address, maxReceiveBytes: MiB, maxSendBytes: MiB, connectTimeoutMs: 60_000 },
+    ...{ minReconnectMs: 10, maxReconnectMs: 100 },
+    ...{ keepaliveMs: 60_000, keepaliveTimeoutMs: 20_000 },
+  });
+  ends.push(() => connection.close());
+  return connection;
+}
+
+async function overSocket(max: number): Promise<Carried> {
+  const { scheduler, address } = await serveOne(max);
+  return { scheduler, connect: () => remoteScheduler(connectTo(address)) };
 }
 
 /** A querier whose lists of labels are what `answer` makes of the tenant and the label. */
@@ -357,7 +366,7 @@ it("tells how long a call waited", async () => {
     ...{ clock: { elapsedMs: () => nowMs }, sleep: () => new Promise(() => {}) },
   });
   const body = new Uint8Array(0);
-  const call = { method: "query" as const, tenant: "t", actors: [], body };
+  const call = { method: "query" as const, tenant: "t", actors: [], body, avoid: [] };
   const asked = scheduler.run(call, { signal: never });
   nowMs = 3500;
   await scheduler.watch({ querier: "q" }, { signal: never });
@@ -371,7 +380,10 @@ it("gives and takes several calls at once, no more than a querier's share", asyn
   const scheduler = makeScheduler(0);
   const body = new Uint8Array(0);
   const asks = Array.from({ length: 7 }, (_, i) =>
-    scheduler.run({ method: "query", tenant: `t${i}`, actors: [], body }, { signal: never }),
+    scheduler.run(
+      { method: "query", tenant: `t${i}`, actors: [], body, avoid: [] },
+      { signal: never },
+    ),
   );
   for (const asked of asks.slice(4)) asked.catch(() => undefined);
   for (const querier of ["a", "b"]) await scheduler.watch({ querier }, { signal: never });
@@ -387,13 +399,13 @@ it("gives and takes several calls at once, no more than a querier's share", asyn
   expect(await take("b", 1)).toHaveLength(1);
   expect(await take("a", 10, first)).toHaveLength(1);
   const answers = await Promise.all(asks.slice(0, 4));
-  expect(answers.map((answer) => answer.body[0])).toEqual(first);
+  expect(answers.map((answer) => answer.body?.[0])).toEqual(first);
 });
 
 it("gives up on a call that queriers are lost with", async () => {
   const scheduler = makeScheduler(0);
   const body = new Uint8Array(0);
-  const call = { method: "query" as const, tenant: "t", actors: [], body };
+  const call = { method: "query" as const, tenant: "t", actors: [], body, avoid: [] };
   const asked = scheduler.run(call, { signal: never });
   for (const querier of ["a", "b", "c"]) {
     const gone = new AbortController();
@@ -403,9 +415,91 @@ it("gives up on a call that queriers are lost with", async () => {
     gone.abort();
     await watch.catch(() => undefined);
   }
-  await expect(asked).rejects.toMatchObject({
+  const message = "3 queriers were lost while they ran the query";
+  const error = { code: "unavailable", message, isFinal: true };
+  expect(await asked).toMatchObject({ error, querier: "c" });
+});
+
+describe.each([
+  ["method call", byMethodCall],
+  ["gRPC", overSocket],
+])("a call that failed, by %s,", (_, open) => {
+  const body = new Uint8Array(0);
+  const call = { method: "query" as const, tenant: "t", actors: [], body };
+  const error = { code: "unavailable", message: "no way to the store" };
+
+  it("is answered by another querier than it avoids, or by the same when there is no other", async () => {
+    const { scheduler, connect } = await open(0);
+    const contract = connect();
+    for (const querier of ["a", "b"]) await scheduler.watch({ querier }, { signal: never });
+    const take = (querier: string) => scheduler.take({ querier, others: [] }, { signal: never });
+    const byA = take("a");
+    const first = contract.run({ ...call, avoid: [] }, { signal: never });
+    await scheduler.finish({ querier: "a", id: (await byA).id, error });
+    expect(await first).toMatchObject({ error, querier: "a" });
+
+    const avoiding = [1, 2].map(() => contract.run({ ...call, avoid: ["a"] }, { signal: never }));
+    const other = contract.run({ ...call, tenant: "u", avoid: [] }, { signal: never });
+    await until(() => scheduler.waiting === 3);
+    const { id } = await take("a");
+    await scheduler.finish({ querier: "a", id, body: Uint8Array.of(1) });
+    expect((await other).body).toEqual(Uint8Array.of(1));
+    expect(scheduler.waiting).toBe(2);
+    for (const _ of avoiding) {
+      const taken = await take("b");
+      await scheduler.finish({ querier: "b", id: taken.id, body: Uint8Array.of(2) });
+    }
+    for (const one of avoiding) expect((await one).body).toEqual(Uint8Array.of(2));
+
+    const last = contract.run({ ...call, avoid: ["a", "b"] }, { signal: never });
+    const taken = await take("a");
+    await scheduler.finish({ querier: "a", id: taken.id, body: Uint8Array.of(3) });
+    expect((await last).body).toEqual(Uint8Array.of(3));
+  });
+
+  it("goes to those it avoids once the others are gone", async () => {
+    const { scheduler, connect } = await open(0);
+    const gone = new AbortController();
+    await scheduler.watch({ querier: "a" }, { signal: never });
+    await scheduler.watch({ querier: "b" }, { signal: gone.signal });
+    const watch = scheduler.watch({ querier: "b" }, { signal: gone.signal });
+    const taken = scheduler.take({ querier: "a", others: [] }, { signal: never });
+    const asked = connect().run({ ...call, avoid: ["a"] }, { signal: never });
+    await until(() => scheduler.waiting === 1);
+    gone.abort();
+    await watch.catch(() => undefined);
+    const { id } = await taken;
+    await scheduler.finish({ querier: "a", id, body: Uint8Array.of(1) });
+    expect((await asked).body).toEqual(Uint8Array.of(1));
+  });
+
+  it("may be given up while it waits for another", async () => {
+    const { scheduler, connect } = await open(0);
+    for (const querier of ["a", "b"]) await scheduler.watch({ querier }, { signal: never });
+    const take = scheduler.take({ querier: "a", others: [] }, { signal: never });
+    take.catch(() => undefined);
+    const query = new AbortController();
+    const asked = connect().run({ ...call, avoid: ["a"] }, { signal: query.signal });
+    await until(() => scheduler.waiting === 1);
+    query.abort(new SkaldError("cancelled", "the client is gone"));
+    await expect(asked).rejects.toMatchObject({ code: "cancelled" });
+    await until(() => scheduler.waiting === 0);
+  });
+});
+
+it("throws what a querier threw where the frontend is an older one", async () => {
+  const { scheduler, address } = await serveOne();
+  const connection = connectTo(address);
+  startTaking(
+    scheduler,
+    labelQuerier(() => Promise.reject(new SkaldError("unavailable", "no way to the store"))),
+  );
+  const call = { method: "labels", tenant: "t", actors: [], body: new Uint8Array(0), avoid: [] };
+  const asked = encodeMessage(scheduledCall, call as ScheduledCall);
+  const path = "/skald.v1.Scheduler/Run";
+  const options = { signal: never, deadlineMs: undefined };
+  await expect(connection.call(path, [asked], options)).rejects.toMatchObject({
     code: "unavailable",
-    message: "3 queriers were lost while they ran the query",
   });
 });
 
@@ -417,7 +511,7 @@ it("runs elsewhere what a querier had that says nothing any more, though its con
   });
   ends.push(() => scheduler.stop());
   const body = new Uint8Array(0);
-  const call = { method: "query" as const, tenant: "t", actors: [], body };
+  const call = { method: "query" as const, tenant: "t", actors: [], body, avoid: [] };
   const asked = scheduler.run(call, { signal: never });
   await scheduler.watch({ querier: "a" }, { signal: never });
   const watch = scheduler.watch({ querier: "a" }, { signal: never });

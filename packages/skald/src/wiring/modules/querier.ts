@@ -1,5 +1,6 @@
 import type { ScheduledCall, Scheduler } from "@skald/contracts";
 import { remoteScheduler } from "@skald/contracts/grpc";
+import { RetriedCalls } from "@skald/frontend";
 import { steadyClock } from "@skald/model";
 import { CorruptSegments, listedSince, Querier } from "@skald/querier";
 import { type HostFunction, MemoryBudget, Service, WorkerPool } from "@skald/runtime";
@@ -61,7 +62,7 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
     corrupt.inc();
     log.error("a segment is damaged; queries leave it out", { segment });
   };
-  const schedulers = schedulersOf(parts, { config, log });
+  const schedulers = schedulersOf(parts, { config, log, metrics });
   const service = new Service({
     name: "querier",
     ...(schedulers === undefined ? {} : { run: (signal) => schedulers.book.run(signal) }),
@@ -101,12 +102,13 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
 /** Has calls answered by queriers of other processes, in one that is a frontend and no querier; else undefined. */
 function schedulersOf(
   parts: Parts,
-  { config, log }: Pick<ModuleContext, "config" | "log">,
+  { config, log, metrics }: Pick<ModuleContext, "config" | "log" | "metrics">,
 ): { readonly book: PeerBook; readonly schedule: HostFunction } | undefined {
   const { scheduler_address, scheduler_dns_lookup_period, grpc_client_config } = config.frontend;
   const options = connectionOptionsOf("", grpc_client_config);
   const named = { text: scheduler_address, periodMs: scheduler_dns_lookup_period };
-  const { target } = config;
+  const { target, query_range } = config;
+  const retried = new RetriedCalls({ maxRetries: query_range.max_retries, metrics });
   // Of others only those that are told where schedulers are have their rules evaluated elsewhere.
   const isAsking = scheduler_address !== "" || target.includes("query-frontend");
   const isOnlyFrontend = !target.some((name) => queriers.includes(name));
@@ -117,9 +119,11 @@ function schedulersOf(
     ...{ book, name: "query scheduler" },
     connect: (peer) => remoteScheduler(parts.connections.to(peer.address, forPeer(options, peer))),
   });
-  const schedule: HostFunction = async (call: ScheduledCall, { signal }) => ({
-    value: await schedulers.call((scheduler) => scheduler.run(call, { signal }), { signal }),
-  });
+  const schedule: HostFunction = async (asked: ScheduledCall, { signal }) => {
+    const run = (call: ScheduledCall) =>
+      schedulers.call((scheduler) => scheduler.run(call, { signal }), { signal });
+    return { value: await retried.run(asked, run, signal) };
+  };
   return { book, schedule };
 }
 
