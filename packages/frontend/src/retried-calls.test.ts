@@ -60,7 +60,7 @@ it("runs what failed elsewhere, with pauses that grow, and counts", async () => 
   ]);
   expect(code).toBeUndefined();
   expect(avoided).toEqual([[], ["a"], ["a"], ["a", "b"]]);
-  expect(pausesMs).toEqual([75, 150, 300]);
+  expect(pausesMs).toEqual([187.5, 375, 750]);
   expect(metrics).toMatch(/^loki_query_frontend_retries_sum 3$/m);
   expect(metrics).toMatch(/^loki_query_frontend_retries_count 1$/m);
 });

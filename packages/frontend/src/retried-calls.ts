@@ -3,9 +3,9 @@ import { errorCodeOf } from "@skald/model";
 import { retry, type Sleep } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
 
-/** The pauses between tries: another querier may have the answer at once, a service that starts again needs seconds. */
-const minBackoffMs = 100;
-const maxBackoffMs = 2000;
+/** The pauses between tries: together, with jitter, four to eight seconds, in which a scheduler starts again. */
+const minBackoffMs = 250;
+const maxBackoffMs = 5000;
 /** A fault of the program may be one of that machine; where a second querier has it too, so will the others. */
 const maxFaults = 1;
 const buckets = [0, 1, 2, 3, 4, 5];

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { getJson, nowNs, pushJson, type QueryAnswer } from "./testing/client.js";
+import { getJson, nowNs, pushJson, type QueryAnswer, queryLines } from "./testing/client.js";
 import { Cluster } from "./testing/cluster.js";
 import { metricsIn, metricsTold, queriesOf, ruleQueries } from "./testing/deploy/queries.js";
 import { filesBelow, readText } from "./testing/deploy/repository.js";
@@ -65,6 +65,34 @@ async function underLoad(fault: () => Promise<void>): Promise<Sight[]> {
   }
   sights.push(await see());
   return sights;
+}
+
+/** Has ingesters seal and upload what they hold. */
+async function flush(): Promise<void> {
+  const answer = await fetch(`${cluster.gateway}/flush`, { method: "POST" });
+  await answer.arrayBuffer();
+}
+
+/** Segments that ingesters have made, and uploads of them that ended well or failed. */
+async function uploads(): Promise<{ sealed: number; done: number; failed: number }> {
+  const texts = await Promise.all(
+    cluster.services.map((url) =>
+      fetch(`${url}/metrics`).then(
+        (answer) => answer.text(),
+        () => "",
+      ),
+    ),
+  );
+  const ingesters = texts.filter((text) => text.includes("loki_ingester_local_segments"));
+  const sum = (name: RegExp) =>
+    ingesters
+      .flatMap((text) => [...text.matchAll(name)])
+      .reduce((total, [, value]) => total + Number(value), 0);
+  return {
+    sealed: sum(/^loki_ingester_chunks_flushed_total\{.*\} (\d+)$/gm),
+    done: sum(/^loki_objstore_bucket_operation_duration_seconds_count\{.*"upload"\} (\d+)$/gm),
+    failed: sum(/^loki_objstore_bucket_operation_failures_total\{.*"upload"\} (\d+)$/gm),
+  };
 }
 
 function expectAllRight(sights: readonly Sight[]): void {
@@ -143,13 +171,40 @@ describe("no acknowledged line is lost, and none counted twice, while", () => {
     expectAllRight(sights);
   }, 120_000);
 
-  it("the store is away", async () => {
+  it("the store is away: what nobody listed yet is 503, and uploads catch up", async () => {
+    const tenant = { "x-scope-orgid": "stored" };
+    const toldNs = nowNs();
+    expect(await pushJson(cluster.gateway, { app: "s" }, [[toldNs, "old"]], tenant)).toBe(204);
+    await flush();
+    const askOld = async () => {
+      const params = new URLSearchParams({ query: '{app="s"}', start: toldNs, end: nowNs() });
+      const url = `${cluster.gateway}/loki/api/v1/query_range?${params}`;
+      const answer = await fetch(url, { headers: tenant });
+      return { status: answer.status, text: await answer.text() };
+    };
     const sights = await underLoad(async () => {
       await cluster.cut("s3", "refuse");
+      const before = await uploads();
+      await flush();
+      await waitFor(async () => (await uploads()).failed > before.failed);
+      const { status, text } = await askOld();
+      expect({ status, text }).toMatchObject({
+        status: 503,
+        text: expect.stringMatching(/s3|store/),
+      });
       await lines.more(enough);
       await cluster.cut("s3", "pass");
+      // Else it would be half an hour until these are due.
+      await flush();
+      await waitFor(async () => {
+        const { sealed, done } = await uploads();
+        return sealed > before.sealed && done >= sealed;
+      });
     });
     expectAllRight(sights);
+    await waitFor(async () => (await askOld()).status === 200);
+    const old = await queryLines(cluster.gateway, '{app="s"}', {}, tenant);
+    expect(old).toEqual(["old"]);
   }, 120_000);
 
   it("Redis is stopped, and comes back empty", async () => {
