@@ -21,5 +21,7 @@ export const {
   scanLogfmtFields,
   collectNeedleKeys,
   solveNeedleFilter,
+  markNeedleKeys,
+  groupNeedleBits,
   hashRows,
 } = twin;

@@ -19,5 +19,7 @@ export const {
   scanLogfmtFields,
   collectNeedleKeys,
   solveNeedleFilter,
+  markNeedleKeys,
+  groupNeedleBits,
   hashRows,
 } = kernels;

@@ -1,5 +1,6 @@
 import type { FieldColumns, JsonFieldOptions, LogfmtFieldOptions } from "./fields/columns.js";
 import type { LevelOptions } from "./levels/names.js";
+import type { BitmapChoice, MarkedKeys } from "./needle/bitmap.js";
 import type { WindowKeys } from "./needle/needle-keys.js";
 import type { RawPush, RawPushLimits, TakeBytes } from "./push/raw-push.js";
 import type { ContainsOptions, RowSelection } from "./search/selection.js";
@@ -65,6 +66,17 @@ export interface Kernels {
   collectNeedleKeys(bytes: Uint8Array, offsets: Uint32Array, rows: number): WindowKeys;
 
   solveNeedleFilter(keys: readonly Uint32Array[], slots: number, firstBlock: number): Uint8Array;
+
+  /** The bits of the windows of the rows, see needle/bitmap.ts. */
+  markNeedleKeys(
+    bytes: Uint8Array,
+    offsets: Uint32Array,
+    rows: number,
+    choice: BitmapChoice,
+  ): MarkedKeys & { readonly hasSigns: boolean };
+
+  /** Lays the bits of up to 64 blocks, an empty array for none, slot by slot: bit `slot * blocks + i` is that of block i. */
+  groupNeedleBits(maps: readonly Uint8Array[], slots: number): Uint8Array;
 
   hashRows(
     bytes: Uint8Array,

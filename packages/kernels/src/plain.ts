@@ -12,6 +12,13 @@ export { KernelError, type KernelErrorCode } from "./kernel-error.js";
 export type { Kernels } from "./kernels.js";
 export { type LevelOptions, levelCode, normaliseLevel } from "./levels/names.js";
 export {
+  type BitmapChoice,
+  bitmapSlot,
+  type MarkedKeys,
+  markKeys,
+  maxBitmapSlots,
+} from "./needle/bitmap.js";
+export {
   chooseKeys,
   type FilterKeys,
   mix,

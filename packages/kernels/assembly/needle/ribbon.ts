@@ -47,11 +47,11 @@ export function solveNeedleFilter(
     }
     solve(rows, others, slots, firstBlock + i + 1, words, i, isPair ? 1 : 0);
   }
-  pack(words, slots, blocks, bits);
+  packBits(words, slots, blocks, bits);
 }
 
 /** Writes the lower `width` bits of each word behind those of the one before. */
-function pack(words: usize, slots: u32, width: u32, bits: usize): void {
+export function packBits(words: usize, slots: u32, width: u32, bits: usize): void {
   let to = bits;
   let open: u64 = 0;
   let used: u32 = 0;

@@ -4,29 +4,11 @@
  * distinct ones, because the plain windows of a block are many and few of them differ.
  */
 
+import { put } from "./lanes";
+
 /** Constants of the loop over windows. They are loaded, because one that the compiler knows is made anew each time. */
 const CONSTANTS = memory.data<u32>([
   0x9e3779b1, 0x85ebca6b, 0x21f0aaad, 0x735a2d97, 0xff, 0xffffff, 0x30303030, 0x0a0a0a0a,
-]);
-
-/** For each mask of four lanes the bytes of those that are set. */
-const LANES = memory.data<u8>([
-  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  4, 5, 6, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 1, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0, 0, 0, 0,
-  8, 9, 10, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 1, 2, 3, 8, 9, 10, 11, 0, 0, 0, 0, 0, 0, 0, 0,
-  4, 5, 6, 7, 8, 9, 10, 11, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0, 0, 0, 0,
-  12, 13, 14, 15, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 1, 2, 3, 12, 13, 14, 15, 0, 0, 0, 0, 0, 0, 0, 0,
-  4, 5, 6, 7, 12, 13, 14, 15, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 1, 2, 3, 4, 5, 6, 7, 12, 13, 14, 15, 0, 0, 0, 0,
-  8, 9, 10, 11, 12, 13, 14, 15, 0, 0, 0, 0, 0, 0, 0, 0,
-  0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 0, 0, 0, 0,
-  4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 0, 0, 0,
-  0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
 ]);
 
 /** Words of eight bytes, which four windows stand in, whose keys were handed on: a log repeats most of what it says. */
@@ -173,13 +155,6 @@ function insertPlain(table: usize, from: usize, to: usize): bool {
 
 function insertMixed(table: usize, from: usize, to: usize): bool {
   return insert(table, from, to, false);
-}
-
-/** Writes the lanes of the mask one behind the other; what stands behind them is arbitrary. */
-@inline
-function put(target: usize, keys: v128, mask: i32): usize {
-  v128.store(target, i8x16.swizzle(keys, v128.load(LANES + (<usize>mask << 4))));
-  return target + (<usize>popcnt(mask) << 2);
 }
 
 /** Lower-cases A to Z in place; up to 15 bytes behind the end may change too. True when U+212A or U+017F occur. */

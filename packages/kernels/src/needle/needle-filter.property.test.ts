@@ -2,15 +2,9 @@ import { describe, expect, it } from "@jest/globals";
 import { seededRandom, testRuns, testSeed } from "@skald/testkit";
 import fc from "fast-check";
 import { forms } from "../testing/forms.js";
+import { columnOf, needleRow } from "../testing/needle-rows.js";
 import { chooseKeys, needleKeys } from "./needle-keys.js";
 import { highCoefficient, lowCoefficient, slotsFor, startOf } from "./ribbon.js";
-
-/** Rows one behind the other, some bytes before the first. */
-function columnOf(rows: readonly Uint8Array[]): { bytes: Uint8Array; offsets: Uint32Array } {
-  const offsets = Uint32Array.from([3, ...rows.map(({ length }) => length)]);
-  for (let i = 0; i < rows.length; i++) offsets[i + 1]! += offsets[i]!;
-  return { bytes: Buffer.concat([Buffer.from("xyz"), ...rows, Buffer.from("behind")]), offsets };
-}
 
 /** Whether block i of a group may have a key. */
 function mayHave(bits: Uint8Array, blocks: number, slots: number, i: number, key: number): boolean {
@@ -26,25 +20,10 @@ function mayHave(bits: Uint8Array, blocks: number, slots: number, i: number, key
   return (parity & 1) === 0;
 }
 
-const row = fc.oneof(
-  fc.uint8Array({ maxLength: 60 }),
-  fc
-    .array(fc.constantFrom("err", "Order", "7", "12", "K", "ſ", "\u212a", "é", " ", "\n"), {
-      maxLength: 16,
-    })
-    .map((parts) => Uint8Array.from(Buffer.from(parts.join("")))),
-  // rows that repeat each other, and zeros, which tables begin with
-  fc
-    .array(fc.constantFrom("\0\0\0\0\0\0\0\0", "\0", "GET /orders/17", "status=200 "), {
-      maxLength: 8,
-    })
-    .map((parts) => Uint8Array.from(Buffer.from(parts.join("")))),
-);
-
 it("finds the same keys and bits in both forms", () => {
   fc.assert(
     fc.property(
-      fc.array(fc.array(row, { maxLength: 12 }), { minLength: 1, maxLength: 9 }),
+      fc.array(fc.array(needleRow, { maxLength: 12 }), { minLength: 1, maxLength: 9 }),
       fc.integer({ min: 5, max: 400 }),
       (blocks, maxKeys) => {
         const outcomes = forms.map(([, kernels]) => {

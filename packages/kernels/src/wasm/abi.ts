@@ -80,6 +80,17 @@ export interface KernelExports {
     bits: number,
     scratch: number,
   ): void;
+  markNeedleKeys(
+    bytes: number,
+    offsets: number,
+    rows: number,
+    slots: number,
+    hasExtra: number,
+    threshold: number,
+    scratch: number,
+    bits: number,
+  ): number;
+  groupNeedleBits(maps: number, blocks: number, slots: number, words: number, bits: number): void;
   hashRows(
     bytes: number,
     size: number,

@@ -227,7 +227,9 @@ describe("a scan of the store", () => {
   it("asks filters before it fetches what they refuse", async () => {
     const { scanner, pool, cache, runs } = setUp();
     await cache.open();
-    const plan = logPlan("{app=~`.+`} |= `no line has these words`", { limit: 10 });
+    const plan = logPlan("{app=~`.+`} |= `not a single line has words like these ones`", {
+      limit: 10,
+    });
     const local = decodeOutcome(await pool.scan(taskOf(plan, files), options));
     expect(local.stats.refusedBlocks).toBeGreaterThan(0);
     runs.length = 0;

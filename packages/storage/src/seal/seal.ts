@@ -1,3 +1,4 @@
+import type { FilterKind } from "../segment/filter/filter-table.js";
 import { SegmentWriter } from "../segment/write/writer.js";
 import { BlockCutter } from "./cut-blocks.js";
 import { openHeads, type SealHead } from "./open-heads.js";
@@ -13,6 +14,8 @@ export interface SealInput {
   readonly heads: readonly SealHead[];
   /** Level of zstd; 1 where absent. */
   readonly level?: number;
+  /** What filters it gets; bitmaps where absent, which are cheap to make and a little larger than those of a merge. */
+  readonly filters?: FilterKind;
   /** False: without agreement digests, which are of use where rows have several copies. */
   readonly digests?: boolean;
   /** False: the caller syncs the file, so that no thread waits for the disk. */
@@ -44,6 +47,7 @@ export function sealSegment(input: SealInput): SealedSegment {
     streamTexts: heads.streamTexts,
     metadata: heads.metadataNames,
     ...(input.level === undefined ? {} : { level: input.level }),
+    filters: input.filters ?? "bitmap",
     ...(input.digests === undefined ? {} : { digests: input.digests }),
     ...(input.sync === undefined ? {} : { sync: input.sync }),
   });

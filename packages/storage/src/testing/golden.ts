@@ -162,7 +162,7 @@ export function goldenSegmentRows(): Row[] {
   ];
 }
 
-/** The rows of testdata/segment-v1-filters.parquet: two blocks. */
+/** The rows of testdata/segment-v1-filters.parquet, and of the one with bitmaps: two blocks. */
 export function goldenFilteredRows(): Row[] {
   return Array.from({ length: 90 }, (_, i) => ({
     labels: { app: i < 45 ? "api" : "web" },
@@ -203,7 +203,9 @@ export async function writeGolden(directory: string): Promise<void> {
   // testdata/segment-v1.parquet was written before segments had filters
   const path = join(directory, "segment-v1-filters.parquet");
   const heads = [headOf([goldenFilteredRows()], goldenBaseNs)];
-  sealSegment({ tenant: "golden", id: "golden", path, heads });
+  sealSegment({ tenant: "golden", id: "golden", path, heads, filters: "ribbon" });
+  const bitmaps = join(directory, "segment-v1-bitmaps.parquet");
+  sealSegment({ tenant: "golden", id: "golden", path: bitmaps, heads });
   const day = goldenDay().encode({ generation: 42, writtenMs: 5 });
   await writeFile(join(directory, "day-v1.day"), day);
   // testdata/segment-v1-digests.parquet has the same rows, and was written before levels were counted

@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib";
 import {
+  bitmapSlot,
   highCoefficient,
   lowCoefficient,
   type NeedleKey,
@@ -10,7 +11,13 @@ import {
 import { internal, type NeedleFormula, type NeedleText, paddingBytes } from "@skald/model";
 import type { ByteSpan, SyncRangeReader } from "../read/range-reader.js";
 import type { PageMemory } from "../segment.js";
-import { type FilterDomain, type FilterTable, filterDomains, groupBytes } from "./filter-table.js";
+import {
+  type FilterDomain,
+  type FilterKind,
+  type FilterTable,
+  filterDomains,
+  groupBytes,
+} from "./filter-table.js";
 import { keysOfValue } from "./value-keys.js";
 
 type Group = FilterTable["groups"][number];
@@ -113,8 +120,9 @@ export class FilterReader {
     const isPlain = blocks.every(({ threshold, isSingle }) => threshold === 0 && !isSingle);
     const left = asked.copy();
     const rows = this.#rowsOf(group);
+    const lackingOf = lackingIn[this.#table.kind];
     for (const { key, isExtra } of keys) {
-      const lacking = lackingBlocks(rows, group, key);
+      const lacking = lackingOf(rows, group, key);
       if (!isPlain) {
         blocks.forEach(({ threshold, isSingle }, i) => {
           const isLeftOut = threshold !== 0 && (key & 0xffff) >= threshold;
@@ -129,7 +137,7 @@ export class FilterReader {
     }
   }
 
-  /** The bits of the slots `start .. start + 64` of a group. */
+  /** The bits of the slots of a group from one on, as many as a key has. */
   #rowsOf(group: Group): (start: number) => SlotRows {
     const { offset, blocks } = group;
     if (!this.#checked.has(group)) {
@@ -140,9 +148,10 @@ export class FilterReader {
       this.#checked.add(group);
       return (start) => ({ bytes: whole, bit: start * blocks });
     }
+    const slots = this.#table.kind === "ribbon" ? ribbonWidth : 1;
     return (start) => {
       const from = Math.floor((start * blocks) / 8);
-      const to = Math.ceil(((start + ribbonWidth) * blocks) / 8);
+      const to = Math.ceil(((start + slots) * blocks) / 8);
       const bytes = this.#reader.read(offset + from, to - from, this.#memory);
       return { bytes, bit: start * blocks - from * 8 };
     };
@@ -190,6 +199,26 @@ class BlockBits {
     this.high &= ~high;
   }
 
+  /** Flips those that have a bit among the 64 from bit `place` of the bytes on. */
+  flip(bytes: Uint8Array, place: number): void {
+    const at = place >>> 3;
+    const shift = place & 7;
+    const low = wordAt(bytes, at);
+    const high = wordAt(bytes, at + 4);
+    if (shift === 0) {
+      this.low ^= low;
+      this.high ^= high;
+    } else {
+      this.low ^= (low >>> shift) | (high << (32 - shift));
+      this.high ^= (high >>> shift) | (bytes[at + 8]! << (32 - shift));
+    }
+  }
+
+  invert(): void {
+    this.low = ~this.low;
+    this.high = ~this.high;
+  }
+
   copy(): BlockBits {
     const copy = new BlockBits();
     copy.low = this.low;
@@ -198,8 +227,24 @@ class BlockBits {
   }
 }
 
-/** The blocks of which the key is surely not: those where the bits at its slots have odd parity. */
-function lackingBlocks(
+/** The blocks that a key is surely not in. */
+type LackingBlocks = (rows: (start: number) => SlotRows, group: Group, key: number) => BlockBits;
+
+/** Those where its slot has no bit. */
+function lackingInBitmaps(
+  rows: (start: number) => SlotRows,
+  { slots }: Group,
+  key: number,
+): BlockBits {
+  const { bytes, bit } = rows(bitmapSlot(key, slots));
+  const lacking = new BlockBits();
+  lacking.flip(bytes, bit);
+  lacking.invert();
+  return lacking;
+}
+
+/** Those where the bits at its slots have odd parity. */
+function lackingInRibbons(
   rows: (start: number) => SlotRows,
   { blocks, slots }: Group,
   key: number,
@@ -211,22 +256,16 @@ function lackingBlocks(
     while (coefficient !== 0) {
       const slot = half * 32 + 31 - Math.clz32(coefficient & -coefficient);
       coefficient &= coefficient - 1;
-      const place = bit + slot * blocks;
-      const at = place >>> 3;
-      const shift = place & 7;
-      const low = wordAt(bytes, at);
-      const high = wordAt(bytes, at + 4);
-      if (shift === 0) {
-        odd.low ^= low;
-        odd.high ^= high;
-      } else {
-        odd.low ^= (low >>> shift) | (high << (32 - shift));
-        odd.high ^= (high >>> shift) | (bytes[at + 8]! << (32 - shift));
-      }
+      odd.flip(bytes, bit + slot * blocks);
     }
   }
   return odd;
 }
+
+const lackingIn: Readonly<Record<FilterKind, LackingBlocks>> = {
+  ribbon: lackingInRibbons,
+  bitmap: lackingInBitmaps,
+};
 
 /** Little endian; bytes behind the end are 0. */
 function wordAt(bytes: Uint8Array, at: number): number {

@@ -2,7 +2,9 @@ import { internal } from "@skald/model";
 import { type SectionReader, type SectionWriter, section } from "../index-sections.js";
 
 /** Kinds of block filters that section 26 may name. A reader takes one that it does not know for none. */
-export const filterKinds = { none: 0, ribbon: 1 } as const;
+export const filterKinds = { none: 0, ribbon: 1, bitmap: 2 } as const;
+/** The form that filters are written in: bitmaps are made in a fraction of the time, ribbons are smaller. */
+export type FilterKind = Exclude<keyof typeof filterKinds, "none">;
 
 /** What the filters of a group are about. */
 export const filterDomains = { lines: 0, metadata: 1 } as const;
@@ -19,6 +21,12 @@ export interface FilterGroup {
   readonly slots: number;
 }
 
+/** The filters of a group as they are written. */
+export interface WrittenGroup extends FilterGroup {
+  readonly bits: Uint8Array;
+  readonly crc: number;
+}
+
 /** How the keys of one block were chosen. */
 export interface FilterBlock {
   /** Only keys whose lower 16 bits are below this are in the filter; 0: all are. */
@@ -33,6 +41,7 @@ export interface FilterBlock {
 
 /** What the index says of the filters of a file. */
 export interface FilterTable {
+  readonly kind: FilterKind;
   /** With the place of each in the file. */
   readonly groups: readonly (FilterGroup & { readonly offset: number; readonly crc: number })[];
   /** By domain and block. */
@@ -45,6 +54,7 @@ export function groupBytes({ slots, blocks }: Pick<FilterGroup, "slots" | "block
 }
 
 const domains = Object.values(filterDomains);
+const knownKinds: readonly FilterKind[] = ["ribbon", "bitmap"];
 const groupNumbers = 4;
 const single = 1 << 16;
 const signs = 1 << 17;
@@ -55,6 +65,7 @@ export function writeFilterTable(
   sections: SectionWriter,
   offset: number,
   {
+    kind,
     groups,
     blocks,
   }: Omit<FilterTable, "groups"> & {
@@ -62,7 +73,7 @@ export function writeFilterTable(
   },
 ): void {
   const bytes = groups.reduce((sum, group) => sum + groupBytes(group), 0);
-  sections.numbers(section.filters, Float64Array.of(filterKinds.ribbon, offset, bytes));
+  sections.numbers(section.filters, Float64Array.of(filterKinds[kind], offset, bytes));
   sections.numbers(
     section.filterGroups,
     Float64Array.from(
@@ -85,8 +96,9 @@ export function readFilterTable(
   end: number,
 ): FilterTable | undefined {
   if (!sections.has(section.filters)) return undefined;
-  const [kind, offset = 0, bytes = 0] = sections.numbers(section.filters);
-  if (kind !== filterKinds.ribbon) return undefined;
+  const [number, offset = 0, bytes = 0] = sections.numbers(section.filters);
+  const kind = knownKinds.find((name) => filterKinds[name] === number);
+  if (kind === undefined) return undefined;
   const numbers = sections.numbers(section.filterGroups);
   const crcs = sections.words(section.filterCrcs);
   if (numbers.length !== crcs.length * groupNumbers) throw internal("index has a wrong filter");
@@ -104,7 +116,7 @@ export function readFilterTable(
   if (at !== offset + bytes || at > end) throw internal("index has a filter outside the file");
   const blocks = (domain: FilterDomain) =>
     Array.from(sections.numbers(section.filterBlocks, domain), blockOf);
-  const table = { groups, blocks: { 0: blocks(0), 1: blocks(1) } };
+  const table = { kind, groups, blocks: { 0: blocks(0), 1: blocks(1) } };
   if (domains.some((domain) => table.blocks[domain].length !== blockCount)) {
     throw internal("index has filters of other blocks");
   }

@@ -1,186 +1,125 @@
-import { crc32 } from "node:zlib";
-import {
-  chooseKeys,
-  collectNeedleKeys,
-  maxRibbonKeys,
-  slotsFor,
-  solveNeedleFilter,
-} from "@skald/kernels";
+import { collectNeedleKeys, markKeys, markNeedleKeys, windowBytes } from "@skald/kernels";
 import type { BytesColumn } from "@skald/model";
 import type { SortedBlock } from "../write/layout.js";
+import { BitmapGroups, type MarkBlock } from "./bitmap-groups.js";
 import {
   type FilterBlock,
   type FilterDomain,
-  type FilterGroup,
+  type FilterKind,
   filterDomains,
-  maxGroupBlocks,
+  type WrittenGroup,
 } from "./filter-table.js";
+import { RibbonGroups } from "./ribbon-groups.js";
 import { valueKeys } from "./value-keys.js";
-
-/** A filter takes at most this part of the bytes that it is about: a block of random letters has too many keys. */
-const maxShare = 0.03;
-/** So many keys, 136 bytes, are never too many. */
-const fewKeys = 1000;
-/** Slots a key takes, of which the share is counted. */
-const slotsPerKey = 1.06;
-/** All filters of a group are as large as its largest, so one that would waste more begins another group. */
-const maxSpread = 1.15;
-/** A difference of so many keys does not matter. */
-const spreadMin = 64;
-
-/** The filters of a group as they are written. */
-export interface WrittenGroup extends FilterGroup {
-  readonly bits: Uint8Array;
-  readonly crc: number;
-}
 
 /**
  * Makes the filters of the blocks of a segment: of their lines and of their metadata, in groups of blocks that follow each other.
- * Holds the keys of one group (about 10 MB) and the filters of the segment (about 1.5 % of its lines).
+ * Holds what one group is made from, and the filters of the segment (about 1.5 % of its lines, as bitmaps 2.4 %).
  */
-export class FilterWriter {
-  readonly groups: WrittenGroup[] = [];
-  readonly #open: Readonly<Record<FilterDomain, OpenGroup>> = {
-    0: new OpenGroup(filterDomains.lines, this.groups),
-    1: new OpenGroup(filterDomains.metadata, this.groups),
-  };
+export interface FilterWriter {
+  readonly kind: FilterKind;
+  readonly groups: readonly WrittenGroup[];
+  readonly blocks: Readonly<Record<FilterDomain, readonly FilterBlock[]>>;
+  add(block: SortedBlock): void;
+  /** Ends the last groups; nothing can be added any more. */
+  finish(): void;
+}
 
+/** A writer of filters of a kind; `moreNames` are the names of the pairs of metadata that blocks bring. */
+export function filterWriter(kind: FilterKind, moreNames: readonly string[]): FilterWriter {
+  return kind === "ribbon" ? new RibbonWriter(moreNames) : new BitmapWriter(moreNames);
+}
+
+class RibbonWriter implements FilterWriter {
+  readonly kind = "ribbon";
+  readonly groups: WrittenGroup[] = [];
+  readonly #lines = new RibbonGroups(filterDomains.lines, this.groups);
+  readonly #metadata = new RibbonGroups(filterDomains.metadata, this.groups);
   readonly #moreNames: readonly string[];
 
-  /** `moreNames` are the names of the pairs of metadata that blocks bring. */
   constructor(moreNames: readonly string[]) {
     this.#moreNames = moreNames;
   }
 
-  get blocks(): Readonly<Record<FilterDomain, readonly FilterBlock[]>> {
-    return { 0: this.#open[0].blocks, 1: this.#open[1].blocks };
+  get blocks(): FilterWriter["blocks"] {
+    return { 0: this.#lines.blocks, 1: this.#metadata.blocks };
   }
 
   add(block: SortedBlock): void {
-    const { lines, metadata, more, rowCount } = block;
-    const lineBytes = sizeOf(lines, rowCount);
+    const { lines, rowCount } = block;
     const { mixed, plain, hasSigns } = collectNeedleKeys(lines.bytes, lines.offsets, rowCount);
-    this.#open[0].add(mixed, plain, maxKeys(lineBytes), hasSigns);
-    let bytes = lineBytes + more.values.length;
-    for (const column of metadata.values()) bytes += sizeOf(column, rowCount);
-    const values = valueKeys(block, this.#moreNames);
-    this.#open[1].add(values, noKeys, maxKeys(bytes), false);
+    this.#lines.add(mixed, plain, sizeOf(lines, rowCount), hasSigns);
+    this.#metadata.add(valueKeys(block, this.#moreNames), noKeys, bytesOf(block), false);
   }
 
-  /** Ends the last groups; nothing can be added any more. */
   finish(): void {
-    this.#open[0].finish();
-    this.#open[1].finish();
+    this.#lines.finish();
+    this.#metadata.finish();
   }
 }
 
 const noKeys = new Uint32Array(0);
 
-/** The group of one domain that is being collected. */
-class OpenGroup {
-  readonly blocks: FilterBlock[] = [];
-  readonly #domain: FilterDomain;
-  readonly #written: WrittenGroup[];
-  readonly #memory = spareMemory.pop() ?? new KeyMemory();
-  #keys: Uint32Array[] = [];
-  #least = Number.POSITIVE_INFINITY;
-  #most = 0;
+class BitmapWriter implements FilterWriter {
+  readonly kind = "bitmap";
+  readonly groups: WrittenGroup[] = [];
+  readonly #lines = new BitmapGroups(filterDomains.lines, this.groups);
+  readonly #metadata = new BitmapGroups(filterDomains.metadata, this.groups);
+  readonly #moreNames: readonly string[];
 
-  constructor(domain: FilterDomain, written: WrittenGroup[]) {
-    this.#domain = domain;
-    this.#written = written;
+  constructor(moreNames: readonly string[]) {
+    this.#moreNames = moreNames;
   }
 
-  add(mixed: Uint32Array, plain: Uint32Array, most: number, hasSigns: boolean): void {
-    const take = (count: number) => this.#memory.take(count);
-    const { keys, threshold, plainKeys } = chooseKeys(mixed, plain, most, take);
-    const isEmpty = keys.length === 0;
-    if (this.#isLast(keys.length)) {
-      this.end();
-      // They lie in the memory of the group that ended.
-      const moved = this.#memory.take(keys.length);
-      moved.set(keys);
-      this.#keys.push(moved);
-    } else this.#keys.push(keys);
-    if (!isEmpty) {
-      this.#least = Math.min(this.#least, keys.length);
-      this.#most = Math.max(this.#most, keys.length);
+  get blocks(): FilterWriter["blocks"] {
+    return { 0: this.#lines.blocks, 1: this.#metadata.blocks };
+  }
+
+  add(block: SortedBlock): void {
+    this.#addLines(block);
+    const values = valueKeys(block, this.#moreNames);
+    if (values.length === 0) this.#metadata.addEmpty();
+    else {
+      const mark: MarkBlock = ({ slots, threshold }) => ({
+        ...markKeys(below(values, threshold), slots),
+        hasSigns: false,
+      });
+      this.#metadata.add(mark, bytesOf(block));
     }
-    this.blocks.push({ threshold, isSingle: plainKeys === 1, hasSigns, isEmpty });
   }
 
-  /** Ends the last group and gives the memory to the next segment of this thread. */
   finish(): void {
-    this.end();
-    if (spareMemory.length < maxSpare && this.#memory.sizeBytes <= maxSpareBytes) {
-      spareMemory.push(this.#memory);
-    }
+    this.#lines.finish();
+    this.#metadata.finish();
   }
 
-  /** Whether the group ends before a block of so many keys. */
-  #isLast(keys: number): boolean {
-    if (this.#keys.length === maxGroupBlocks) return true;
-    if (keys === 0) return false;
-    const least = Math.min(this.#least, keys);
-    const most = Math.max(this.#most, keys);
-    return most > least * maxSpread && most > least + spreadMin;
-  }
-
-  end(): void {
-    const keys = this.#keys;
-    if (this.#most > 0) {
-      const from = this.blocks.length - keys.length;
-      const slots = slotsFor(this.#most);
-      const bits = solveNeedleFilter(keys, slots, from);
-      const group = { domain: this.#domain, from, blocks: keys.length, slots };
-      this.#written.push({ ...group, bits, crc: crc32(bits) });
+  #addLines({ lines, rowCount }: SortedBlock): void {
+    const { bytes, offsets } = lines;
+    // No text that has a key stands in such lines, in whatever case.
+    if (!hasWindow(offsets, rowCount)) this.#lines.addEmpty();
+    else {
+      const mark: MarkBlock = (choice) => markNeedleKeys(bytes, offsets, rowCount, choice);
+      this.#lines.add(mark, sizeOf(lines, rowCount));
     }
-    this.#keys = [];
-    this.#memory.clear();
-    this.#least = Number.POSITIVE_INFINITY;
-    this.#most = 0;
   }
 }
 
-/** Keys that memory is made for at a time, 1 MiB. */
-const partKeys = 256 * 1024;
-/** What a thread keeps for the next segment: the memory of both domains. */
-const maxSpare = 2;
-const maxSpareBytes = 16 * 1024 * 1024;
-
-/** Memory for the keys of a group, used again by the next one: as garbage it was half of what a segment left behind. */
-class KeyMemory {
-  readonly #parts: Uint32Array[] = [];
-  /** Keys taken of which part. */
-  #part = 0;
-  #taken = 0;
-
-  get sizeBytes(): number {
-    return this.#parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+function hasWindow(offsets: Uint32Array, rows: number): boolean {
+  for (let row = 0; row < rows; row++) {
+    if (offsets[row + 1]! - offsets[row]! >= windowBytes) return true;
   }
-
-  take(count: number): Uint32Array {
-    for (; ; this.#part++, this.#taken = 0) {
-      this.#parts[this.#part] ??= new Uint32Array(Math.max(count, partKeys));
-      const part = this.#parts[this.#part]!;
-      const from = this.#taken;
-      if (part.length - from < count) continue;
-      this.#taken += count;
-      return part.subarray(from, this.#taken);
-    }
-  }
-
-  clear(): void {
-    this.#part = 0;
-    this.#taken = 0;
-  }
+  return false;
 }
 
-const spareMemory: KeyMemory[] = [];
+function below(keys: Uint32Array, threshold: number): Uint32Array {
+  return threshold === 0 ? keys : keys.filter((key) => (key & 0xffff) < threshold);
+}
 
-function maxKeys(bytes: number): number {
-  const share = Math.floor((bytes * 8 * maxShare) / slotsPerKey);
-  return Math.min(maxRibbonKeys, Math.max(fewKeys, share));
+/** Bytes of lines and metadata. */
+function bytesOf({ lines, metadata, more, rowCount }: SortedBlock): number {
+  let bytes = sizeOf(lines, rowCount) + more.values.length;
+  for (const column of metadata.values()) bytes += sizeOf(column, rowCount);
+  return bytes;
 }
 
 function sizeOf({ offsets }: BytesColumn, rows: number): number {

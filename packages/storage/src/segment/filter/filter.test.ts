@@ -10,6 +10,8 @@ import { headOf, type Row } from "../../testing/seal-rows.js";
 import { bytesRange } from "../read/range-reader.js";
 import { openSegment } from "../read/reader.js";
 import type { Segment } from "../segment.js";
+import { describeSegment } from "../verify/describe-segment.js";
+import type { FilterKind } from "./filter-table.js";
 
 const identity = { id: "s", tenant: "t" };
 const random = seededRandom(testSeed());
@@ -29,10 +31,6 @@ let bytes: Uint8Array;
 let segment: Segment;
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), "skald-filter-"));
-  const path = join(directory, "s.parquet");
-  sealSegment({ ...identity, path, heads: [headOf([rows])] });
-  bytes = readFileSync(path);
-  segment = openSegment(bytesRange("s.parquet", bytes), identity);
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
@@ -60,7 +58,16 @@ function hex(): string {
     .padStart(8, "0");
 }
 
-describe("the filters of a segment", () => {
+const kinds: readonly FilterKind[] = ["bitmap", "ribbon"];
+
+describe.each(kinds)("the filters of a segment, a %s for each block,", (filters) => {
+  beforeAll(() => {
+    const path = join(directory, "s.parquet");
+    sealSegment({ ...identity, path, heads: [headOf([rows])], filters });
+    bytes = readFileSync(path);
+    segment = openSegment(bytesRange("s.parquet", bytes), identity);
+  });
+
   it("refuse no block that has the text", () => {
     const lines = Array.from({ length: segment.blockCount }, (_, block) =>
       segment.block(block).lines(),
@@ -162,16 +169,16 @@ describe("the filters of a segment", () => {
   });
 });
 
-it("spares blocks with signs that fold to letters when letters fold", () => {
+it.each(kinds)("spares blocks with signs that fold to letters when letters fold: %s", (filters) => {
   const path = join(directory, "signs.parquet");
   const one = (line: string) => ({ labels: { app: "a" }, time: 1, line });
-  sealSegment({ ...identity, path, heads: [headOf([[one("ta\u017fk queue")]])] });
+  sealSegment({ ...identity, path, heads: [headOf([[one("ta\u017fk queue")]])], filters });
   const opened = openSegment(bytesRange(path, readFileSync(path)), identity);
   expect(left(text("task queue", true), opened)).toEqual([0]);
   expect(left(text("task queue"), opened)).toEqual([]);
 });
 
-it("knows the values of names that share the map of metadata", () => {
+it.each(kinds)("knows the values of names that share the map of metadata: %s", (filters) => {
   const path = join(directory, "rare.parquet");
   const names = Array.from({ length: 60 }, (_, i) => `name_${i}`);
   const rare = names.map((name, i) => ({
@@ -180,7 +187,7 @@ it("knows the values of names that share the map of metadata", () => {
     line: "a line",
     metadata: { [name]: `value ${i}`, common: "all" },
   }));
-  sealSegment({ ...identity, path, heads: [headOf([rare])] });
+  sealSegment({ ...identity, path, heads: [headOf([rare])], filters });
   const opened = openSegment(bytesRange(path, readFileSync(path)), identity);
   for (const [i, name] of names.entries()) {
     expect(left(value(name, `value ${i}`), opened)).toEqual([0]);
@@ -189,24 +196,30 @@ it("knows the values of names that share the map of metadata", () => {
   expect(strange.length).toBeLessThan(5);
 });
 
-it("takes high-entropy lines, whose keys are thinned, and lines without any key", () => {
-  const noise = Array.from({ length: 3000 }, (_, i) => ({
-    labels: { app: i % 2 ? "a" : "b" },
-    time: i,
-    line: i % 2 ? "" : Buffer.from(Array.from({ length: 300 }, () => random(256))),
-  }));
-  const path = join(directory, "noise.parquet");
-  sealSegment({ ...identity, path, heads: [headOf([noise])] });
-  const file = readFileSync(path);
-  const opened = openSegment(bytesRange(path, file), identity);
-  for (let i = 0; i < 400; i += 2) {
-    const line = noise[i]!.line as Uint8Array;
-    expect(left(text(line.subarray(i % 250, (i % 250) + 30)), opened).length).toBeGreaterThan(0);
-  }
-  let passed = 0;
-  for (let n = 0; n < 50; n++) passed += left(text(`${hex()}${hex()}${hex()}`), opened).length;
-  expect(passed / (50 * opened.blockCount)).toBeLessThan(0.5);
-});
+it.each(kinds)(
+  "takes high-entropy lines, whose keys are thinned, and lines without any key: %s",
+  (filters) => {
+    const noise = Array.from({ length: 3000 }, (_, i) => ({
+      labels: { app: i % 2 ? "a" : "b" },
+      time: i,
+      line: i % 2 ? "" : Buffer.from(Array.from({ length: 300 }, () => random(256))),
+    }));
+    const path = join(directory, "noise.parquet");
+    sealSegment({ ...identity, path, heads: [headOf([noise])], filters });
+    const file = readFileSync(path);
+    const opened = openSegment(bytesRange(path, file), identity);
+    for (let i = 0; i < 400; i += 2) {
+      const line = noise[i]!.line as Uint8Array;
+      expect(left(text(line.subarray(i % 250, (i % 250) + 30)), opened).length).toBeGreaterThan(0);
+    }
+    let passed = 0;
+    for (let n = 0; n < 50; n++) passed += left(text(`${hex()}${hex()}${hex()}`), opened).length;
+    expect(passed / (50 * opened.blockCount)).toBeLessThan(0.5);
+    const filterBytes = describeSegment(bytesRange(path, file)).filters?.lines ?? 0;
+    expect(filterBytes).toBeGreaterThan(0.01 * 1500 * 300);
+    expect(filterBytes).toBeLessThan(0.032 * 1500 * 300);
+  },
+);
 
 describe("golden files", () => {
   const open = (name: string) =>
@@ -221,8 +234,8 @@ describe("golden files", () => {
     expect(wanted).toEqual(Uint8Array.of(1));
   });
 
-  it("with filters refuse what they do not have", () => {
-    const golden = open("segment-v1-filters.parquet");
+  it.each(["filters", "bitmaps"])("with %s refuse what they do not have", (form) => {
+    const golden = open(`segment-v1-${form}.parquet`);
     const blocks = Array.from({ length: golden.blockCount }, (_, block) => block);
     expect(left(text("GET /items/17 200"), golden).length).toBeGreaterThan(0);
     for (const { line, metadata = {} } of goldenFilteredRows()) {

@@ -4,7 +4,9 @@ import { goldenPath } from "../../testing/golden.js";
 import { bytesRange } from "../read/range-reader.js";
 import { readEnd, type SegmentCheck, verifySegment } from "./verify-segment.js";
 
-const names = ["", "-filters", "-digests", "-levels"].map((name) => `segment-v1${name}.parquet`);
+const names = ["", "-filters", "-bitmaps", "-digests", "-levels"].map(
+  (name) => `segment-v1${name}.parquet`,
+);
 
 function verify(bytes: Uint8Array): SegmentCheck {
   const steps = verifySegment(bytesRange("golden", bytes));

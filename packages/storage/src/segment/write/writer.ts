@@ -8,7 +8,8 @@ import {
 } from "../../parquet/footer.js";
 import { magic } from "../../parquet/format.js";
 import { sealLevel, zstd } from "../../zstd/zstd.js";
-import { FilterWriter } from "../filter/filter-writer.js";
+import type { FilterKind } from "../filter/filter-table.js";
+import { type FilterWriter, filterWriter } from "../filter/filter-writer.js";
 import { trailerBytes, trailerMagic } from "../trailer.js";
 import { AtomicFile } from "./atomic-file.js";
 import { SegmentIndexWriter, type WrittenFilters } from "./index-writer.js";
@@ -30,6 +31,8 @@ export interface SegmentWriterOptions {
   readonly metadata: NameSplit;
   /** Level of zstd; 1 where absent. */
   readonly level?: number;
+  /** What filters it gets; ribbons where absent. */
+  readonly filters?: FilterKind;
   /** False: without agreement digests, which are of use where rows have several copies. */
   readonly digests?: boolean;
   /** False: whoever relies on the file syncs it. */
@@ -69,7 +72,7 @@ export class SegmentWriter {
     this.#layout = segmentLayout({ ...options, level: options.level ?? sealLevel });
     this.#group = new RowGroup(this.#layout);
     this.#index = new SegmentIndexWriter(this.#layout, options.digests ?? true);
-    this.#filters = new FilterWriter(this.#layout.metadataMore);
+    this.#filters = filterWriter(options.filters ?? "ribbon", this.#layout.metadataMore);
     this.#output = new AtomicFile(options.path, options);
     this.#output.write(Buffer.from(magic, "latin1"));
   }
@@ -132,9 +135,9 @@ export class SegmentWriter {
   #writeFilters(): WrittenFilters {
     this.#filters.finish();
     const offset = this.#output.sizeBytes;
-    const { groups, blocks } = this.#filters;
+    const { kind, groups, blocks } = this.#filters;
     for (const { bits } of groups) this.#output.write(bits);
-    return { offset, groups, blocks };
+    return { offset, kind, groups, blocks };
   }
 
   #encodeIndex(indexOffset: number, footerBytes: number, filters: WrittenFilters): Uint8Array {
