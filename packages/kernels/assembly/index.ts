@@ -3,6 +3,7 @@ export { hashRows } from "./hash";
 export { scanJsonFields } from "./fields/json";
 export { scanJsonPush } from "./push/json";
 export { detectLevels } from "./levels/levels";
+export { packPush } from "./push/pack";
 export { scanLogfmtFields } from "./fields/logfmt";
 export { scanProtobufPush } from "./push/protobuf";
 export { selectContains } from "./search";

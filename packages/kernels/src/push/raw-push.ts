@@ -1,5 +1,6 @@
 /**
- * A push body as the scan kernels find it: columns of ranges into `bytes`, nothing validated beyond the syntax.
+ * A push body as the scan kernels find it: columns of ranges into `bytes`, nothing validated beyond the syntax. The compiled
+ * ones pack the texts: lines of neighbouring rows are neighbours there too, which makes them one range to copy.
  * The arrays are the caller's: they are copies, not views of a kernel's memory, made where `TakeBytes` says.
  */
 export interface RawPush {

@@ -21,6 +21,7 @@ export interface KernelExports {
   snappyDecode(source: number, length: number, target: number, size: number): number;
   scanProtobufPush(bytes: number, length: number, control: number): number;
   scanJsonPush(bytes: number, length: number, control: number): number;
+  packPush(source: number, control: number, columns: number, texts: number): number;
   detectLevels(
     bytes: number,
     size: number,

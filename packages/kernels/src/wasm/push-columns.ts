@@ -10,27 +10,9 @@ interface Capacities {
 }
 
 const controlWords = 20;
-const columnCount = 12;
-const firstPointer = 3;
 const counts = 15;
 const faultPosition = 18;
 const shortColumn = 19;
-
-/** Positions of the columns within the pointers of the control block, as assembly/columns.ts reads them. */
-const column = {
-  labelStart: 0,
-  labelLength: 1,
-  rowStart: 2,
-  seconds: 3,
-  nanos: 4,
-  lineStart: 5,
-  lineLength: 6,
-  metaStart: 7,
-  nameStart: 8,
-  nameLength: 9,
-  valueStart: 10,
-  valueLength: 11,
-} as const;
 
 /**
  * Runs a scan into columns of guessed length, and again with longer ones while they are too short, up to the
@@ -59,13 +41,25 @@ export function scanIntoColumns(
   }
 }
 
+/** The columns in the order in which assembly/push/columns.ts reads their addresses. */
 function layOut(memory: KernelMemory, { streams, rows, pairs }: Capacities): number {
   const control = memory.take(controlWords * 4);
-  const lengths = [streams, streams, streams + 1, rows * 2, rows, rows, rows, rows + 1];
-  const starts = [...lengths, pairs, pairs, pairs, pairs].map((words) => memory.take(words * 4));
-  memory.words(control, controlWords).set([streams, rows, pairs, ...starts]);
+  layout[0] = streams;
+  layout[1] = rows;
+  layout[2] = pairs;
+  layout[3] = memory.take(streams * 4);
+  layout[4] = memory.take(streams * 4);
+  layout[5] = memory.take((streams + 1) * 4);
+  layout[6] = memory.take(rows * 8);
+  for (let at = 7; at < 10; at++) layout[at] = memory.take(rows * 4);
+  layout[10] = memory.take((rows + 1) * 4);
+  for (let at = 11; at < 15; at++) layout[at] = memory.take(pairs * 4);
+  memory.words(control, layout.length).set(layout);
   return control;
 }
+
+/** Three capacities and twelve addresses, before they are written to the memory. */
+const layout = new Uint32Array(15);
 
 function lengthen(capacities: Capacities, short: number, limits: RawPushLimits): void {
   const [kind, limit, fault] = (
@@ -79,46 +73,51 @@ function lengthen(capacities: Capacities, short: number, limits: RawPushLimits):
   capacities[kind] = Math.min(limit, capacities[kind] * 4);
 }
 
-/** Copies the columns out of the memory, all into one buffer, and the body beside them. */
+/** Copies a push out of the memory: all columns into one buffer, and the texts, packed, into another. */
 export function copyOutPush(
   memory: KernelMemory,
   control: number,
   body: { readonly address: number; readonly length: number },
   take: TakeBytes,
 ): RawPush {
-  const words = memory.words(control, controlWords);
-  const streams = words[counts]!;
-  const rows = words[counts + 1]!;
-  const pairs = words[counts + 2]!;
-  const starts = words.subarray(firstPointer, firstPointer + columnCount);
-  const { buffer } = take(rows * 24 + streams * 12 + pairs * 16 + 8);
-  const seconds = new Float64Array(buffer, 0, rows);
-  seconds.set(memory.doubles(starts[column.seconds]!, rows));
-  let at = rows * 8;
-  const copy = (index: number, count: number) => {
-    const copied = new Uint32Array(buffer, at, count);
-    copied.set(memory.words(starts[index]!, count));
+  const words = memory.words(control + counts * 4, 3);
+  const streams = words[0]!;
+  const rows = words[1]!;
+  const pairs = words[2]!;
+  const columnBytes = rows * 24 + streams * 12 + pairs * 16 + 8;
+  const packed = memory.take(columnBytes);
+  const texts = memory.take(body.length);
+  const textBytes = memory.exports().packPush(body.address, control, packed, texts);
+  const columns = take(columnBytes);
+  columns.set(memory.bytes(packed, columnBytes));
+  const bytes = take(textBytes);
+  bytes.set(memory.bytes(texts, textBytes));
+  const { buffer } = columns;
+  let at = columns.byteOffset;
+  const next = (count: number) => {
+    const column = new Uint32Array(buffer, at, count);
     at += count * 4;
-    return copied;
+    return column;
   };
-  const bytes = take(body.length);
-  bytes.set(memory.bytes(body.address, body.length));
+  const seconds = new Float64Array(buffer, at, rows);
+  at += rows * 8;
+  // In the order of assembly/push/pack.ts.
   return {
     bytes,
     streamCount: streams,
     rowCount: rows,
     pairCount: pairs,
-    streamLabelStart: copy(column.labelStart, streams),
-    streamLabelLength: copy(column.labelLength, streams),
-    streamRowStart: copy(column.rowStart, streams + 1),
+    streamLabelStart: next(streams),
+    streamLabelLength: next(streams),
+    streamRowStart: next(streams + 1),
     seconds,
-    nanos: copy(column.nanos, rows),
-    lineStart: copy(column.lineStart, rows),
-    lineLength: copy(column.lineLength, rows),
-    metaStart: copy(column.metaStart, rows + 1),
-    metaNameStart: copy(column.nameStart, pairs),
-    metaNameLength: copy(column.nameLength, pairs),
-    metaValueStart: copy(column.valueStart, pairs),
-    metaValueLength: copy(column.valueLength, pairs),
+    nanos: next(rows),
+    lineStart: next(rows),
+    lineLength: next(rows),
+    metaStart: next(rows + 1),
+    metaNameStart: next(pairs),
+    metaNameLength: next(pairs),
+    metaValueStart: next(pairs),
+    metaValueLength: next(pairs),
   };
 }

@@ -19,8 +19,6 @@ export class HeadBlock {
   readonly memory: SharedArrayBuffer;
   readonly baseNs: bigint;
   readonly #columns: HeadBlockColumns;
-  readonly #lineTarget: Buffer;
-  readonly #valueTarget: Buffer;
   readonly #baseSeconds: number;
   readonly #metaNames: string[] = [];
   readonly #metaNameIndex = new Map<string, number>();
@@ -37,8 +35,6 @@ export class HeadBlock {
     this.baseNs = baseNs;
     this.memory = memory ?? new SharedArrayBuffer(headBlockBytes(capacity));
     this.#columns = createHeadColumns(this.memory, capacity);
-    this.#lineTarget = asBuffer(this.#columns.lines);
-    this.#valueTarget = asBuffer(this.#columns.values);
     this.#baseSeconds = Number(baseNs / 1_000_000_000n);
   }
 
@@ -88,31 +84,45 @@ export class HeadBlock {
     const c = this.#columns;
     const first = this.#rows;
     if (!this.#hasRunFor(stream)) return 0;
+    const { lineStart, lineLength, seconds, nanos } = batch;
+    const hasPairs = batch.metaStart[rowFrom] !== batch.metaStart[rowTo];
+    const hasCells = hasPairs || this.#metaNames.length > 0;
     const rowLimit = Math.min(rowTo, rowFrom + c.capacity.rows - first);
-    const source = asBuffer(batch.bytes);
+    const baseSeconds = this.#baseSeconds;
     let at = first;
     let lineEnd = c.lineOffset[first]!;
+    let pairEnd = c.metaStart[first]!;
     let min = Number.POSITIVE_INFINITY;
     let max = Number.NEGATIVE_INFINITY;
+    // Lines that lie one behind the other are copied together.
+    let copyFrom = 0;
+    let copyTo = 0;
     for (let row = rowFrom; row < rowLimit; row++, at++) {
-      const length = batch.lineLength[row]!;
+      const length = lineLength[row]!;
       if (lineEnd + length > c.capacity.lineBytes) break;
-      const pairs = this.#hasCellsFor(batch, row, at)
-        ? this.#appendPairs(batch, row, c.metaStart[at]!, source)
-        : -1;
-      if (pairs < 0) break;
-      const start = batch.lineStart[row]!;
-      source.copy(this.#lineTarget, lineEnd, start, start + length);
+      if (hasCells && !this.#hasCellsFor(batch, row, at)) break;
+      if (hasPairs) {
+        const pairs = this.#appendPairs(batch, row, pairEnd);
+        if (pairs < 0) break;
+        pairEnd = pairs;
+      }
+      const start = lineStart[row]!;
+      if (start !== copyTo) {
+        copyBytes(batch.bytes, copyFrom, copyTo, c.lines, lineEnd - (copyTo - copyFrom));
+        copyFrom = start;
+      }
+      copyTo = start + length;
       lineEnd += length;
-      const time = (batch.seconds[row]! - this.#baseSeconds) * 1e9 + batch.nanos[row]!;
+      const time = (seconds[row]! - baseSeconds) * 1e9 + nanos[row]!;
       if (time < min) min = time;
       if (time > max) max = time;
       c.timestamps[at] = time;
       c.lineOffset[at + 1] = lineEnd;
-      c.metaStart[at + 1] = pairs;
+      c.metaStart[at + 1] = pairEnd;
+      c.levels[at] = batch.levels[row]!;
     }
     if (at === first) return 0;
-    c.levels.set(batch.levels.subarray(rowFrom, rowFrom + at - first), first);
+    copyBytes(batch.bytes, copyFrom, copyTo, c.lines, lineEnd - (copyTo - copyFrom));
     this.#extendRun(stream, min, max);
     this.#rows = at;
     return at - first;
@@ -178,22 +188,29 @@ export class HeadBlock {
   }
 
   /** Copies the metadata of a row behind pair `at`; returns the end of its pairs, or -1 when they do not fit. */
-  #appendPairs(batch: Batch, row: number, at: number, source: Buffer): number {
+  #appendPairs(batch: Batch, row: number, at: number): number {
     const from = batch.metaStart[row]!;
     const to = batch.metaStart[row + 1]!;
-    if (from === to) return at;
     const c = this.#columns;
     if (at + to - from > c.capacity.pairs) return -1;
+    const { metaValueStart, metaValueLength } = batch;
     let valueEnd = c.valueOffset[at]!;
+    let copyFrom = 0;
+    let copyTo = 0;
     for (let pair = from; pair < to; pair++, at++) {
-      const length = batch.metaValueLength[pair]!;
+      const length = metaValueLength[pair]!;
       if (valueEnd + length > c.capacity.valueBytes) return -1;
-      const start = batch.metaValueStart[pair]!;
-      source.copy(this.#valueTarget, valueEnd, start, start + length);
+      const start = metaValueStart[pair]!;
+      if (start !== copyTo) {
+        copyBytes(batch.bytes, copyFrom, copyTo, c.values, valueEnd - (copyTo - copyFrom));
+        copyFrom = start;
+      }
+      copyTo = start + length;
       valueEnd += length;
       c.pairName[at] = this.#nameOf(batch, batch.metaName[pair]!);
       c.valueOffset[at + 1] = valueEnd;
     }
+    copyBytes(batch.bytes, copyFrom, copyTo, c.values, valueEnd - (copyTo - copyFrom));
     return at;
   }
 
@@ -287,6 +304,16 @@ function boundsOf(
   return { min, max };
 }
 
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+/** Below this a loop is faster than making a view. */
+const minViewBytes = 48;
+
+function copyBytes(
+  source: Uint8Array,
+  from: number,
+  to: number,
+  target: Uint8Array,
+  at: number,
+): void {
+  if (to - from >= minViewBytes) target.set(source.subarray(from, to), at);
+  else for (let i = from, j = at; i < to; i++, j++) target[j] = source[i]!;
 }
