@@ -1,4 +1,5 @@
 import type { Metrics } from "@skald/runtime";
+import type { Tally } from "@skald/runtime/metrics";
 
 type Counter = ReturnType<Metrics["counter"]>;
 
@@ -28,7 +29,9 @@ const discardedLabels = ["reason", "tenant", "retention_hours", "policy", "forma
 const mutatedLabels = ["reason", "tenant"];
 
 /** Registers the counters of the write path. */
-export function createDistributorMetrics(metrics: Pick<Metrics, "counter">): DistributorMetrics {
+export function createDistributorMetrics(
+  metrics: Pick<Metrics, "counter" | "tallies">,
+): DistributorMetrics {
   const mutated = (what: string, help: string) =>
     metrics.counter(`mutated_${what}_total`, help, mutatedLabels);
   const appends = (what: string, help: string) =>
@@ -43,9 +46,19 @@ export function createDistributorMetrics(metrics: Pick<Metrics, "counter">): Dis
   };
 }
 
-function receivedCounter(metrics: Pick<Metrics, "counter">): DistributorMetrics["received"] {
+/** What of one tenant was received, by kind of stream. */
+interface TenantTallies {
+  readonly lines: Tally;
+  readonly bytes: Tally;
+  readonly metadata: Tally;
+}
+
+/** Tenants whose counters are at hand; those of others are looked up by their labels. */
+const maxTenants = 16 * 1024;
+
+function receivedCounter(metrics: Pick<Metrics, "tallies">): DistributorMetrics["received"] {
   const counter = (what: string, help: string, labels: readonly string[]) =>
-    metrics.counter(`distributor_${what}_received_total`, help, labels);
+    metrics.tallies(`distributor_${what}_received_total`, help, labels);
   const bytes = counter("bytes", "Bytes of lines and metadata received.", receivedLabels);
   const metadata = counter(
     "structured_metadata_bytes",
@@ -57,13 +70,24 @@ function receivedCounter(metrics: Pick<Metrics, "counter">): DistributorMetrics[
     "Lines received.",
     receivedLabels.filter((name) => name !== "retention_hours"),
   );
-  return (tenant, { rows, lineBytes, metadataBytes }, isInternal) => {
+  const talliesOf = (tenant: string, isInternal: boolean): TenantTallies => {
     const { retention_hours, ...others } = everyPush;
     const kind = { is_internal_stream: String(isInternal), ...others };
     const labels = { tenant, retention_hours, ...kind };
-    lines.inc({ tenant, ...kind }, rows);
-    bytes.inc(labels, lineBytes + metadataBytes);
-    if (metadataBytes > 0) metadata.inc(labels, metadataBytes);
+    return { lines: lines({ tenant, ...kind }), bytes: bytes(labels), metadata: metadata(labels) };
+  };
+  const known = [new Map<string, TenantTallies>(), new Map<string, TenantTallies>()] as const;
+  return (tenant, { rows, lineBytes, metadataBytes }, isInternal) => {
+    const ofKind = known[isInternal ? 1 : 0];
+    let tallies = ofKind.get(tenant);
+    if (tallies === undefined) {
+      if (ofKind.size === maxTenants) ofKind.clear();
+      tallies = talliesOf(tenant, isInternal);
+      ofKind.set(tenant, tallies);
+    }
+    tallies.lines.add(rows);
+    tallies.bytes.add(lineBytes + metadataBytes);
+    if (metadataBytes > 0) tallies.metadata.add(metadataBytes);
   };
 }
 

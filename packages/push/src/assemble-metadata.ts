@@ -19,7 +19,8 @@ export function* assembleMetadata(
   kept: Uint32Array | undefined,
   levels: Uint8Array,
 ): Generator<void, BatchMetadata> {
-  if (raw.pairCount === 0) return noMetadata(levels.length);
+  // Zeros, as many as wanted.
+  if (raw.pairCount === 0) return noMetadata(raw.metaStart.subarray(0, levels.length + 1));
   const columns = new PairColumns(raw, names);
   const metaStart = new Uint32Array(levels.length + 1);
   for (let row = 0; row < levels.length; row++) {
@@ -33,9 +34,9 @@ export function* assembleMetadata(
 
 const empty = new Uint32Array(0);
 
-function noMetadata(rowCount: number): BatchMetadata {
+function noMetadata(metaStart: Uint32Array): BatchMetadata {
   return {
-    metaStart: new Uint32Array(rowCount + 1),
+    metaStart,
     metaName: empty,
     metaValueStart: empty,
     metaValueLength: empty,
@@ -52,21 +53,25 @@ class PairColumns {
   readonly #valueStart: Uint32Array;
   readonly #valueLength: Uint32Array;
   readonly #stored: string[] = [];
-  readonly #numbers = new Map<string, number>();
   /** By index of `names`: its number plus one, 0 before its first pair. */
   readonly #numberOf: Uint32Array;
   /** By index of `names`, and by number: the place among all names of the push in their order. */
   readonly #rankOf: Uint32Array;
   readonly #ranks: number[] = [];
+  /** By place: its number plus one, 0 before its first pair. */
+  readonly #numberOfRank: Uint32Array;
 
   constructor(raw: RawPush, names: MetadataNames) {
     this.#raw = raw;
     this.#names = names;
-    this.#name = new Uint32Array(raw.pairCount);
-    this.#valueStart = new Uint32Array(raw.pairCount);
-    this.#valueLength = new Uint32Array(raw.pairCount);
+    const { pairCount } = raw;
+    const columns = new ArrayBuffer(12 * pairCount);
+    this.#name = new Uint32Array(columns, 0, pairCount);
+    this.#valueStart = new Uint32Array(columns, 4 * pairCount, pairCount);
+    this.#valueLength = new Uint32Array(columns, 8 * pairCount, pairCount);
     this.#numberOf = new Uint32Array(names.names.length);
     this.#rankOf = ranksOf(names.names);
+    this.#numberOfRank = new Uint32Array(names.names.length);
   }
 
   copyRow(row: number, dropLevel: boolean): void {
@@ -146,13 +151,14 @@ class PairColumns {
   }
 
   #add(name: number): number {
-    const text = this.#names.names[name] as string;
-    let number = this.#numbers.get(text);
-    if (number === undefined) {
+    // Equal names have one place among all.
+    const rank = this.#rankOf[name]!;
+    let number = this.#numberOfRank[rank]! - 1;
+    if (number < 0) {
       number = this.#stored.length;
-      this.#stored.push(text);
-      this.#numbers.set(text, number);
-      this.#ranks.push(this.#rankOf[name]!);
+      this.#stored.push(this.#names.names[name]!);
+      this.#numberOfRank[rank] = number + 1;
+      this.#ranks.push(rank);
     }
     this.#numberOf[name] = number + 1;
     return number;
@@ -164,8 +170,25 @@ const maxInsertedPairs = 64;
 
 /** The place of each name when all are sorted; equal names have one place. */
 function ranksOf(names: readonly string[]): Uint32Array {
+  if (names.length <= maxComparedNames) return comparedRanksOf(names);
   const places = new Map([...new Set(names)].sort().map((name, place) => [name, place]));
   return Uint32Array.from(names, (name) => places.get(name) as number);
+}
+
+/** Up to so many names it is faster to compare each with each. */
+const maxComparedNames = 12;
+
+function comparedRanksOf(names: readonly string[]): Uint32Array {
+  const ranks = new Uint32Array(names.length);
+  for (let i = 0; i < names.length; i++) {
+    let rank = 0;
+    // Names before it count, equal ones once: the last of them does.
+    for (let j = 0; j < names.length; j++) {
+      if (names[j]! < names[i]! && names.indexOf(names[j]!, j + 1) < 0) rank++;
+    }
+    ranks[i] = rank;
+  }
+  return ranks;
 }
 
 function isAscii(bytes: Uint8Array, start: number, length: number): boolean {

@@ -51,7 +51,7 @@ export function* assembleBatchSteps(
   const names = decisions.names ?? (yield* resolveMetadataNames(raw));
   const metadata = yield* assembleMetadata(raw, names, keep, levels);
   const lineLength = pick(raw.lineLength, keep, raw.rowCount);
-  yield;
+  if (rowCount > rowsPerStep) yield;
   return {
     rowCount,
     streams,
@@ -66,6 +66,9 @@ export function* assembleBatchSteps(
     ...(source === undefined ? {} : { source: { ...source, dropped } }),
   };
 }
+
+/** A push of more rows lets others go first before it is put together. */
+const rowsPerStep = 8192;
 
 /** The row range of each accepted stream; every row that is left must belong to one of them. */
 function placeStreams(

@@ -19,7 +19,7 @@ export class ByteCache<T> {
   }
 
   get(owner: object, bytes: Uint8Array, start: number, length: number): T | undefined {
-    const hash = hashBytes(bytes, start, length);
+    const hash = hashWords(bytes, start, length);
     const young = this.#young.get(hash);
     if (young !== undefined) {
       return matches(young, owner, bytes, start, length) ? young.value : undefined;
@@ -34,7 +34,7 @@ export class ByteCache<T> {
   set(owner: object, bytes: Uint8Array, start: number, length: number, value: T): void {
     if (length > this.#maxKeyBytes / 8) return;
     const key = new Uint8Array(bytes.subarray(start, start + length));
-    this.#insert(hashBytes(bytes, start, length), { owner, key, value });
+    this.#insert(hashWords(bytes, start, length), { owner, key, view: viewOf(key), value });
   }
 
   #insert(hash: number, entry: Entry<T>): void {
@@ -51,7 +51,44 @@ export class ByteCache<T> {
 interface Entry<T> {
   readonly owner: object;
   readonly key: Uint8Array;
+  readonly view: DataView;
   readonly value: T;
+}
+
+/** Four bytes at a time, mixed as MurmurHash3 does; a signed 32-bit number. */
+function hashWords(bytes: Uint8Array, start: number, length: number): number {
+  const view = viewOf(bytes);
+  const end = start + length;
+  let hash = length;
+  let at = start;
+  for (; at + 4 <= end; at += 4) {
+    hash = rotate(hash ^ mixed(view.getInt32(at, true)), 13);
+    hash = (Math.imul(hash, 5) + 0xe6546b64) | 0;
+  }
+  let rest = 0;
+  for (; at < end; at++) rest = (rest << 8) | bytes[at]!;
+  hash ^= mixed(rest);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  return hash ^ (hash >>> 13);
+}
+
+function mixed(word: number): number {
+  return Math.imul(rotate(Math.imul(word, 0xcc9e2d51), 15), 0x1b873593);
+}
+
+function rotate(word: number, bits: number): number {
+  return (word << bits) | (word >>> (32 - bits));
+}
+
+let viewed: Uint8Array | undefined;
+let view: DataView = new DataView(new ArrayBuffer(0));
+
+/** The texts of one push are looked up one after the other, so the last view is kept. */
+function viewOf(bytes: Uint8Array): DataView {
+  if (viewed === bytes) return view;
+  view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  viewed = bytes;
+  return view;
 }
 
 /** FNV-1a over a range of bytes, as a signed 32-bit number. */
@@ -80,9 +117,13 @@ function matches<T>(
   start: number,
   length: number,
 ): boolean {
-  return (
-    entry.owner === owner &&
-    entry.key.length === length &&
-    equalBytes(entry.key, 0, bytes, start, length)
-  );
+  const { key } = entry;
+  if (entry.owner !== owner || key.length !== length) return false;
+  const view = viewOf(bytes);
+  let at = 0;
+  for (; at + 4 <= length; at += 4) {
+    if (entry.view.getInt32(at, true) !== view.getInt32(start + at, true)) return false;
+  }
+  for (; at < length; at++) if (key[at] !== bytes[start + at]) return false;
+  return true;
 }

@@ -1,6 +1,6 @@
 import type { RawPush } from "@skald/kernels";
 import { invalidArgument, tooLarge } from "@skald/model";
-import { equalBytes, hashBytes } from "./byte-cache.js";
+import { ByteCache, equalBytes, hashBytes } from "./byte-cache.js";
 
 /** The names of the structured metadata of a push: a name per distinct byte string, and which one each pair has. */
 export interface MetadataNames {
@@ -25,7 +25,7 @@ export function* resolveMetadataNames(push: RawPush): Generator<void, MetadataNa
   const resolver = new NameResolver(push);
   for (let row = 0; row < push.rowCount; row += rowsPerStep) {
     resolver.readRows(row, Math.min(push.rowCount, row + rowsPerStep));
-    yield;
+    if (row + rowsPerStep < push.rowCount) yield;
   }
   return resolver.finish();
 }
@@ -85,7 +85,7 @@ class NameTable {
   readonly #lengths: number[] = [];
   readonly #byHash = new Map<number, number>();
   /** Names that lost their hash to another one: keyed by text, because JavaScript seeds the hashes of strings. */
-  readonly #collided = new Map<string, number>();
+  #collided: Map<string, number> | undefined;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
@@ -105,14 +105,14 @@ class NameTable {
       return known;
     }
     const key = Buffer.from(this.#bytes.subarray(start, start + length)).toString("latin1");
-    const index = this.#collided.get(key) ?? this.#add(start, length);
+    const index = this.#collided?.get(key) ?? this.#add(start, length);
+    this.#collided ??= new Map();
     this.#collided.set(key, index);
     return index;
   }
 
   #add(start: number, length: number): number {
-    const raw = utf8.decode(this.#bytes.subarray(start, start + length));
-    const name = sanitiseLabelName(raw);
+    const { raw, name } = nameAt(this.#bytes, start, length);
     if (name === undefined) {
       throw invalidArgument(
         `structured metadata name '${raw.slice(0, 64)}' has no letter or digit to make a label name from`,
@@ -127,6 +127,25 @@ class NameTable {
     this.#lengths.push(length);
     return this.names.length - 1;
   }
+}
+
+/** A name as pushed, and as stored. */
+interface KnownName {
+  readonly raw: string;
+  readonly name: string | undefined;
+}
+
+/** Names are few, and in each push again. */
+const knownNames = new ByteCache<KnownName>({ maxEntries: 16 * 1024, maxKeyBytes: 1024 * 1024 });
+const anyPush = {};
+
+function nameAt(bytes: Uint8Array, start: number, length: number): KnownName {
+  const known = knownNames.get(anyPush, bytes, start, length);
+  if (known !== undefined) return known;
+  const raw = utf8.decode(bytes.subarray(start, start + length));
+  const made = { raw, name: sanitiseLabelName(raw) };
+  knownNames.set(anyPush, bytes, start, length, made);
+  return made;
 }
 
 /**

@@ -18,6 +18,30 @@ describe("Metrics", () => {
     expect(contentType).toBe("text/plain; version=0.0.4; charset=utf-8");
   });
 
+  it("shows what was added to tallies, each time once", async () => {
+    const metrics = new Metrics();
+    const tallies = metrics.tallies("bytes_total", "Bytes.", ["tenant"]);
+    const [a, again, b] = ["a", "a", "b"].map((tenant) => tallies({ tenant }));
+    a!.add(2);
+    a!.add(3);
+    again!.add(1);
+    b!.add(0);
+    const lines = ['loki_bytes_total{tenant="a"} 6', 'loki_bytes_total{tenant="b"} 0'];
+    for (const _ of [1, 2]) {
+      const { text } = await metrics.read();
+      expect(text.split("\n").filter((line) => !line.startsWith("#") && line !== "")).toEqual(
+        lines,
+      );
+    }
+    a!.add(4);
+    expect(await metrics.sums("bytes_total", "tenant")).toEqual(
+      new Map([
+        ["a", 10],
+        ["b", 0],
+      ]),
+    );
+  });
+
   it("refuses one name with two meanings", () => {
     const metrics = new Metrics();
     metrics.counter("a_total", "A.");

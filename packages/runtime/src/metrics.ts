@@ -33,6 +33,24 @@ export class Metrics {
     return this.#once("gauge", name, labels, () => new Gauge(this.#settings(name, help, labels)));
   }
 
+  /**
+   * The counters of one name by their labels, for what is counted with each push: adding to one costs no more than that, and
+   * shows when the metrics are read.
+   */
+  tallies(name: string, help: string, labels: readonly string[]): Tallies {
+    return this.#once("tallies", name, labels, () => {
+      const changed: Tally[] = [];
+      new Counter({
+        ...this.#settings(name, help, labels),
+        collect() {
+          for (const tally of changed.splice(0))
+            tally.tell((value) => this.inc(tally.labels, value));
+        },
+      });
+      return (of) => new Tally(of, changed);
+    });
+  }
+
   /** A gauge that is asked for its value when the metrics are read, with labels that never change. */
   gaugeOf(
     name: string,
@@ -112,6 +130,35 @@ export class Metrics {
     if (known.kind !== kind || known.labels !== wanted)
       throw new Error(`metric ${name} is already a ${known.kind} with labels ${known.labels}`);
     return known.metric as M;
+  }
+}
+
+export type Tallies = (labels: Readonly<Record<string, string>>) => Tally;
+
+/** A counter with its labels. Several may have the same ones. */
+export class Tally {
+  readonly labels: Record<string, string>;
+  readonly #changed: Tally[];
+  #value = 0;
+  #isChanged = false;
+
+  constructor(labels: Readonly<Record<string, string>>, changed: Tally[]) {
+    this.labels = labels;
+    this.#changed = changed;
+  }
+
+  add(value: number): void {
+    this.#value += value;
+    if (this.#isChanged) return;
+    this.#isChanged = true;
+    this.#changed.push(this);
+  }
+
+  /** Hands over what was added since the last time. */
+  tell(take: (value: number) => void): void {
+    take(this.#value);
+    this.#value = 0;
+    this.#isChanged = false;
   }
 }
 

@@ -22,6 +22,8 @@ export interface Discovered {
 
 /** Rows whose lines are searched between two points where other work may go first. */
 const rowsPerStep = 8192;
+/** What a stream takes beside its rows. */
+const rowsPerStream = 8;
 
 /**
  * Finds the level of each row: its metadata `detected_level`, else what the labels of its stream say, else another
@@ -33,14 +35,20 @@ export function* discoverLevels(input: DiscoverInput): Generator<void, Discovere
   const foreign = new ForeignLevels(push);
   const metadata = new MetadataLevels(push, input.names, limits);
   const discovers = limits.discover_log_levels && limits.allow_structured_metadata;
+  let left = rowsPerStep;
   for (let ordinal = 0; ordinal < push.streamCount; ordinal++) {
     const stream = input.streams[ordinal]!;
     const end = push.streamRowStart[ordinal + 1]!;
-    for (let from = push.streamRowStart[ordinal]!; from < end; from += rowsPerStep) {
-      const to = Math.min(end, from + rowsPerStep);
+    left -= rowsPerStream;
+    for (let from = push.streamRowStart[ordinal]!; from < end; ) {
+      const to = Math.min(end, from + Math.max(1, left));
       if (metadata.decides) metadata.readRows(from, to, stream, levels, foreign);
       else if (stream.level !== 0) applyLabel(stream, from, to, levels, foreign);
+      left -= to - from;
+      from = to;
+      if (left > 0) continue;
       yield;
+      left = rowsPerStep;
     }
   }
   if (discovers) yield* searchLines(push, limits, levels);
@@ -69,10 +77,7 @@ function* searchLines(
     fields: limits.log_level_fields,
     jsonMaxDepth: limits.log_level_from_json_max_depth,
   };
-  const lineStart = new Uint32Array(Math.min(rowsPerStep, push.rowCount));
-  const lineLength = new Uint32Array(lineStart.length);
-  const rows = new Uint32Array(lineStart.length);
-  const found = new Uint8Array(lineStart.length);
+  const { lineStart, lineLength, rows, found } = searched;
   for (let from = 0; from < push.rowCount; from += rowsPerStep) {
     const to = Math.min(push.rowCount, from + rowsPerStep);
     let count = 0;
@@ -84,6 +89,14 @@ function* searchLines(
     }
     if (count > 0) detectLevels(push.bytes, lineStart, lineLength, count, found, options);
     for (let i = 0; i < count; i++) levels[rows[i]!] = found[i]!;
-    yield;
+    if (to < push.rowCount) yield;
   }
 }
+
+/** The rows of one step: nothing of it is needed any more when others go first. */
+const searched = {
+  lineStart: new Uint32Array(rowsPerStep),
+  lineLength: new Uint32Array(rowsPerStep),
+  rows: new Uint32Array(rowsPerStep),
+  found: new Uint8Array(rowsPerStep),
+};

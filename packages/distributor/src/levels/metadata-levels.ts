@@ -11,6 +11,11 @@ const detectedRank = 0;
 const firstFieldRank = 1;
 const severityNumber = "severity_number";
 const noRank = 0xffff;
+/** Position of the first field with one of two names, or -1. */
+function firstOf(fields: readonly string[], name: string, raw: string): number {
+  return fields.findIndex((field) => field === raw || field === name);
+}
+
 /** Longest text that can be a level of the table. */
 const maxLevelBytes = 16;
 const maxMemo = 1024;
@@ -24,7 +29,7 @@ export class MetadataLevels {
   readonly #discovers: boolean;
   readonly #rankOf: Uint16Array;
   readonly #severityRank: number;
-  readonly #memo = new Map<string, number>();
+  #memo: Map<string, number> | undefined;
 
   constructor(push: RawPush, names: MetadataNames, limits: PushLimits) {
     this.#push = push;
@@ -32,10 +37,14 @@ export class MetadataLevels {
     this.#discovers = limits.discover_log_levels && limits.allow_structured_metadata;
     const fields = this.#discovers ? limits.log_level_fields : [];
     this.#severityRank = firstFieldRank + fields.length;
-    this.#rankOf = Uint16Array.from(names.names, (name, i) =>
-      this.#rank(name, names.raw[i] as string, fields),
-    );
-    this.decides = this.#rankOf.some((rank) => rank !== noRank);
+    const rankOf = new Uint16Array(names.names.length);
+    let decides = false;
+    for (let i = 0; i < rankOf.length; i++) {
+      rankOf[i] = this.#rank(names.names[i]!, names.raw[i]!, fields);
+      if (rankOf[i] !== noRank) decides = true;
+    }
+    this.#rankOf = rankOf;
+    this.decides = decides;
   }
 
   /** Sets the level of each row that has one in its metadata, or in the labels of its stream. */
@@ -67,7 +76,7 @@ export class MetadataLevels {
   #rank(name: string, raw: string, fields: readonly string[]): number {
     if (name === detectedLevelName) return detectedRank;
     if (!this.#discovers) return noRank;
-    const at = fields.findIndex((field) => field === raw || field === name);
+    const at = raw === name ? fields.indexOf(name) : firstOf(fields, name, raw);
     if (at >= 0) return firstFieldRank + at;
     return name === severityNumber ? this.#severityRank : noRank;
   }
@@ -90,9 +99,10 @@ export class MetadataLevels {
   #codeOf(pair: number): number {
     const text = this.#shortText(pair);
     if (text === undefined) return levelInMetadata;
-    const known = this.#memo.get(text);
+    const known = this.#memo?.get(text);
     if (known !== undefined) return known;
     const code = levelCodeOf(text);
+    this.#memo ??= new Map();
     if (this.#memo.size < maxMemo) this.#memo.set(text, code);
     return code;
   }

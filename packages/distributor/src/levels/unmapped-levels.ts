@@ -8,12 +8,12 @@ import { detectedLevelName } from "@skald/model";
 export class ForeignLevels {
   readonly #push: RawPush;
   /** Value range of each row; length 0 where there is none. Made with the first one. */
-  #start = new Uint32Array(0);
-  #length = new Uint32Array(0);
+  #start = none;
+  #length = none;
   #rows = 0;
-  readonly #tail: Uint8Array[] = [nameBytes];
+  #tail: Uint8Array[] | undefined;
   #tailBytes = nameBytes.length;
-  readonly #texts = new Map<string, { start: number; length: number }>();
+  #texts: Map<string, { start: number; length: number }> | undefined;
 
   constructor(push: RawPush) {
     this.#push = push;
@@ -25,7 +25,7 @@ export class ForeignLevels {
 
   /** The row has the level that a label spells. */
   setText(row: number, text: string): void {
-    const known = this.#texts.get(text) ?? this.#append(text);
+    const known = this.#texts?.get(text) ?? this.#append(text);
     this.#set(row, known.start, known.length);
   }
 
@@ -78,7 +78,9 @@ export class ForeignLevels {
   #append(text: string): { start: number; length: number } {
     const bytes = encoder.encode(text);
     const range = { start: this.#push.bytes.length + this.#tailBytes, length: bytes.length };
+    this.#texts ??= new Map();
     this.#texts.set(text, range);
+    this.#tail ??= [nameBytes];
     this.#tail.push(bytes);
     this.#tailBytes += bytes.length;
     return range;
@@ -89,7 +91,7 @@ export class ForeignLevels {
     const bytes = new Uint8Array(new ArrayBuffer(length + paddingBytes), 0, length);
     bytes.set(this.#push.bytes);
     let at = this.#push.bytes.length;
-    for (const part of this.#tail) {
+    for (const part of this.#tail ?? [nameBytes]) {
       bytes.set(part, at);
       at += part.length;
     }
@@ -97,6 +99,7 @@ export class ForeignLevels {
   }
 }
 
+const none = new Uint32Array(0);
 const encoder = new TextEncoder();
 const nameBytes = encoder.encode(detectedLevelName);
 /** Kernels may read this far behind the last byte. */

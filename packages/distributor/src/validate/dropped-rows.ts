@@ -1,6 +1,8 @@
+const noRows = new Uint32Array(0);
+
 /** Ordinals of refused rows, added in ascending order. */
 export class DroppedRows {
-  #rows = new Uint32Array(0);
+  #rows = noRows;
   #count = 0;
 
   get count(): number {
@@ -19,7 +21,7 @@ export class DroppedRows {
   }
 
   finish(): Uint32Array {
-    return this.#rows.slice(0, this.#count);
+    return this.#count === 0 ? noRows : this.#rows.slice(0, this.#count);
   }
 
   #grow(least: number): void {

@@ -28,7 +28,7 @@ export function* resolveStreams(
       cache.set(own, bytes, start, length, stream);
     }
     streams.push(stream);
-    if (ordinal % streamsPerStep === 0) yield;
+    if (ordinal % streamsPerStep === streamsPerStep - 1) yield;
   }
   return streams;
 }

@@ -34,16 +34,25 @@ export interface ValidateInput {
 
 /** Rows that are looked at between two points where other work may go first. */
 const rowsPerStep = 4096;
+/** What a stream takes beside its rows. */
+const rowsPerStream = 8;
 
 /** Holds streams and rows against the rules; yields where it may be interrupted. */
 export function* validate(input: ValidateInput): Generator<void, Validated> {
   const validation = new Validation(input);
   const { streamCount, streamRowStart } = input.push;
+  let left = rowsPerStep;
   for (let ordinal = 0; ordinal < streamCount; ordinal++) {
     const to = streamRowStart[ordinal + 1]!;
-    for (let from = streamRowStart[ordinal]!; from < to; from += rowsPerStep) {
-      validation.readRows(ordinal, from, Math.min(to, from + rowsPerStep));
+    left -= rowsPerStream;
+    for (let from = streamRowStart[ordinal]!; from < to; ) {
+      const end = Math.min(to, from + Math.max(1, left));
+      validation.readRows(ordinal, from, end);
+      left -= end - from;
+      from = end;
+      if (left > 0) continue;
       yield;
+      left = rowsPerStep;
     }
     validation.closeStream(ordinal);
   }
