@@ -17,7 +17,7 @@ export class ByteWriter {
   }
 
   /** What was written, as a view that the next write may overwrite or leave behind. */
-  view(): Uint8Array {
+  view(): Buffer {
     return this.buffer.subarray(0, this.length);
   }
 
@@ -46,7 +46,13 @@ export class ByteWriter {
   /** Also takes negative numbers, as two's complement. */
   u32(value: number): void {
     this.reserve(4);
-    this.length = this.buffer.writeUInt32LE(value >>> 0, this.length);
+    const { buffer } = this;
+    let at = this.length;
+    buffer[at++] = value;
+    buffer[at++] = value >>> 8;
+    buffer[at++] = value >>> 16;
+    buffer[at++] = value >>> 24;
+    this.length = at;
   }
 
   u64(value: bigint): void {
@@ -103,11 +109,19 @@ export class ByteWriter {
   }
 
   /** u32 count, then the values. */
-  u32s(values: Uint32Array): void {
+  u32s(values: Uint32Array | readonly number[]): void {
     this.u32(values.length);
-    this.append(bytesOf(values));
+    if (values instanceof Uint32Array && values.length > maxSingleValues) {
+      this.append(bytesOf(values));
+      return;
+    }
+    this.reserve(4 * values.length);
+    for (let i = 0; i < values.length; i++) this.u32(values[i]!);
   }
 }
+
+/** So many values are written one by one faster than through a view of their memory. */
+const maxSingleValues = 16;
 
 /** Reads what a ByteWriter wrote. Throws `internal` at the first value that the bytes do not hold. */
 export class ByteReader {

@@ -35,32 +35,30 @@ export interface AdmissionContext {
 }
 
 /**
- * Decides which rows of a stream are stored and moves the stream's newest time on. Rows that ascend strictly from the
- * newest time on, as agents send them, are seen by one loop over their times; others are looked at one by one.
+ * Admits all rows of a stream where they ascend strictly from its newest time on and are of one day, as agents send them, and
+ * moves the newest time on; returns the day, or undefined where they have to be looked at one by one, by `admitRows`.
  */
-export function admitRows(
-  context: AdmissionContext,
+export function admitInOrder(
+  streams: StreamTable,
   batch: Batch,
-  stream: BatchStream,
+  { rowStart, rowEnd }: BatchStream,
   number: number,
-): Admission {
-  const { streams } = context;
-  const { rowStart, rowEnd } = stream;
-  const last = timeOf(batch, rowEnd - 1);
-  const first = timeOf(batch, rowStart);
-  const newestDay = streams.newestDay[number]!;
-  const isNewer = compare(first.day, first.time, newestDay, streams.newestTime[number]!) > 0;
-  if (isNewer && first.day === last.day && ascends(batch, rowStart, rowEnd)) {
-    streams.newestDay[number] = last.day;
-    streams.newestTime[number] = last.time;
-    return { ranges: [{ day: first.day, rowFrom: rowStart, rowTo: rowEnd }], ...nothingDropped };
+): number | undefined {
+  const { seconds, nanos } = batch;
+  const day = Math.floor(seconds[rowStart]! / 86_400);
+  const time = (seconds[rowStart]! - day * 86_400) * 1e9 + nanos[rowStart]!;
+  if (compare(day, time, streams.newestDay[number]!, streams.newestTime[number]!) <= 0) {
+    return undefined;
   }
-  return admitOneByOne(context, batch, stream, number);
+  const lastSeconds = seconds[rowEnd - 1]!;
+  if (lastSeconds >= (day + 1) * 86_400 || !ascends(batch, rowStart, rowEnd)) return undefined;
+  streams.newestDay[number] = day;
+  streams.newestTime[number] = (lastSeconds - day * 86_400) * 1e9 + nanos[rowEnd - 1]!;
+  return day;
 }
 
-const nothingDropped = { dropped: [], behind: [] };
-
-function admitOneByOne(
+/** Decides which rows of a stream are stored, one by one, and moves the stream's newest time on. */
+export function admitRows(
   { streams, windowNs, headOf }: AdmissionContext,
   batch: Batch,
   stream: BatchStream,

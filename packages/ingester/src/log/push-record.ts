@@ -20,8 +20,8 @@ export function recordsOf(push: TenantAppend, batch: Batch, place: WalPosition):
     kind: "push_body",
     tenant,
     heads,
-    ordinals: Uint32Array.from(push.ordinals),
-    streams: Uint32Array.from(push.streams),
+    ordinals: push.ordinals,
+    streams: push.streams,
     levels: levelsLeft(batch, push.dropped),
     source: { ...batch.source, dropped: droppedOfPush(batch, batch.source, push.dropped) },
   });
@@ -51,7 +51,10 @@ function namesFor(
 }
 
 function levelsLeft(batch: Batch, dropped: readonly number[]): Uint8Array {
-  const levels = batch.levels.subarray(0, batch.rowCount);
+  const levels =
+    batch.levels.length === batch.rowCount
+      ? batch.levels
+      : batch.levels.subarray(0, batch.rowCount);
   if (dropped.length === 0) return levels;
   const left = new Uint8Array(batch.rowCount - dropped.length);
   let cut = 0;

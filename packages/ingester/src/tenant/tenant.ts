@@ -1,7 +1,7 @@
 import type { PushRefusal } from "@skald/contracts";
 import type { Batch, BatchStream, Matcher } from "@skald/model";
 import type { BatchRange } from "@skald/storage";
-import { type Admission, admitRows } from "../admit/admission.js";
+import { type Admission, admitInOrder, admitRows } from "../admit/admission.js";
 import { rowBytes, streamLimited, streamRateLimited, tooFarBehind } from "../admit/refusal.js";
 import { ChangeTable } from "../changes/change-table.js";
 import type { Head, HeadMark } from "../head/head.js";
@@ -157,6 +157,14 @@ export class Tenant {
     }
     const { newestDay, newestTime } = this.streams;
     push.newestBefore.push(number, newestDay[number]!, newestTime[number]!);
+    const day = admitInOrder(this.streams, batch, stream, number);
+    if (day !== undefined) {
+      const { ordinal, rowStart: rowFrom, rowEnd: rowTo } = stream;
+      push.ordinals.push(ordinal);
+      push.streams.push(number);
+      this.#takeRange(push, batch, { stream: number, rowFrom, rowTo }, day);
+      return;
+    }
     const admission = admitRows(
       {
         streams: this.streams,
@@ -187,14 +195,18 @@ export class Tenant {
     push.ordinals.push(stream.ordinal);
     push.streams.push(number);
     for (const { day, rowFrom, rowTo } of ranges) {
-      const head = this.headFor(day);
-      if (!push.heads.has(head)) {
-        const before = head.mark();
-        push.heads.set(head, { head, before, after: before });
-      }
-      head.append(batch, rowFrom, rowTo, number);
-      push.ranges.push({ stream: number, rowFrom, rowTo });
+      this.#takeRange(push, batch, { stream: number, rowFrom, rowTo }, day);
     }
+  }
+
+  #takeRange(push: TenantAppend, batch: Batch, range: BatchRange, day: number): void {
+    const head = this.headFor(day);
+    if (!push.heads.has(head)) {
+      const before = head.mark();
+      push.heads.set(head, { head, before, after: before });
+    }
+    head.append(batch, range.rowFrom, range.rowTo, range.stream);
+    push.ranges.push(range);
   }
 
   /** undefined when the stream is new and one too many. */

@@ -28,18 +28,34 @@ export function encodeWalRecordHeader(
   maxBytes = maxWalRecordBytes,
 ): Buffer {
   const header = Buffer.allocUnsafe(walRecordHeaderBytes);
-  let length = 0;
-  for (const part of payload) length += part.byteLength;
+  fillWalRecordHeader(marker, { bytes: header, type, maxBytes }, payload);
+  return header;
+}
+
+/** A record whose bytes begin with room for its header; a body may come behind them. */
+export interface WalRecordBytes {
+  readonly bytes: Buffer;
+  readonly type: number;
+  readonly maxBytes: number;
+}
+
+/** Writes the header of a record whose payload is what its bytes have behind the header, and then `parts`. */
+export function fillWalRecordHeader(
+  marker: number,
+  { bytes, type, maxBytes }: WalRecordBytes,
+  parts: readonly Uint8Array[],
+): void {
+  let length = bytes.length - walRecordHeaderBytes;
+  for (const part of parts) length += part.byteLength;
   if (length > maxBytes) {
     throw tooLarge(`record of ${length} bytes is too large for the log, which takes ${maxBytes}`);
   }
-  header.writeUInt32LE(marker, 0);
-  header.writeUInt32LE(length, 8);
-  header.writeUInt32LE(type, 12);
-  let crc = crc32(header.subarray(8));
-  for (const part of payload) crc = crc32(part, crc);
-  header.writeUInt32LE(crc, 4);
-  return header;
+  bytes.writeUInt32LE(marker, 0);
+  bytes.writeUInt32LE(length, 8);
+  bytes.writeUInt32LE(type, 12);
+  let crc = crc32(bytes.subarray(8));
+  for (const part of parts) crc = crc32(part, crc);
+  bytes.writeUInt32LE(crc, 4);
 }
 
 export interface WalFrame {

@@ -34,9 +34,9 @@ export interface PushBodyRecord {
   readonly tenant: string;
   readonly heads: readonly WalHead[];
   /** Streams with rows left, ascending by their position in the push. */
-  readonly ordinals: Uint32Array;
+  readonly ordinals: Uint32Array | readonly number[];
   /** Stream number of each ordinal. */
-  readonly streams: Uint32Array;
+  readonly streams: Uint32Array | readonly number[];
   /** Level code of each row left. */
   readonly levels: Uint8Array;
   readonly source: BatchSource;
@@ -65,6 +65,12 @@ export const walRecordTypes = { streams: 1, push_body: 2, push_columns: 3, forwa
 /** Payload of a record, in parts: the body of a push is not copied. */
 export function encodeWalRecord(record: WalRecord): Uint8Array[] {
   const writer = new ByteWriter(256);
+  const body = writeWalRecord(writer, record);
+  return body === undefined ? [writer.view()] : [writer.view(), body];
+}
+
+/** Writes the payload of a record, but for the body of a push, which comes behind it and is returned. */
+export function writeWalRecord(writer: ByteWriter, record: WalRecord): Uint8Array | undefined {
   writer.text(record.tenant);
   if (record.kind === "streams") {
     writer.u32(record.numbers.length);
@@ -72,12 +78,12 @@ export function encodeWalRecord(record: WalRecord): Uint8Array[] {
       writer.u32(number);
       writer.text(record.texts[i]!);
     }
-    return [writer.view()];
+    return undefined;
   }
   writeHeads(writer, record.heads);
   if (record.kind !== "push_body") {
     writeBatchColumns(writer, record.batch, record.ranges);
-    return [writer.view()];
+    return undefined;
   }
   const { source } = record;
   writer.u8(formats.indexOf(source.format));
@@ -88,7 +94,7 @@ export function encodeWalRecord(record: WalRecord): Uint8Array[] {
   writer.u32s(source.dropped);
   writer.bytes(record.levels);
   writer.u32(source.body.byteLength);
-  return [writer.view(), source.body];
+  return source.body;
 }
 
 /** Decodes a payload whose checksum was right. Throws internal when it does not hold together. */

@@ -1,14 +1,16 @@
 import { type SkaldError, unavailable } from "@skald/model";
 import { Semaphore } from "@skald/runtime";
+import { ByteWriter } from "../bytes.js";
 import { nodeWalDisk, type WalDisk, walNumbers, walPath } from "./disk.js";
 import {
   encodeWalFileHeader,
-  encodeWalRecordHeader,
+  fillWalRecordHeader,
   maxWalRecordBytes,
   walFileHeaderBytes,
+  walRecordHeaderBytes,
 } from "./frame.js";
 import { GroupCommit, type GroupCommitOptions } from "./group-commit.js";
-import { encodeWalRecord, type WalRecord, walRecordTypes } from "./record.js";
+import { type WalRecord, walRecordTypes, writeWalRecord } from "./record.js";
 
 export interface WalOptions
   extends Pick<GroupCommitOptions, "dir" | "fsync" | "fsyncIntervalMs" | "onError" | "sleep"> {
@@ -141,7 +143,8 @@ export class Wal {
   ): { readonly position: WalPosition; readonly written: Promise<void> } {
     if (this.#commit.closed) throw unavailable("the write-ahead log is closed");
     const write = this.#encode(records);
-    const bytes = write.parts.reduce((sum, part) => sum + part.byteLength, 0);
+    let bytes = 0;
+    for (const part of write.parts) bytes += part.byteLength;
     const position = { file: this.#file, offset: Math.max(this.#offset, walFileHeaderBytes) };
     this.#offset += bytes;
     const written = this.#commit.write({ ...write, file: position.file, bytes, onWritten });
@@ -227,9 +230,14 @@ export class Wal {
     if (this.#offset === 0) parts.push(encodeWalFileHeader(this.#marker));
     try {
       for (const record of records) {
+        const writer = new ByteWriter(recordRoomBytes);
+        writer.take(walRecordHeaderBytes);
+        const body = writeWalRecord(writer, record);
+        const bytes = writer.view();
         const type = walRecordTypes[record.kind];
-        const payload = encodeWalRecord(record);
-        parts.push(encodeWalRecordHeader(this.#marker, type, payload, maxBytes), ...payload);
+        const rest = body === undefined ? [] : [body];
+        fillWalRecordHeader(this.#marker, { bytes, type, maxBytes }, rest);
+        parts.push(bytes, ...rest);
       }
     } catch (error) {
       return { parts: [], error };
@@ -245,6 +253,9 @@ export class Wal {
     return refusal.error;
   }
 }
+
+/** What most records take beside the body. */
+const recordRoomBytes = 512;
 
 function refusalOf(error: unknown): { error: SkaldError; full: boolean } {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
