@@ -1,4 +1,5 @@
 export * from "./http/body.js";
+export type { DirectHandler, DirectRequest, DirectResponse } from "./http/direct.js";
 export * from "./http/end-response.js";
 export * from "./http/endpoint.js";
 export type { RequestFacts, RequestObserver, RequestStart } from "./http/router.js";

@@ -1,9 +1,15 @@
 import { createPushHandler, type Distributor, InflightBytes } from "@skald/distributor";
-import { parseTenant, type RawHandler, type TenantOptions } from "@skald/transport";
+import {
+  type DirectHandler,
+  parseTenant,
+  type RawHandler,
+  type TenantOptions,
+} from "@skald/transport";
 import type { Config } from "../config/root.js";
 import { memoryBytes } from "../memory.js";
 import { pushDocs } from "./push-docs.js";
 
+const tenantHeader = "x-scope-orgid";
 /** Pushes take more room than they came with, so they get a part of the memory only. */
 const memoryShare = 1 / 8;
 
@@ -29,13 +35,13 @@ export function pushRoutes(
     ["/otlp/v1/logs", "otlp"],
   ] as const;
   return new Map(
-    styles.map(([path, style]) => [
-      path,
-      Object.assign<RawHandler, Pick<RawHandler, "docs">>(
-        (request, response) =>
-          push(request, response, parseTenant(request.headers["x-scope-orgid"], tenancy), style),
-        { docs: pushDocs[style] },
-      ),
-    ]),
+    styles.map(([path, style]) => {
+      const handler: RawHandler = (request, response) =>
+        push(request, response, parseTenant(request.headers[tenantHeader], tenancy), style);
+      const direct: DirectHandler = async (request) =>
+        push.direct(request, parseTenant(request.headers.get(tenantHeader), tenancy), style);
+      const docs = pushDocs[style];
+      return [path, Object.assign(handler, { docs, direct, maxDirectBytes: max_recv_msg_size })];
+    }),
   );
 }

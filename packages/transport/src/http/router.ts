@@ -17,7 +17,7 @@ export interface RouterOptions {
   readonly rawRoutes: ReadonlyMap<string, unknown>;
   /** Told of each request that begins; what it returns is told how that ended. */
   readonly onRequest?: RequestObserver;
-  readonly onError?: (error: unknown, request: IncomingMessage) => void;
+  readonly onError?: (error: unknown, request: Pick<IncomingMessage, "method" | "url">) => void;
 }
 
 /** A request that begins. */

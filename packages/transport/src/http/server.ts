@@ -7,6 +7,7 @@ import { serveTraced } from "../tracing/request-span.js";
 import { type SocketRoute, Upgrades } from "../websocket/upgrades.js";
 import { errorAnswer, sendAnswer } from "./answer.js";
 import { Certificates } from "./certificates.js";
+import { DirectFront, type DirectHandler, type DirectResponse } from "./direct.js";
 import type { EndpointDocs } from "./endpoint.js";
 import { keepHalfClosed } from "./half-closed.js";
 import { type ConnectionListener, Http2Front, sniff } from "./http2.js";
@@ -20,6 +21,10 @@ export interface RawHandler {
   (request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** As those of a route. */
   readonly docs?: EndpointDocs;
+  /** Serves the small ones that come as a whole, without `node:http`, as the handler itself would. */
+  readonly direct?: DirectHandler;
+  /** Largest body that `direct` takes; none where absent. */
+  readonly maxDirectBytes?: number;
 }
 
 export interface HttpServerOptions {
@@ -45,12 +50,15 @@ export interface HttpServerOptions {
   readonly rawRoutes: ReadonlyMap<string, RawHandler>;
   readonly socketRoutes?: readonly SocketRoute[];
   readonly onRequest?: RequestObserver;
-  readonly onError?: (error: unknown, request: IncomingMessage) => void;
+  readonly onError?: (error: unknown, request: FailedRequest) => void;
   /** TLS, and nothing but that, when it is given. */
   readonly tls?: TlsOptions | undefined;
   /** Told when certificates were read again because they changed, or why they cannot be used. */
   readonly onCertificates?: (error: unknown) => void;
 }
+
+/** What is known of a request that failed. */
+export type FailedRequest = Pick<IncomingMessage, "method" | "url">;
 
 /** Longest request head; `X-Scope-OrgID` is what may be long. One more byte is 431. */
 export const maxHeaderBytes = 1024 * 1024;
@@ -59,12 +67,13 @@ const maxCheckPeriodMs = 5_000;
 const minCheckPeriodMs = 100;
 const movedPermanently = 301;
 
-/** The HTTP side of a process: express for the endpoints, plain node:http for pushes. */
+/** The HTTP side of a process: express for the endpoints, plain node:http for pushes, and not even that for small ones. */
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #router: ReturnType<typeof buildRouter>;
   readonly #server: Server | TlsServer;
   readonly #http2: Http2Front;
+  readonly #direct: DirectFront;
   readonly #certificates: Certificates | undefined;
   readonly #upgrades: Upgrades | undefined;
   /** All that were accepted, whether they spoke yet or not. */
@@ -89,6 +98,7 @@ export class HttpServer {
     Object.assign(this.#server, { httpAllowHalfOpen: true });
     const [listener] = this.#server.listeners(connectionEvent(options)) as ConnectionListener[];
     const serveHttp1 = (listener as ConnectionListener).bind(this.#server);
+    this.#direct = this.#serveDirectly(serveHttp1);
     this.#http2 = this.#splitProtocols(serveHttp1);
     this.#upgrades = this.#takeUpgrades(serveHttp1);
     if (options.maxConnections > 0) this.#server.maxConnections = options.maxConnections;
@@ -164,7 +174,7 @@ export class HttpServer {
     if (tls === undefined) {
       const timeoutMs = shortestTimeout(this.#options);
       server.on(event, (socket: Socket) =>
-        sniff(socket, { http1: serveHttp1, http2: serveHttp2, timeoutMs }),
+        sniff(socket, { http1: this.#direct, http2: serveHttp2, timeoutMs }),
       );
     } else {
       server.on(event, (socket: TLSSocket) => {
@@ -173,6 +183,27 @@ export class HttpServer {
       });
     }
     return http2;
+  }
+
+  #serveDirectly(serveHttp1: ConnectionListener): DirectFront {
+    const { idleTimeoutMs, writeTimeoutMs, onRequest, onError, pathPrefix } = this.#options;
+    const routes = [...this.#options.rawRoutes].flatMap(
+      ([path, { direct, maxDirectBytes = 0 }]) => {
+        const name = routeName(path.slice(pathPrefix.length));
+        if (direct === undefined) return [];
+        return [[path, { name, handler: direct, maxBodyBytes: maxDirectBytes }] as const];
+      },
+    );
+    return new DirectFront({
+      routes: new Map(routes),
+      idleTimeoutMs,
+      writeTimeoutMs,
+      onRequest,
+      failureOf: (error, url) => rawFailure(error, () => onError?.(error, { method: "POST", url })),
+      // A request whose span has to be told to its handler goes the other way, as one that comes while the server stops.
+      isOpen: () => !isTracing() && !this.#stopping,
+      serveHttp1,
+    });
   }
 
   /** Without a listener Node serves requests with an `Upgrade` header as any other. */
@@ -219,7 +250,7 @@ export class HttpServer {
 
   #isBusy(socket: Socket): boolean {
     for (const response of this.#running) if (response.socket === socket) return true;
-    return false;
+    return this.#direct.isBusy(socket);
   }
 
   /** Idle connections end, and those whose client takes nothing of its answer; a handler may take its time. */
@@ -281,13 +312,19 @@ async function answerFailure(
   response: ServerResponse,
   error: unknown,
 ): Promise<void> {
-  const answer = errorAnswer(error);
-  if (answer.status === 500) options.onError?.(error, request);
+  const answer = rawFailure(error, () => options.onError?.(error, request));
   if (response.headersSent) {
     response.destroy();
     return;
   }
-  await sendAnswer(options, response, { ...answer, body: `${String(answer.body).trimEnd()}\n` });
+  await sendAnswer(options, response, answer);
+}
+
+/** The answer to what a raw handler threw; `tell` is called when that is a fault of ours. */
+function rawFailure(error: unknown, tell: () => void): DirectResponse {
+  const answer = errorAnswer(error);
+  if (answer.status === 500) tell();
+  return { ...answer, body: `${String(answer.body).trimEnd()}\n` };
 }
 
 function timeoutsOf(options: HttpServerOptions) {
