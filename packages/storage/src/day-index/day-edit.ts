@@ -4,8 +4,10 @@ import { ByteWriter } from "../bytes.js";
 import { SectionWriter } from "../segment/index-sections.js";
 import { labelColumns, writeStreams } from "../segment/streams.js";
 import { zstd } from "../zstd/zstd.js";
+import { type SegmentCounts, writeCounts } from "./count-segments.js";
 import type { DayIndex, GoneSegment, IndexedSegment } from "./day-index.js";
-import { dayHeaderBytes, dayMagic, daySection, dayVersion } from "./image.js";
+import { dayHeaderBytes, dayMagic, dayVersion } from "./image.js";
+import { daySection } from "./sections.js";
 
 /** Level of zstd: postings and labels are written rarely, and read often. */
 const level = 3;
@@ -15,6 +17,8 @@ export class DayEdit {
   readonly #day: Pick<DayIndex, "tenant" | "baseNs">;
   readonly #segments = new Map<string, IndexedSegment>();
   readonly #gone = new Map<string, GoneSegment>();
+  /** By id of the segment. */
+  readonly #counts = new Map<string, SegmentCounts>();
   /** Ids of the segments that hold a stream, by its text; those that are no more in the day included. */
   readonly #holders = new Map<string, string[]>();
 
@@ -22,7 +26,11 @@ export class DayEdit {
   constructor(day: DayIndex | Pick<DayIndex, "tenant" | "baseNs">) {
     this.#day = day;
     if (!("streams" in day)) return;
-    for (const segment of day.segments) this.#segments.set(segment.id, segment);
+    day.segments.forEach((segment, place) => {
+      this.#segments.set(segment.id, segment);
+      const counts = countsAt(day, place);
+      if (counts !== undefined) this.#counts.set(segment.id, counts);
+    });
     for (const gone of day.gone) this.#gone.set(gone.id, gone);
     for (let stream = 0; stream < day.streams.count; stream++) {
       const ids = Array.from(day.segmentsOf(stream), (place) => day.segments[place]!.id);
@@ -30,9 +38,10 @@ export class DayEdit {
     }
   }
 
-  /** Adds a segment with its streams, by their canonical texts. */
-  add(segment: IndexedSegment, streamTexts: Iterable<string>): void {
+  /** Adds a segment with its streams, by their canonical texts. Where they are counted, the texts ascend. */
+  add(segment: IndexedSegment, streamTexts: Iterable<string>, counts?: SegmentCounts): void {
     if (this.#segments.has(segment.id)) return;
+    if (counts !== undefined) this.#counts.set(segment.id, counts);
     this.#segments.set(segment.id, segment);
     this.#gone.delete(segment.id);
     for (const text of streamTexts) {
@@ -106,6 +115,14 @@ export class DayEdit {
     numbers(daySection.rows, ({ rows }) => rows);
     numbers(daySection.lineBytes, ({ lineBytes }) => lineBytes);
     numbers(daySection.levels, (segment) => segment.level);
+    writeCounts(
+      sections,
+      segments.map(({ id, minNs, maxNs }) => ({
+        minTime: Number(minNs - this.#day.baseNs),
+        maxTime: Number(maxNs - this.#day.baseNs),
+        counts: this.#counts.get(id),
+      })),
+    );
   }
 
   #writeGone(sections: SectionWriter, places: ReadonlyMap<string, number>): void {
@@ -119,6 +136,14 @@ export class DayEdit {
     numbers(daySection.goneSinceMs, ({ sinceMs }) => sinceMs);
     numbers(daySection.goneBy, ({ by }) => (by === undefined ? 0 : (places.get(by) ?? -1) + 1));
   }
+}
+
+function countsAt({ counts }: DayIndex, place: number): SegmentCounts | undefined {
+  const runs = counts.of(place);
+  if (runs === undefined) return undefined;
+  const { count, rowStart, lineBytes, minTime: minTimes, maxTime: maxTimes } = runs;
+  const rows = Float64Array.from({ length: count }, (_, i) => rowStart[i + 1]! - rowStart[i]!);
+  return { metadataNames: counts.metadataNames(place), rows, lineBytes, minTimes, maxTimes };
 }
 
 function framed(raw: Uint8Array): Uint8Array {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import { errorCodeOf, type Matcher } from "@skald/model";
 import { type Random, seededRandom, testRuns, testSeed } from "@skald/testkit";
-import { goldenBaseNs, goldenDay, goldenPath } from "../testing/golden.js";
+import { goldenBaseNs, goldenCountedDay, goldenDay, goldenPath } from "../testing/golden.js";
 import { DayEdit } from "./day-edit.js";
 import { DayIndex, type GoneSegment, type IndexedSegment } from "./day-index.js";
 import { decodeDayIndex } from "./image.js";
@@ -103,6 +103,24 @@ describe("a day index", () => {
     expect(streams).toEqual(['{app="api"}', '{app="web", größe="1"}']);
     expect(streams.map((_, i) => [...index.segmentsOf(i)])).toEqual([[0, 1], [1]]);
   });
+});
+
+it("reads what the first version with counts wrote", () => {
+  const bytes = readFileSync(goldenPath("day-v1-counts.day"));
+  const index = new DayIndex(decodeDayIndex("golden", bytes));
+  const want = reopened(goldenCountedDay(), 43);
+  expect(index.segments).toEqual(want.segments);
+  const place = index.segments.findIndex(({ id }) => id === "head-4");
+  const texts = ['{app="api"}', '{app="db"}', '{app="web", größe="1"}'];
+  expect(texts.map((_, i) => index.streams.text(i))).toEqual(texts);
+  expect(index.counts.size).toBe(2);
+  expect(index.counts.of(place)).toEqual({
+    ...{ count: 2, stream: Uint32Array.of(0, 1), rowStart: Uint32Array.of(0, 4, 5) },
+    ...{ minTime: Float64Array.of(1000, 7000), maxTime: Float64Array.of(9000, 7000) },
+    lineBytes: Float64Array.of(39, 11),
+  });
+  expect(index.counts.metadataNames(place)).toEqual(["level", "trace_id"]);
+  expect([0, 1].map((run) => index.counts.isAlone(place, run))).toEqual([false, true]);
 });
 
 function codeOf(act: () => unknown): string {

@@ -4,7 +4,9 @@ import { SectionReader } from "../segment/index-sections.js";
 import { ImageReader, type IndexImage } from "../segment/read/index-image.js";
 import { StreamTable } from "../segment/read/stream-table.js";
 import type { LabelTable } from "../segment/segment.js";
-import { dayPart, daySection } from "./image.js";
+import { dayPart } from "./image.js";
+import { daySection } from "./sections.js";
+import { StreamCounts } from "./stream-counts.js";
 
 /** What a day index says of a segment. */
 export interface IndexedSegment {
@@ -44,6 +46,8 @@ export class DayIndex {
   readonly segments: readonly IndexedSegment[];
   readonly gone: readonly GoneSegment[];
   readonly streams: LabelTable;
+  /** What it counts of the streams of each segment. */
+  readonly counts: StreamCounts;
   readonly #places: ReadonlyMap<string, number>;
   readonly #goneById: ReadonlyMap<string, GoneSegment>;
   readonly #minTimes: Float64Array;
@@ -69,6 +73,7 @@ export class DayIndex {
     this.gone = this.#readGone(sections);
     this.#places = new Map(this.segments.map(({ id }, place) => [id, place]));
     this.#goneById = new Map(this.gone.map((gone) => [gone.id, gone]));
+    this.counts = new StreamCounts(reader, dayPart.counts, sections);
     this.streams = new StreamTable(reader, dayPart.streams, sections, streamCount!);
   }
 

@@ -2,6 +2,7 @@ import { errorCodeOf, type SegmentRef } from "@skald/model";
 import type { IndexImage } from "../segment/read/index-image.js";
 import { SegmentIndex } from "../segment/read/index-reader.js";
 import { openSegmentFile } from "../segment/read/open-file.js";
+import { countSegment } from "./count-segments.js";
 import { DayEdit } from "./day-edit.js";
 import { DayIndex, type GoneSegment } from "./day-index.js";
 import { decodeDayIndex } from "./image.js";
@@ -58,7 +59,8 @@ function addSegment(edit: DayEdit, { ref, image, level }: AddedSegment): void {
   const index = new SegmentIndex(image ?? imageOf(ref));
   const texts = Array.from({ length: index.streams.count }, (_, s) => index.streams.text(s));
   const { rowCount: rows, lineBytes } = index;
-  edit.add({ id, minNs, maxNs, sizeBytes, rows, lineBytes, level }, texts);
+  const segment = { id, minNs, maxNs, sizeBytes, rows, lineBytes, level };
+  edit.add(segment, texts, countSegment(index));
 }
 
 function imageOf(ref: SegmentRef): IndexImage {

@@ -4,26 +4,8 @@ import { SectionReader, section } from "../segment/index-sections.js";
 import { type IndexImage, writeImage } from "../segment/read/index-image.js";
 import { decodeStreams } from "../segment/read/stream-table.js";
 import { zstd, zstdContentBytes } from "../zstd/zstd.js";
-
-/** Sections of a day index beside those of labels, see docs/formats/day-index.md. */
-export const daySection = {
-  tenant: 64,
-  summary: 65,
-  ids: 66,
-  minTimes: 67,
-  spans: 68,
-  sizeBytes: 69,
-  rows: 70,
-  lineBytes: 71,
-  levels: 72,
-  streamCounts: 73,
-  streamSegments: 74,
-  goneIds: 75,
-  goneMinTimes: 76,
-  goneSpans: 77,
-  goneSinceMs: 78,
-  goneBy: 79,
-} as const;
+import { daySection } from "./sections.js";
+import { countParts, decodeCounts } from "./stream-counts.js";
 
 /** Parts of an image; those of the streams follow. */
 export const dayPart = {
@@ -32,7 +14,8 @@ export const dayPart = {
   maxTimes: 2,
   firstSegments: 3,
   segments: 4,
-  streams: 5,
+  counts: 5,
+  streams: 5 + countParts,
 } as const;
 
 export const dayMagic = "SKALDDAY";
@@ -79,15 +62,19 @@ function decode(bytes: Uint8Array): IndexImage {
   ) {
     throw internal("its parts do not fit together");
   }
+  const maxTimes = minTimes.map((time, i) => time + spans[i]!);
   return writeImage([
     sections.without([
       ...[section.labelValues, section.labelStreams, section.labelCodes],
       ...[daySection.streamCounts, daySection.streamSegments],
+      ...[daySection.countedStreams, daySection.streamRows, daySection.streamLineBytes],
+      ...[daySection.timeUnit, daySection.streamBegins, daySection.streamEnds],
     ]),
     minTimes,
-    minTimes.map((time, i) => time + spans[i]!),
+    maxTimes,
     first,
     segments,
+    ...decodeCounts(sections, { first, segments, minTimes, maxTimes }),
     ...decodeStreams(sections, streamCount!),
   ]);
 }

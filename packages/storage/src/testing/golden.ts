@@ -94,6 +94,24 @@ export function goldenDay(): DayEdit {
   return edit;
 }
 
+/** The day of testdata/day-v1-counts.day, of generation 43: one segment is counted, one is not. */
+export function goldenCountedDay(): DayEdit {
+  const edit = goldenDay();
+  const times = { minNs: goldenBaseNs + 1000n, maxNs: goldenBaseNs + 9000n };
+  edit.add(
+    { id: "head-4", ...times, sizeBytes: 99, rows: 5, lineBytes: 50, level: 0 },
+    ['{app="api"}', '{app="db"}'],
+    {
+      metadataNames: ["level", "trace_id"],
+      rows: Float64Array.of(4, 1),
+      lineBytes: Float64Array.of(39, 11),
+      minTimes: Float64Array.of(1000, 7000),
+      maxTimes: Float64Array.of(9000, 7000),
+    },
+  );
+  return edit;
+}
+
 /** Rows of testdata/head-v1.bin: three that a view shows, then one that was not published. */
 export const goldenHeadRows: readonly Row[] = [
   {
@@ -206,8 +224,9 @@ export async function writeGolden(directory: string): Promise<void> {
   sealSegment({ tenant: "golden", id: "golden", path, heads, filters: "ribbon" });
   const bitmaps = join(directory, "segment-v1-bitmaps.parquet");
   sealSegment({ tenant: "golden", id: "golden", path: bitmaps, heads });
-  const day = goldenDay().encode({ generation: 42, writtenMs: 5 });
-  await writeFile(join(directory, "day-v1.day"), day);
+  // testdata/day-v1.day was written before streams were counted
+  const day = goldenCountedDay().encode({ generation: 43, writtenMs: 5 });
+  await writeFile(join(directory, "day-v1-counts.day"), day);
   // testdata/segment-v1-digests.parquet has the same rows, and was written before levels were counted
   sealSegment({
     ...{ tenant: "golden", id: "golden", path: join(directory, "segment-v1-levels.parquet") },

@@ -1,0 +1,183 @@
+import { internal, type RunTable } from "@skald/model";
+import type { SectionReader } from "../segment/index-sections.js";
+import type { Column, ImageReader } from "../segment/read/index-image.js";
+import { daySection } from "./sections.js";
+
+/** Parts that the counts of a day take in its image. */
+export const countParts = 7;
+
+/** Where the streams of a day are: `first` by stream, of the places in `segments`; times of segments in ns since the start of the day. */
+export interface DayPlaces {
+  readonly first: Uint32Array;
+  readonly segments: Uint32Array;
+  readonly minTimes: Float64Array;
+  readonly maxTimes: Float64Array;
+}
+
+/** What an index counts of the streams of each segment: a segment as a block, with a run for each of its streams. */
+export class StreamCounts {
+  readonly #first: Uint32Array;
+  readonly #stream: Uint32Array;
+  readonly #rowStart: Uint32Array;
+  readonly #minTime: Float64Array;
+  readonly #maxTime: Float64Array;
+  readonly #lineBytes: Float64Array;
+  readonly #alone: Uint8Array;
+  readonly #names: (readonly string[])[];
+
+  constructor(reader: ImageReader, part: number, sections: SectionReader) {
+    this.#first = reader.words(part);
+    this.#stream = reader.words(part + 1);
+    this.#rowStart = reader.words(part + 2);
+    this.#minTime = reader.numbers(part + 3);
+    this.#maxTime = reader.numbers(part + 4);
+    this.#lineBytes = reader.numbers(part + 5);
+    this.#alone = reader.bytes(part + 6);
+    this.#names = readNames(sections, this.#first.length - 1);
+  }
+
+  /** Streams of segments that are counted. */
+  get size(): number {
+    return this.#stream.length;
+  }
+
+  /** The streams of a segment, ascending; undefined when they are not counted. */
+  of(place: number): RunTable | undefined {
+    const from = this.#first[place]!;
+    const to = this.#first[place + 1]!;
+    if (from === to) return undefined;
+    return {
+      count: to - from,
+      stream: this.#stream.subarray(from, to),
+      // The row starts of a segment are one more than its runs.
+      rowStart: this.#rowStart.subarray(from + place, to + place + 1),
+      minTime: this.#minTime.subarray(from, to),
+      maxTime: this.#maxTime.subarray(from, to),
+      lineBytes: this.#lineBytes.subarray(from, to),
+    };
+  }
+
+  /** True when no other segment of the index has rows of the stream of a run between its first and its last. */
+  isAlone(place: number, run: number): boolean {
+    return this.#alone[this.#first[place]! + run] === 1;
+  }
+
+  /** Names of the structured metadata of a segment that is counted. */
+  metadataNames(place: number): readonly string[] {
+    return this.#names[place]!;
+  }
+}
+
+/** The columns of the counts, checked; those of a day that counts nothing when there are none. Throws `internal`. */
+export function decodeCounts(sections: SectionReader, places: DayPlaces): Column[] {
+  const counts = sections.has(daySection.countedStreams)
+    ? sections.numbers(daySection.countedStreams)
+    : new Float64Array(places.minTimes.length);
+  if (counts.length !== places.minTimes.length) throw internal("it counts other segments");
+  const first = new Uint32Array(counts.length + 1);
+  counts.forEach((count, place) => {
+    first[place + 1] = first[place]! + count;
+  });
+  const total = first.at(-1)!;
+  const read = (id: number) => {
+    const numbers = total === 0 ? new Float64Array(0) : sections.numbers(id);
+    if (numbers.length !== total) throw internal("it counts other streams");
+    return numbers;
+  };
+  const unit = total === 0 ? 1 : sections.numbers(daySection.timeUnit)[0]!;
+  const rows = read(daySection.streamRows);
+  const minTime = read(daySection.streamBegins);
+  const maxTime = read(daySection.streamEnds);
+  const rowStart = new Uint32Array(total + counts.length);
+  for (let place = 0; place < counts.length; place++) {
+    let row = 0;
+    for (let run = first[place]!; run < first[place + 1]!; run++) {
+      row += rows[run]!;
+      rowStart[run + place + 1] = row;
+      minTime[run] = places.minTimes[place]! + unit * minTime[run]!;
+      maxTime[run] = places.maxTimes[place]! - unit * maxTime[run]!;
+      if (!(minTime[run]! <= maxTime[run]!)) throw internal("it has a stream that ends too early");
+    }
+  }
+  const runs = { first, minTime, maxTime };
+  const { stream, alone } = placeRuns(places, runs, total);
+  return [first, stream, rowStart, minTime, maxTime, read(daySection.streamLineBytes), alone];
+}
+
+interface Runs {
+  readonly first: Uint32Array;
+  readonly minTime: Float64Array;
+  readonly maxTime: Float64Array;
+}
+
+/** The stream of each run, and which of them are alone. */
+function placeRuns(
+  { first, segments, minTimes, maxTimes }: DayPlaces,
+  runs: Runs,
+  total: number,
+): { readonly stream: Uint32Array; readonly alone: Uint8Array } {
+  const stream = new Uint32Array(total);
+  const alone = new Uint8Array(total);
+  const next = runs.first.slice();
+  let spans: Span[] = [];
+  for (let s = 0; s + 1 < first.length; s++) {
+    spans = [];
+    for (let at = first[s]!; at < first[s + 1]!; at++) {
+      const place = segments[at]!;
+      if (runs.first[place] === runs.first[place + 1]) {
+        spans.push({ run: -1, min: minTimes[place]!, max: maxTimes[place]! });
+        continue;
+      }
+      const run = next[place]!++;
+      if (run >= runs.first[place + 1]!) throw internal("it counts too few streams of a segment");
+      stream[run] = s;
+      spans.push({ run, min: runs.minTime[run]!, max: runs.maxTime[run]! });
+    }
+    markAlone(spans, alone);
+  }
+  for (let place = 0; place + 1 < runs.first.length; place++) {
+    if (next[place] !== runs.first[place + 1])
+      throw internal("it counts too many streams of a segment");
+  }
+  return { stream, alone };
+}
+
+/** Where one stream is; `run` -1: a segment that is not counted. */
+interface Span {
+  readonly run: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+/** Marks the runs that share no time with another span. */
+function markAlone(spans: Span[], alone: Uint8Array): void {
+  spans.sort((a, b) => a.min - b.min);
+  let last: Span | undefined;
+  for (const span of spans) {
+    const isMet = last !== undefined && span.min <= last.max;
+    if (span.run >= 0) alone[span.run] = isMet ? 0 : 1;
+    if (isMet && last!.run >= 0) alone[last!.run] = 0;
+    if (last === undefined || span.max > last.max) last = span;
+  }
+}
+
+/** The names of each segment; segments with the same names share one list. */
+function readNames(sections: SectionReader, count: number): (readonly string[])[] {
+  if (!sections.has(daySection.metadataNames)) return Array.from({ length: count }, () => []);
+  const names = sections.texts(daySection.metadataNames);
+  const counts = sections.numbers(daySection.segmentNameCounts);
+  const ids = sections.numbers(daySection.segmentNames);
+  const lists = new Map<string, readonly string[]>();
+  let at = 0;
+  return Array.from({ length: count }, (_, place) => {
+    const own = ids.subarray(at, at + (counts[place] ?? 0));
+    at += own.length;
+    const key = own.join();
+    let list = lists.get(key);
+    if (list === undefined) {
+      list = Array.from(own, (id) => names[id] ?? "");
+      lists.set(key, list);
+    }
+    return list;
+  });
+}
