@@ -6,6 +6,7 @@ import {
   type Deletes,
   decodeStreams,
   decodeTexts,
+  type EncodedOutcome,
   type EncodedStreams,
   type HeldRows,
   type LabelsRequest,
@@ -51,7 +52,7 @@ import { keepsEveryRow, rangeOf, StreamCollector } from "@skald/scan";
 import { findChanges } from "./find/changes.js";
 import { type CorruptSegments, corruptWarnings } from "./find/corrupt-segments.js";
 import { instanceOf, type PlannedSource, type Side } from "./find/order-sources.js";
-import { type Search, SourceFinder } from "./find/source-finder.js";
+import { type LeafCount, type Search, SourceFinder } from "./find/source-finder.js";
 import { selectTenants } from "./find/tenants.js";
 import { tooManyBytesRead } from "./run/byte-limits.js";
 import { estimateBytes, TaskCutter } from "./run/cut-tasks.js";
@@ -319,26 +320,27 @@ export class Querier implements Contract, ChangeLog {
 
   async #queryMetric(query: Query<MetricPlan>): Promise<QueryResult> {
     const { tenants, plan, search, run, signal } = query;
-    const listed = new Map<string, PlannedSource[]>();
-    const leaves: { plan: LeafPlan; sources: PlannedSource[] }[] = [];
+    const listed = new Map<string | LeafCount, PlannedSource[]>();
+    const leaves: (LeafScan & { readonly counted: readonly EncodedOutcome[] })[] = [];
     for (const leaf of plan.leaves) {
       const { matchers } = leaf;
       const range = rangeOf(leaf);
-      // Leaves of one selector and range look at the same sources.
-      const key = `${range.fromNs} ${range.toNs} ${JSON.stringify(matchers)}`;
-      const sources =
-        listed.get(key) ?? (await this.#list({ tenants, matchers, range }, search, signal));
-      listed.set(key, sources);
-      run.see(sources);
       const own = { ...leaf, matchers: ownMatchers(tenants, matchers) };
-      leaves.push({ plan: own, sources });
+      const count = this.#deps.catalog.count === undefined ? undefined : run.countOf(own);
+      // Leaves of one selector and range look at the same sources, but for what was counted without a scan.
+      const key = count ?? `${range.fromNs} ${range.toNs} ${JSON.stringify(matchers)}`;
+      const sources =
+        listed.get(key) ?? (await this.#list({ tenants, matchers, range }, search, signal, count));
+      listed.set(key, sources);
+      run.see(sources, count?.segments);
+      leaves.push({ plan: own, sources, counted: count?.counted ?? [] });
       run.book(estimateBytes(sources, range) / (readsHeaders(leaf) ? indexShare : 1));
     }
     await refuseLarge(leaves, run, signal);
     const results = new Map<number, readonly SeriesMatrix[]>();
-    for (const { plan: leaf, sources } of leaves) {
+    for (const { plan: leaf, sources, counted } of leaves) {
       const tasks = leafTasks(leaf, sources, run.threads);
-      results.set(leaf.id, await runLeaf(leaf, tasks, run, signal));
+      results.set(leaf.id, await runLeaf(leaf, { tasks, counted }, run, signal));
       signal.throwIfAborted();
     }
     return evaluate(plan, results, run.budget);
@@ -348,11 +350,17 @@ export class Querier implements Contract, ChangeLog {
     { range, tenants, matchers }: Selector,
     search: Search,
     signal: AbortSignal,
+    count?: LeafCount,
   ): Promise<PlannedSource[]> {
     signal.throwIfAborted();
     if (range.fromNs >= range.toNs) return [];
-    return this.#finder.listAll(selectTenants(tenants, matchers), range, search, signal);
+    return this.#finder.listAll(selectTenants(tenants, matchers), range, search, signal, count);
   }
+}
+
+interface LeafScan {
+  readonly plan: LeafPlan;
+  readonly sources: PlannedSource[];
 }
 
 interface Query<Plan> {

@@ -1,3 +1,5 @@
+export { type CountDayTask, countDay, type DayCount } from "./count/count-day.js";
+export { CountingCatalog, type CountingCatalogDeps } from "./count/counting-catalog.js";
 export { findDuplicates } from "./dedup/find-duplicates.js";
 export { BlockDigestCache, digestSources } from "./dedup/minute-digests.js";
 export { numberMinutes, streamMinutes } from "./dedup/minutes.js";

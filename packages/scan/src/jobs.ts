@@ -17,6 +17,7 @@ import {
 } from "@skald/contracts";
 import type { JobContext, JobHandler, JobResult } from "@skald/runtime";
 import { type LocalRef, type SlotRange, SlotsMissing } from "@skald/storage";
+import { type CountDayTask, countDay, OpenIndexes } from "./count/count-day.js";
 import { findDuplicates } from "./dedup/find-duplicates.js";
 import { BlockDigestCache, digestSources } from "./dedup/minute-digests.js";
 import { placeHashes } from "./dedup/place-hashes.js";
@@ -61,6 +62,7 @@ export function scanJobs(): Record<string, JobHandler> {
   const sources = new SourceCache({ maxOpenSegments, maxSegments, maxIndexBytes });
   const memory = new ScanMemory();
   const digests = new BlockDigestCache();
+  const indexes = new OpenIndexes();
   const use = useOf(sources);
   const reply = <T>(value: T | MissingSlots): JobResult => {
     const answer: ScanReply<T> = { value, decoded: sources.takeDecoded() };
@@ -141,6 +143,8 @@ export function scanJobs(): Record<string, JobHandler> {
       );
       return reply(found);
     },
+    count_day: (task: CountDayTask, { check }: JobContext): JobResult =>
+      reply(countDay(task, indexes.of(task), { check })),
     matches: (task: MatchTask<LocalRef>, { check }: JobContext): JobResult => {
       const found = use(
         (open) => scanMatches(task, open, { check, memory }),

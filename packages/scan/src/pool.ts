@@ -20,6 +20,7 @@ import type {
 import type { WorkerPool } from "@skald/runtime";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
 import { LRUCache } from "lru-cache";
+import type { CountDayTask, DayCount } from "./count/count-day.js";
 import { maskBytes, shareMask, uniteMasks } from "./dedup/row-mask.js";
 import { maxIndexBytes, type ScanReply } from "./jobs.js";
 import { isMissing } from "./remote/missing.js";
@@ -139,6 +140,11 @@ export class ScanPool implements Scanner<LocalRef> {
 
   rowHashes(task: RowHashTask<LocalRef>, options: ScanOptions): Promise<PlacedHashes> {
     return this.#run("row_hashes", { ...task, sources: this.#imaged(task.sources) }, options);
+  }
+
+  /** Counts what the index of a day says of a leaf. */
+  countDay(task: CountDayTask, options: ScanOptions): Promise<DayCount> {
+    return this.#run("count_day", task, options);
   }
 
   /** Has every thread close the file of a segment that was deleted: until then it takes a descriptor and its place on disk. */

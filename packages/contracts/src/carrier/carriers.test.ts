@@ -211,6 +211,18 @@ describe.each([
       expect(JSON.parse(segment!.id)).toEqual(JSON.parse(textOf(request)));
     }));
 
+  it("Catalog.count with any request", () =>
+    withAny(
+      fc.tuple(tasks.arbitraryCountRequest(seed), common.arbitraryShare),
+      async ([request, share]) => {
+        const { counted, ...answer } = await carrier.services.catalog.count(request, {
+          ...{ signal, share },
+        });
+        expect(answer).toEqual({ segments: [], countedSegments: 2 ** 40 });
+        expect(Buffer.from(counted[0]!).toString()).toBe(textOf({ ...request, share }));
+      },
+    ));
+
   it("Deletes.active", () =>
     withAny(tasks.arbitraryDeletesRequest, async (request) => {
       const filters = await carrier.services.deletes.active(request, options);

@@ -65,17 +65,25 @@ type Server = Pick<GrpcServer, "add">;
 
 /** Lets other processes call a catalog: the index gateway. */
 export function serveCatalog(server: Server, served: Catalog): void {
-  const List = serve(methods.list, async (request, options) => ({
-    segments: await served.list(request, options),
-  }));
+  const List = serve(methods.list, async ({ counting, share, ...request }, options) =>
+    counting === undefined || share === undefined || served.count === undefined
+      ? { segments: await served.list(request, options), counted: [] }
+      : served.count({ ...request, counting }, { ...options, share }),
+  );
   server.add({ name: catalog, methods: { List } });
 }
 
 /** The catalog at the other end of a connection. */
-export function remoteCatalog(connection: GrpcConnection): Catalog {
+export function remoteCatalog(connection: GrpcConnection): Required<Catalog> {
   return {
     list: async (request, options) =>
       (await callRemote(connection, methods.list, request, options)).segments,
+    count: async (request, { share, ...options }) => {
+      const asked = { ...request, share };
+      const { counted, ...answer } = await callRemote(connection, methods.list, asked, options);
+      // Outcomes are memory of their own, to be moved to other threads.
+      return { countedSegments: 0, ...answer, counted: counted.map((one) => new Uint8Array(one)) };
+    },
   };
 }
 

@@ -92,7 +92,15 @@ const samples: Readonly<Record<string, Sample>> = {
   "query answer": of(answers.arbitraryQueryAnswer, query.queryAnswer),
   "volume request": of(tasks.arbitraryVolumeRequest, query.volumeRequest),
   "volume answer": of(answers.arbitraryVolumeAnswer, query.volumeAnswer),
-  "catalog request": of(tasks.arbitraryCatalogRequest, query.catalogRequest),
+  "catalog request": of(
+    fc.oneof(
+      tasks.arbitraryCatalogRequest,
+      fc
+        .tuple(tasks.arbitraryCountRequest(seed), common.arbitraryShare)
+        .map(([request, share]) => ({ ...request, share })),
+    ),
+    query.catalogRequest,
+  ),
   "streams request": of(answers.arbitraryStreamsRequest, query.streamsRequest),
   "streams answer": of(
     fc
@@ -114,6 +122,8 @@ const samples: Readonly<Record<string, Sample>> = {
   "catalog answer": of(
     fc.array(common.arbitrarySource).map((refs) => ({
       segments: refs.filter((ref) => ref.kind === "segment"),
+      counted: refs.map(({ sizeBytes }) => Uint8Array.of(sizeBytes, 7)),
+      countedSegments: refs.length,
     })),
     query.catalogAnswer,
   ),

@@ -17,17 +17,20 @@ import {
   mapped,
   message,
   optional,
+  rawBytes,
   repeated,
   text,
+  uint,
   union,
 } from "@skald/transport/protobuf";
-import type { CatalogRequest } from "../catalog.js";
+import type { CatalogRequest, Counting } from "../catalog.js";
 import type {
   ChangesRequest,
   LabelsRequest,
   QueryAnswer,
   QueryByteLimits,
   QueryRequest,
+  QueryShare,
   SpanChanges,
   StreamsRequest,
   TenantLabels,
@@ -39,8 +42,15 @@ import { areBelow, f64Lists, textList, u32Lists } from "./columns.js";
 import { labelSets } from "./labels.js";
 import { logRows } from "./log-rows.js";
 import { readStats } from "./outcome.js";
-import { plan, points } from "./plan/plan.js";
-import { askedSpan, segmentRef, selector, spanChanges } from "./scan-messages.js";
+import { leafPlan, plan, points } from "./plan/plan.js";
+import {
+  askedSpan,
+  queryShare,
+  segmentRef,
+  selector,
+  spanChanges,
+  timeRange,
+} from "./scan-messages.js";
 import { streamColumns } from "./streams.js";
 import { problemOfCells, volumeCellFields, volumePlanFields } from "./volumes.js";
 
@@ -228,15 +238,38 @@ export const changesAnswer = message<{ readonly spans: readonly SpanChanges[] }>
   spans: repeated(1, spanChanges),
 });
 
-export const catalogRequest: MessageCodec<CatalogRequest> = message<CatalogRequest>({
+const counting: MessageCodec<Counting> = message<Counting>({
+  plan: field(1, leafPlan),
+  busy: repeated(2, timeRange),
+  tenantLabel: optional(3, text),
+});
+
+/** A request of a catalog, and on whose account it counts when it is to count. */
+export interface CatalogCall extends CatalogRequest {
+  readonly counting?: Counting;
+  readonly share?: QueryShare;
+}
+
+export const catalogRequest: MessageCodec<CatalogCall> = message<CatalogCall>({
   tenant: field(1, text),
   fromNs: field(2, int64),
   toNs: field(3, int64),
   maxAgeMs: optional(4, double),
   matchers: optional(5, selector),
   held: optional(6, textList),
+  counting: optional(7, counting),
+  share: optional(8, queryShare),
 });
 
-export const catalogAnswer = message<{ readonly segments: readonly SegmentRef[] }>({
+/** A catalog that does not count, because it is older, tells all segments. */
+export interface CatalogReply {
+  readonly segments: readonly SegmentRef[];
+  readonly counted: readonly Uint8Array[];
+  readonly countedSegments?: number;
+}
+
+export const catalogAnswer: MessageCodec<CatalogReply> = message<CatalogReply>({
   segments: repeated(1, segmentRef),
+  counted: repeated(2, rawBytes),
+  countedSegments: optional(3, uint),
 });

@@ -336,7 +336,7 @@ export const selection: MessageCodec<Selection> = message<Selection>({
   completeFromNs: optional(3, int64),
 });
 
-const timeRange: MessageCodec<TimeRange> = message<TimeRange>({
+export const timeRange: MessageCodec<TimeRange> = message<TimeRange>({
   fromNs: field(1, int64),
   toNs: field(2, int64),
 });

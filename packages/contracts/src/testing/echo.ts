@@ -20,7 +20,7 @@ import { rowsOf } from "./rows-of.js";
 /** One service of each kind. */
 export interface Services {
   readonly ingester: Ingester;
-  readonly catalog: Catalog;
+  readonly catalog: Required<Catalog>;
   readonly querier: Querier;
   readonly distributor: Distributor;
   readonly deletes: Deletes;
@@ -97,6 +97,11 @@ export function makeEchoes(seen: string[] = []): Services {
           sizeBytes: 2 ** 40,
         },
       ],
+      count: async (request, { share }) => ({
+        segments: [],
+        counted: [Uint8Array.from(Buffer.from(textOf({ ...request, share })))],
+        countedSegments: 2 ** 40,
+      }),
     },
     querier: {
       query: async (request) => ({

@@ -1,5 +1,16 @@
-import type { Catalog, Deletes, HeldRows, RowFilter } from "@skald/contracts";
-import { errorCodeOf, type Matcher, type TimeRange } from "@skald/model";
+import type {
+  Catalog,
+  CatalogCounts,
+  CatalogRequest,
+  Deletes,
+  EncodedOutcome,
+  HeldRows,
+  QueryShare,
+  RowFilter,
+  SourceRef,
+} from "@skald/contracts";
+import type { LeafPlan } from "@skald/logql";
+import { errorCodeOf, type Matcher, type SegmentRef, type TimeRange } from "@skald/model";
 import type { CorruptSegments } from "./corrupt-segments.js";
 import { instanceOf, orderSources, type PlannedSource } from "./order-sources.js";
 import type { TenantSelector } from "./tenants.js";
@@ -7,6 +18,20 @@ import type { TenantSelector } from "./tenants.js";
 export interface FindRequest extends TimeRange {
   readonly tenant: string;
   readonly matchers: readonly Matcher[];
+}
+
+/** A leaf that may be counted without a scan, and what was so far. */
+export interface LeafCount {
+  readonly plan: LeafPlan;
+  readonly share: QueryShare;
+  readonly counted: EncodedOutcome[];
+  segments: number;
+}
+
+interface CountedRequest extends FindRequest {
+  readonly count: LeafCount;
+  readonly deleted: readonly RowFilter[];
+  readonly tenantLabel: string | undefined;
 }
 
 /** What one query found, and what it holds until it ends. */
@@ -42,21 +67,27 @@ export class SourceFinder {
    * already, and one that both have is used once. Where the ingester's copy is damaged, that of the store is used. A store
    * that does not answer fails a query for old rows only.
    */
-  async list(request: FindRequest, search: Search, signal: AbortSignal): Promise<PlannedSource[]> {
-    const { ingester, catalog, corrupt } = this.#deps;
-    const { fresh, views, missing } = search;
+  async list(
+    request: FindRequest | CountedRequest,
+    search: Search,
+    signal: AbortSignal,
+  ): Promise<PlannedSource[]> {
+    const { ingester, corrupt } = this.#deps;
+    const { views, missing } = search;
     const { view, sources, completeFromNs } = await ingester.select(request, { signal });
     if (view !== undefined) views.push(view);
     signal.throwIfAborted();
     const segments = sources.filter(({ kind }) => kind === "segment").map(({ id }) => id);
-    const listed = await catalog
-      .list({ ...request, held: segments, ...(fresh ? { maxAgeMs: 0 } : {}) }, { signal })
-      .catch((error: unknown) => {
-        const isRecent = completeFromNs !== undefined && request.fromNs >= completeFromNs;
-        if (!isRecent || errorCodeOf(error) !== "unavailable") throw error;
-        search.unlisted = true;
-        return [];
-      });
+    const listing =
+      "count" in request && this.#deps.catalog.count !== undefined
+        ? this.#count(request, sources, search, signal)
+        : this.#deps.catalog.list({ ...request, held: segments, ...ageOf(search) }, { signal });
+    const listed = await listing.catch((error: unknown) => {
+      const isRecent = completeFromNs !== undefined && request.fromNs >= completeFromNs;
+      if (!isRecent || errorCodeOf(error) !== "unavailable") throw error;
+      search.unlisted = true;
+      return [];
+    });
     signal.throwIfAborted();
     const merged = new Set(listed.flatMap(({ replaces = [] }) => replaces));
     const recent = corrupt.without(sources.filter(({ id }) => !merged.has(id)));
@@ -69,20 +100,49 @@ export class SourceFinder {
     return withReplicas(planned, request);
   }
 
-  /** The sources of several tenants, numbered through, with what was deleted of them. */
+  /** Lists what the catalog cannot count. */
+  async #count(
+    { tenant, matchers, fromNs, toNs, count, deleted, tenantLabel }: CountedRequest,
+    sources: readonly SourceRef[],
+    search: Search,
+    signal: AbortSignal,
+  ): Promise<readonly SegmentRef[]> {
+    const { share } = count;
+    const busy = [
+      ...sources.map(({ minNs, maxNs }) => ({ fromNs: minNs, toNs: maxNs + 1n })),
+      ...deleted.map((filter) => ({ fromNs: filter.fromNs, toNs: filter.toNs })),
+    ];
+    const plan = { ...count.plan, matchers };
+    const counting = { plan, busy, ...(tenantLabel === undefined ? {} : { tenantLabel }) };
+    const held = sources.filter(({ kind }) => kind === "segment").map(({ id }) => id);
+    const asked = { tenant, matchers, fromNs, toNs, held, counting, ...ageOf(search) };
+    const found = (await this.#deps.catalog.count?.(asked, { signal, share })) as CatalogCounts;
+    count.counted.push(...found.counted);
+    count.segments += found.countedSegments;
+    return found.segments;
+  }
+
+  /** The sources of several tenants, numbered through, with what was deleted of them; without those that were counted. */
   async listAll(
     selectors: readonly TenantSelector[],
     range: TimeRange,
     search: Search,
     signal: AbortSignal,
+    count?: LeafCount,
   ): Promise<PlannedSource[]> {
     const found = await Promise.all(
       selectors.map(async ({ tenant, matchers, tenantLabel }) => {
-        const { deletes } = this.#deps;
-        const [listed, deleted = []] = await Promise.all([
-          this.list({ tenant, matchers, ...range }, search, signal),
-          deletes?.active({ tenant, ...range }, { signal }),
-        ]);
+        const asking = this.#deps.deletes?.active({ tenant, ...range }, { signal });
+        const request = { tenant, matchers, ...range };
+        const listing =
+          count === undefined
+            ? this.list(request, search, signal)
+            : this.list(
+                { ...request, count, deleted: (await asking) ?? [], tenantLabel },
+                search,
+                signal,
+              );
+        const [listed, deleted = []] = await Promise.all([listing, asking]);
         const sources = withoutDeleted(listed, deleted);
         return tenantLabel === undefined
           ? sources
@@ -98,6 +158,10 @@ export class SourceFinder {
     const releases = views.map((view) => this.#deps.ingester.release(view, { signal }));
     await Promise.allSettled(releases);
   }
+}
+
+function ageOf({ fresh }: Search): Pick<CatalogRequest, "maxAgeMs"> {
+  return fresh ? { maxAgeMs: 0 } : {};
 }
 
 /** The sources, each with those of other places; as they are, where there is one place only. */

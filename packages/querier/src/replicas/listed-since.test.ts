@@ -1,9 +1,10 @@
 import { expect, it } from "@jest/globals";
-import type { CatalogRequest } from "@skald/contracts";
+import type { CatalogRequest, CountRequest } from "@skald/contracts";
 import { listedSince } from "./listed-since.js";
 
 const { signal } = new AbortController();
 const request: CatalogRequest = { tenant: "t", fromNs: 0n, toNs: 1n };
+const share = { tenant: "t", actors: [], cost: 0 };
 
 it.each([
   ["nobody left", Number.POSITIVE_INFINITY, {}, {}],
@@ -16,7 +17,16 @@ it.each([
     seen.push(one);
     return [];
   };
-  const catalog = listedSince({ list }, () => sinceLeftMs);
+  const count = async (one: CatalogRequest) => {
+    seen.push(one);
+    return { segments: [], counted: [], countedSegments: 0 };
+  };
+  const catalog = listedSince({ list, count }, () => sinceLeftMs);
   await catalog.list({ ...request, ...asked }, { signal });
-  expect(seen).toEqual([{ ...request, ...want }]);
+  await catalog.count?.({ ...request, ...asked } as CountRequest, { signal, share });
+  expect(seen).toEqual([
+    { ...request, ...want },
+    { ...request, ...want },
+  ]);
+  expect(listedSince({ list }, () => sinceLeftMs).count).toBeUndefined();
 });

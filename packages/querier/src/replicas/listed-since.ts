@@ -5,11 +5,15 @@ import type { Catalog } from "@skald/contracts";
  * miss that one any more, so what they read has to have its rows. `sinceLeftMs` tells how long ago that was, in ms.
  */
 export function listedSince(catalog: Catalog, sinceLeftMs: () => number): Catalog {
+  const young = <Request extends { readonly maxAgeMs?: number }>(request: Request): Request => {
+    const maxAgeMs = Math.min(request.maxAgeMs ?? Number.POSITIVE_INFINITY, sinceLeftMs());
+    return maxAgeMs === Number.POSITIVE_INFINITY ? request : { ...request, maxAgeMs };
+  };
+  const { count } = catalog;
   return {
-    list: (request, options) => {
-      const maxAgeMs = Math.min(request.maxAgeMs ?? Number.POSITIVE_INFINITY, sinceLeftMs());
-      const isAny = maxAgeMs === Number.POSITIVE_INFINITY;
-      return catalog.list(isAny ? request : { ...request, maxAgeMs }, options);
-    },
+    list: (request, options) => catalog.list(young(request), options),
+    ...(count === undefined
+      ? {}
+      : { count: (request, options) => count.call(catalog, young(request), options) }),
   };
 }

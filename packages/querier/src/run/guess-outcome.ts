@@ -12,6 +12,11 @@ export function guessOutcome(plan: ScanPlan, taskBytes: number): number {
   return readsHeaders(plan) ? 0 : taskBytes * foundShare;
 }
 
+/** True when a leaf counts rows or bytes of streams, as headers do. */
+export function countsHeaders(leaf: LeafPlan): boolean {
+  return readsHeaders(leaf) && (leaf.mode === "count" || leaf.mode === "bytes");
+}
+
 /** True when the rows of a leaf are counted by headers, most of them at least: what it finds is as little as they are. */
 export function readsHeaders({ stages, unwrap }: LeafPlan): boolean {
   return stages.length === 0 && unwrap === undefined;

@@ -1,10 +1,11 @@
+import type { EncodedOutcome } from "@skald/contracts";
 import type { LeafPlan, SeriesMatrix } from "@skald/logql";
 import { areSliced } from "@skald/model";
 import { runConcurrently } from "@skald/runtime";
 import { rangeOf } from "@skald/scan";
 import type { PlannedSource } from "../find/order-sources.js";
 import { TaskCutter } from "./cut-tasks.js";
-import { readsHeaders } from "./guess-outcome.js";
+import { countsHeaders } from "./guess-outcome.js";
 import { MetricMerge } from "./metric-merge.js";
 import type { QueryRun } from "./query-run.js";
 
@@ -19,24 +20,27 @@ export function leafTasks(
 
 /** True when few blocks lie at an edge of a window, or headers count their rows up to there. */
 function areHeadersEnough(leaf: LeafPlan): boolean {
-  const { mode, windows } = leaf;
-  if (!readsHeaders(leaf) || (mode !== "count" && mode !== "bytes")) return false;
+  const { windows } = leaf;
+  if (!countsHeaders(leaf)) return false;
   const { startNs, stepNs, rangeNs } = windows;
   return stepNs === 0n || areSliced(startNs, stepNs, rangeNs);
 }
 
-/** Scans the tasks of a leaf, and merges what they give in their order. */
+/** Scans the tasks of a leaf, and merges what they give in their order with what was counted before. */
 export async function runLeaf(
   leaf: LeafPlan,
-  tasks: TaskCutter,
+  { tasks, counted }: { readonly tasks: TaskCutter; readonly counted: readonly EncodedOutcome[] },
   run: QueryRun,
   signal: AbortSignal,
 ): Promise<SeriesMatrix[]> {
   const merge = new MetricMerge(leaf, run.budget);
+  counted.forEach((outcome, place) => {
+    merge.add(place, run.take<LeafPlan>("store", outcome).partial);
+  });
   await runConcurrently(numbered(tasks.take()), run.lanes, signal, async ([place, task], stop) => {
     const { partial, stats } = await run.scan(task, leaf, rangeOf(leaf), stop);
     tasks.learn(task, stats);
-    merge.add(place, partial);
+    merge.add(counted.length + place, partial);
   });
   signal.throwIfAborted();
   return merge.result();

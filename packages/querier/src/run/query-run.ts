@@ -15,7 +15,7 @@ import {
   type VolumeOutcome,
   type VolumePlan,
 } from "@skald/contracts";
-import type { Budget, LogResult, QueryResult } from "@skald/logql";
+import type { Budget, LeafPlan, LogResult, QueryResult } from "@skald/logql";
 import {
   addReadStats,
   emptyReadStats,
@@ -31,10 +31,11 @@ import {
   type ReplicaGroup,
   type Side,
 } from "../find/order-sources.js";
+import type { LeafCount } from "../find/source-finder.js";
 import { ReplicaAgreement } from "../replicas/agreement.js";
 import { tooManyBytesRead } from "./byte-limits.js";
 import { type QueryTask, rawBytes } from "./cut-tasks.js";
-import { guessOutcome } from "./guess-outcome.js";
+import { countsHeaders, guessOutcome } from "./guess-outcome.js";
 import { ScanRoom } from "./scan-room.js";
 
 /** Scans in flight per thread: one runs, one waits, so that no thread idles between two. */
@@ -100,10 +101,24 @@ export class QueryRun {
   }
 
   /** Counts what was found; the ingester of the process is always asked. */
-  see(sources: readonly PlannedSource[]): void {
+  see(sources: readonly PlannedSource[], countedSegments = 0): void {
+    this.#read.store.sources += countedSegments;
     const { size } = new Set(sources.flatMap(({ ref }) => instanceOf(ref) ?? []));
     this.#ingesters = Math.max(1, this.#ingesters, size);
     for (const { side } of sources) this.#read[side].sources++;
+  }
+
+  /** What is to be counted of a leaf without a scan; undefined for one that needs a look at rows. */
+  countOf(plan: LeafPlan): LeafCount | undefined {
+    if (!countsHeaders(plan)) return undefined;
+    return { plan, share: this.#share, counted: [], segments: 0 };
+  }
+
+  /** What a scan found, or something that stands for one, when it is counted among what the query read. */
+  take<Plan extends ScanPlan>(side: Side, bytes: EncodedOutcome): ScanOutcome<Plan> {
+    const outcome = decodeOutcome<Plan>(bytes);
+    this.#add(side, outcome);
+    return outcome;
   }
 
   /** Adds to what the query costs. Throws QueryTooHeavy when that is more than it may. */
@@ -136,9 +151,7 @@ export class QueryRun {
     } finally {
       leave();
     }
-    const outcome = decodeOutcome<Plan>(bytes);
-    this.#add(task.side, outcome);
-    return outcome;
+    return this.take(task.side, bytes);
   }
 
   /** Counts rows and bytes of a task from headers; as `scan` in all else. */

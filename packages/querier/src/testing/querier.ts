@@ -1,6 +1,7 @@
 import {
   type CallOptions,
   type Catalog,
+  type CatalogRequest,
   type DigestTask,
   type DuplicateTask,
   type EncodedOutcome,
@@ -35,9 +36,11 @@ import {
   type QueryParams,
   type QueryResult,
 } from "@skald/logql";
-import { formatLabels, type SegmentRef, steadyClock, type TimeRange } from "@skald/model";
+import { dayNs, formatLabels, type SegmentRef, steadyClock, type TimeRange } from "@skald/model";
 import {
   BlockDigestCache,
+  CountingCatalog,
+  countDay,
   digestSources,
   findDuplicates,
   measureScan,
@@ -55,7 +58,16 @@ import {
   uniteMasks,
 } from "@skald/scan";
 import { makeSegment, row, type SourceRow, testDayNs } from "@skald/scan/testing";
-import { type HeadView, type LocalRef, openSegmentFile } from "@skald/storage";
+import {
+  DayIndex,
+  type DayView,
+  dayView,
+  editDay,
+  type HeadView,
+  type LocalRef,
+  openSegmentFile,
+  segmentKey,
+} from "@skald/storage";
 import { CorruptSegments } from "../find/corrupt-segments.js";
 import { Querier, type QuerierDeps } from "../querier.js";
 import { ReplicatedIngester } from "../replicas/replicated-ingester.js";
@@ -238,15 +250,25 @@ export function querierOf(
   scanner: LocalScanner,
   sources: { readonly ingester?: readonly LocalRef[]; readonly store?: readonly SegmentRef[] },
   onList: (fresh: boolean) => void = () => {},
-  deps: Pick<QuerierDeps, "deletes" | "maxCost" | "maxHeldBytes" | "memory"> = {},
+  {
+    indexed = false,
+    ...deps
+  }: Pick<QuerierDeps, "deletes" | "maxCost" | "maxHeldBytes" | "memory"> & {
+    /** Whether the store has an index of most of its segments. */
+    readonly indexed?: boolean;
+  } = {},
 ): Querier {
   const stored = within(sources.store);
-  const catalog: Catalog = {
-    list: async (request) => {
-      onList(request.maxAgeMs === 0);
-      return stored(request);
-    },
+  const list = async (request: CatalogRequest) => {
+    onList(request.maxAgeMs === 0);
+    return stored(request);
   };
+  const catalog: Catalog = indexed
+    ? new CountingCatalog({
+        catalog: { list, days: async (request) => indexedDays(await list(request)) },
+        countDay: async (task) => countDay(task, new DayIndex(task.image), { check: () => {} }),
+      })
+    : { list };
   return new Querier({
     ingester: ingesterOf(scanner, within(sources.ingester)),
     catalog,
@@ -254,6 +276,25 @@ export function querierOf(
     threads: scanner.threads,
     corrupt: new CorruptSegments({ clock: steadyClock, onFound: () => undefined }),
     ...deps,
+  });
+}
+
+/** Every third segment is younger than the index of its day. */
+function indexedDays(refs: readonly SegmentRef[]): DayView[] {
+  const days = new Map<bigint, SegmentRef[]>();
+  for (const ref of refs) {
+    const baseNs = ref.minNs - (ref.minNs % dayNs);
+    days.set(baseNs, [...(days.get(baseNs) ?? []), ref]);
+  }
+  return [...days].map(([baseNs, held]) => {
+    const byKey = new Map(held.map((ref) => [segmentKey(ref), ref]));
+    const add = held.filter((_, i) => i % 3 < 2).map((ref) => ({ ref, level: 0 }));
+    const { image } = editDay({
+      ...{ tenant: held[0]!.tenant, baseNs, base: undefined, add, remove: [], forget: [] },
+      ...{ generation: 1, writtenMs: 1 },
+    });
+    const objects = [...byKey].map(([key, { sizeBytes }]) => ({ key, sizeBytes, modifiedMs: 0 }));
+    return dayView(objects, new DayIndex(image), (key) => byKey.get(key)!.location);
   });
 }
 

@@ -239,7 +239,10 @@ function rowsByBlock(mask: RowMask | undefined) {
 }
 
 /** The same function for all blocks of the source: scans tell sources apart by it. */
-function streamLabels({ streams }: Source, tenant: string | undefined): StreamLabels {
+export function streamLabels(
+  { streams }: Pick<Source, "streams">,
+  tenant: string | undefined,
+): StreamLabels {
   const labels = labelsOnce(streams);
   const only = (names: readonly string[]) => projectedLabels(streams, names);
   if (tenant === undefined) return Object.assign((stream: number) => labels(stream), { only });

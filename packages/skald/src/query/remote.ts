@@ -27,7 +27,7 @@ const calls = {
     "digests",
     "rowHashes",
   ],
-  catalog: ["list"],
+  catalog: ["list", "count"],
   scanner: [
     "scan",
     "measure",

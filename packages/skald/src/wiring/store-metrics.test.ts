@@ -56,9 +56,10 @@ describe("timedCatalog", () => {
     const list = (fails: boolean) => () =>
       fails ? Promise.reject(notFound("gone")) : Promise.resolve([]);
     const request = { tenant: "t", fromNs: 0n, toNs: 1n };
-    await timedCatalog({ list: list(false) }, metrics).list(request, { signal });
+    const count = async () => ({ segments: [], counted: [], countedSegments: 0 });
+    await timedCatalog({ list: list(false), count }, metrics).list(request, { signal });
     await expect(
-      timedCatalog({ list: list(true) }, metrics).list(request, { signal }),
+      timedCatalog({ list: list(true), count }, metrics).list(request, { signal }),
     ).rejects.toThrow();
     expect(await samples(metrics, "loki_index_request_duration_seconds")).toEqual([
       'loki_index_request_duration_seconds_count{operation="chunk_refs",status_code="200"} 1',

@@ -104,27 +104,29 @@ async function* countedList<T>(run: Run, list: () => AsyncIterable<T>): AsyncGen
 }
 
 /** The same catalog, timing how long it takes to find the segments of a query. */
-export function timedCatalog(catalog: Catalog, metrics: Metrics): Catalog {
+export function timedCatalog(catalog: Required<Catalog>, metrics: Metrics): Catalog {
   const seconds = metrics.histogram(
     "index_request_duration_seconds",
     "Time to find the segments of a query.",
     ["operation", "status_code"],
   );
-  const observe = (start: number, status: number): void => {
-    const labels = { operation: "chunk_refs", status_code: String(status) };
-    seconds.observe(labels, (performance.now() - start) / 1000);
+  const timed = async <T>(find: () => Promise<T>): Promise<T> => {
+    const start = performance.now();
+    const observe = (status: number): void => {
+      const labels = { operation: "chunk_refs", status_code: String(status) };
+      seconds.observe(labels, (performance.now() - start) / 1000);
+    };
+    try {
+      const found = await find();
+      observe(200);
+      return found;
+    } catch (error) {
+      observe(errorStatus[errorCodeOf(error)]);
+      throw error;
+    }
   };
   return {
-    list: async (request, options) => {
-      const start = performance.now();
-      try {
-        const refs = await catalog.list(request, options);
-        observe(start, 200);
-        return refs;
-      } catch (error) {
-        observe(start, errorStatus[errorCodeOf(error)]);
-        throw error;
-      }
-    },
+    list: (request, options) => timed(() => catalog.list(request, options)),
+    count: (request, options) => timed(() => catalog.count(request, options)),
   };
 }

@@ -15,6 +15,8 @@ export interface DaySelection extends TimeRange {
   readonly matchers?: readonly Matcher[];
   /** Ids of segments that the asker has; of these, what a segment replaces is told with it. */
   readonly held?: readonly string[];
+  /** Places in the index of segments that were chosen already; those that are young are still chosen by their times. */
+  readonly places?: Iterable<number>;
 }
 
 /** Puts the listing of a day and its newest index together: each row of the day is in exactly one of the segments. */
@@ -34,11 +36,11 @@ export function dayView(
     known[place] ??= refOf(day, place, locate);
     return known[place];
   };
-  const select = ({ fromNs, toNs, matchers, held = [] }: DaySelection): SegmentRef[] => {
+  const select = ({ fromNs, toNs, matchers, held = [], places }: DaySelection): SegmentRef[] => {
     const found = young.filter((ref) => ref.maxNs >= fromNs && ref.minNs < toNs);
     if (index === undefined) return found;
     const replaced = replacedBy(index, held);
-    for (const place of index.select({ fromNs, toNs }, matchers)) {
+    for (const place of places ?? index.select({ fromNs, toNs }, matchers)) {
       const ref = refAt(index, place);
       const replaces = replaced.get(ref.id);
       found.push(replaces === undefined ? ref : { ...ref, replaces });

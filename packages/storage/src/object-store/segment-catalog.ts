@@ -90,13 +90,21 @@ export class SegmentCatalog {
 
   /** Segments of a tenant that may hold rows of the range, of streams that satisfy every matcher. */
   async list(request: ListRequest, { signal }: CallOptions): Promise<SegmentRef[]> {
-    const { tenant, fromNs, toNs, maxAgeMs = maxListingAgeMs } = request;
+    const days = await this.days(request, { signal });
+    return days.flatMap((day) => day.select(request));
+  }
+
+  /** The days of a tenant that a range touches, as they were listed last. */
+  async days(
+    { tenant, fromNs, toNs, maxAgeMs = maxListingAgeMs }: ListRequest,
+    { signal }: CallOptions,
+  ): Promise<DayView[]> {
     const sinceMs = this.#options.clock.elapsedMs() - Math.min(maxAgeMs, maxListingAgeMs);
     const listings = await Promise.all(
       prefixesOf(tenant, fromNs, toNs).map((prefix) => this.#listing(prefix, sinceMs)),
     );
     signal.throwIfAborted();
-    return listings.flat().flatMap((day) => day.select(request));
+    return listings.flat();
   }
 
   /** One that was begun after a time of the clock. */

@@ -1,8 +1,9 @@
-import { defaultQueryLimits, type Plan, parseQuery, planQuery } from "@skald/logql";
+import { defaultQueryLimits, type LeafPlan, type Plan, parseQuery, planQuery } from "@skald/logql";
 import { randomQueryTexts } from "@skald/logql/testing/query-texts";
 import fc from "fast-check";
 import type {
   CatalogRequest,
+  CountRequest,
   DeletesRequest,
   DigestTask,
   DuplicateTask,
@@ -191,6 +192,17 @@ export const arbitraryCatalogRequest: fc.Arbitrary<CatalogRequest> = record<
     maxAgeMs: fc.nat(),
   },
 );
+
+export function arbitraryCountRequest(seed: number): fc.Arbitrary<CountRequest> {
+  const leaves = arbitraryScanPlan(seed).filter((plan) => !("log" in plan));
+  const counting = record<CountRequest["counting"], "tenantLabel">(
+    { plan: leaves as fc.Arbitrary<LeafPlan>, busy: fc.array(range, { maxLength: 3 }) },
+    { tenantLabel: text },
+  );
+  return fc
+    .tuple(arbitraryCatalogRequest, counting)
+    .map(([request, asked]) => ({ ...request, counting: asked }));
+}
 
 const volumePlan = {
   fromNs: ns,

@@ -32,6 +32,8 @@ export interface MetricScan {
    * given to `addBlock`. A run of which rows are excluded must not be offered.
    */
   addRun(streams: StreamLabels, block: BlockSummary, run: RunHeader): boolean;
+  /** Whether `addRun` counts a run of which no more is known than rows, times and bytes. */
+  countsRun(block: BlockSummary, run: Pick<RunHeader, "minTime" | "maxTime">): boolean;
   /** Adds the selected rows that lie in a window and in the leaf's time range. The caller selects streams. */
   addBlock(block: Block, streams: StreamLabels, selection: RunSelection): void;
   /** What was accumulated; the scan cannot be used afterwards. */
@@ -102,6 +104,14 @@ class LeafScan implements MetricScan {
     this.#cells.rows[cell]! += run.rows;
     if (this.#leaf.mode === "bytes") this.#cells.value[cell]! += run.lineBytes;
     return true;
+  }
+
+  countsRun(
+    { baseNs, metadataNames }: BlockSummary,
+    { minTime, maxTime }: Pick<RunHeader, "minTime" | "maxTime">,
+  ): boolean {
+    if (!this.#isPlain || this.#whatMatters(metadataNames) !== "stream") return false;
+    return this.#runCursor(baseNs).covers(minTime, maxTime);
   }
 
   addBlock(block: Block, streams: StreamLabels, selection: RunSelection): void {

@@ -1,5 +1,5 @@
 import { steadyClock } from "@skald/model";
-import { RemoteScanner } from "@skald/scan";
+import { CountingCatalog, RemoteScanner } from "@skald/scan";
 import { SegmentCatalog } from "@skald/storage";
 import { decodeIndex } from "../compaction-threads.js";
 import { buildObjectStore } from "../object-store.js";
@@ -31,7 +31,11 @@ export function buildStore(parts: Parts, { config, log, metrics }: ModuleContext
       log.warn("the store cannot be listed; an older listing still serves", { prefix, error });
     },
   });
-  parts.ownCatalog = timedCatalog(catalog, metrics);
+  const counting = new CountingCatalog({
+    catalog,
+    countDay: (task, options) => parts.threads.countDay(task, options),
+  });
+  parts.ownCatalog = timedCatalog(counting, metrics);
   parts.catalog = parts.ownCatalog;
   if (cache !== undefined) parts.scanner = new RemoteScanner({ scanner, cache });
   return { service };

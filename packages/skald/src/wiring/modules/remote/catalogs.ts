@@ -29,7 +29,7 @@ export function buildCatalogClient(parts: Parts, { config, log }: ModuleContext)
   const options = connectionOptionsOf("", grpc_client_config);
   const book = gatewayBook(parts, { config, log }, { text: server_address, periodMs: lookupMs });
   if (book === undefined) return {};
-  const gateways = new PeerCalls<Catalog>({
+  const gateways = new PeerCalls<Required<Catalog>>({
     ...{ book, name: "index gateway" },
     connect: (peer) => remoteCatalog(connections.to(peer.address, forPeer(options, peer))),
   });
@@ -37,6 +37,12 @@ export function buildCatalogClient(parts: Parts, { config, log }: ModuleContext)
     list: (request, { signal }) => {
       const order = { tenant: request.tenant, width };
       return gateways.call((gateway) => gateway.list(request, { signal }), { signal, order });
+    },
+    count: (request, { signal, share }) => {
+      const order = { tenant: request.tenant, width };
+      return gateways.call((gateway) => gateway.count(request, { signal, share }), {
+        ...{ signal, order },
+      });
     },
   };
   return {
