@@ -50,6 +50,8 @@ const maxArrivalMs = 250;
 /** What a client may send ahead of an answer before it is read no further. */
 const maxAheadBytes = 64 * 1024;
 const clientLeft = 499;
+/** What node:http answers to a request whose end never comes. */
+const cutOff = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
 
 /**
  * Serves small POSTs of some paths without `node:http`, which costs more than storing them: requests as agents send them, one
@@ -114,8 +116,11 @@ class DirectConnection {
   readonly #onEnd = (): void => {
     this.#isEnded = true;
     if (this.#isServing) return;
-    if (this.#head !== undefined) this.#observe(this.#head)?.(clientLeft, undefined);
-    this.#socket.end();
+    if (this.#head === undefined) this.#socket.end();
+    else {
+      this.#observe(this.#head)?.(clientLeft, undefined);
+      this.#socket.end(cutOff);
+    }
   };
 
   readonly #onClose = (): void => {
