@@ -8,7 +8,7 @@ export { scanLogfmtFields } from "./fields/logfmt";
 export { scanProtobufPush } from "./push/protobuf";
 export { selectContains } from "./search";
 export { groupNeedleBits } from "./needle/bit-group";
-export { markNeedleKeys } from "./needle/window-bits";
+export { markNeedleKeys, markValueKeys } from "./needle/window-bits";
 export { collectNeedleKeys } from "./needle/window-keys";
 export { solveNeedleFilter } from "./needle/ribbon";
 export { snappyDecode } from "./snappy";

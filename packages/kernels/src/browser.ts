@@ -22,6 +22,7 @@ export const {
   collectNeedleKeys,
   solveNeedleFilter,
   markNeedleKeys,
+  markValueKeys,
   groupNeedleBits,
   hashRows,
 } = twin;

@@ -20,6 +20,7 @@ export const {
   collectNeedleKeys,
   solveNeedleFilter,
   markNeedleKeys,
+  markValueKeys,
   groupNeedleBits,
   hashRows,
 } = kernels;

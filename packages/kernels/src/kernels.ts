@@ -75,6 +75,13 @@ export interface Kernels {
     choice: BitmapChoice,
   ): MarkedKeys & { readonly hasSigns: boolean };
 
+  /** The bits of values by their first keys, of which each may come several times; see needle-keys.ts for the others. */
+  markValueKeys(
+    first: Uint32Array,
+    count: number,
+    choice: Pick<BitmapChoice, "slots" | "threshold">,
+  ): MarkedKeys;
+
   /** Lays the bits of up to 64 blocks, an empty array for none, slot by slot: bit `slot * blocks + i` is that of block i. */
   groupNeedleBits(maps: readonly Uint8Array[], slots: number): Uint8Array;
 

@@ -15,12 +15,12 @@ export {
   type BitmapChoice,
   bitmapSlot,
   type MarkedKeys,
-  markKeys,
   maxBitmapSlots,
 } from "./needle/bitmap.js";
 export {
   chooseKeys,
   type FilterKeys,
+  keysOfValues,
   mix,
   type NeedleKey,
   needleKeys,

@@ -74,6 +74,37 @@ export function markNeedleKeys(
   return (pack(bits) << 1) | u32(signs);
 }
 
+/**
+ * Writes a bit for each of `slots` to `bits`: for the keys of `count` values, of each the first and seven that follow from it. The
+ * two words behind the last are overwritten. `scratch` has room for a byte a slot. Returns how many bits are set.
+ */
+export function markValueKeys(
+  first: usize,
+  count: u32,
+  slots: u32,
+  threshold: u32,
+  scratch: usize,
+  bits: usize,
+): u32 {
+  map = scratch;
+  range = slots;
+  top = threshold;
+  memory.fill(map, 0, slots);
+  store<u8>(map, 0xff);
+  const end = first + (<usize>count << 2);
+  if (count > 0) v128.store(end, v128.load32_splat(end - 4));
+  const step = v128.load32_splat(CONSTANTS, 16);
+  for (let at = first; at < end; at += 16) {
+    let key = v128.load(at);
+    set(thinned(key, key));
+    for (let i = 1; i < 8; i++) {
+      key = mix(i32x4.add(key, step));
+      set(thinned(key, key));
+    }
+  }
+  return pack(bits);
+}
+
 /** Lists the words of a row whose windows begin before `last`, four at least; works words out when the list is full. */
 @inline
 function listRow(from: usize, last: usize, listEnd: usize): usize {
@@ -156,13 +187,16 @@ function markWindow(text: v128, last: v128, isMixed: v128, isOut: v128, p: usize
   const key = mix(v128.xor(i32x4.mul(text, v128.load32_splat(CONSTANTS)), fifth));
   const to = put(p, key, 15 ^ i32x4.bitmask(isMixed));
   // One that is left out has slot 0.
-  let taken = v128.andnot(key, v128.and(isMixed, isOut));
-  if (top != 0) {
-    const low = v128.and(key, v128.load32_splat(CONSTANTS, 24));
-    taken = v128.and(taken, i32x4.lt_u(low, i32x4.splat(top)));
-  }
-  set(taken);
+  set(thinned(key, v128.andnot(key, v128.and(isMixed, isOut))));
   return to;
+}
+
+/** 0 for the keys that the threshold leaves out, what is given for others. */
+@inline
+function thinned(key: v128, taken: v128): v128 {
+  if (top == 0) return taken;
+  const low = v128.and(key, v128.load32_splat(CONSTANTS, 24));
+  return v128.and(taken, i32x4.lt_u(low, i32x4.splat(top)));
 }
 
 /** Sets the slots of the two additional keys of each plain window. */

@@ -33,6 +33,19 @@ it("marks the same bits in both forms, and lays them the same way", () => {
   );
 });
 
+it("marks the same keys of values in both forms", () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat(2 ** 32 - 1), { maxLength: 40 }), choices, (first, choice) => {
+      const keys = Uint32Array.from([...first, ...first]);
+      const [one, two] = forms.map(([, kernels]) =>
+        kernels.markValueKeys(keys, keys.length, choice),
+      );
+      expect(two).toEqual(one);
+    }),
+    { numRuns: testRuns(400) },
+  );
+});
+
 /** Whether the bits of one block may have a text. */
 function mayHave(bits: Uint8Array, choice: BitmapChoice, text: Uint8Array): boolean {
   const { slots, plainKeys, threshold } = choice;

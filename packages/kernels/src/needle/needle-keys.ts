@@ -121,6 +121,19 @@ export function nextKey(key: number): number {
   return mix((key + 0x51ed27) >>> 0);
 }
 
+/** Keys of one value of metadata: an absent one passes the filter with a chance of about 1 in 256. */
+const keysPerValue = 8;
+
+/** The keys of values, given the first of each. */
+export function keysOfValues(first: Uint32Array): Uint32Array {
+  const keys = new Uint32Array(first.length * keysPerValue);
+  for (let i = 0, at = 0; i < first.length; i++) {
+    keys[at++] = first[i]!;
+    for (let n = 1; n < keysPerValue; n++, at++) keys[at] = nextKey(keys[at - 1]!);
+  }
+  return keys;
+}
+
 /** Mixes 32 bits well (C. Wellons, "Prospecting for hash functions"). */
 export function mix(value: number): number {
   let hash = value;

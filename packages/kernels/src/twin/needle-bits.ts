@@ -1,5 +1,12 @@
 import { type BitmapChoice, type MarkedKeys, markKeys } from "../needle/bitmap.js";
-import { isLeftOut, isMixed, nextKey, windowBytes, windowKey } from "../needle/needle-keys.js";
+import {
+  isLeftOut,
+  isMixed,
+  keysOfValues,
+  nextKey,
+  windowBytes,
+  windowKey,
+} from "../needle/needle-keys.js";
 import { hasSigns } from "./needle-filter.js";
 
 /** Marks the keys of all windows of the rows; row i is `bytes[offsets[i] .. offsets[i+1])`, and no window spans two. */
@@ -25,6 +32,17 @@ export function markNeedleKeys(
   }
   const marked = markKeys(keys, slots);
   return { ...marked, hasSigns: hasSigns(bytes.subarray(offsets[0], offsets[rows])) };
+}
+
+/** Marks the keys of values, given the first of each. */
+export function markValueKeys(
+  first: Uint32Array,
+  count: number,
+  { slots, threshold }: Pick<BitmapChoice, "slots" | "threshold">,
+): MarkedKeys {
+  const keys = keysOfValues(first.subarray(0, count));
+  const taken = threshold === 0 ? keys : keys.filter((key) => (key & 0xffff) < threshold);
+  return markKeys(taken, slots);
 }
 
 /** Lays the bits of blocks slot by slot; an empty array stands for no bits. */

@@ -3,7 +3,7 @@ import { scanJsonFields } from "./fields/json.js";
 import { scanLogfmtFields } from "./fields/logfmt.js";
 import { hashRows } from "./hash.js";
 import { detectLevels } from "./levels/levels.js";
-import { groupNeedleBits, markNeedleKeys } from "./needle-bits.js";
+import { groupNeedleBits, markNeedleKeys, markValueKeys } from "./needle-bits.js";
 import { collectNeedleKeys, solveNeedleFilter } from "./needle-filter.js";
 import { scanJsonPush } from "./push/json.js";
 import { decodeSnappyProtobufPush } from "./push/protobuf.js";
@@ -25,6 +25,7 @@ export const twin: Kernels = {
   collectNeedleKeys,
   solveNeedleFilter,
   markNeedleKeys,
+  markValueKeys,
   groupNeedleBits,
   hashRows,
 };

@@ -91,6 +91,14 @@ export interface KernelExports {
     scratch: number,
     bits: number,
   ): number;
+  markValueKeys(
+    first: number,
+    count: number,
+    slots: number,
+    threshold: number,
+    scratch: number,
+    bits: number,
+  ): number;
   groupNeedleBits(maps: number, blocks: number, slots: number, words: number, bits: number): void;
   hashRows(
     bytes: number,

@@ -30,6 +30,25 @@ export function markNeedleKeys(
 }
 
 /** The compiled form of twin/needle-bits.ts. */
+export function markValueKeys(
+  memory: KernelMemory,
+  first: Uint32Array,
+  count: number,
+  { slots, threshold }: Pick<BitmapChoice, "slots" | "threshold">,
+): MarkedKeys {
+  const kernels = memory.open();
+  try {
+    const keys = memory.copyInWords(first, count);
+    const scratch = memory.take(slots);
+    const bits = memory.take(slots / 8);
+    const set = kernels.markValueKeys(keys, count, slots, threshold, scratch, bits);
+    return { bits: memory.bytes(bits, slots / 8).slice(), count: set };
+  } finally {
+    memory.close();
+  }
+}
+
+/** The compiled form of twin/needle-bits.ts. */
 export function groupNeedleBits(
   memory: KernelMemory,
   maps: readonly Uint8Array[],

@@ -3,7 +3,7 @@ import { scanJsonFields, scanLogfmtFields } from "./fields.js";
 import { hashRows } from "./hash.js";
 import { detectLevels } from "./levels.js";
 import type { KernelMemory } from "./memory.js";
-import { groupNeedleBits, markNeedleKeys } from "./needle-bits.js";
+import { groupNeedleBits, markNeedleKeys, markValueKeys } from "./needle-bits.js";
 import { collectNeedleKeys, solveNeedleFilter } from "./needle-filter.js";
 import { decodeSnappy, decodeSnappyProtobufPush, scanJsonPush } from "./push.js";
 import { selectContains, selectContainsAny } from "./search.js";
@@ -23,6 +23,7 @@ export function wasmKernels(memory: KernelMemory): Kernels {
     collectNeedleKeys: (...input) => collectNeedleKeys(memory, ...input),
     solveNeedleFilter: (...input) => solveNeedleFilter(memory, ...input),
     markNeedleKeys: (...input) => markNeedleKeys(memory, ...input),
+    markValueKeys: (...input) => markValueKeys(memory, ...input),
     groupNeedleBits: (...input) => groupNeedleBits(memory, ...input),
     hashRows: (...input) => hashRows(memory, ...input),
   };

@@ -18,7 +18,7 @@ import {
   filterDomains,
   groupBytes,
 } from "./filter-table.js";
-import { keysOfValue } from "./value-keys.js";
+import { valueKeys } from "./value-keys.js";
 
 type Group = FilterTable["groups"][number];
 
@@ -67,7 +67,7 @@ export class FilterReader {
         this.#ask(filterDomains.lines, needleKeys(formula.text), wanted, formula);
         return;
       case "value": {
-        const keys = keysOfValue(formula.name, formula.value);
+        const keys = valueKeys(formula.name, formula.value);
         const plain = keys.map((key) => ({ key, isExtra: false }));
         this.#ask(filterDomains.metadata, plain, wanted, undefined);
       }

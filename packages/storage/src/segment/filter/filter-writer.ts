@@ -1,4 +1,10 @@
-import { collectNeedleKeys, markKeys, markNeedleKeys, windowBytes } from "@skald/kernels";
+import {
+  collectNeedleKeys,
+  keysOfValues,
+  markNeedleKeys,
+  markValueKeys,
+  windowBytes,
+} from "@skald/kernels";
 import type { BytesColumn } from "@skald/model";
 import type { SortedBlock } from "../write/layout.js";
 import { BitmapGroups, type MarkBlock } from "./bitmap-groups.js";
@@ -10,7 +16,7 @@ import {
   type WrittenGroup,
 } from "./filter-table.js";
 import { RibbonGroups } from "./ribbon-groups.js";
-import { valueKeys } from "./value-keys.js";
+import { firstKeys } from "./value-keys.js";
 
 /**
  * Makes the filters of the blocks of a segment: of their lines and of their metadata, in groups of blocks that follow each other.
@@ -49,7 +55,8 @@ class RibbonWriter implements FilterWriter {
     const { lines, rowCount } = block;
     const { mixed, plain, hasSigns } = collectNeedleKeys(lines.bytes, lines.offsets, rowCount);
     this.#lines.add(mixed, plain, sizeOf(lines, rowCount), hasSigns);
-    this.#metadata.add(valueKeys(block, this.#moreNames), noKeys, bytesOf(block), false);
+    const values = keysOfValues(firstKeys(block, this.#moreNames));
+    this.#metadata.add(values, noKeys, bytesOf(block), false);
   }
 
   finish(): void {
@@ -77,11 +84,11 @@ class BitmapWriter implements FilterWriter {
 
   add(block: SortedBlock): void {
     this.#addLines(block);
-    const values = valueKeys(block, this.#moreNames);
+    const values = firstKeys(block, this.#moreNames);
     if (values.length === 0) this.#metadata.addEmpty();
     else {
-      const mark: MarkBlock = ({ slots, threshold }) => ({
-        ...markKeys(below(values, threshold), slots),
+      const mark: MarkBlock = (choice) => ({
+        ...markValueKeys(values, values.length, choice),
         hasSigns: false,
       });
       this.#metadata.add(mark, bytesOf(block));
@@ -109,10 +116,6 @@ function hasWindow(offsets: Uint32Array, rows: number): boolean {
     if (offsets[row + 1]! - offsets[row]! >= windowBytes) return true;
   }
   return false;
-}
-
-function below(keys: Uint32Array, threshold: number): Uint32Array {
-  return threshold === 0 ? keys : keys.filter((key) => (key & 0xffff) < threshold);
 }
 
 /** Bytes of lines and metadata. */

@@ -1,15 +1,15 @@
-import { hashRows, mix, nextKey } from "@skald/kernels";
+import { hashRows, keysOfValues, mix } from "@skald/kernels";
 import type { BytesColumn } from "@skald/model";
 import type { SortedBlock } from "../write/layout.js";
-
-/** Keys of one value: an absent one passes the filter with a chance of about 1 in 256. */
-const keysPerValue = 8;
 
 /** The metadata of a block: columns by name, and the pairs of the other names. */
 export type BlockValues = Pick<SortedBlock, "metadata" | "more" | "rowCount">;
 
-/** The keys of all values, each distinct one of a name once; an empty value is none. `moreNames` are those of the pairs. */
-export function valueKeys(
+/**
+ * The first key of each distinct value of a name; an empty value is none. `moreNames` are those of the pairs. The keys are
+ * valid until the next call.
+ */
+export function firstKeys(
   { metadata, more, rowCount }: BlockValues,
   moreNames: readonly string[],
 ): Uint32Array {
@@ -24,9 +24,7 @@ export function valueKeys(
     const column = { bytes: more.values, offsets: offsetsOf(more.valueLengths) };
     addValues(column, more.names.length, (pair) => seeds.get(more.names[pair]!)!);
   }
-  const keys = new Uint32Array(first.size * keysPerValue);
-  for (let i = 0; i < first.size; i++) chain(first.keys[i]!, keys, i * keysPerValue);
-  return keys;
+  return first.keys.subarray(0, first.size);
 }
 
 /** Distinct numbers in the order in which they were added; used again for each block. */
@@ -113,11 +111,9 @@ function offsetsOf(lengths: Uint32Array): Uint32Array {
 }
 
 /** The keys of one value of a name. */
-export function keysOfValue(name: string, value: Uint8Array): readonly number[] {
+export function valueKeys(name: string, value: Uint8Array): readonly number[] {
   const { high, low } = hashOf(value);
-  const keys = new Uint32Array(keysPerValue);
-  chain(firstKey(seedOf(name), high, low), keys, 0);
-  return [...keys];
+  return [...keysOfValues(Uint32Array.of(firstKey(seedOf(name), high, low)))];
 }
 
 function seedOf(name: string): number {
@@ -134,10 +130,4 @@ function hashOf(bytes: Uint8Array): { high: number; low: number } {
 
 function firstKey(seed: number, high: number, low: number): number {
   return mix(mix(low ^ seed) ^ high);
-}
-
-/** Writes the keys of a value, of which the first is given, to `keys` from `at` on. */
-function chain(key: number, keys: Uint32Array, at: number): void {
-  keys[at] = key;
-  for (let i = 1; i < keysPerValue; i++) keys[at + i] = nextKey(keys[at + i - 1]!);
 }

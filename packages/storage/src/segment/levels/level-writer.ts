@@ -60,10 +60,7 @@ export class LevelWriter {
       // Most levels are told apart by length and ends; a text is only made of those that are not known.
       const key = ((to - from) << 16) | (bytes[from]! << 8) | bytes[to - 1]!;
       let known = this.#known.get(key);
-      if (
-        known === undefined ||
-        texts.compare(known.bytes, 0, known.bytes.length, from, to) !== 0
-      ) {
+      if (known === undefined || !isAt(bytes, from, known.bytes)) {
         const number = this.#numberOf(texts.toString("utf8", from, to));
         known = { bytes: Uint8Array.from(texts.subarray(from, to)), number };
         this.#known.set(key, known);
@@ -83,4 +80,10 @@ export class LevelWriter {
     this.#bytes.push(new Array<number>(this.#runs).fill(0));
     return number;
   }
+}
+
+/** Whether the bytes from a place on are those of a text; a level is too short for a call to compare it. */
+function isAt(bytes: Uint8Array, from: number, text: Uint8Array): boolean {
+  for (let i = 0; i < text.length; i++) if (bytes[from + i] !== text[i]) return false;
+  return true;
 }
