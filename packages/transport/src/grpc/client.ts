@@ -15,7 +15,7 @@ import { after } from "./keepalive.js";
 import { Outflow } from "./outflow.js";
 import { cutPieces, overLimit, type Parts, PieceGatherer, sizeOf, smallFrame } from "./pieces.js";
 import { sayHello } from "./protocol.js";
-import { Session, type SessionOptions } from "./session.js";
+import { countCall, Session, type SessionOptions, uncountCall } from "./session.js";
 import { encodeTimeout } from "./status.js";
 
 export interface GrpcConnectionOptions extends SessionOptions {
@@ -161,12 +161,12 @@ export class GrpcConnection {
   #begin(session: ClientHttp2Session, path: string, options: SpannedCall): ClientHttp2Stream {
     const stream = this.#open(session, path, options);
     session.ref();
-    stream.once("close", () => unrefIdle(session));
+    stream.once("close", () => uncountCall(session));
     return stream;
   }
 
   #open(session: ClientHttp2Session, path: string, { deadlineMs, span }: SpannedCall) {
-    busy.set(session, (busy.get(session) ?? 0) + 1);
+    countCall(session);
     try {
       return session.request({
         ":method": "POST",
@@ -179,7 +179,7 @@ export class GrpcConnection {
           : { "grpc-timeout": encodeTimeout(deadlineMs - Date.now()) }),
       });
     } catch (cause) {
-      unrefIdle(session);
+      uncountCall(session);
       throw unavailable(`${this.address}: the connection is closed`, { cause });
     }
   }
@@ -209,15 +209,6 @@ export class GrpcConnection {
       });
     });
   }
-}
-
-/** Calls that run on a session. */
-const busy = new WeakMap<ClientHttp2Session, number>();
-
-function unrefIdle(session: ClientHttp2Session): void {
-  const left = (busy.get(session) ?? 1) - 1;
-  busy.set(session, left);
-  if (left === 0 && !session.destroyed) session.unref();
 }
 
 /** Made once: an error for every call would cost more than the call. */

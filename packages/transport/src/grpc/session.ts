@@ -4,7 +4,7 @@ import { type ConnectionOptions, connect as dialTls } from "node:tls";
 import { type SkaldError, unavailable } from "@skald/model";
 import { within } from "@skald/runtime/tracing";
 import { type ClientTlsOptions, clientTls } from "./client-tls.js";
-import { after, type KeepaliveOptions, keepAlive } from "./keepalive.js";
+import { after, type KeepaliveOptions, keepAlive, watchSilence } from "./keepalive.js";
 import { maxHeaderBytes } from "./protocol.js";
 
 export interface SessionOptions extends KeepaliveOptions {
@@ -14,12 +14,15 @@ export interface SessionOptions extends KeepaliveOptions {
   /** First and longest pause between tries to connect. */
   readonly minReconnectMs: number;
   readonly maxReconnectMs: number;
+  /** Where calls wait and nothing comes for so long, a ping is sent; new calls get a connection of their own soon after. */
+  readonly silenceMs?: number;
   /** Bytes that the other side may send ahead. */
   readonly windowBytes?: number;
   /** TLS, when it is given. */
   readonly tls?: ClientTlsOptions | undefined;
 }
 
+const defaultSilenceMs = 1500;
 const defaultWindowBytes = 1024 * 1024;
 /** Of all calls of a connection, as a multiple of that of one. */
 const sessionWindows = 4;
@@ -115,7 +118,7 @@ export class Session {
       session.once("remoteSettings", () => {
         clearTimeout(timer);
         session.setLocalWindowSize(windowBytes * sessionWindows);
-        keepAlive(session, this.#options);
+        this.#watch(session, socket, forget);
         this.#failures = 0;
         this.#lastFailure = undefined;
         if (this.#isClosed) session.close();
@@ -141,6 +144,20 @@ export class Session {
     });
   }
 
+  /** A way that is lost without a word holds up calls that run until a ping is late, and new ones a few seconds. */
+  #watch(session: ClientHttp2Session, socket: Socket, forget: () => void): void {
+    watchSilence(session, {
+      ping: keepAlive(session, this.#options),
+      received: () => socket.bytesRead,
+      isBusy: () => isBusy(session),
+      silenceMs: this.#options.silenceMs ?? defaultSilenceMs,
+      onSilent: () => {
+        forget();
+        session.close();
+      },
+    });
+  }
+
   #dial(): Socket {
     const { hostname, port } = new URL(`tcp://${this.#options.address}`);
     const target = { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port), noDelay: true };
@@ -148,4 +165,23 @@ export class Session {
     const name = isIP(target.host) === 0 ? { servername: target.host } : {};
     return dialTls({ ...target, ...name, ALPNProtocols: ["h2"], ...this.#tls });
   }
+}
+
+/** Calls that run on a session. */
+const running = new WeakMap<ClientHttp2Session, number>();
+
+/** Counts a call that begins. */
+export function countCall(session: ClientHttp2Session): void {
+  running.set(session, (running.get(session) ?? 0) + 1);
+}
+
+/** Counts a call that has ended; a session without calls keeps no process alive. */
+export function uncountCall(session: ClientHttp2Session): void {
+  const left = (running.get(session) ?? 1) - 1;
+  running.set(session, left);
+  if (left === 0 && !session.destroyed) session.unref();
+}
+
+function isBusy(session: ClientHttp2Session): boolean {
+  return (running.get(session) ?? 0) > 0;
 }
