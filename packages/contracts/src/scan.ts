@@ -1,5 +1,5 @@
 import type { LeafPlan, LogExpr, LogPartial, LogPlan, MetricPartial } from "@skald/logql";
-import type { Matcher, ReadStats, TimeRange } from "@skald/model";
+import type { Matcher, ReadStats, SegmentRef, TimeRange } from "@skald/model";
 import type {
   DigestTask,
   MinuteDigests,
@@ -36,6 +36,12 @@ export interface Scanner<Ref = SourceRef> {
   digests(task: DigestTask<Ref>, options: ScanOptions): Promise<MinuteDigests>;
   /** The hashes of rows in the minutes in which digests differ. */
   rowHashes(task: RowHashTask<Ref>, options: ScanOptions): Promise<PlacedHashes>;
+}
+
+/** Reads sealed segments that it can open by itself, all of them. */
+export interface SegmentScanner<Ref = SegmentRef> extends Scanner<Ref> {
+  /** For each segment from `wantedFrom` on, the rows that an earlier one has too. */
+  sharedRows(task: SharedTask<Ref>, options: ScanOptions): Promise<readonly RowMask[]>;
 }
 
 /** What a scan is told besides its task: on whose account it runs, so that threads are shared out fairly. */
@@ -103,6 +109,16 @@ export interface DuplicateTask<Ref = SourceRef> {
   readonly older: readonly Ref[];
   /** Rows outside do not matter; without it all rows do. */
   readonly range?: TimeRange | undefined;
+}
+
+/** Asks which rows several segments have. */
+export interface SharedTask<Ref = SegmentRef> {
+  /** In order of arrival: by their first times. */
+  readonly sources: readonly Ref[];
+  /** Of those before, only that others have their rows is of interest. */
+  readonly wantedFrom: number;
+  /** One of `count` parts of all streams, by hash: what the others are asked for adds to it. */
+  readonly part?: { readonly index: number; readonly count: number };
 }
 
 /** Names rows: those in the range that a log query keeps. */

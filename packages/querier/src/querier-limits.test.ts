@@ -177,7 +177,7 @@ describe("cancellation", () => {
 
   it.each([
     ["measure", "sum(count_over_time({app=`a`} |= `a` [2s]))"],
-    ["duplicates", "sum(count_over_time({app=`a`}[2s]))"],
+    ["sharedRows", "sum(count_over_time({app=`a`}[2s]))"],
     [
       "scan_metric",
       "sum(count_over_time({app=`a`}[2s])) / sum(count_over_time({app=`a`} |= `a` [2s]))",

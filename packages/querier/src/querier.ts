@@ -17,6 +17,7 @@ import {
   type Scanner,
   type ScanOptions,
   type ScanPlan,
+  type SegmentScanner,
   type SourceRef,
   type SpanChanges,
   type StreamColumns,
@@ -59,7 +60,7 @@ import { estimateBytes, TaskCutter } from "./run/cut-tasks.js";
 import { readsHeaders } from "./run/guess-outcome.js";
 import { logTasks, runLogQuery } from "./run/log-query.js";
 import { leafTasks, runLeaf } from "./run/metric-query.js";
-import { QueryRun, QueryTooHeavy } from "./run/query-run.js";
+import { QueryRun, QueryTooHeavy, type Scanners } from "./run/query-run.js";
 import { VolumeMerge } from "./run/volume-merge.js";
 
 /** Raw bytes of lines for each byte of an index, roughly. */
@@ -81,7 +82,7 @@ export interface QuerierDeps {
   readonly ingester: HeldRows;
   readonly catalog: Catalog;
   /** Scans segments of the store. */
-  readonly scanner: Scanner<SegmentRef>;
+  readonly scanner: SegmentScanner<SegmentRef>;
   /** Scans that run at the same time. */
   readonly threads: number;
   readonly corrupt: CorruptSegments;
@@ -118,13 +119,13 @@ export class Querier implements Contract, ChangeLog {
   readonly #finder: SourceFinder;
   /** How large lists of labels and streams were lately. */
   readonly #answerBytes = new Map<string, number>();
-  readonly #scanners: Readonly<Record<Side, Scanner>>;
+  readonly #scanners: Scanners;
 
   constructor(deps: QuerierDeps) {
     this.#deps = deps;
     this.#finder = new SourceFinder(deps);
     // On the side of the store there are no heads.
-    this.#scanners = { ingester: deps.ingester, store: deps.scanner as Scanner };
+    this.#scanners = { ingester: deps.ingester, store: deps.scanner as SegmentScanner<SourceRef> };
   }
 
   /**

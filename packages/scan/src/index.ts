@@ -5,6 +5,7 @@ export { BlockDigestCache, digestSources } from "./dedup/minute-digests.js";
 export { numberMinutes, streamMinutes } from "./dedup/minutes.js";
 export { placeHashes } from "./dedup/place-hashes.js";
 export { emptyMask, maskRows, uniteMasks } from "./dedup/row-mask.js";
+export { findShared } from "./dedup/shared-rows.js";
 export { scanJobs } from "./jobs.js";
 export { keepsEveryRow } from "./limit-pushdown.js";
 export { ScanPool, urgentBytes } from "./pool.js";

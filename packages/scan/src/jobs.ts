@@ -12,6 +12,7 @@ import {
   type ScanOutcome,
   type ScanPlan,
   type ScanTask,
+  type SharedTask,
   type StreamTask,
   type VolumeTask,
 } from "@skald/contracts";
@@ -21,6 +22,7 @@ import { type CountDayTask, countDay, OpenIndexes } from "./count/count-day.js";
 import { findDuplicates } from "./dedup/find-duplicates.js";
 import { BlockDigestCache, digestSources } from "./dedup/minute-digests.js";
 import { placeHashes } from "./dedup/place-hashes.js";
+import { findShared } from "./dedup/shared-rows.js";
 import { ScanMemory } from "./page-memory.js";
 import { isMissing, type MissingSlots, missingSlots } from "./remote/missing.js";
 import {
@@ -128,6 +130,16 @@ export function scanJobs(): Record<string, JobHandler> {
         masks.push(mask);
       }
       return reply(masks);
+    },
+    shared_rows: (
+      { sources: refs, ...wanted }: SharedTask<LocalRef>,
+      { check }: JobContext,
+    ): JobResult => {
+      const found = use(
+        (open) => findShared(refs.map(open), { check, ...wanted }),
+        (open) => missingTimes(refs, open),
+      );
+      return reply(found);
     },
     digests: (task: DigestTask<LocalRef>, { check }: JobContext): JobResult => {
       const found = use(

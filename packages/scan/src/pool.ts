@@ -10,10 +10,11 @@ import type {
   PlacedHashes,
   RowHashTask,
   RowMask,
-  Scanner,
   ScanOptions,
   ScanPlan,
   ScanTask,
+  SegmentScanner,
+  SharedTask,
   StreamTask,
   VolumeTask,
 } from "@skald/contracts";
@@ -21,6 +22,7 @@ import type { WorkerPool } from "@skald/runtime";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
 import { LRUCache } from "lru-cache";
 import type { CountDayTask, DayCount } from "./count/count-day.js";
+import { meetingKeys } from "./dedup/meeting-keys.js";
 import { maskBytes, shareMask, uniteMasks } from "./dedup/row-mask.js";
 import { maxIndexBytes, type ScanReply } from "./jobs.js";
 import { isMissing } from "./remote/missing.js";
@@ -34,7 +36,7 @@ export const urgentBytes = 8 * 1024 * 1024;
 const maxRememberedBytes = 64 * 1024 * 1024;
 
 /** Scans on the worker threads of this process. */
-export class ScanPool implements Scanner<LocalRef> {
+export class ScanPool implements SegmentScanner<LocalRef> {
   readonly #pool: Pick<WorkerPool, "run" | "broadcast">;
   readonly #masks = new LRUCache<string, RowMask>({
     maxSize: maxRememberedBytes,
@@ -105,6 +107,26 @@ export class ScanPool implements Scanner<LocalRef> {
     const result = shareMask(uniteMasks(known.filter((part) => part !== undefined)));
     this.#masks.set(all, result);
     return result;
+  }
+
+  /** Each segment's rows are remembered with the earlier ones that it was compared with. */
+  async sharedRows(task: SharedTask<LocalRef>, options: ScanOptions): Promise<readonly RowMask[]> {
+    const { sources, wantedFrom, part = { index: 0, count: 1 } } = task;
+    const suffix = `|${part.index}/${part.count}`;
+    const keys = meetingKeys(sources)
+      .slice(wantedFrom)
+      .map((key) => key + suffix);
+    const known = keys.map((key) => this.#masks.get(key));
+    const missing = known.indexOf(undefined);
+    if (missing >= 0) {
+      const asked = { sources: this.#imaged(sources), wantedFrom: wantedFrom + missing, part };
+      const found = await this.#run<readonly RowMask[]>("shared_rows", asked, options);
+      found.forEach((mask, i) => {
+        known[missing + i] = shareMask(mask);
+        this.#masks.set(keys[missing + i]!, known[missing + i]!);
+      });
+    }
+    return known as RowMask[];
   }
 
   async matches(task: MatchTask<LocalRef>, options: ScanOptions): Promise<MatchedRows> {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import type { HeadRef, SourceRef } from "@skald/contracts";
 import type { SegmentRef } from "@skald/model";
 import fc from "fast-check";
-import { orderSources } from "./order-sources.js";
+import { orderSources, type PlannedSource } from "./order-sources.js";
 
 const segment = (id: string, from: number, to: number): SegmentRef => ({
   kind: "segment",
@@ -23,9 +23,55 @@ const head = (id: string, from: number, to: number): HeadRef => ({
   sizeBytes: 1,
 });
 const told = (ingester: SourceRef[], store: SourceRef[]) =>
-  orderSources(ingester, store).map(({ ref, side, sequence, older }) =>
-    `${sequence} ${ref.id} ${side} ${older.map(({ ref: one }) => one.id).join()}`.trim(),
-  );
+  orderSources(ingester, store).map((planned) => {
+    const { ref, side, sequence } = planned;
+    return `${sequence} ${ref.id} ${side} ${comparedWith(planned).join()}`.trim();
+  });
+
+/** Ids of the earlier sources that it is compared with. */
+function comparedWith({ ref, older, meets }: PlannedSource): string[] {
+  const group = meets?.sources ?? [];
+  const before = group.slice(0, Math.max(0, group.indexOf(ref as SegmentRef)));
+  return [...before.map(({ id }) => id), ...older.map(({ ref: one }) => one.id)];
+}
+
+describe("segments that meet", () => {
+  const groupsOf = (store: SegmentRef[]) => {
+    const groups = new Set(orderSources([], store).map(({ meets }) => meets));
+    groups.delete(undefined);
+    return [...groups].map((group) => [group!.sources.length, group!.wantedFrom]);
+  };
+  const chain = (count: number, length: number) =>
+    Array.from({ length: count }, (_, i) =>
+      segment(String(i).padStart(4, "0"), 10 * i, 10 * i + length),
+    );
+
+  it("are in small groups where few reach from one into the next", () => {
+    expect(groupsOf(chain(24, 10))).toEqual([
+      [8, 0],
+      [9, 1],
+      [9, 1],
+    ]);
+  });
+
+  it("are in one group where all meet", () => {
+    expect(groupsOf(chain(100, 1000))).toEqual([[100, 0]]);
+  });
+
+  it("are in none where none do", () => {
+    expect(groupsOf(chain(100, 9))).toEqual([]);
+  });
+
+  it("are in larger groups beside a large one", () => {
+    const large = { ...segment("all", 0, 10_000), sizeBytes: 1_000_000 };
+    expect(groupsOf([large, ...chain(300, 9)])).toEqual([
+      [8, 0],
+      [129, 1],
+      [129, 1],
+      [38, 1],
+    ]);
+  });
+});
 
 describe("orderSources", () => {
   it("puts segments by their first row, equal ones by id, and heads last", () => {
@@ -47,7 +93,7 @@ describe("orderSources", () => {
       "0 a store",
       "1 b store a",
       "2 c store a,b",
-      "3 d store a",
+      "3 d store a,b,c",
       "4 late ingester a",
       "5 h ingester a,c,d",
     ]);
@@ -57,17 +103,23 @@ describe("orderSources", () => {
     const span = fc.tuple(fc.integer({ min: 0, max: 30 }), fc.integer({ min: 0, max: 12 }));
     const isHead = fc.boolean();
     fc.assert(
-      fc.property(fc.array(fc.tuple(span, isHead), { maxLength: 12 }), (spans) => {
+      fc.property(fc.array(fc.tuple(span, isHead), { maxLength: 40, size: "max" }), (spans) => {
         const refs = spans.map(([[from, length], unsealed], i) =>
           (unsealed ? head : segment)(`${i}`, from, from + length),
         );
         const planned = orderSources(refs, []);
-        for (const [i, { ref, older }] of planned.entries()) {
+        for (const [i, source] of planned.entries()) {
+          const { ref, meets } = source;
           const want = planned
             .slice(0, i)
             .filter(({ ref: one }) => one.minNs <= ref.maxNs && one.maxNs >= ref.minNs)
             .map(({ ref: one }) => one.id);
-          expect(older.map(({ ref: one }) => one.id)).toEqual(want);
+          // A group may have more, which are then found to share nothing.
+          const compared = comparedWith(source);
+          expect(
+            meets === undefined ? compared : compared.filter((id) => want.includes(id)),
+          ).toEqual(want);
+          expect(meets === undefined || want.length > 0).toBe(true);
         }
       }),
     );

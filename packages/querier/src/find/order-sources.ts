@@ -1,5 +1,6 @@
 import type { RowFilter, SourceRef } from "@skald/contracts";
-import type { Matcher, TimeRange } from "@skald/model";
+import type { Matcher, SegmentRef, TimeRange } from "@skald/model";
+import { type MeetingSegments, meetingSegments } from "./meeting-segments.js";
 
 /** A source, and who holds it: that side scans it, and its statistics are counted there. */
 export interface FoundSource {
@@ -20,8 +21,10 @@ export interface ReplicaGroup extends TimeRange {
 export interface PlannedSource extends FoundSource {
   /** Order of arrival among the sources of the query. */
   readonly sequence: number;
-  /** Earlier sources of the same place that may hold the same rows. */
+  /** Earlier sources of the same place that may hold the same rows, but for those of `meets`. */
   readonly older: readonly FoundSource[];
+  /** Segments with which it may have rows in common, when there are any. */
+  readonly meets?: MeetingSegments;
   /** Those of other places may hold the same rows too, when there are several. */
   readonly replicas?: ReplicaGroup;
   /** Rows that were deleted and must not be seen; absent when there are none. */
@@ -42,12 +45,20 @@ export function orderSources(
     ...ingester.map((ref) => ({ ref, side: "ingester" as const })),
     ...store.map((ref) => ({ ref, side: "store" as const })),
   ].sort((a, b) => compareArrival(a.ref, b.ref));
+  // Every side can read a segment that is no single ingester's.
+  const isShared = ({ ref }: FoundSource) =>
+    ref.kind === "segment" && instanceOf(ref) === undefined;
+  const groups = meetingSegments(found.filter(isShared).map(({ ref }) => ref as SegmentRef));
   let open: FoundSource[] = [];
   return found.map((source, sequence) => {
     const { ref } = source;
+    const meets = groups.get(ref as SegmentRef);
+    if (isShared(source)) {
+      return { ...source, sequence, older: [], ...(meets === undefined ? {} : { meets }) };
+    }
     // Segments begin in ascending order: those that ended before this one cannot meet a later one, only heads can.
     if (ref.kind === "segment") open = open.filter((older) => older.ref.maxNs >= ref.minNs);
-    else if (open.length !== sequence) open = found.slice(0, sequence);
+    else open = found.slice(0, sequence);
     const instance = instanceOf(ref);
     const older = open.filter((one) => overlap(one.ref, ref) && instanceOf(one.ref) === instance);
     open.push(source);

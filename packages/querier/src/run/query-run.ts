@@ -10,6 +10,7 @@ import {
   type ScanPlan,
   type ScanSource,
   type ScanTask,
+  type SegmentScanner,
   type SourceRef,
   type StreamMinutes,
   type VolumeOutcome,
@@ -21,9 +22,11 @@ import {
   emptyReadStats,
   type QueryStats,
   type ReadStats,
+  type SegmentRef,
   type TimeRange,
 } from "@skald/model";
 import { emptyMask, uniteMasks, urgentBytes } from "@skald/scan";
+import type { MeetingSegments } from "../find/meeting-segments.js";
 import {
   type FoundSource,
   instanceOf,
@@ -40,11 +43,17 @@ import { ScanRoom } from "./scan-room.js";
 
 /** Scans in flight per thread: one runs, one waits, so that no thread idles between two. */
 const tasksPerThread = 2;
+/** Segments that are compared by more than one thread. */
+const minShared = 64;
+
+/** Who scans the sources of a side. Segments that are nobody's own can be read on the side of the store, wherever they are. */
+export type Scanners = Readonly<
+  Record<"ingester", Scanner> & Record<"store", SegmentScanner<SourceRef>>
+>;
 
 export interface QueryRunOptions {
   readonly limits: QueryByteLimits;
-  /** Who scans the sources of a side. */
-  readonly scanners: Readonly<Record<Side, Scanner>>;
+  readonly scanners: Scanners;
   /** Threads that scan at the same time. */
   readonly threads: number;
   /** Whose query it is; its cost grows with what it will have to read. */
@@ -72,7 +81,7 @@ export class QueryRun {
   readonly budget: Budget;
   readonly #maxCost: number;
   #share: QueryShare;
-  readonly #scanners: Readonly<Record<Side, Scanner>>;
+  readonly #scanners: Scanners;
   readonly #started = performance.now();
   readonly #read: Readonly<Record<Side, ReadStats>> = {
     ingester: emptyReadStats(),
@@ -80,6 +89,7 @@ export class QueryRun {
   };
   readonly #room: ScanRoom;
   readonly #masks = new Map<PlannedSource, Promise<RowMask>>();
+  readonly #shared = new Map<MeetingSegments, Promise<readonly RowMask[]>>();
   readonly #agreements = new Map<ReplicaGroup, ReplicaAgreement>();
   #ingesters = 0;
   #streams = 0;
@@ -275,13 +285,41 @@ export class QueryRun {
     range: TimeRange,
     signal: AbortSignal,
   ): Promise<RowMask> {
+    const shared = await this.#sharedOf(source, signal);
     const { ref: newer, older } = source;
-    if (older.length === 0) return emptyMask;
+    if (older.length === 0) return shared;
     // An ingester can read the store; nobody else can read what an ingester holds.
     const sides = [source, ...older].map(({ side }) => side);
     const scanner = this.#scanners[sides.includes("ingester") ? "ingester" : "store"];
     const task = { newer, older: older.map(({ ref }) => ref), range };
-    return scanner.duplicates(task, { signal, share: this.#share });
+    const mask = await scanner.duplicates(task, { signal, share: this.#share });
+    return uniteMasks([shared, mask]);
+  }
+
+  /** Found out once for all segments of a group, however many of them are looked at. */
+  async #sharedOf({ ref, meets }: PlannedSource, signal: AbortSignal): Promise<RowMask> {
+    if (meets === undefined) return emptyMask;
+    const { sources, wantedFrom } = meets;
+    let finding = this.#shared.get(meets);
+    if (finding === undefined) {
+      finding = this.#findShared(meets, signal);
+      this.#shared.set(meets, finding);
+    }
+    return (await finding)[sources.indexOf(ref as SegmentRef) - wantedFrom] ?? emptyMask;
+  }
+
+  /** Many segments are compared by several threads, each some of the streams. */
+  async #findShared(meets: MeetingSegments, signal: AbortSignal): Promise<readonly RowMask[]> {
+    const count = meets.sources.length < minShared ? 1 : this.threads;
+    const parts = await Promise.all(
+      Array.from({ length: count }, (_, index) =>
+        this.#scanners.store.sharedRows(
+          { ...meets, part: { index, count } },
+          { signal, share: this.#share },
+        ),
+      ),
+    );
+    return parts[0]!.map((_, i) => uniteMasks(parts.map((masks) => masks[i] ?? emptyMask)));
   }
 
   async #deletedOf(
@@ -299,8 +337,8 @@ export class QueryRun {
 }
 
 /** True when no row of the source has to be left out. */
-function isWhole({ older, deleted }: PlannedSource): boolean {
-  return older.length === 0 && deleted === undefined;
+function isWhole({ older, meets, deleted }: PlannedSource): boolean {
+  return older.length === 0 && meets === undefined && deleted === undefined;
 }
 
 function refsOf(sources: readonly FoundSource[]): SourceRef[] {

@@ -18,9 +18,10 @@ import {
   type QueryAnswer,
   type QueryRequest,
   type RowHashTask,
-  type Scanner,
   type ScanPlan,
   type ScanTask,
+  type SegmentScanner,
+  type SharedTask,
   type StreamTask,
   type VolumeTask,
 } from "@skald/contracts";
@@ -43,6 +44,7 @@ import {
   countDay,
   digestSources,
   findDuplicates,
+  findShared,
   measureScan,
   type OpenSource,
   openHead,
@@ -76,7 +78,7 @@ export const noLimits = { maxBytesRead: 0, maxMemoryBytes: 256 * 1024 * 1024 };
 export const never: CallOptions = { signal: new AbortController().signal };
 
 /** Runs scans in this thread, each in a turn of its own, and writes down what it was asked. */
-export class LocalScanner implements Scanner<LocalRef> {
+export class LocalScanner implements SegmentScanner<LocalRef> {
   readonly threads: number;
   readonly jobs: string[] = [];
   /** Called before each job; may throw. */
@@ -128,6 +130,12 @@ export class LocalScanner implements Scanner<LocalRef> {
       uniteMasks(
         older.map((ref) => findDuplicates(this.#open(ref), this.#open(newer), { check, range })),
       ),
+    );
+  }
+
+  sharedRows({ sources, ...wanted }: SharedTask<LocalRef>, options: CallOptions) {
+    return this.#run("sharedRows", sources, options, (check) =>
+      findShared(sources.map(this.#open), { check, ...wanted }),
     );
   }
 

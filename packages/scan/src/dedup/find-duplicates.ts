@@ -5,6 +5,7 @@ import type { Source } from "../source/source.js";
 import { flagsOf, type ScanContext } from "../source/view.js";
 import { type Agreement, agreementOf, HeadDigests, isSameBetween } from "./agreement.js";
 import { compareRows, hashRow, RecentBlocks } from "./compare-rows.js";
+import { FoundRows } from "./found-rows.js";
 import { streamKey } from "./minutes.js";
 import { emptyMask } from "./row-mask.js";
 import { RowTimes } from "./row-times.js";
@@ -164,26 +165,6 @@ function hashTie(pair: Pair, { a, from, to }: Tie): Map<number, number[]> {
     else rows.push(i);
   }
   return byHash;
-}
-
-/** Rows by block, in any order. */
-class FoundRows {
-  readonly #byBlock = new Map<number, number[]>();
-
-  add(block: number, row: number): void {
-    const rows = this.#byBlock.get(block);
-    if (rows === undefined) this.#byBlock.set(block, [row]);
-    else rows.push(row);
-  }
-
-  mask(): RowMask {
-    if (this.#byBlock.size === 0) return emptyMask;
-    const blocks = Uint32Array.from(this.#byBlock.keys()).sort();
-    const rows = [...blocks].map((block) =>
-      Uint32Array.from(this.#byBlock.get(block) as number[]).sort(),
-    );
-    return { blocks, rows };
-  }
 }
 
 function timesOf(range: TimeRange | undefined, baseNs: bigint): { from: number; to: number } {

@@ -10,10 +10,11 @@ import type {
   PlacedHashes,
   RowHashTask,
   RowMask,
-  Scanner,
   ScanOptions,
   ScanPlan,
   ScanTask,
+  SegmentScanner,
+  SharedTask,
   StreamTask,
   VolumeTask,
 } from "@skald/contracts";
@@ -42,7 +43,7 @@ const maxRounds = 1000;
 
 export interface RemoteScannerDeps {
   /** Scans what is on this machine. */
-  readonly scanner: Scanner<LocalRef>;
+  readonly scanner: SegmentScanner<LocalRef>;
   readonly cache: SegmentCacheCalls;
   readonly now?: () => number;
 }
@@ -51,7 +52,7 @@ export interface RemoteScannerDeps {
  * Scans segments of the object store: fetches what a job needs of them into the cache, as the job itself finds out
  * from their headers, and runs it when all is there. So threads only ever read files, and never wait for the store.
  */
-export class RemoteScanner implements Scanner<LocalRef> {
+export class RemoteScanner implements SegmentScanner<LocalRef> {
   readonly #deps: RemoteScannerDeps;
   readonly #now: () => number;
 
@@ -99,6 +100,12 @@ export class RemoteScanner implements Scanner<LocalRef> {
   duplicates(task: DuplicateTask<LocalRef>, options: ScanOptions): Promise<RowMask> {
     return this.#run([task.newer, ...task.older], options, ([newer, ...older]) =>
       this.#deps.scanner.duplicates({ ...task, newer: newer as LocalRef, older }, options),
+    );
+  }
+
+  sharedRows(task: SharedTask<LocalRef>, options: ScanOptions): Promise<readonly RowMask[]> {
+    return this.#run(task.sources, options, (sources) =>
+      this.#deps.scanner.sharedRows({ ...task, sources }, options),
     );
   }
 

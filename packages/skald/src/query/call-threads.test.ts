@@ -3,8 +3,8 @@ import {
   answerScheduled,
   type HeldRows,
   type Querier,
-  type Scanner,
   type ScheduledCall,
+  type SegmentScanner,
   scheduledQuerier,
 } from "@skald/contracts";
 import { SkaldError } from "@skald/model";
@@ -38,7 +38,7 @@ it("answers a call on a query thread, from what ingesters and store have", async
   const host = hostOf({
     ingester,
     catalog: { list: async () => [] },
-    scanner: ingester as unknown as Scanner<LocalRef>,
+    scanner: ingester as unknown as SegmentScanner<LocalRef>,
   });
   const threads = new CallThreads({ pool, memory, host, threads: 2, hidesRows: () => false });
   const querier = scheduledQuerier(() => ({

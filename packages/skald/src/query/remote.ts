@@ -1,4 +1,4 @@
-import type { CallOptions, Catalog, Deletes, HeldRows, Scanner } from "@skald/contracts";
+import type { CallOptions, Catalog, Deletes, HeldRows, SegmentScanner } from "@skald/contracts";
 import type { HostFunction, JobContext } from "@skald/runtime";
 import type { LocalRef } from "@skald/storage";
 
@@ -7,7 +7,7 @@ export interface Services {
   readonly ingester: HeldRows;
   readonly catalog: Catalog;
   /** Scans segments of the store. */
-  readonly scanner: Scanner<LocalRef>;
+  readonly scanner: SegmentScanner<LocalRef>;
   /** Absent where nothing is ever deleted by request. */
   readonly deletes?: Deletes | undefined;
 }
@@ -29,6 +29,7 @@ const calls = {
   ],
   catalog: ["list", "count"],
   scanner: [
+    "sharedRows",
     "scan",
     "measure",
     "volumes",

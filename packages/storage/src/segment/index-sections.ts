@@ -128,7 +128,7 @@ interface Section {
 
 /** Finds sections and decodes them when asked. Throws `internal` when one is missing or not what it must be. */
 export class SectionReader {
-  readonly #sections = new Map<string, Section>();
+  readonly #sections = new Map<number, Section>();
 
   /** The bytes must have padding behind them. */
   constructor(bytes: Uint8Array) {
@@ -142,10 +142,8 @@ export class SectionReader {
       const count = table.u32();
       const end = at + table.u32();
       if (end > bytes.byteLength) throw internal("index section ends behind the index");
-      this.#sections.set(`${id}/${ordinal}`, {
-        ...{ id, ordinal, kind, count },
-        bytes: bytes.subarray(at, end),
-      });
+      const section = { id, ordinal, kind, count, bytes: bytes.subarray(at, end) };
+      this.#sections.set(keyOf(id, ordinal), section);
       at = end;
     }
   }
@@ -177,7 +175,7 @@ export class SectionReader {
   }
 
   has(id: number, ordinal = 0): boolean {
-    return this.#sections.has(`${id}/${ordinal}`);
+    return this.#sections.has(keyOf(id, ordinal));
   }
 
   count(id: number, ordinal = 0): number {
@@ -226,13 +224,18 @@ export class SectionReader {
   }
 
   #find(id: number, ordinal: number, kind?: number): Section {
-    const found = this.#sections.get(`${id}/${ordinal}`);
+    const found = this.#sections.get(keyOf(id, ordinal));
     if (found === undefined) throw internal(`index lacks section ${id}/${ordinal}`);
     if (kind !== undefined && found.kind !== kind) {
       throw internal(`index section ${id}/${ordinal} is of kind ${found.kind}, not ${kind}`);
     }
     return found;
   }
+}
+
+/** A text for each section would be most of what it takes to open a small segment. */
+function keyOf(id: number, ordinal: number): number {
+  return id * 2 ** 32 + ordinal;
 }
 
 /** More streams than any segment has; bounds what a section of runs may make a reader allocate. */

@@ -5,7 +5,7 @@ import type {
   Distributor,
   HeldRows,
   PatternIngester,
-  Scanner,
+  SegmentScanner,
   Tailer,
 } from "@skald/contracts";
 import type { DistributorMetrics, PushTarget } from "@skald/distributor";
@@ -55,7 +55,7 @@ export interface Parts {
   /** Scans what is on this machine. */
   threads: ScanPool;
   /** Scans the store's segments too. */
-  scanner: Scanner<LocalRef>;
+  scanner: SegmentScanner<LocalRef>;
   store: ObjectStore;
   /** Where the bytes of a key are. */
   locate: (key: string) => SegmentLocation;

@@ -1,0 +1,58 @@
+import type { Block } from "@skald/model";
+import { LRUCache } from "lru-cache";
+import type { Source } from "../source/source.js";
+import type { FoundRows } from "./found-rows.js";
+
+/** A segment among others that it is compared with. */
+export interface ComparedSource {
+  readonly source: Source;
+  /** In order of arrival. */
+  readonly place: number;
+  /** Whether its rows are to be told. */
+  readonly isWanted: boolean;
+  /** Those that an earlier one has too. */
+  readonly found: FoundRows;
+}
+
+/** A stretch of rows of one stream in one block of a segment. */
+export interface SharedRun {
+  readonly of: ComparedSource;
+  readonly stream: number;
+  readonly block: number;
+  readonly from: number;
+  readonly to: number;
+  /** ns since the base, inclusive */
+  readonly minTime: number;
+  readonly maxTime: number;
+  /** Minutes of the day of which all rows are told without a look at them. */
+  readonly named?: ReadonlySet<number> | undefined;
+}
+
+/** Memory of decoded blocks that stay: the next stream is most often in the same ones. */
+const maxBlockBytes = 64 * 1024 * 1024;
+/** What a row of a block takes besides its line. */
+const rowBytes = 32;
+
+/** More blocks than any segment has. */
+const maxBlocks = 2 ** 26;
+
+/** Decoded blocks of many segments, the least recently used given up first. */
+export class SharedBlocks {
+  readonly #known = new LRUCache<number, { readonly block: Block; readonly bytes: number }>({
+    maxSize: maxBlockBytes,
+    sizeCalculation: ({ bytes }) => bytes,
+    maxEntrySize: Number.MAX_SAFE_INTEGER,
+  });
+
+  of({ source, place }: ComparedSource, number: number): Block {
+    const key = place * maxBlocks + number;
+    let known = this.#known.get(key);
+    if (known === undefined) {
+      const { count, rowStart, lineBytes } = source.runs(number);
+      const lines = lineBytes.reduce((sum, bytes) => sum + bytes, 0);
+      known = { block: source.block(number), bytes: 200 + lines + rowStart[count]! * rowBytes };
+      this.#known.set(key, known);
+    }
+    return known.block;
+  }
+}

@@ -1,0 +1,197 @@
+import { minuteNs } from "@skald/storage";
+import { compareRows, hashRow } from "./compare-rows.js";
+import type { ComparedSource, SharedBlocks, SharedRun } from "./compared-source.js";
+import type { OpenMinutes } from "./same-minutes.js";
+
+export interface TieContext {
+  readonly rows: StretchRows;
+  readonly blocks: SharedBlocks;
+  readonly check: () => void;
+}
+
+/** Rows of equal time are compared pair by pair up to this many pairs; more are grouped by a hash first. */
+const maxPairs = 64;
+/** Rows between two looks at the cancellation. */
+const rowsPerCheck = 4096;
+/** Names the rows of one stream that an earlier segment has too, where runs of two overlap and minutes are open. */
+export function compareTied(runs: SharedRun[], open: OpenMinutes, context: TieContext): void {
+  runs.sort((a, b) => a.minTime - b.minTime);
+  let first = 0;
+  for (const { from, to } of stretchesOf(runs)) {
+    context.check();
+    // Runs begin in ascending order, and those that ended before this stretch have no part in a later one.
+    while (first < runs.length && runs[first]!.maxTime < from) first++;
+    const own: SharedRun[] = [];
+    for (let i = first; i < runs.length && runs[i]!.minTime <= to; i++) {
+      if (runs[i]!.maxTime >= from) own.push(runs[i]!);
+    }
+    compareStretch(own, { from, to, open }, context);
+  }
+}
+
+interface Stretch {
+  readonly from: number;
+  to: number;
+}
+
+/** The times at which runs of two segments or more are, both ends inclusive; of runs in the order of their first times. */
+function stretchesOf(runs: readonly SharedRun[]): Stretch[] {
+  const stretches: Stretch[] = [];
+  // The segment that reaches furthest so far, and how far the others do.
+  let last: { readonly of: ComparedSource; readonly to: number } | undefined;
+  let others = Number.NEGATIVE_INFINITY;
+  for (const { of, minTime, maxTime } of runs) {
+    const reach = last !== undefined && last.of !== of ? last.to : others;
+    const to = Math.min(maxTime, reach);
+    const before = stretches.at(-1);
+    if (to >= minTime) {
+      if (before !== undefined && minTime <= before.to) before.to = Math.max(before.to, to);
+      else stretches.push({ from: minTime, to });
+    }
+    if (last === undefined || last.of === of) {
+      last = { of, to: Math.max(maxTime, last?.to ?? maxTime) };
+    } else if (maxTime > last.to) {
+      others = Math.max(others, last.to);
+      last = { of, to: maxTime };
+    } else {
+      others = Math.max(others, maxTime);
+    }
+  }
+  return stretches;
+}
+
+function compareStretch(
+  runs: readonly SharedRun[],
+  range: Stretch & { readonly open: OpenMinutes },
+  context: TieContext,
+): void {
+  const { rows } = context;
+  gatherRows(runs, range, context);
+  const tied = rows.tied();
+  if (tied.length === 0) return;
+  const placeOf = (at: number) => runs[rows.runs[at]!]!.of.place;
+  tied.sort((a, b) => rows.times[a]! - rows.times[b]! || placeOf(a) - placeOf(b));
+  for (let from = 0; from < tied.length; ) {
+    const time = rows.times[tied[from]!]!;
+    let to = from + 1;
+    while (to < tied.length && rows.times[tied[to]!] === time) to++;
+    compareTie(tied.slice(from, to), runs, context);
+    from = to;
+  }
+}
+
+/** Rows with their times, run by run; used again for each stretch. */
+export class StretchRows {
+  times = new Float64Array(1024);
+  runs = new Uint32Array(1024);
+  rows = new Uint32Array(1024);
+  #sorted = new Float64Array(1024);
+  #count = 0;
+
+  clear(): void {
+    this.#count = 0;
+  }
+
+  push(time: number, run: number, row: number): void {
+    if (this.#count === this.times.length) this.#grow();
+    this.times[this.#count] = time;
+    this.runs[this.#count] = run;
+    this.rows[this.#count++] = row;
+  }
+
+  /** Places of those whose time another one has too. */
+  tied(): number[] {
+    const sorted = this.#sorted.subarray(0, this.#count);
+    sorted.set(this.times.subarray(0, this.#count));
+    sorted.sort();
+    const ties = new Set<number>();
+    for (let i = 1; i < sorted.length; i++) if (sorted[i] === sorted[i - 1]) ties.add(sorted[i]!);
+    const places: number[] = [];
+    if (ties.size === 0) return places;
+    for (let at = 0; at < this.#count; at++) if (ties.has(this.times[at]!)) places.push(at);
+    return places;
+  }
+
+  #grow(): void {
+    const length = this.times.length * 2;
+    const { times, runs, rows } = this;
+    this.times = new Float64Array(length);
+    this.runs = new Uint32Array(length);
+    this.rows = new Uint32Array(length);
+    this.times.set(times);
+    this.runs.set(runs);
+    this.rows.set(rows);
+    this.#sorted = new Float64Array(length);
+  }
+}
+
+function gatherRows(
+  runs: readonly SharedRun[],
+  { from, to, open }: Stretch & { readonly open: OpenMinutes },
+  { rows, blocks, check }: TieContext,
+): void {
+  rows.clear();
+  for (let number = 0; number < runs.length; number++) {
+    check();
+    const run = runs[number]!;
+    const { of, named, block } = run;
+    const times = blocks.of(of, block).timestamps();
+    const isPicked = open !== "all" || named !== undefined;
+    for (let row = firstFrom(times, run, from); row < run.to; row++) {
+      const time = times[row]!;
+      if (time > to) break;
+      if (isPicked) {
+        const minute = Math.floor(time / minuteNs);
+        if (named?.has(minute) || (open !== "all" && !open.has(minute))) continue;
+      }
+      rows.push(time, number, row);
+    }
+  }
+}
+
+/** The first row of a run from a time on: sealed rows ascend. */
+function firstFrom(times: Float64Array, run: SharedRun, from: number): number {
+  let low = run.from;
+  let high = run.to;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (times[middle]! < from) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Compares rows of one time, ordered by segment. */
+function compareTie(
+  tie: readonly number[],
+  runs: readonly SharedRun[],
+  { blocks, check, rows: { runs: runNumbers, rows } }: TieContext,
+): void {
+  const runOf = (at: number) => runs[runNumbers[at]!]!;
+  const blockOf = (at: number) => blocks.of(runOf(at).of, runOf(at).block);
+  if (runOf(tie[0]!).of === runOf(tie.at(-1)!).of) return;
+  const hash = (at: number) => hashRow(blockOf(at), rows[at]!);
+  const isSmall = tie.length ** 2 <= maxPairs;
+  const byHash = new Map<number, number[]>();
+  for (let i = 0, first = 0; i < tie.length; i++) {
+    const at = tie[i]!;
+    const { of, block } = runOf(at);
+    if (i % rowsPerCheck === 0) check();
+    if (of !== runOf(tie[first]!).of) {
+      // Only rows of earlier segments count.
+      if (!isSmall) for (; first < i; first++) addTo(byHash, hash(tie[first]!), tie[first]!);
+      first = i;
+    }
+    if (!of.isWanted || first === 0) continue;
+    const twins = isSmall ? tie.slice(0, first) : (byHash.get(hash(at)) ?? []);
+    const isEqual = (other: number) =>
+      compareRows(blockOf(other), rows[other]!, blockOf(at), rows[at]!);
+    if (twins.some(isEqual)) of.found.add(block, rows[at]!);
+  }
+}
+
+function addTo(map: Map<number, number[]>, key: number, value: number): void {
+  const list = map.get(key);
+  if (list === undefined) map.set(key, [value]);
+  else list.push(value);
+}
