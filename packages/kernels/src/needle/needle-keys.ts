@@ -6,7 +6,7 @@
 /** Bytes of a window; a shorter text has no key. */
 export const windowBytes = 5;
 
-/** The distinct keys of the lines of a block, in the order in which they first occur. */
+/** The distinct keys of the lines of a block, in any order. */
 export interface WindowKeys {
   /** Of windows with a digit, without those that the sampling leaves out. */
   readonly mixed: Uint32Array;

@@ -69,7 +69,13 @@ export interface KernelExports {
       lastWins: number,
     ]
   ): void;
-  collectNeedleKeys(bytes: number, offsets: number, rows: number, control: number): number;
+  collectNeedleKeys(
+    bytes: number,
+    offsets: number,
+    rows: number,
+    tables: number,
+    scratch: number,
+  ): number;
   solveNeedleFilter(
     keys: number,
     counts: number,

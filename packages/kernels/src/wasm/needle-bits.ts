@@ -1,7 +1,7 @@
 import type { BitmapChoice, MarkedKeys } from "../needle/bitmap.js";
 import type { KernelMemory } from "./memory.js";
 
-/** Bytes that assembly/needle/window-bits.ts works in, beside one a slot. */
+/** Bytes that assembly/needle/windows.ts works in, beside one a slot. */
 const scratchBytes = 180 * 1024;
 
 /** The compiled form of twin/needle-bits.ts. */

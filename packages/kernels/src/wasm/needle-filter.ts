@@ -6,10 +6,8 @@ const mixedBits = 17;
 const plainBits = 15;
 /** Fewer for short texts: clearing them is most of what such a text costs. */
 const minBits = 8;
-/** Bytes of the words that assembly/needle/window-keys.ts remembers. */
-const recentBytes = 2 ** 14 * 8;
-/** Bytes of the two lists of keys that assembly/needle/window-keys.ts fills, with room for the keys of one step. */
-const listBytes = 2 * (2048 + 16) * 4;
+/** Bytes that assembly/needle/windows.ts works in. */
+const scratchBytes = 210 * 1024;
 /** Bytes of a batch of equations, and where they begin: assembly/needle/ribbon.ts. */
 const equationsBytes = (2048 + 8) * 12;
 
@@ -39,8 +37,7 @@ function collect(
     const low = offsets[0]!;
     const text = memory.copyIn(bytes.subarray(low, offsets[rows]));
     const starts = memory.copyInWords(offsets, rows + 1);
-    const scratch = memory.take(recentBytes + listBytes);
-    memory.bytes(scratch, recentBytes).fill(0);
+    const scratch = memory.take(scratchBytes);
     // A text has fewer windows than bytes, and two slots for each hold all of its keys.
     const enough = Math.max(minBits, 33 - Math.clz32(offsets[rows]! - low));
     const tables = [mixedBits, plainBits].map((most) => {
@@ -49,12 +46,12 @@ function collect(
       return { slots, count: 2 ** bits, keys: memory.take(2 ** bits * 4) };
     });
     for (const { slots, count } of tables) memory.bytes(slots, count * 4).fill(0);
-    const control = memory.take(9 * 4);
+    const control = memory.take(8 * 4);
     const words = tables.flatMap(({ slots, count, keys }) => [slots, count, keys, 0]);
-    memory.words(control, 9).set([...words, scratch]);
-    const outcome = kernels.collectNeedleKeys(text - low, starts, rows, control);
+    memory.words(control, 8).set(words);
+    const outcome = kernels.collectNeedleKeys(text - low, starts, rows, control, scratch);
     if (outcome < 0) return undefined;
-    const counts = memory.words(control, 9);
+    const counts = memory.words(control, 8);
     const [mixed, plain] = tables.map(({ keys }, i) => memory.words(keys, counts[i * 4 + 3]!));
     return { mixed: mixed!, plain: plain!, hasSigns: outcome === 1 };
   } finally {

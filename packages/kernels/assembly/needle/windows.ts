@@ -1,10 +1,11 @@
 /**
- * The bits of the needle filter of a block, one for each key of its windows of five bytes. The twin says what they mean.
+ * Keys of the needle filter of a block: of its windows of five bytes, as bits or in tables. The twins say what they mean.
  * Words of eight bytes, in which four windows begin, are passed over where they were met before, for a log repeats most
  * of what it says. The others are listed first and worked out then, four at a time, so that neither loop has a branch
  * that cannot be foretold.
  */
 
+import { insertMixed, insertPlain } from "./key-table";
 import { put } from "./lanes";
 
 /** Constants of the loop over words. They are loaded, because one that the compiler knows is made anew each time. */
@@ -18,8 +19,9 @@ const RECENT_BITS: u32 = 14;
 const RECENT_SHIFT: u64 = 64 - RECENT_BITS;
 const SPREAD: u64 = 0x9e3779b97f4a7c15;
 
-/** Words that are listed before they are worked out. */
+/** Words that are listed before they are worked out, and the bytes of a list of their keys. */
 const LIST: usize = 2048;
+const LISTED: usize = (((LIST + 4) << 2) << 2) + 32;
 
 /** Where the kernel works, and what it looks for. */
 let recent: usize = 0;
@@ -30,6 +32,11 @@ let map: usize = 0;
 let range: u32 = 0;
 let hasExtra: bool = false;
 let top: u32 = 0;
+/** Where the keys of mixed windows are listed when tables are filled; 0 where slots are set. */
+let mixed: usize = 0;
+let mixedEnd: usize = 0;
+let control: usize = 0;
+let isFull: bool = false;
 
 /**
  * Writes a bit for each of `slots` (a multiple of 64) to `bits`. With `extra` plain windows have three keys. With a
@@ -46,19 +53,53 @@ export function markNeedleKeys(
   scratch: usize,
   bits: usize,
 ): u32 {
-  recent = scratch;
-  list = recent + (<usize>8 << RECENT_BITS);
-  plain = list + ((LIST + 4) << 3);
-  map = plain + (((LIST + 4) << 2) << 2) + 32;
+  begin(scratch);
+  mixed = 0;
+  map = plain + LISTED;
   range = slots;
   hasExtra = extra && threshold == 0;
   top = threshold;
-  memory.fill(recent, 0, <usize>8 << RECENT_BITS);
-  // What is there first must not be what a word of zeros looks for.
-  store<u64>(recent, 1);
   memory.fill(map, 0, slots);
   // where keys go that are left out
   store<u8>(map, 0xff);
+  const signs = readRows(bytes, offsets, rows);
+  return (pack(bits) << 1) | u32(signs);
+}
+
+/**
+ * Writes the distinct keys of the rows to two tables (key-table.ts) in `tables`, of mixed and then of plain windows; `scratch` has room for
+ * 210 KiB. Returns 0, 1 when the rows have U+212A or U+017F, -1 when there are not enough slots.
+ */
+export function collectNeedleKeys(
+  bytes: usize,
+  offsets: usize,
+  rows: u32,
+  tables: usize,
+  scratch: usize,
+): i32 {
+  begin(scratch);
+  mixed = plain + LISTED;
+  mixedEnd = mixed;
+  control = tables;
+  hasExtra = false;
+  isFull = false;
+  store<u32>(tables, 0, 12);
+  store<u32>(tables, 0, 28);
+  const signs = readRows(bytes, offsets, rows);
+  return isFull ? -1 : i32(signs);
+}
+
+function begin(scratch: usize): void {
+  recent = scratch;
+  list = recent + (<usize>8 << RECENT_BITS);
+  plain = list + ((LIST + 4) << 3);
+  memory.fill(recent, 0, <usize>8 << RECENT_BITS);
+  // What is there first must not be what a word of zeros looks for.
+  store<u64>(recent, 1);
+}
+
+/** Goes through the windows of all rows. True when the rows have U+212A or U+017F. */
+function readRows(bytes: usize, offsets: usize, rows: u32): bool {
   let to = list;
   for (let row: u32 = 0; row < rows; row++) {
     const slot = offsets + (<usize>row << 2);
@@ -68,10 +109,9 @@ export function markNeedleKeys(
     if (end - from < 8) markShort(from, end);
     else to = listRow(from, end - 4, to);
   }
-  markWords(to);
+  workOut(to);
   const first = bytes + load<u32>(offsets);
-  const signs = hasSigns(first, bytes + load<u32>(offsets + (<usize>rows << 2)));
-  return (pack(bits) << 1) | u32(signs);
+  return hasSigns(first, bytes + load<u32>(offsets + (<usize>rows << 2)));
 }
 
 /**
@@ -117,7 +157,7 @@ function listRow(from: usize, last: usize, listEnd: usize): usize {
     const stop = min(end, at + room);
     for (; at < stop; at += 4) to = listWord(at, to);
     if (room < 256) {
-      markWords(to);
+      workOut(to);
       to = list;
     }
   }
@@ -135,9 +175,23 @@ function listWord(at: usize, to: usize): usize {
   return to + (isNew << 3);
 }
 
-/** Sets the slots of the windows of the words that are listed up to `end`. */
-function markWords(end: usize): void {
+/** Does with the words that are listed up to `end` what is asked for: each has a loop of its own. */
+function workOut(end: usize): void {
   if (end == list) return;
+  if (mixed == 0) markWords(end);
+  else collectWords(end);
+}
+
+function markWords(end: usize): void {
+  workOutAs(end, false);
+}
+
+function collectWords(end: usize): void {
+  workOutAs(end, true);
+}
+
+@inline
+function workOutAs(end: usize, collects: bool): void {
   // The last four are not all there: the last one, up to three times more.
   const last = load<u64>(end - 8);
   store<u64>(end, last);
@@ -163,31 +217,50 @@ function markWords(end: usize): void {
     const byte = v128.load32_splat(CONSTANTS, 20);
     let isOut = v128.and(i32x4.gt_s(part0, part1), i32x4.gt_s(part2, part1));
     let isMixed = i32x4.shr_s(i32x4.shl(digits, 24), 31);
-    p = markWindow(text, v128.and(rest, byte), isMixed, isOut, p);
+    p = window(text, v128.and(rest, byte), isMixed, isOut, p, collects);
     isOut = v128.and(i32x4.gt_s(part1, part2), i32x4.gt_s(part3, part2));
     isMixed = i32x4.shr_s(i32x4.shl(digits, 16), 31);
-    p = markWindow(text1, v128.and(i32x4.shr_u(rest, 8), byte), isMixed, isOut, p);
+    p = window(text1, v128.and(i32x4.shr_u(rest, 8), byte), isMixed, isOut, p, collects);
     isOut = v128.and(i32x4.gt_s(part2, part3), i32x4.gt_s(part4, part3));
     isMixed = i32x4.shr_s(i32x4.shl(digits, 8), 31);
-    p = markWindow(text2, v128.and(i32x4.shr_u(rest, 16), byte), isMixed, isOut, p);
+    p = window(text2, v128.and(i32x4.shr_u(rest, 16), byte), isMixed, isOut, p, collects);
     isOut = v128.and(i32x4.gt_s(part3, part4), i32x4.gt_s(part5, part4));
-    p = markWindow(text3, i32x4.shr_u(rest, 24), i32x4.shr_s(digits, 31), isOut, p);
+    p = window(text3, i32x4.shr_u(rest, 24), i32x4.shr_s(digits, 31), isOut, p, collects);
   }
-  if (hasExtra && p > plain) markExtra(p);
+  endKeys(p);
+}
+
+/** Does what is left to do for the keys of plain windows, which end at `p`, and for those of mixed ones. */
+@inline
+function endKeys(p: usize): void {
+  if (mixed == 0) {
+    if (hasExtra && p > plain) markExtra(p);
+    return;
+  }
+  isFull = isFull || !insertMixed(control, mixed, mixedEnd) || !insertPlain(control + 16, plain, p);
+  mixedEnd = mixed;
 }
 
 /**
- * Sets the slots of four windows, of each its bytes 0 to 3 and its last; `isOut` says which are left out when they are mixed.
- * Writes the keys of the plain ones to `p`, and returns where they end.
+ * Sets the slots of four windows, of each its bytes 0 to 3 and its last, or lists the mixed ones; `isOut` says which of these are left
+ * out. Writes the keys of the plain ones to `p`, and returns where they end.
  */
 @inline
-function markWindow(text: v128, last: v128, isMixed: v128, isOut: v128, p: usize): usize {
+function window(
+  text: v128,
+  last: v128,
+  isMixed: v128,
+  isOut: v128,
+  p: usize,
+  collects: bool,
+): usize {
   const second = v128.load32_splat(CONSTANTS, 4);
   const fifth = i32x4.add(i32x4.mul(last, second), second);
   const key = mix(v128.xor(i32x4.mul(text, v128.load32_splat(CONSTANTS)), fifth));
   const to = put(p, key, 15 ^ i32x4.bitmask(isMixed));
   // One that is left out has slot 0.
-  set(thinned(key, v128.andnot(key, v128.and(isMixed, isOut))));
+  if (!collects) set(thinned(key, v128.andnot(key, v128.and(isMixed, isOut))));
+  else mixedEnd = put(mixedEnd, key, i32x4.bitmask(v128.andnot(isMixed, isOut)));
   return to;
 }
 
@@ -236,8 +309,8 @@ function markOne(word: u64): void {
   const digits = v128.shuffle<u32>(withDigit(one), one, 0, 0, 0, 0);
   const isMixed = i32x4.shr_s(i32x4.shl(digits, 24), 31);
   const last = v128.and(rest, v128.load32_splat(CONSTANTS, 20));
-  const p = markWindow(text, last, isMixed, isOut, plain);
-  if (hasExtra && p > plain) markExtra(p);
+  if (mixed == 0) endKeys(window(text, last, isMixed, isOut, plain, false));
+  else endKeys(window(text, last, isMixed, isOut, plain, true));
 }
 
 /** Lower-cases A to Z. */
