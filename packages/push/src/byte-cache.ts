@@ -55,29 +55,26 @@ interface Entry<T> {
   readonly value: T;
 }
 
-/** Four bytes at a time, mixed as MurmurHash3 does; a signed 32-bit number. */
+/** Four bytes at a time, in two lanes that do not wait for each other; a signed 32-bit number. */
 function hashWords(bytes: Uint8Array, start: number, length: number): number {
   const view = viewOf(bytes);
   const end = start + length;
-  let hash = length;
+  let even = length;
+  let odd = 0;
   let at = start;
-  for (; at + 4 <= end; at += 4) {
-    hash = rotate(hash ^ mixed(view.getInt32(at, true)), 13);
-    hash = (Math.imul(hash, 5) + 0xe6546b64) | 0;
+  for (; at + 8 <= end; at += 8) {
+    even = Math.imul(rotate(even) ^ view.getInt32(at, true), factor);
+    odd = Math.imul(rotate(odd) ^ view.getInt32(at + 4, true), factor);
   }
-  let rest = 0;
-  for (; at < end; at++) rest = (rest << 8) | bytes[at]!;
-  hash ^= mixed(rest);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  return hash ^ (hash >>> 13);
+  for (; at < end; at++) even = Math.imul(rotate(even) ^ bytes[at]!, factor);
+  const hash = Math.imul(rotate(odd) ^ even, factor);
+  return hash ^ (hash >>> 15);
 }
 
-function mixed(word: number): number {
-  return Math.imul(rotate(Math.imul(word, 0xcc9e2d51), 15), 0x1b873593);
-}
+const factor = 0x9e3779b1;
 
-function rotate(word: number, bits: number): number {
-  return (word << bits) | (word >>> (32 - bits));
+function rotate(word: number): number {
+  return (word << 5) | (word >>> 27);
 }
 
 let viewed: Uint8Array | undefined;
