@@ -26,6 +26,7 @@ export { minuteNs, type StreamDigests } from "./segment/digest/digest-table.js";
 export { hashBlockRows, type RowHashes } from "./segment/digest/row-hash.js";
 export { matchLabels } from "./segment/match-labels.js";
 export type { IndexImage } from "./segment/read/index-image.js";
+export { replacedBy } from "./segment/read/index-reader.js";
 export { type OpenedSegmentFile, openSegmentFile } from "./segment/read/open-file.js";
 export * from "./segment/read/range-reader.js";
 export { openSegment, openSegmentAsync, type SegmentIdentity } from "./segment/read/reader.js";

@@ -138,15 +138,53 @@ describe("compacting a day", () => {
     expect(done).toEqual(["s0", "s1"]);
     expect(await readRows(store)).toEqual(rowTexts([rowsOf(10, 10)[9]!, ...rowsOf(20, 10)]));
   });
+});
 
-  it("does nothing to a day whose newest index is damaged", async () => {
+describe("a day whose newest index is damaged", () => {
+  const day = `tenant=t/date=${new Date(Number(baseNs / 1_000_000n)).toISOString().slice(0, 10)}/`;
+  const indexKeys = async () => (await keysOf(store)).filter((key) => key.endsWith(".day"));
+  const damage = async (keys: readonly string[]) => {
+    for (const key of keys) await store.put(day + key, new Uint8Array(30), { signal });
+  };
+  const lists = [rowsOf(0, 10), rowsOf(5, 10), rowsOf(100, 5, "b"), rowsOf(50, 3)];
+
+  it.each<[string, number, boolean, boolean]>([
+    ["just after a merge", 0, false, false],
+    ["after the inputs were deleted", testBounds.graceMs * 2, true, false],
+    ["that has none before it", 0, false, true],
+    ["that has none before it, after the inputs were deleted", testBounds.graceMs * 2, true, true],
+  ])("%s is rebuilt", async (_, laterMs, isSwept, all) => {
+    for (const [i, rows] of lists.slice(0, 3).entries()) await putRows(store, `s${i}`, rows);
+    const days = await compactors.make(store, { clock });
+    await days.run(table, { signal });
+    await putRows(store, "later", lists[3]!);
+    await days.run(table, { signal });
+    const before = (await listDay(store)).map(({ id }) => id);
+    nowMs += laterMs;
+    // What an older index says is not known any more once it was deleted.
+    if (isSwept) await days.run(table, { signal });
+    const generations = await indexKeys();
+    await damage(all ? generations : generations.slice(-1));
+    const again = await compactors.make(store, { clock });
+    await again.run(table, { signal });
+    expect((await listDay(store)).map(({ id }) => id)).toEqual(before);
+    expect(await readRows(store)).toEqual(rowTexts(lists.flat()));
+    expect((await indexKeys()).at(-1)! > generations.at(-1)!).toBe(true);
+    nowMs += testBounds.graceMs * 2;
+    await again.run(table, { signal });
+    nowMs += testBounds.graceMs * 2;
+    await again.run(table, { signal });
+    expect((await keysOf(store)).filter((key) => key.endsWith(".parquet"))).toHaveLength(1);
+    expect(await readRows(store)).toEqual(rowTexts(lists.flat()));
+  });
+
+  it("is left alone when a merged segment cannot be read", async () => {
     for (const i of [0, 1]) await putRows(store, `s${i}`, rowsOf(i * 10, 10));
     const days = await compactors.make(store, { clock });
     await days.run(table, { signal });
-    nowMs += testBounds.graceMs * 2;
-    const index = (await keysOf(store)).at(-1)!;
-    const key = `tenant=t/date=${new Date(Number(baseNs / 1_000_000n)).toISOString().slice(0, 10)}/`;
-    await store.put(key + index, new Uint8Array(30), { signal });
+    const merged = (await keysOf(store)).find((key) => key.includes("merged-"))!;
+    await store.put(day + merged, new Uint8Array(100), { signal });
+    await damage((await indexKeys()).slice(-1));
     const before = await keysOf(store);
     await expect(days.run(table, { signal })).rejects.toMatchObject({ code: "internal" });
     expect(await keysOf(store)).toEqual(before);

@@ -11,17 +11,21 @@ import {
   type EditedDay,
   type GoneSegment,
   type IndexedSegment,
+  isMergedId,
   mergedId,
   type ObjectStore,
   OpenedDays,
   objectRange,
   openSegmentAsync,
+  parseSegmentKey,
+  replacedBy,
   type SealedSegment,
   segmentKey,
 } from "@skald/storage";
 import { type DayState, readDay } from "./day-state.js";
 import type { MergeJob } from "./jobs.js";
 import { type PlanBounds, planMerges } from "./plan.js";
+import { type ListedSegment, planRebuild } from "./rebuild-day.js";
 import { planSweep, type SweepBounds } from "./sweep.js";
 import type { Table } from "./tables.js";
 import type { WorkFiles } from "./work-files.js";
@@ -120,6 +124,7 @@ export class DayCompaction {
     const { store, locate, bounds, clock } = this.#deps;
     const reader = { store, locate, opened: this.#opened };
     let day = await readDay(table, reader, { signal });
+    if (day.isDamaged) day = await this.#rebuild(day, signal);
     const { deletes, orphans, forget } = planSweep(day.index, day.objects, clock.nowMs(), bounds);
     for (const key of deletes) {
       await store.delete(key, { signal });
@@ -139,6 +144,40 @@ export class DayCompaction {
         day = await this.#merge(day, inputs, signal);
       }
     }
+  }
+
+  /** Writes the generation behind a damaged one, from that before it and what the bucket has. */
+  async #rebuild(day: DayState, signal: AbortSignal): Promise<DayState> {
+    const { store, locate, clock, log } = this.#deps;
+    const unknown: ListedSegment[] = [];
+    const refs = new Map<string, AddedSegment>();
+    const listed = new Set<string>();
+    for (const { key, sizeBytes, modifiedMs } of day.objects) {
+      const parsed = parseSegmentKey(key);
+      if (parsed === undefined) continue;
+      listed.add(parsed.id);
+      if (day.index?.knows(parsed.id) === true) continue;
+      const ref: SegmentRef = { kind: "segment", ...parsed, sizeBytes, location: locate(key) };
+      const level = isMergedId(parsed.id) ? 1 : 0;
+      if (level === 0) {
+        refs.set(ref.id, { ref, level });
+        unknown.push({ ...parsed, modifiedMs });
+        continue;
+      }
+      const { image } = await openSegmentAsync(objectRange(store, key, sizeBytes), ref, { signal });
+      refs.set(ref.id, { ref, image, level });
+      unknown.push({ ...parsed, modifiedMs, replaces: replacedBy(image) });
+    }
+    const known = day.index?.segments ?? [];
+    const plan = planRebuild(known, unknown, { listed, nowMs: clock.nowMs() });
+    const wanted = new Set(plan.add);
+    const young = [...refs.values()].filter(({ ref, level }) => level === 0 && wanted.has(ref.id));
+    const add = [
+      ...(await this.#young({ ...day, young: young.map(({ ref }) => ref) }, signal)),
+      ...[...refs.values()].filter(({ ref, level }) => level > 0 && wanted.has(ref.id)),
+    ];
+    log.warn("rebuilds a damaged day index", { tenant: day.tenant, segments: listed.size });
+    return this.#publish(day, { add, remove: plan.remove }, signal);
   }
 
   #plan({ index, baseNs }: DayState): IndexedSegment[][] {
@@ -272,7 +311,7 @@ export class DayCompaction {
     const outcome = await store.put(key, edited.bytes, { ifAbsent: true, signal });
     if (outcome === "exists") throw new OtherWasFirst(`another compactor has written ${key}`);
     log.debug("wrote a day index", { key, added: add.length, removed: remove.length });
-    return { ...day, index: new DayIndex(edited.image), generation, young: [] };
+    return { ...day, index: new DayIndex(edited.image), generation, young: [], isDamaged: false };
   }
 
   #refOf({ tenant }: DayState, segment: IndexedSegment): SegmentRef {

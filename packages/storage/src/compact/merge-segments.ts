@@ -49,6 +49,7 @@ export function* mergeSegments(
     baseNs: inputs[0]!.segment.baseNs,
     streamTexts: streams.texts,
     level: options.level ?? compactLevel,
+    replaces: inputs.map(({ segment }) => segment.id),
     digests: inputs.some(({ segment }) => hasDigests(segment)),
     ...(options.sync === undefined ? {} : { sync: options.sync }),
   });

@@ -53,6 +53,7 @@ export const section = {
   sliceBlocks: 40,
   sliceRows: 41,
   sliceBytes: 42,
+  replaces: 43,
 } as const;
 
 const kinds = { numbers: 1, texts: 2, codes: 3, words: 4 } as const;

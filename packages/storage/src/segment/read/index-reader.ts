@@ -135,6 +135,12 @@ export class SegmentIndex {
     this.#indexOffset = indexOffset!;
   }
 
+  /** Ids of the segments that it was merged from; undefined when it was not, or that was not written down. */
+  get replaces(): readonly string[] | undefined {
+    if (!this.#sections.has(section.replaces)) return undefined;
+    return this.#sections.texts(section.replaces);
+  }
+
   pages(column: number): ColumnPages {
     let pages = this.#columns.get(column);
     if (pages === undefined) {
@@ -233,6 +239,11 @@ export class SegmentIndex {
       crcs: this.#sections.words(section.pageCrcs, column),
     };
   }
+}
+
+/** What `SegmentIndex.replaces` says of an image. */
+export function replacedBy(image: IndexImage): readonly string[] | undefined {
+  return new SegmentIndex(image).replaces;
 }
 
 /** The runs of all blocks, numbered through. */

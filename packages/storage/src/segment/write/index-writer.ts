@@ -19,6 +19,8 @@ export interface IndexSummary {
   readonly maxTime: number;
   readonly indexOffset: number;
   readonly footerBytes: number;
+  /** Ids of the segments that it was merged from. */
+  readonly replaces?: readonly string[];
 }
 
 /** The filters as they stand in the file, from `offset` on. */
@@ -112,6 +114,7 @@ export class SegmentIndexWriter {
     this.#digests?.finish(sections, layout.streamCount);
     this.#levels.finish(sections);
     this.#slices.finish(sections);
+    if (summary.replaces !== undefined) sections.texts(section.replaces, summary.replaces);
     return sections.finish();
   }
 

@@ -37,6 +37,8 @@ export interface SegmentWriterOptions {
   readonly digests?: boolean;
   /** False: whoever relies on the file syncs it. */
   readonly sync?: boolean;
+  /** Ids of the segments that it is merged from. */
+  readonly replaces?: readonly string[];
 }
 
 export interface WrittenSegment {
@@ -141,7 +143,7 @@ export class SegmentWriter {
   }
 
   #encodeIndex(indexOffset: number, footerBytes: number, filters: WrittenFilters): Uint8Array {
-    const { id, tenant } = this.#options;
+    const { id, tenant, replaces } = this.#options;
     const summary = {
       id,
       tenant,
@@ -151,6 +153,7 @@ export class SegmentWriter {
       lineBytes: this.#bytes,
       footerBytes,
       indexOffset,
+      ...(replaces === undefined ? {} : { replaces }),
     };
     const raw = this.#index.finish(summary, filters);
     return zstd.compress(raw, this.#layout.level);
