@@ -24,14 +24,20 @@ export interface DayCount {
   readonly outcome: EncodedOutcome;
 }
 
-/** Day indexes that a thread keeps open; their images are shared. */
-const maxOpen = 32;
+/** Day indexes that a thread keeps open, and bytes of their images, which threads share. */
+const maxOpen = 100;
+const maxOpenBytes = 128 * 1024 * 1024;
 /** Below this share of the streams theirs are searched for in each segment, instead of a look at all. */
 const fewStreams = 1 / 32;
 
 /** The day indexes that a thread has opened. */
 export class OpenIndexes {
-  readonly #open = new LRUCache<string, DayIndex>({ max: maxOpen });
+  readonly #open = new LRUCache<string, DayIndex>({
+    max: maxOpen,
+    maxSize: maxOpenBytes,
+    sizeCalculation: ({ image }) => image.byteLength,
+    maxEntrySize: Number.MAX_SAFE_INTEGER,
+  });
 
   of({ name, image }: Pick<CountDayTask, "name" | "image">): DayIndex {
     let day = this.#open.get(name);
