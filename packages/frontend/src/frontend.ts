@@ -35,11 +35,12 @@ import { type Span, traced } from "@skald/runtime/tracing";
 import type { InstantParams, RangeParams } from "./http/params.js";
 import { checkBlocked, queryKind } from "./limits/blocked-queries.js";
 import { checkLength, checkQueryLimits, rangesOf } from "./limits/check-limits.js";
-import { combineLimits, type QueryTenantLimits } from "./limits/limits.js";
+import { combineLimits, nsOfMs, type QueryTenantLimits } from "./limits/limits.js";
 import { clampStart, noLongerAvailable, oldestAllowed, oldestLasting } from "./limits/look-back.js";
 import { KeptAnswers, type KeptResults } from "./results-cache/kept-answers.js";
 import { selectorsOf, seriesSelectors } from "./selectors.js";
-import { type AskPart, MetricAnswers } from "./split/metric-answers.js";
+import { answerLogs } from "./split/log-query.js";
+import { type AskPart, MetricAnswers, mayBeSplit } from "./split/metric-answers.js";
 
 export interface FrontendDeps {
   readonly querier: Querier;
@@ -55,7 +56,7 @@ export interface FrontendDeps {
   readonly queryTags?: string | undefined;
   /** Move both ends of a metric query down to multiples of its step; false if not given. */
   readonly alignToStep?: boolean | undefined;
-  /** Cut range queries by time, so that several queriers answer one; false if not given. */
+  /** Cut queries over a range by time, so that several queriers answer one; false if not given. */
   readonly splitsByTime?: boolean | undefined;
   /** Keeps answers; absent where nothing is kept. */
   readonly results?: KeptResults | undefined;
@@ -98,6 +99,7 @@ export class Frontend {
   readonly #queueSeconds: number;
   readonly #kept: KeptAnswers;
   readonly #metrics: MetricAnswers;
+  readonly #splitsByTime: boolean;
   readonly #onQuery: ((facts: QueryFacts) => void) | undefined;
 
   constructor(deps: FrontendDeps) {
@@ -110,7 +112,8 @@ export class Frontend {
     this.#queueSeconds = deps.queueSeconds ?? 0;
     const kept = { results: deps.results, actors: this.#actors };
     this.#kept = new KeptAnswers(kept);
-    this.#metrics = new MetricAnswers({ ...kept, splitsByTime: deps.splitsByTime === true });
+    this.#splitsByTime = deps.splitsByTime === true;
+    this.#metrics = new MetricAnswers({ ...kept, splitsByTime: this.#splitsByTime });
     this.#onQuery = deps.onQuery;
   }
 
@@ -261,7 +264,15 @@ export class Frontend {
     return traced("query", { attributes }, (span) =>
       this.#told(expr, params, span, () =>
         this.#withTimeout(limits, signal, (bounded) => {
-          if (expr.kind === "log") return ask(range, bounded);
+          if (expr.kind === "log") {
+            const splits = this.#splitsByTime && mayBeSplit(limits);
+            const splitNs = splits ? nsOfMs(limits.split_queries_by_interval) : 0n;
+            const parallelism = limits.max_query_parallelism || 1;
+            return answerLogs(
+              { params: range, ask, splitNs, parallelism, maxMemoryBytes },
+              bounded,
+            );
+          }
           const asked = { tenants, expr, params: range, limits, maxSeries, ask };
           return range.stepNs > 0n
             ? this.#metrics.range(asked, bounded)

@@ -10,6 +10,11 @@ import { answerRange, type RangeQuery } from "./range-query.js";
 
 /** Pieces of range queries are kept by hours where queries are not split. */
 const defaultPieceNs = 3600n * nsPerSecond;
+/** Whether queries go to queriers in parts: of what each may read on its own the whole could read many times as much. */
+export function mayBeSplit(limits: QueryTenantLimits): boolean {
+  return limits.split_queries_by_interval > 0 && limits.max_query_bytes_read === 0;
+}
+
 /** Asks for a part of a query. */
 export type AskPart = (params: QueryParams, signal: AbortSignal) => Promise<QueryAnswer>;
 
@@ -42,8 +47,7 @@ export class MetricAnswers {
     const { expr, params, limits, maxSeries, ask } = asked;
     const intervalNs = nsOfMs(limits.split_queries_by_interval);
     const longestNs = longestRangeNs(expr);
-    // Of what each part may read on its own the whole could read many times as much.
-    const splits = this.#deps.splitsByTime && intervalNs > 0n && limits.max_query_bytes_read === 0;
+    const splits = this.#deps.splitsByTime && mayBeSplit(limits);
     return answerRange(
       {
         ...{ params, maxSeries, ask },

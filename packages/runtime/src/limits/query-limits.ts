@@ -118,7 +118,7 @@ const alwaysFresh =
 const splitting = {
   split_queries_by_interval: field.duration(
     "1h",
-    "time range of the parts of a range query that go to queriers by themselves, and of what is cached; 0: not split",
+    "time range of the parts of a query over a range that go to queriers by themselves, and of what is cached; 0: not split",
     "querier.split-queries-by-interval",
   ),
   split_metadata_queries_by_interval: field.duration(
