@@ -35,8 +35,8 @@ export class OpenIndexes {
   readonly #open = new LRUCache<string, DayIndex>({
     max: maxOpen,
     maxSize: maxOpenBytes,
-    sizeCalculation: ({ image }) => image.byteLength,
-    maxEntrySize: Number.MAX_SAFE_INTEGER,
+    // One that is larger has all of it to itself.
+    sizeCalculation: ({ image }) => Math.min(image.byteLength, maxOpenBytes),
   });
 
   of({ name, image }: Pick<CountDayTask, "name" | "image">): DayIndex {

@@ -40,8 +40,8 @@ const maxBlocks = 2 ** 26;
 export class SharedBlocks {
   readonly #known = new LRUCache<number, { readonly block: Block; readonly bytes: number }>({
     maxSize: maxBlockBytes,
-    sizeCalculation: ({ bytes }) => bytes,
-    maxEntrySize: Number.MAX_SAFE_INTEGER,
+    // One that is larger has all of it to itself.
+    sizeCalculation: ({ bytes }) => Math.min(bytes, maxBlockBytes),
   });
 
   of({ source, place }: ComparedSource, number: number): Block {
