@@ -51,6 +51,8 @@ export class Seat {
   readonly #jobs: (Job | undefined)[];
   /** Undefined before its first job, in a lazy pool, and while a thread that could not start is waited for. */
   #worker: Worker | undefined;
+  /** Resolves when the thread runs code, or has ended. */
+  #begun: Promise<void> = Promise.resolve();
   #isClosed = false;
   /** Ends the thread, unless a job comes before. */
   #retirement: NodeJS.Timeout | undefined;
@@ -91,6 +93,9 @@ export class Seat {
     // An idle pool does not keep the process alive; a running job does.
     worker.unref();
     this.#worker = worker;
+    this.#begun = new Promise((resolve) => {
+      for (const event of ["online", "error", "exit"]) worker.once(event, () => resolve());
+    });
     let hasStarted = false;
     worker.on("message", (message: FromThread) => {
       hasStarted = true;
@@ -138,7 +143,15 @@ export class Seat {
   close(): { readonly jobs: readonly Job[]; readonly ended: Promise<unknown> } {
     this.#isClosed = true;
     clearTimeout(this.#restart);
-    return { jobs: this.#clear(), ended: Promise.resolve(this.#worker?.terminate()) };
+    return { jobs: this.#clear(), ended: this.#end() };
+  }
+
+  /** Node 24 takes the whole process with a thread that is ended before it runs code. */
+  async #end(): Promise<void> {
+    const worker = this.#worker;
+    worker?.ref();
+    await this.#begun;
+    await worker?.terminate();
   }
 
   #receive(worker: Worker, message: FromThread): void {
