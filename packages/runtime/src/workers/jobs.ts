@@ -48,7 +48,8 @@ export function serveJobs(handlers: Readonly<Record<string, JobHandler>>): void 
   if (port === null) throw new Error("serveJobs must run in a worker thread");
   const thread = new JobThread(handlers, port, (workerData as { cancel: Int32Array }).cancel);
   port.on("message", (message: ToThread) => thread.receive(message));
-  thread.send({ kind: "ready" });
+  // Behind the loading of modules: a thread may be ended from then on.
+  setImmediate(() => thread.send({ kind: "ready" }));
 }
 
 /** Memory of this thread, garbage included. */

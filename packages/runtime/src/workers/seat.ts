@@ -51,7 +51,7 @@ export class Seat {
   readonly #jobs: (Job | undefined)[];
   /** Undefined before its first job, in a lazy pool, and while a thread that could not start is waited for. */
   #worker: Worker | undefined;
-  /** Resolves when the thread runs code, or has ended. */
+  /** Resolves when the thread has loaded its modules, or has ended. */
   #begun: Promise<void> = Promise.resolve();
   #isClosed = false;
   /** Ends the thread, unless a job comes before. */
@@ -94,7 +94,7 @@ export class Seat {
     worker.unref();
     this.#worker = worker;
     this.#begun = new Promise((resolve) => {
-      for (const event of ["online", "error", "exit"]) worker.once(event, () => resolve());
+      for (const event of ["message", "error", "exit"]) worker.once(event, () => resolve());
     });
     let hasStarted = false;
     worker.on("message", (message: FromThread) => {
@@ -146,7 +146,7 @@ export class Seat {
     return { jobs: this.#clear(), ended: this.#end() };
   }
 
-  /** Node 24 takes the whole process with a thread that is ended before it runs code. */
+  /** V8 takes the whole process with a thread that is ended while a module of its waits for another. */
   async #end(): Promise<void> {
     const worker = this.#worker;
     worker?.ref();
