@@ -1,32 +1,25 @@
-import {
-  type Catalog,
-  type ChangeLog,
-  type ChangesRequest,
-  type Querier as Contract,
-  type Deletes,
-  decodeStreams,
-  decodeTexts,
-  type EncodedOutcome,
-  type EncodedStreams,
-  type HeldRows,
-  type LabelsRequest,
-  type QueryAnswer,
-  type QueryByteLimits,
-  type QueryRequest,
-  type QueryShare,
-  type Scanner,
-  type ScanOptions,
-  type ScanPlan,
-  type SegmentScanner,
-  type SourceRef,
-  type SpanChanges,
-  type StreamColumns,
-  type StreamsRequest,
-  type StreamTask,
-  type TenantLabels,
-  type TenantStreams,
-  type VolumeAnswer,
-  type VolumeRequest,
+import type {
+  Catalog,
+  ChangeLog,
+  ChangesRequest,
+  Querier as Contract,
+  Deletes,
+  EncodedOutcome,
+  HeldRows,
+  LabelsRequest,
+  QueryAnswer,
+  QueryByteLimits,
+  QueryRequest,
+  QueryShare,
+  ScanPlan,
+  SegmentScanner,
+  SourceRef,
+  SpanChanges,
+  StreamsRequest,
+  TenantLabels,
+  TenantStreams,
+  VolumeAnswer,
+  VolumeRequest,
 } from "@skald/contracts";
 import {
   Budget,
@@ -49,35 +42,25 @@ import {
   unavailable,
 } from "@skald/model";
 import { runConcurrently } from "@skald/runtime";
-import { keepsEveryRow, rangeOf, StreamCollector } from "@skald/scan";
+import { keepsEveryRow, rangeOf } from "@skald/scan";
 import { findChanges } from "./find/changes.js";
 import { type CorruptSegments, corruptWarnings } from "./find/corrupt-segments.js";
-import { instanceOf, type PlannedSource, type Side } from "./find/order-sources.js";
+import type { PlannedSource } from "./find/order-sources.js";
 import { type LeafCount, type Search, SourceFinder } from "./find/source-finder.js";
 import { selectTenants } from "./find/tenants.js";
 import { tooManyBytesRead } from "./run/byte-limits.js";
-import { estimateBytes, TaskCutter } from "./run/cut-tasks.js";
+import { estimateBytes, indexShare, TaskCutter } from "./run/cut-tasks.js";
 import { readsHeaders } from "./run/guess-outcome.js";
 import { logTasks, runLogQuery } from "./run/log-query.js";
 import { leafTasks, runLeaf } from "./run/metric-query.js";
-import { QueryRun, QueryTooHeavy, type Scanners } from "./run/query-run.js";
+import { QueryRun, QueryTooHeavy, type Scanners, shareOf } from "./run/query-run.js";
+import { StreamLists } from "./run/stream-lists.js";
 import { VolumeMerge } from "./run/volume-merge.js";
 
-/** Raw bytes of lines for each byte of an index, roughly. */
-const indexShare = 512;
-/** Sources whose streams one job collects. */
-const sourcesPerJob = 64;
-/** Lists whose size is remembered. */
-const maxNoted = 1000;
-/** Bytes of lines that one takes as long to read as a byte of a list of streams takes to be written. */
-const answerCost = 4;
 /** Bytes of lines that one takes as long to read as a row of an answer takes to be put together and written. */
 const rowCost = 2048;
 /** A row of an answer costs no more than so many times the bytes that were read for it. */
 const maxRowCost = 8;
-/** A list that cost so much the last time is shared out among threads. */
-const minSplitBytes = 1024 * 1024;
-
 export interface QuerierDeps {
   readonly ingester: HeldRows;
   readonly catalog: Catalog;
@@ -117,8 +100,7 @@ interface Selector {
 export class Querier implements Contract, ChangeLog {
   readonly #deps: QuerierDeps;
   readonly #finder: SourceFinder;
-  /** How large lists of labels and streams were lately. */
-  readonly #answerBytes = new Map<string, number>();
+  readonly #lists: StreamLists;
   readonly #scanners: Scanners;
 
   constructor(deps: QuerierDeps) {
@@ -126,6 +108,10 @@ export class Querier implements Contract, ChangeLog {
     this.#finder = new SourceFinder(deps);
     // On the side of the store there are no heads.
     this.#scanners = { ingester: deps.ingester, store: deps.scanner as SegmentScanner<SourceRef> };
+    const { threads, maxCost } = deps;
+    this.#lists = new StreamLists({
+      ...{ finder: this.#finder, scanners: this.#scanners, threads, maxCost },
+    });
   }
 
   /**
@@ -153,18 +139,7 @@ export class Querier implements Contract, ChangeLog {
     request: StreamsRequest,
     { signal }: { signal: AbortSignal },
   ): Promise<readonly TenantStreams[]> {
-    return this.#search((search) =>
-      Promise.all(
-        request.tenants.map(async (tenant) => ({
-          tenant,
-          streams: unite(
-            await this.#collect(tenant, request, search, signal, (scanner, task, options) =>
-              scanner.streams(task, options),
-            ),
-          ),
-        })),
-      ),
-    );
+    return this.#search((search) => this.#lists.streams(request, search, signal));
   }
 
   /** Label names of those streams, or values of one name. */
@@ -172,22 +147,7 @@ export class Querier implements Contract, ChangeLog {
     request: LabelsRequest,
     { signal }: { signal: AbortSignal },
   ): Promise<readonly TenantLabels[]> {
-    const { label } = request;
-    return this.#search((search) =>
-      Promise.all(
-        request.tenants.map(async (tenant) => {
-          const found = await this.#collect(
-            tenant,
-            request,
-            search,
-            signal,
-            (scanner, task, options) =>
-              scanner.labels(label === undefined ? task : { ...task, label }, options),
-          );
-          return { tenant, texts: uniteTexts(found.parts) };
-        }),
-      ),
-    );
+    return this.#search((search) => this.#lists.labels(request, search, signal));
   }
 
   /** Counts rows and bytes of streams, by labels and time. Throws invalid_argument at too many groups. */
@@ -253,55 +213,6 @@ export class Querier implements Contract, ChangeLog {
         }
       }),
     );
-  }
-
-  /** Has what `ask` asks for found in the sources of a tenant, by several threads when that is much. */
-  async #collect(
-    tenant: string,
-    request: LabelsRequest,
-    search: Search,
-    signal: AbortSignal,
-    ask: (scanner: Scanner, task: StreamTask, options: ScanOptions) => Promise<EncodedStreams>,
-  ): Promise<{ parts: EncodedStreams[]; areDisjoint: boolean }> {
-    const { selectors, fromNs, toNs } = request;
-    const found: EncodedStreams[] = [];
-    const matchers = selectors.length === 1 ? (selectors[0] as readonly Matcher[]) : [];
-    const sources = await this.#finder.list({ tenant, matchers, fromNs, toNs }, search, signal);
-    const kind = `${tenant} ${"label" in request} ${request.label}`;
-    const known = this.#answerBytes.get(kind) ?? 0;
-    const cost = Math.max(estimateBytes(sources, request) / indexShare, answerCost * known);
-    const { maxCost = Number.POSITIVE_INFINITY } = this.#deps;
-    if (cost > maxCost) throw new QueryTooHeavy(cost);
-    const share = { ...shareOf(request), cost };
-    const count = answerCost * known > minSplitBytes ? this.#deps.threads : 1;
-    const places = byPlace(sources);
-    const jobs = places.flatMap(({ side, refs }) =>
-      refs.length > sourcesPerJob || count === 1
-        ? chunks(refs, sourcesPerJob).map((some): CollectJob => ({ side, sources: some }))
-        : Array.from({ length: count }, (_, index): CollectJob => {
-            return { side, sources: refs, part: { index, count } };
-          }),
-    );
-    await runConcurrently(jobs, this.#deps.threads, signal, async ({ side, ...job }, stop) => {
-      const task = { ...job, selectors, fromNs, toNs };
-      const bytes = await ask(this.#scanners[side], task, { signal: stop, share });
-      found.push(bytes);
-    });
-    const answer = found.reduce((sum, { byteLength }) => sum + byteLength, 0);
-    this.#noteAnswer(kind, answer);
-    // What is as large as this must not be put together just anywhere.
-    if (answerCost * answer > maxCost) throw new QueryTooHeavy(answerCost * answer);
-    return {
-      parts: found,
-      areDisjoint: places.length === 1 && jobs.every(({ part }) => part !== undefined),
-    };
-  }
-
-  #noteAnswer(kind: string, bytes: number): void {
-    const [oldest] = this.#answerBytes.keys();
-    if (this.#answerBytes.size >= maxNoted && oldest !== undefined)
-      this.#answerBytes.delete(oldest);
-    this.#answerBytes.set(kind, bytes);
   }
 
   async #queryLog({ tenants, plan, search, run, signal }: Query<LogPlan>): Promise<LogResult> {
@@ -372,29 +283,6 @@ interface Query<Plan> {
   readonly signal: AbortSignal;
 }
 
-type CollectJob = Pick<StreamTask, "sources" | "part"> & { readonly side: Side };
-
-/**
- * Sources by who is asked for them. An ingester of this process can read the store, and nobody else what it holds; where
- * there are several, each reads its own.
- */
-function byPlace(
-  sources: readonly PlannedSource[],
-): { readonly side: Side; readonly refs: SourceRef[] }[] {
-  if (sources.every(({ ref }) => instanceOf(ref) === undefined)) {
-    const side = sources.some((source) => source.side === "ingester") ? "ingester" : "store";
-    return [{ side, refs: sources.map(({ ref }) => ref) }];
-  }
-  const places = new Map<string | undefined, { side: Side; refs: SourceRef[] }>();
-  for (const { ref, side } of sources) {
-    const name = instanceOf(ref);
-    const place = places.get(name);
-    if (place === undefined) places.set(name, { side, refs: [ref] });
-    else place.refs.push(ref);
-  }
-  return [...places.values()];
-}
-
 /** What an answer lacks. */
 function warningsOf({ missing, unlisted }: Search): string[] {
   return [...corruptWarnings(missing), ...(unlisted === true ? [unlistedWarning] : [])];
@@ -413,10 +301,6 @@ function isSimple(plan: Plan): boolean {
     if (node.kind !== "vector_aggregation") return false;
     node = node.inner;
   }
-}
-
-function shareOf({ tenants, actors = [] }: Pick<QueryRequest, "tenants" | "actors">): QueryShare {
-  return { tenant: tenants.join("|"), actors, cost: 0 };
 }
 
 /** The matchers that are left for streams: those on `__tenant_id__` have chosen the tenants. */
@@ -459,44 +343,4 @@ async function retryMoved<T>(work: (fresh: boolean) => Promise<T>): Promise<T> {
       cause: error,
     });
   }
-}
-
-/** Lists of streams without one that is in two of them. */
-function unite(found: {
-  readonly parts: readonly EncodedStreams[];
-  readonly areDisjoint: boolean;
-}): StreamColumns[] {
-  const lists = found.parts.map(decodeStreams);
-  if (found.areDisjoint || lists.length <= 1) return lists;
-  const all = new StreamCollector();
-  for (const list of lists) all.addColumns(list);
-  return [all.finish()];
-}
-
-/** Texts of several sorted lists, sorted, each once. */
-function uniteTexts(parts: readonly EncodedStreams[]): readonly string[] {
-  return parts.map(decodeTexts).reduce(mergeSorted, []);
-}
-
-function mergeSorted(a: readonly string[], b: readonly string[]): readonly string[] {
-  if (a.length === 0 || b.length === 0) return a.length === 0 ? b : a;
-  const merged: string[] = [];
-  let i = 0;
-  let j = 0;
-  while (i < a.length && j < b.length) {
-    const [left, right] = [a[i]!, b[j]!];
-    if (left === right) j++;
-    merged.push(left < right || left === right ? left : right);
-    if (left <= right) i++;
-    else j++;
-  }
-  while (i < a.length) merged.push(a[i++]!);
-  while (j < b.length) merged.push(b[j++]!);
-  return merged;
-}
-
-function chunks<T>(items: readonly T[], size: number): T[][] {
-  return Array.from({ length: Math.ceil(items.length / size) }, (_, i) =>
-    items.slice(i * size, (i + 1) * size),
-  );
 }

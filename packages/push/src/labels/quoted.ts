@@ -1,3 +1,4 @@
+import { escapedChars } from "@skald/model";
 import { labelTextError } from "./pairs.js";
 
 export interface QuotedText {
@@ -49,15 +50,6 @@ function readEscaped(text: string, start: number, mark: string): QuotedText {
 
 const escapePattern =
   /\\(?:([abfnrtv\\"'])|([0-7]{3})|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))/y;
-const shortEscapes: Readonly<Record<string, string>> = {
-  a: "\x07",
-  b: "\b",
-  f: "\f",
-  n: "\n",
-  r: "\r",
-  t: "\t",
-  v: "\v",
-};
 
 function readEscape(text: string, at: number, mark: string): { bytes: Uint8Array; end: number } {
   escapePattern.lastIndex = at;
@@ -67,7 +59,7 @@ function readEscape(text: string, at: number, mark: string): { bytes: Uint8Array
     throw labelTextError(text, at, "unknown escape sequence");
   }
   const end = escapePattern.lastIndex;
-  if (short !== undefined) return { bytes: Buffer.from(shortEscapes[short] ?? short), end };
+  if (short !== undefined) return { bytes: Buffer.from(escapedChars[short] ?? short), end };
   const byte = m[2] === undefined ? m[3] : undefined;
   if (m[2] !== undefined || byte !== undefined) {
     const value =

@@ -2,6 +2,8 @@ import type { ScanSource, SourceRef } from "@skald/contracts";
 import type { ReadStats, TimeRange } from "@skald/model";
 import { instanceOf, type PlannedSource } from "../find/order-sources.js";
 
+/** Raw bytes of lines for each byte of an index, roughly. */
+export const indexShare = 512;
 /** A piece of work for one thread: some small sources, or a part of a large one. All are in one place. */
 export interface QueryTask {
   readonly side: PlannedSource["side"];

@@ -3,6 +3,7 @@ import {
   decodeVolumes,
   type EncodedOutcome,
   type QueryByteLimits,
+  type QueryRequest,
   type QueryShare,
   type RowMask,
   type Scanner,
@@ -360,4 +361,12 @@ function scanSource(
 
 function bytesOf({ headBytes, decompressedBytes }: ReadStats): number {
   return headBytes + decompressedBytes;
+}
+
+/** On whose account a query runs. */
+export function shareOf({
+  tenants,
+  actors = [],
+}: Pick<QueryRequest, "tenants" | "actors">): QueryShare {
+  return { tenant: tenants.join("|"), actors, cost: 0 };
 }

@@ -1,9 +1,10 @@
-import { tooLarge } from "@skald/model";
+import type { ServerHttp2Stream } from "node:http2";
+import { SkaldError, tooLarge } from "@skald/model";
 import { decodeMessage, rawBytes, uint } from "../protobuf/codec.js";
 import { message, optional } from "../protobuf/message.js";
 import { damaged, wires } from "../protobuf/reader.js";
 import { ProtoWriter } from "../protobuf/writer.js";
-import { frameHead, frameHeadBytes } from "./frames.js";
+import { FrameReader, frameHead, frameHeadBytes } from "./frames.js";
 
 /** A message as it was encoded: one or more stretches of bytes, one behind the other. */
 export type Parts = readonly Uint8Array[];
@@ -156,4 +157,49 @@ export function overLimit(sizeBytes: number, maxBytes: number, limitName: string
   return tooLarge(
     `a message of ${sizeBytes} bytes is larger than the ${maxBytes} that are allowed; raise ${limitName}`,
   );
+}
+
+/** The one message of a call, put together. */
+export function receive(
+  stream: ServerHttp2Stream,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const gatherer = new PieceGatherer(maxBytes, "grpc_server_max_recv_msg_size");
+  return gather(stream, signal, (piece) => gatherer.add(piece));
+}
+
+/** The one frame of a call of the health service. */
+export function receiveFrame(stream: ServerHttp2Stream, signal: AbortSignal): Promise<Uint8Array> {
+  return gather(stream, signal, (frame) => Uint8Array.from(frame));
+}
+
+function gather(
+  stream: ServerHttp2Stream,
+  signal: AbortSignal,
+  add: (frame: Uint8Array) => Uint8Array | undefined,
+): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    let isWhole = false;
+    const frames = new FrameReader(pieceBytes + pieceOverheadBytes, (frame) => {
+      const whole = add(frame);
+      if (whole === undefined) return;
+      isWhole = true;
+      resolve(whole);
+    });
+    stream.on("data", (chunk: Buffer) => {
+      try {
+        frames.add(chunk);
+      } catch (error) {
+        stream.removeAllListeners("data");
+        stream.resume();
+        reject(error);
+      }
+    });
+    stream.once("end", () => {
+      if (!isWhole)
+        reject(new SkaldError("invalid_argument", "the call ended in the middle of its message"));
+    });
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
 }

@@ -12,19 +12,12 @@ import { SkaldError } from "@skald/model";
 import { isTracing, runSpan } from "@skald/runtime/tracing";
 import { beginCalled } from "../tracing/call-span.js";
 import { trailersOfError } from "./errors.js";
-import { FrameReader, frameHead } from "./frames.js";
+import { frameHead } from "./frames.js";
 import { Health, type HealthState, healthPaths } from "./health.js";
 import { after, type KeepaliveOptions, keepAlive } from "./keepalive.js";
 import { GrpcListener, type ListenerOptions } from "./listener.js";
 import { Outflow } from "./outflow.js";
-import {
-  cutPieces,
-  type Parts,
-  PieceGatherer,
-  pieceBytes,
-  pieceOverheadBytes,
-  smallFrame,
-} from "./pieces.js";
+import { cutPieces, type Parts, pieceBytes, receive, receiveFrame, smallFrame } from "./pieces.js";
 import { checkCluster, checkVersion, maxHeaderBytes, sayHello } from "./protocol.js";
 import { decodeTimeout } from "./status.js";
 
@@ -366,49 +359,4 @@ function respondTrailers(
   stream.resume();
   stream.respond({ ":status": 200, ...hello, ...trailers }, { endStream: true });
   stream.once("finish", () => stream.close(constants.NGHTTP2_NO_ERROR));
-}
-
-/** The one message of a call, put together. */
-function receive(
-  stream: ServerHttp2Stream,
-  maxBytes: number,
-  signal: AbortSignal,
-): Promise<Uint8Array> {
-  const gatherer = new PieceGatherer(maxBytes, "grpc_server_max_recv_msg_size");
-  return gather(stream, signal, (piece) => gatherer.add(piece));
-}
-
-/** The one frame of a call of the health service. */
-function receiveFrame(stream: ServerHttp2Stream, signal: AbortSignal): Promise<Uint8Array> {
-  return gather(stream, signal, (frame) => Uint8Array.from(frame));
-}
-
-function gather(
-  stream: ServerHttp2Stream,
-  signal: AbortSignal,
-  add: (frame: Uint8Array) => Uint8Array | undefined,
-): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    let isWhole = false;
-    const frames = new FrameReader(pieceBytes + pieceOverheadBytes, (frame) => {
-      const whole = add(frame);
-      if (whole === undefined) return;
-      isWhole = true;
-      resolve(whole);
-    });
-    stream.on("data", (chunk: Buffer) => {
-      try {
-        frames.add(chunk);
-      } catch (error) {
-        stream.removeAllListeners("data");
-        stream.resume();
-        reject(error);
-      }
-    });
-    stream.once("end", () => {
-      if (!isWhole)
-        reject(new SkaldError("invalid_argument", "the call ended in the middle of its message"));
-    });
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
 }

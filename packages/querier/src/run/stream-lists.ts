@@ -1,0 +1,206 @@
+import {
+  decodeStreams,
+  decodeTexts,
+  type EncodedStreams,
+  type LabelsRequest,
+  type Scanner,
+  type ScanOptions,
+  type SourceRef,
+  type StreamColumns,
+  type StreamsRequest,
+  type StreamTask,
+  type TenantLabels,
+  type TenantStreams,
+} from "@skald/contracts";
+import type { Matcher } from "@skald/model";
+import { runConcurrently } from "@skald/runtime";
+import { StreamCollector } from "@skald/scan";
+import { instanceOf, type PlannedSource, type Side } from "../find/order-sources.js";
+import type { Search, SourceFinder } from "../find/source-finder.js";
+import { estimateBytes, indexShare } from "./cut-tasks.js";
+import { QueryTooHeavy, type Scanners, shareOf } from "./query-run.js";
+
+/** Sources whose streams one job collects. */
+const sourcesPerJob = 64;
+/** Lists whose size is remembered. */
+const maxNoted = 1000;
+/** Bytes of lines that one takes as long to read as a byte of a list of streams takes to be written. */
+const answerCost = 4;
+/** A list that cost so much the last time is shared out among threads. */
+const minSplitBytes = 1024 * 1024;
+
+export interface StreamListsDeps {
+  readonly finder: SourceFinder;
+  readonly scanners: Scanners;
+  /** Scans that run at the same time. */
+  readonly threads: number;
+  /** See `QuerierDeps`. */
+  readonly maxCost?: number | undefined;
+}
+
+/** Makes lists of labels and streams, which are collected where the sources are. */
+export class StreamLists {
+  readonly #deps: StreamListsDeps;
+  /** How large lists were lately. */
+  readonly #answerBytes = new Map<string, number>();
+
+  constructor(deps: StreamListsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Streams of each tenant with rows in the range. */
+  streams(
+    request: StreamsRequest,
+    search: Search,
+    signal: AbortSignal,
+  ): Promise<readonly TenantStreams[]> {
+    return Promise.all(
+      request.tenants.map(async (tenant) => ({
+        tenant,
+        streams: unite(
+          await this.#collect(tenant, request, search, signal, (scanner, task, options) =>
+            scanner.streams(task, options),
+          ),
+        ),
+      })),
+    );
+  }
+
+  /** Label names of those streams, or values of one name. */
+  labels(
+    request: LabelsRequest,
+    search: Search,
+    signal: AbortSignal,
+  ): Promise<readonly TenantLabels[]> {
+    const { label } = request;
+    return Promise.all(
+      request.tenants.map(async (tenant) => {
+        const found = await this.#collect(
+          tenant,
+          request,
+          search,
+          signal,
+          (scanner, task, options) =>
+            scanner.labels(label === undefined ? task : { ...task, label }, options),
+        );
+        return { tenant, texts: uniteTexts(found.parts) };
+      }),
+    );
+  }
+
+  /** Has what `ask` asks for found in the sources of a tenant, by several threads when that is much. */
+  async #collect(
+    tenant: string,
+    request: LabelsRequest,
+    search: Search,
+    signal: AbortSignal,
+    ask: (scanner: Scanner, task: StreamTask, options: ScanOptions) => Promise<EncodedStreams>,
+  ): Promise<{ parts: EncodedStreams[]; areDisjoint: boolean }> {
+    const { selectors, fromNs, toNs } = request;
+    const found: EncodedStreams[] = [];
+    const matchers = selectors.length === 1 ? (selectors[0] as readonly Matcher[]) : [];
+    const sources = await this.#deps.finder.list(
+      { tenant, matchers, fromNs, toNs },
+      search,
+      signal,
+    );
+    const kind = `${tenant} ${"label" in request} ${request.label}`;
+    const known = this.#answerBytes.get(kind) ?? 0;
+    const cost = Math.max(estimateBytes(sources, request) / indexShare, answerCost * known);
+    const { maxCost = Number.POSITIVE_INFINITY } = this.#deps;
+    if (cost > maxCost) throw new QueryTooHeavy(cost);
+    const share = { ...shareOf(request), cost };
+    const count = answerCost * known > minSplitBytes ? this.#deps.threads : 1;
+    const places = byPlace(sources);
+    const jobs = places.flatMap(({ side, refs }) =>
+      refs.length > sourcesPerJob || count === 1
+        ? chunks(refs, sourcesPerJob).map((some): CollectJob => ({ side, sources: some }))
+        : Array.from({ length: count }, (_, index): CollectJob => {
+            return { side, sources: refs, part: { index, count } };
+          }),
+    );
+    await runConcurrently(jobs, this.#deps.threads, signal, async ({ side, ...job }, stop) => {
+      const task = { ...job, selectors, fromNs, toNs };
+      const bytes = await ask(this.#deps.scanners[side], task, { signal: stop, share });
+      found.push(bytes);
+    });
+    const answer = found.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    this.#noteAnswer(kind, answer);
+    // What is as large as this must not be put together just anywhere.
+    if (answerCost * answer > maxCost) throw new QueryTooHeavy(answerCost * answer);
+    return {
+      parts: found,
+      areDisjoint: places.length === 1 && jobs.every(({ part }) => part !== undefined),
+    };
+  }
+
+  #noteAnswer(kind: string, bytes: number): void {
+    const [oldest] = this.#answerBytes.keys();
+    if (this.#answerBytes.size >= maxNoted && oldest !== undefined)
+      this.#answerBytes.delete(oldest);
+    this.#answerBytes.set(kind, bytes);
+  }
+}
+
+type CollectJob = Pick<StreamTask, "sources" | "part"> & { readonly side: Side };
+
+/**
+ * Sources by who is asked for them. An ingester of this process can read the store, and nobody else what it holds; where
+ * there are several, each reads its own.
+ */
+function byPlace(
+  sources: readonly PlannedSource[],
+): { readonly side: Side; readonly refs: SourceRef[] }[] {
+  if (sources.every(({ ref }) => instanceOf(ref) === undefined)) {
+    const side = sources.some((source) => source.side === "ingester") ? "ingester" : "store";
+    return [{ side, refs: sources.map(({ ref }) => ref) }];
+  }
+  const places = new Map<string | undefined, { side: Side; refs: SourceRef[] }>();
+  for (const { ref, side } of sources) {
+    const name = instanceOf(ref);
+    const place = places.get(name);
+    if (place === undefined) places.set(name, { side, refs: [ref] });
+    else place.refs.push(ref);
+  }
+  return [...places.values()];
+}
+
+/** Lists of streams without one that is in two of them. */
+function unite(found: {
+  readonly parts: readonly EncodedStreams[];
+  readonly areDisjoint: boolean;
+}): StreamColumns[] {
+  const lists = found.parts.map(decodeStreams);
+  if (found.areDisjoint || lists.length <= 1) return lists;
+  const all = new StreamCollector();
+  for (const list of lists) all.addColumns(list);
+  return [all.finish()];
+}
+
+/** Texts of several sorted lists, sorted, each once. */
+function uniteTexts(parts: readonly EncodedStreams[]): readonly string[] {
+  return parts.map(decodeTexts).reduce(mergeSorted, []);
+}
+
+function mergeSorted(a: readonly string[], b: readonly string[]): readonly string[] {
+  if (a.length === 0 || b.length === 0) return a.length === 0 ? b : a;
+  const merged: string[] = [];
+  let i = 0;
+  let j = 0;
+  while (i < a.length && j < b.length) {
+    const [left, right] = [a[i]!, b[j]!];
+    if (left === right) j++;
+    merged.push(left < right || left === right ? left : right);
+    if (left <= right) i++;
+    else j++;
+  }
+  while (i < a.length) merged.push(a[i++]!);
+  while (j < b.length) merged.push(b[j++]!);
+  return merged;
+}
+
+function chunks<T>(items: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, i) =>
+    items.slice(i * size, (i + 1) * size),
+  );
+}
