@@ -1,4 +1,5 @@
 // The part of the package's face that is the same with Node and without: nothing of it is compiled.
+export { copyBytes } from "./copy-bytes.js";
 export {
   type FieldColumns,
   fieldColumns,

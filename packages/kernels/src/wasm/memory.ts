@@ -1,3 +1,4 @@
+import { copyBytes } from "../copy-bytes.js";
 import { tooLarge } from "../kernel-error.js";
 import { paddingBytes } from "../padding.js";
 import { type KernelExports, type WebAssemblyApi, webAssembly } from "./abi.js";
@@ -80,7 +81,7 @@ export class KernelMemory {
   copyIn(bytes: Uint8Array): number {
     const start = this.take(bytes.length);
     const end = start + bytes.length;
-    this.#bytes.set(bytes, start);
+    copyBytes(bytes, 0, bytes.length, this.#bytes, start);
     this.#bytes.fill(0, end, end + paddingBytes);
     return start;
   }

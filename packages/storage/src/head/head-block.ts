@@ -1,3 +1,4 @@
+import { copyBytes } from "@skald/kernels";
 import { type Batch, type BytesColumn, paddingBytes, type RunTable } from "@skald/model";
 import type { HeadBlockRef, OpenHeadBlock } from "./head-view.js";
 import {
@@ -302,18 +303,4 @@ function boundsOf(
     if (time > max) max = time;
   }
   return { min, max };
-}
-
-/** Below this a loop is faster than making a view. */
-const minViewBytes = 48;
-
-function copyBytes(
-  source: Uint8Array,
-  from: number,
-  to: number,
-  target: Uint8Array,
-  at: number,
-): void {
-  if (to - from >= minViewBytes) target.set(source.subarray(from, to), at);
-  else for (let i = from, j = at; i < to; i++, j++) target[j] = source[i]!;
 }

@@ -1,3 +1,4 @@
+import { copyBytes } from "@skald/kernels";
 import { type BytesColumn, paddingBytes } from "@skald/model";
 import { lengthsHeadroom } from "../segment/write/columns.js";
 import type { SortedBlock } from "../segment/write/layout.js";
@@ -186,23 +187,6 @@ export class BlockCutter implements RowSink {
       lineBytes: byRun((r) => bytesOf(lines, at(r), at(r + 1))),
     };
   }
-}
-
-/** Short ranges are cheaper byte by byte than through a call. */
-const maxLoopBytes = 24;
-
-function copyBytes(
-  source: Uint8Array,
-  from: number,
-  to: number,
-  target: Uint8Array,
-  at: number,
-): void {
-  if (to - from > maxLoopBytes) {
-    target.set(source.subarray(from, to), at);
-    return;
-  }
-  for (let i = from, t = at; i < to; i++, t++) target[t] = source[i]!;
 }
 
 function bytesOf({ offsets }: BytesColumn, from: number, to: number): number {
