@@ -44,13 +44,13 @@ export const querierConfig = field.section(
     ),
     max_concurrent: field.integer(
       4,
-      "large queries that are merged and evaluated at a time, each on a thread of its own; small ones never wait for them",
+      "large queries that are merged and evaluated at a time, each on a thread of its own, at most one a core and at least two; small ones never wait for them",
       "querier.max-concurrent",
       { min: 1 },
     ),
     max_query_memory: field.size(
       "0B",
-      "memory that all queries may hold together; one that needs more is refused as too many requests, and large ones wait while half of it is held; 0: an eighth of what the process has, at most 512 MiB",
+      "memory that all queries may hold together; one that needs more is refused as too many requests, and large ones wait while half of it is held; 0: an eighth of what the process has, at most 384 MiB",
       "querier.max-query-memory",
     ),
     query_store_only: field.toggle(false, "do not ask ingesters", "querier.query-store-only", {

@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import type { ScheduledCall, Scheduler } from "@skald/contracts";
 import { remoteScheduler } from "@skald/contracts/grpc";
 import { RetriedCalls } from "@skald/frontend";
@@ -21,13 +22,15 @@ import { forPeer, schedulerBook, unknownPeers } from "./remote/books.js";
 const maxSmallQueries = 64;
 /** What a query may hold where requests come in: putting more together would hold up others. */
 const maxHeldHere = 512 * 1024;
+/** A second large query does not wait for the first; more than there are cores only hold more memory at a time. */
+const minThreads = 2;
 /** Heap of a query thread; a query that needs more ends with its thread. */
 const maxQueryHeapMib = 512;
 /** Memory that idle threads keep. */
 const maxKeptMib = 64;
 /** A part of the memory that queries may hold together when nobody says. */
 const shareOfQueries = 8;
-const maxQueryMemory = 512 * 1024 * 1024;
+const maxQueryMemory = 384 * 1024 * 1024;
 
 /** The threads that answer queries. */
 export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
@@ -44,7 +47,7 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
   metrics.gaugeOf("query_memory_bytes", held, () => memory.bytes);
   const threads = new WorkerPool({
     url: threadScripts.queries,
-    size: max_concurrent,
+    size: Math.min(max_concurrent, Math.max(minThreads, availableParallelism())),
     urgentJobs: maxSmallQueries,
     lazy: true,
     maxQueued: maxQueuedJobs,
