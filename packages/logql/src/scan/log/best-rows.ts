@@ -1,5 +1,6 @@
 import { dayNs } from "@skald/model";
 import { defaultMaxLineBytes } from "../../pipeline/row/line-builder.js";
+import type { SeriesTable } from "../../pipeline/types.js";
 import { tooMuchMemory } from "../../plan/budget.js";
 import type { Direction } from "../../plan/plan.js";
 import type { RowLabels } from "../../plan/result.js";
@@ -8,10 +9,16 @@ import { type RowPlace, RowStore } from "./row-store.js";
 /** Memory of a row besides its line. */
 const rowBytes = 64;
 
+/** A label set where the pipeline noted it: most rows are dropped again, and theirs are never made. */
+export interface NotedLabels {
+  readonly table: SeriesTable;
+  readonly series: number;
+}
+
 /** Keeps the best rows of those that are added, and the label sets they use. */
 export class BestRows {
   #store = new RowStore();
-  #labels: RowLabels[] = [];
+  #labels: (NotedLabels | RowLabels)[] = [];
   #worst: RowPlace | undefined;
   #truncated = false;
   readonly #limit: number;
@@ -29,10 +36,6 @@ export class BestRows {
     return this.#worst;
   }
 
-  get labels(): readonly RowLabels[] {
-    return this.#labels;
-  }
-
   get truncated(): boolean {
     return this.#truncated;
   }
@@ -43,7 +46,7 @@ export class BestRows {
   }
 
   /** Number of a label set for `push`, valid until the next `prune`. */
-  addLabels(labels: RowLabels): number {
+  addLabels(labels: NotedLabels): number {
     return this.#labels.push(labels) - 1;
   }
 
@@ -69,17 +72,25 @@ export class BestRows {
       this.#worst = this.#store.place(this.#limit - 1);
   }
 
-  /** The rows kept, best first. */
-  finish(): RowStore {
+  /** Makes the label sets of the rows kept, so that no table is needed any more. */
+  makeLabels(): RowLabels[] {
     this.prune();
-    return this.#store;
+    const made = this.#labels.map((labels) => ("table" in labels ? makeNoted(labels) : labels));
+    this.#labels = made;
+    return made;
+  }
+
+  /** The rows kept, best first, and their label sets. */
+  finish(): { readonly rows: RowStore; readonly labels: readonly RowLabels[] } {
+    const labels = this.makeLabels();
+    return { rows: this.#store, labels };
   }
 
   #keep(order: Uint32Array): void {
     let lineBytes = 0;
     for (const at of order) lineBytes += this.#store.lineBytes(at);
     const store = new RowStore(order.length, lineBytes);
-    const labels: RowLabels[] = [];
+    const labels: (NotedLabels | RowLabels)[] = [];
     const renumbered = new Map<number, number>();
     for (const at of order) {
       const place = this.#store.place(at);
@@ -93,6 +104,12 @@ export class BestRows {
     this.#store = store;
     this.#labels = labels;
   }
+}
+
+function makeNoted({ table, series }: NotedLabels): RowLabels {
+  const { labels, categories } = table.get(series);
+  if (categories === undefined) throw new Error("log output without label categories");
+  return { labels, categories };
 }
 
 /** ns since the epoch of a place. */

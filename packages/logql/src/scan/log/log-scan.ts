@@ -87,6 +87,7 @@ class LogQueryScan implements LogScan {
     if (this.#selection.leftOut) this.#best.markTruncated();
     if (wanted.count === 0) return;
     if (this.#run.series.count > maxRememberedSeries) {
+      this.#best.makeLabels();
       this.#run = this.#pipeline.start(this.#runOptions);
     }
     const batch = this.#run.process(block, streams, wanted);
@@ -96,13 +97,13 @@ class LogQueryScan implements LogScan {
   }
 
   finish(): LogPartial {
-    const rows = this.#best.finish();
+    const { rows, labels } = this.#best.finish();
     return {
       rowCount: rows.count,
       places: rows.places(),
       labelSet: rows.labelSets(),
       lines: rows.lines(),
-      labels: this.#best.labels,
+      labels,
       truncated: this.#best.truncated,
     };
   }
@@ -130,9 +131,7 @@ class LogQueryScan implements LogScan {
   #labelSet(series: number, known: Map<number, number>): number {
     const found = known.get(series);
     if (found !== undefined) return found;
-    const { labels, categories } = this.#run.series.get(series);
-    if (categories === undefined) throw new Error("log output without label categories");
-    const labelSet = this.#best.addLabels({ labels, categories });
+    const labelSet = this.#best.addLabels({ table: this.#run.series, series });
     known.set(series, labelSet);
     return labelSet;
   }
