@@ -1,11 +1,13 @@
 /** Quotes a text as the label grammar prints it: double quotes, Go escapes, printable characters as they are. */
 export function quote(text: string): string {
-  if (!needsEscape.test(text)) return `"${text}"`;
+  if (plain.test(text) || !needsEscape.test(text)) return `"${text}"`;
   let out = '"';
   for (const char of text) out += escapeOf(char);
   return `${out}"`;
 }
 
+// Most texts are this, and it takes half the time.
+const plain = /^[ !#-[\]-~]*$/;
 // Everything but printable characters other than the quote and the backslash.
 const needsEscape = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
