@@ -1,3 +1,5 @@
+import { quote } from "@skald/model";
+
 /** A value, or the text of the error that Go's strconv gives. */
 export type Parsed<T> = { readonly value: T } | { readonly error: string };
 
@@ -34,7 +36,7 @@ function failure(text: string, reason: string): { error: string } {
 
 /** Go's %q for texts in error messages. */
 export function goQuote(text: string): string {
-  return JSON.stringify(text);
+  return quote(text);
 }
 
 /** Go's `%v` of a float64: shortest digits, with an exponent below 1e-4 and from 1e+06 on. */

@@ -10,7 +10,7 @@ const formattersMax = 200;
 /** By name, undefined for what no zone is called; the oldest goes first. */
 const formatters = new Map<string, Intl.DateTimeFormat | undefined>();
 /** Other texts are not asked for, nor remembered. */
-const zoneName = /^[A-Za-z][A-Za-z0-9_+/-]{0,60}$/;
+const zoneName = /^(?:[A-Z][A-Za-z0-9_+-]{0,30}(?:\/(?!$)|$)){1,3}$/;
 
 /** True for `UTC`, `Local`, the empty text and names of the time zone database. */
 export function isZone(zone: string): boolean {
@@ -25,18 +25,50 @@ export function zoneAt(zone: string, seconds: number): ZoneState {
     format.formatToParts(new Date(seconds * 1000)).map((part) => [part.type, part.value]),
   );
   const field = (type: Intl.DateTimeFormatPartTypes) => Number(parts.get(type));
-  const local = Date.UTC(
-    field("year"),
-    field("month") - 1,
-    field("day"),
-    field("hour"),
-    field("minute"),
-    field("second"),
-  );
-  const offsetSeconds = Math.round(local / 1000 - seconds);
-  const shown = parts.get("timeZoneName") ?? "";
-  return { offsetSeconds, name: /^[A-Z]{3,5}$/.test(shown) ? shown : numericName(offsetSeconds) };
+  const { month, day, hour, minute, second } = {
+    ...{ month: field("month") - 1, day: field("day"), hour: field("hour") },
+    ...{ minute: field("minute"), second: field("second") },
+  };
+  // Years before the first are counted otherwise there; the right one is within a day.
+  const year = new Date(seconds * 1000).getUTCFullYear();
+  const offsets = [year, year - 1, year + 1].map((each) => {
+    const local = new Date(0);
+    local.setUTCFullYear(each, month, day);
+    return local.setUTCHours(hour, minute, second) / 1000 - seconds;
+  });
+  const offsetSeconds = offsets.find((offset) => Math.abs(offset) < 2 * 86_400) ?? 0;
+  return { offsetSeconds, name: nameOf(zone, offsetSeconds, parts.get("timeZoneName") ?? "") };
 }
+
+/** The abbreviation of the time zone database, as far as it is known; else the offset, as that has it too. */
+function nameOf(zone: string, offsetSeconds: number, shown: string): string {
+  if (offsetSeconds % 900 !== 0) return "LMT";
+  if (/^[A-Z]{3,5}$/.test(shown)) return shown;
+  const names = namesByOffset[zone] ?? {};
+  return names[offsetSeconds / 3600] ?? numericName(offsetSeconds);
+}
+
+/** Abbreviations that no language of ours shows, by hours east. */
+const namesByOffset: Readonly<Record<string, Readonly<Record<number, string>> | undefined>> = {
+  "Asia/Jerusalem": { 2: "IST", 3: "IDT" },
+  "Asia/Karachi": { 5: "PKT" },
+  "Asia/Manila": { 8: "PST" },
+  "Asia/Seoul": { 9: "KST" },
+  "Asia/Shanghai": { 8: "CST" },
+  "Asia/Taipei": { 8: "CST" },
+  "Europe/Moscow": { 3: "MSK", 4: "MSD" },
+};
+
+/** In whose English, or language, the abbreviations of a zone are those of the time zone database. */
+const languages: readonly (readonly [RegExp, string])[] = [
+  [/^(?:Europe|CET|EET|MET|WET)|^Asia\/Beirut$|^Africa\/(?:Cairo|Tripoli)$/, "en-GB"],
+  [/^Australia|^Pacific\/Auckland$/, "en-AU"],
+  [/^Asia\/(?:Calcutta|Kolkata)$/, "en-IN"],
+  [/^Africa/, "en-ZA"],
+  [/^Asia\/Tokyo$/, "ja"],
+  [/^Asia\/Hong_Kong$/, "en-HK"],
+  [/^Asia\/Jakarta$/, "id"],
+];
 
 function isUtc(zone: string): boolean {
   return zone === "UTC" || zone === "" || zone === "Local";
@@ -54,7 +86,8 @@ function formatter(zone: string): Intl.DateTimeFormat | undefined {
 
 function create(zone: string): Intl.DateTimeFormat | undefined {
   try {
-    return new Intl.DateTimeFormat("en-US", {
+    const language = languages.find(([zones]) => zones.test(zone))?.[1] ?? "en-US";
+    return new Intl.DateTimeFormat(`${language}-u-nu-latn-ca-iso8601`, {
       timeZone: zone,
       hourCycle: "h23",
       year: "numeric",

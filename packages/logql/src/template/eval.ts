@@ -239,6 +239,9 @@ class Compiler {
               `can't give argument to non-function ${command.text}`,
             );
         }
+        if (first.kind === "nil") {
+          return () => this.#fail(command.at, command.text, "nil is not a command");
+        }
         return this.#operand(first);
     }
   }

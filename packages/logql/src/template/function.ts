@@ -50,6 +50,7 @@ function convert(arg: Value, letter: string): Value {
       throw new TemplateRunError(`wrong type for value; expected string; got ${typeName(arg)}`);
     case "i":
       if (typeof arg === "bigint") return arg;
+      if (typeof arg === "number" && Number.isInteger(arg)) return BigInt(arg);
       throw new TemplateRunError(`wrong type for value; expected int; got ${typeName(arg)}`);
     case "f":
       if (typeof arg === "number") return arg;

@@ -258,7 +258,6 @@ class Parser {
           break;
         case "pipe":
           this.#next++;
-          this.#checkNotLast();
           return this.#commandOf(args, from, token.at);
         case "right":
         case "close":
@@ -268,15 +267,6 @@ class Parser {
           throw new TemplateSyntaxError(`unexpected ${describe(token)} in ${place}`, token.at);
         }
       }
-    }
-  }
-
-  /** A pipe sign must have a command behind it. */
-  #checkNotLast(): void {
-    this.#skipSpace();
-    const { kind, at } = this.#peek();
-    if (kind === "right" || kind === "close" || kind === "pipe") {
-      throw new TemplateSyntaxError("missing value for command", at);
     }
   }
 
@@ -337,7 +327,10 @@ class Parser {
         return { kind: "constant", value: templateText(token), at, text };
       case "char": {
         take();
-        const [char = ""] = templateText({ ...token, text: `"${text.slice(1, -1)}"` });
+        const [char = "", ...others] = templateText({ ...token, text: `"${text.slice(1, -1)}"` });
+        if (others.length > 0) {
+          throw new TemplateSyntaxError(`malformed character constant: ${text}`, at);
+        }
         return { kind: "constant", value: BigInt(char.codePointAt(0) ?? 0), at, text };
       }
       case "number":

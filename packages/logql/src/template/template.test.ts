@@ -153,6 +153,42 @@ describe("templates", () => {
       "b a|b c|10 a %!d(MISSING)",
     ],
     ["{{ printf `%*d|%-*d|%.*f` 5 42 4 7 2 3.14159 }}", "   42|7   |3.14"],
+    // exact halves go to the even neighbour
+    [
+      "{{ printf `%.0f %.0f %.2f %.1f %.0e %.3g` 0.5 2.5 0.125 12.25 2.5 0.0625 }}",
+      "0 2 0.12 12.2 2e+00 0.0625",
+    ],
+    ["{{ printf `%.2f|%.3g|%g` 1e22 9.9996e22 1e21 }}", "10000000000000000000000.00|1e+23|1e+21"],
+    ["{{ printf `%.1f %+.1f %06.1f|% d|%+v` -0.04 2.0 -1.5 7 7 }}", "-0.0 +2.0 -001.5| 7|7"],
+    [
+      "{{ printf `%5d|%-7s|%05d` 3.75 1 `42` }}",
+      "%!d(float64= 3.75)|%!s(int=1      )|%!d(string=00042)",
+    ],
+    [
+      '{{ printf `%s %d` (fromJson `[1,"a",null]`) (fromJson `{"k":2}`) }}',
+      "[%!s(float64=1) a <nil>] map[%!d(string=k):%!d(float64=2)]",
+    ],
+    [
+      '{{ printf `%x % x %#x %#q %+q %#v` `hi` `hi` `hi` `hi` `é` (fromJson `["a",null]`) }}',
+      '6869 68 69 0x6869 `hi` "\\u00e9" []interface {}{"a", interface {}(nil)}',
+    ],
+    ["{{ printf `%q %q %U %#o %O` 10 39 -1 8 8 }}", "'\\n' '\\'' U+FFFFFFFFFFFFFFFF 010 0o10"],
+    ["{{ html nil }} {{ trunc 2.0 .app }} {{ addf }} {{ .app | }}", "&lt;no value&gt; ga 0 gauge"],
+    ["{{ trunc 4 `日本` }} {{ substr 0 2 `日本` }}", "日\ufffd \ufffd\ufffd"],
+    [
+      "{{ b64dec `a` }}|{{ b64dec `YQ=a` }}|{{ b64dec `YWJj!` }}|{{ b64dec `YQ==x` }}|{{ b64dec `Y=` }}",
+      "illegal base64 data at input byte 0|illegal base64 data at input byte 2|illegal base64 data at input byte 4|illegal base64 data at input byte 4|illegal base64 data at input byte 1",
+    ],
+    ["{{ toDateInZone `2006-01-02` `No/Where` `2024-03-05` | unixEpoch }}", "1709596800"],
+    [
+      "{{ toDateInZone `2006-01-02 15:04` `Europe/Berlin` `2024-07-05 10:00` }}",
+      "2024-07-05 10:00:00 +0200 CEST",
+    ],
+    ["{{ toDateInZone `15:04` `Europe/Berlin` `12:30` }}", "0000-01-01 12:30:00 +0053 LMT"],
+    [
+      "{{ __timestamp__.Add 1000000000 | unixEpochNanos }} {{ (__timestamp__.Truncate 1000000000).UnixNano }}",
+      "1710239401123456789 1710239400000000000",
+    ],
     ["{{ printf `%[3]*.[2]*[1]f` 12.0 2 6 }}|{{ printf `%*d` -5 42 }}|", " 12.00|42   |"],
     [
       "{{ printf `%[5]d` 1 }}|{{ printf `%[x]d` 1 }}|{{ printf `%[1` 1 }}|{{ printf `%[]d` 1 }}|{{ printf `%[2]2d` 1 2 }}",
@@ -222,6 +258,7 @@ describe("templates", () => {
     ["{{ lower }}", "wrong number of args for lower: want 1 got 0"],
     ["{{ eq 1 `a` }}", "error calling eq: incompatible types for comparison"],
     ["{{ index .app 9 }}", "error calling index: index out of range: 9"],
+    ["{{ nil }}", "nil is not a command"],
     ["{{ unixToTime `12` }}", "unable to parse time '12'"],
     ["{{ regexReplaceAll `(` `x` `y` }}", "error parsing regexp: missing closing )"],
     ["{{ repeat 100000000 `x` }}", "result longer than"],
@@ -267,7 +304,7 @@ describe("templates", () => {
     ["{{ if .a }}", "unexpected EOF"],
     ["{{ end }}", "unexpected {{end}}"],
     ["{{ }}", "missing value for command"],
-    ["{{ .a | }}", "missing value for command"],
+    ["{{ 'ab' }}", "malformed character constant: 'ab'"],
     ['{{ "x }}', "unterminated quoted string"],
     ["{{ (.a }}", "unclosed left paren"],
     ["{{ .a) }}", "unexpected right paren"],

@@ -1,3 +1,4 @@
+import { decodeText } from "../../go/decode-text.js";
 import { TemplateRunError } from "../error.js";
 import { lengthOf, type TemplateFunction } from "../function.js";
 import { isList, isMap, isTime, isTrue, typeName, type Value } from "../value.js";
@@ -55,7 +56,7 @@ function slice(value: Value, bounds: readonly Value[]): Value {
     return Number(bound);
   });
   if (from > to) throw new TemplateRunError(`invalid slice index: ${from} > ${to}`);
-  if (bytes !== undefined) return new TextDecoder().decode(bytes.subarray(from, to));
+  if (bytes !== undefined) return decodeText(bytes.subarray(from, to));
   return (value as readonly Value[]).slice(from, to);
 }
 

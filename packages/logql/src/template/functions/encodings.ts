@@ -1,3 +1,4 @@
+import { decodeText } from "../../go/decode-text.js";
 import { TemplateRunError } from "../error.js";
 import { isEmpty, type TemplateFunction, text } from "../function.js";
 import { printValue, type Value, valueOfJson } from "../value.js";
@@ -8,7 +9,7 @@ const one = (call: (value: string) => string): TemplateFunction => ({
 });
 const joined = (call: (value: string) => string): TemplateFunction => ({
   takes: "v*",
-  call: (args) => call(printAll(args)),
+  call: (args) => call(printAll(args.map((arg) => arg ?? "<no value>"))),
 });
 
 export const encodingFunctions: Readonly<Record<string, TemplateFunction>> = {
@@ -74,7 +75,7 @@ function queryUnescape(value: string): string {
     if (part.startsWith("%")) bytes.push(Number.parseInt(part.slice(1), 16));
     else for (const byte of new TextEncoder().encode(part)) bytes.push(byte);
   }
-  return new TextDecoder().decode(Uint8Array.from(bytes));
+  return decodeText(Uint8Array.from(bytes));
 }
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -94,20 +95,49 @@ function toBase64(bytes: Uint8Array): string {
 
 /** Padding may be missing; the answer to a text that is not base64 is the error's text. */
 function fromBase64(value: string): string {
-  const text = value.replace(/=+$/, "");
+  const given = new TextEncoder().encode(value);
+  const rest = given.length % 4;
+  const text =
+    Array.from(given, (byte) => String.fromCharCode(byte)).join("") +
+    "=".repeat(rest > 1 ? 4 - rest : 0);
   const bytes: number[] = [];
-  let bits = 0;
   let held = 0;
+  let count = 0;
   for (let i = 0; i < text.length; i++) {
-    const digit = alphabet.indexOf(text[i] as string);
-    if (digit < 0) return `illegal base64 data at input byte ${i}`;
-    bits = ((bits << 6) | digit) & 0xffffff;
-    held += 6;
-    if (held >= 8) {
-      held -= 8;
-      bytes.push((bits >> held) & 255);
+    const c = text[i] as string;
+    if (c === "\n" || c === "\r") continue;
+    const digit = alphabet.indexOf(c);
+    if (digit < 0) {
+      const bad = c === "=" ? badPadding(text, i, count) : i;
+      if (bad !== undefined) return `illegal base64 data at input byte ${bad}`;
+      bytes.push((held >> (count * 6 - 8)) & 255);
+      if (count === 3) bytes.push((held >> 2) & 255);
+      return decodeText(Uint8Array.from(bytes));
     }
+    held = (held << 6) | digit;
+    if (++count < 4) continue;
+    bytes.push((held >> 16) & 255, (held >> 8) & 255, held & 255);
+    held = 0;
+    count = 0;
   }
-  if (text.length % 4 === 1) return `illegal base64 data at input byte ${text.length}`;
-  return new TextDecoder().decode(Uint8Array.from(bytes));
+  if (count > 0) return `illegal base64 data at input byte ${text.length - count}`;
+  return decodeText(Uint8Array.from(bytes));
+}
+
+/** Where the padding that begins at `at`, behind `count` digits of a group, is wrong; undefined if it is not. */
+function badPadding(text: string, at: number, count: number): number | undefined {
+  if (count < 2) return at;
+  let next = skipLineEnds(text, at + 1);
+  if (count === 2) {
+    if (next === text.length) return next;
+    if (text[next] !== "=") return next - 1;
+    next = skipLineEnds(text, next + 1);
+  }
+  return next < text.length ? next : undefined;
+}
+
+function skipLineEnds(text: string, from: number): number {
+  let at = from;
+  while (text[at] === "\n" || text[at] === "\r") at++;
+  return at;
 }

@@ -1,5 +1,7 @@
+import { quote } from "@skald/model";
 import { formatGoFloat } from "../../go/float.js";
-import { printValue, typeName, type Value } from "../value.js";
+import { formatExponent, formatFixed, formatGeneral } from "../../go/round-float.js";
+import { isList, isMap, isTime, printValue, typeName, type Value } from "../value.js";
 
 /** What stands between the percent sign and the verb. */
 export interface Flags {
@@ -15,146 +17,191 @@ export interface Flags {
 
 /** One argument under its verb, as Go prints it. */
 export function formatArgument(verb: string, flags: Flags, value: Value): string {
+  if (verb === "T") return formatText(flags, value === null ? "<nil>" : typeName(value));
+  if (value === null) return verb === "v" ? pad("<nil>", flags) : `%!${verb}(<nil>)`;
+  if (verb !== "v") return formatValue(verb, flags, value);
+  // Of a value as such, these two ask for names of fields and for the syntax of Go.
+  const plain = { ...flags, plus: false, sharp: false };
+  return flags.sharp ? formatSyntax(plain, value) : formatValue(verb, plain, value);
+}
+
+function formatValue(verb: string, flags: Flags, value: Value): string {
+  switch (typeof value) {
+    case "string":
+      return formatString(verb, flags, value);
+    case "bigint":
+      return formatInt(verb, flags, value);
+    case "number":
+      return formatFloat(verb, flags, value);
+    case "boolean":
+      return verb === "t" || verb === "v" ? pad(String(value), flags) : bad(verb, flags, value);
+    default:
+      return formatStructured(verb, flags, value);
+  }
+}
+
+/** A list or map: its items under the verb. */
+function formatStructured(verb: string, flags: Flags, value: Value): string {
+  const item = (each: Value) => (each === null ? "<nil>" : formatValue(verb, flags, each));
+  if (isList(value)) return `[${value.map(item).join(" ")}]`;
+  if (isMap(value)) {
+    const pairs = value.keys().map((key) => `${item(key)}:${item(value.get(key) ?? null)}`);
+    return `map[${pairs.join(" ")}]`;
+  }
+  const isText = isTime(value) && "vsqxX".includes(verb);
+  return isText ? formatString(verb, flags, printValue(value)) : bad(verb, flags, value);
+}
+
+/** A value as Go would have it in a program. */
+function formatSyntax(flags: Flags, value: Value): string {
+  const item = (each: Value) => (each === null ? "interface {}(nil)" : formatSyntax(flags, each));
+  if (typeof value === "string") return formatString("q", flags, value);
+  if (isList(value)) return `${typeName(value)}{${value.map(item).join(", ")}}`;
+  if (!isMap(value)) return formatValue("v", flags, value);
+  const pairs = value.keys().map((key) => `${item(key)}:${item(value.get(key) ?? null)}`);
+  return `${typeName(value)}{${pairs.join(", ")}}`;
+}
+
+function bad(verb: string, flags: Flags, value: Value): string {
+  return `%!${verb}(${typeName(value)}=${formatValue("v", flags, value)})`;
+}
+
+function formatString(verb: string, flags: Flags, value: string): string {
   switch (verb) {
     case "v":
-      if (typeof value === "number" && flags.precision >= 0) return formatFloat("g", flags, value);
-      return pad(
-        signed(flags, value, cutText(flags, value, printValue(value, "<nil>"))),
-        flags,
-        value,
-      );
-    case "T":
-      return pad(typeName(value), flags, "");
-    case "t":
-      return typeof value === "boolean" ? pad(String(value), flags, value) : bad(verb, value);
     case "s":
-      return typeof value === "string"
-        ? pad(cutText(flags, value, value), flags, value)
-        : structured(verb, flags, value);
+      return formatText(flags, value);
     case "q":
-      if (typeof value === "string") return pad(JSON.stringify(value), flags, value);
-      return typeof value === "bigint" ? pad(`'${char(value)}'`, flags, "") : bad(verb, value);
-    case "d":
-    case "b":
-    case "o":
-    case "c":
-    case "U":
-      return typeof value === "bigint"
-        ? formatInt(verb, flags, value)
-        : structured(verb, flags, value);
+      return pad(quoted(flags, cut(flags, value)), flags);
     case "x":
     case "X":
-      return formatHex(verb, flags, value);
-    case "e":
-    case "E":
-    case "f":
-    case "F":
-    case "g":
-    case "G":
-      return typeof value === "number"
-        ? formatFloat(verb, flags, value)
-        : structured(verb, flags, value);
+      return pad(hexOfBytes(verb, flags, value), flags);
     default:
-      return bad(verb, value);
+      return bad(verb, flags, value);
   }
 }
 
-/** A list or map under a verb for its items. */
-function structured(verb: string, flags: Flags, value: Value): string {
-  if (Array.isArray(value)) {
-    return `[${value.map((item: Value) => formatArgument(verb, flags, item)).join(" ")}]`;
-  }
-  if (verb === "s" && value !== null && typeof value === "object") {
-    return pad(printValue(value, "%!s(<nil>)"), flags, value);
-  }
-  return bad(verb, value);
+function formatText(flags: Flags, text: string): string {
+  return pad(cut(flags, text), flags);
 }
 
-function bad(verb: string, value: Value): string {
-  return value === null
-    ? `%!${verb}(<nil>)`
-    : `%!${verb}(${typeName(value)}=${printValue(value, "<nil>")})`;
+function cut(flags: Flags, text: string): string {
+  return flags.precision < 0 ? text : [...text].slice(0, flags.precision).join("");
 }
 
-function cutText(flags: Flags, value: Value, text: string): string {
-  return typeof value === "string" && flags.precision >= 0
-    ? [...text].slice(0, flags.precision).join("")
-    : text;
+function quoted(flags: Flags, text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what cannot stand in back quotes
+  if (flags.sharp && !/[\x00-\x08\x0a-\x1f`\x7f\ufeff\ufffd]/.test(text)) return `\`${text}\``;
+  return flags.plus ? asciiOnly(quote(text)) : quote(text);
 }
 
-function signed(flags: Flags, value: Value, text: string): string {
-  if (typeof value !== "number" && typeof value !== "bigint") return text;
-  if (text.startsWith("-") || text.startsWith("+")) return text;
-  return flags.plus ? `+${text}` : flags.space ? ` ${text}` : text;
+function asciiOnly(text: string): string {
+  return text.replace(/[^\0-\x7f]/gu, (char) => {
+    const code = (char.codePointAt(0) as number).toString(16);
+    return code.length > 4 ? `\\U${code.padStart(8, "0")}` : `\\u${code.padStart(4, "0")}`;
+  });
 }
 
-function char(value: bigint): string {
-  return value >= 0n && value <= 0x10ffffn ? String.fromCodePoint(Number(value)) : "\ufffd";
+function hexOfBytes(verb: string, flags: Flags, value: string): string {
+  const all = [...new TextEncoder().encode(value)];
+  const bytes = flags.precision < 0 ? all : all.slice(0, flags.precision);
+  if (bytes.length === 0) return "";
+  const hex = bytes.map((byte) => byte.toString(16).padStart(2, "0"));
+  const mark = flags.sharp ? "0x" : "";
+  const text = flags.space ? hex.map((each) => mark + each).join(" ") : mark + hex.join("");
+  return verb === "X" ? text.toUpperCase() : text;
 }
 
 function formatInt(verb: string, flags: Flags, value: bigint): string {
-  if (verb === "c") return pad(char(value), flags, "");
-  if (verb === "U") return pad(`U+${value.toString(16).toUpperCase().padStart(4, "0")}`, flags, "");
-  const radix = verb === "d" ? 10 : verb === "b" ? 2 : 8;
-  return pad(signed(flags, value, withPrecision(flags, value.toString(radix))), flags, value);
+  const radix = radixes[verb];
+  if (radix !== undefined) return formatRadix(verb, flags, value, radix);
+  switch (verb) {
+    case "c":
+      return pad(char(value), flags);
+    case "q": {
+      const text = quote(char(value)).slice(1, -1).replace('\\"', '"').replace("'", "\\'");
+      return pad(`'${flags.plus ? asciiOnly(text) : text}'`, flags);
+    }
+    case "U": {
+      const digits = BigInt.asUintN(64, value).toString(16).toUpperCase();
+      const point = `U+${digits.padStart(Math.max(flags.precision, 4), "0")}`;
+      return pad(flags.sharp ? `${point} '${char(value)}'` : point, { ...flags, zero: false });
+    }
+    default:
+      return bad(verb, flags, value);
+  }
 }
 
-function withPrecision(flags: Flags, text: string): string {
-  if (flags.precision < 0) return text;
-  const sign = text.startsWith("-") ? "-" : "";
-  return sign + text.slice(sign.length).padStart(flags.precision, "0");
+const radixes: Readonly<Record<string, number | undefined>> = {
+  ...{ v: 10, d: 10, b: 2, o: 8, O: 8, x: 16, X: 16 },
+};
+
+function formatRadix(verb: string, flags: Flags, value: bigint, radix: number): string {
+  const unpadded = { ...flags, zero: false };
+  if (flags.precision === 0 && value === 0n) return pad("", unpadded);
+  const sign = value < 0n ? "-" : flags.plus ? "+" : flags.space ? " " : "";
+  const zeros = flags.zero && !flags.minus ? flags.width - sign.length : 0;
+  const digits = (value < 0n ? -value : value)
+    .toString(radix)
+    .padStart(flags.precision < 0 ? zeros : flags.precision, "0");
+  const text = `${sign}${radixMark(verb, flags, digits)}${digits}`;
+  return pad(verb === "X" ? text.toUpperCase() : text, unpadded);
 }
 
-function formatHex(verb: string, flags: Flags, value: Value): string {
-  const cased = (text: string) => (verb === "X" ? text.toUpperCase() : text);
-  if (typeof value === "bigint") {
-    const text = withPrecision(flags, value.toString(16));
-    const sharp = flags.sharp ? text.replace(/^-?/, (sign) => `${sign}0x`) : text;
-    return pad(signed(flags, value, cased(sharp)), flags, value);
-  }
-  if (typeof value === "string") {
-    const bytes = [...new TextEncoder().encode(value)];
-    return pad(cased(bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("")), flags, "");
-  }
-  return structured(verb, flags, value);
+function radixMark(verb: string, flags: Flags, digits: string): string {
+  if (verb === "O") return "0o";
+  if (!flags.sharp) return "";
+  if (verb === "o") return digits.startsWith("0") ? "" : "0";
+  return verb === "b" ? "0b" : verb === "x" || verb === "X" ? "0x" : "";
+}
+
+/** The character of a code point; U+FFFD for what is none. */
+function char(value: bigint): string {
+  const isSurrogate = value >= 0xd800n && value <= 0xdfffn;
+  const isPoint = value >= 0n && value <= 0x10ffffn && !isSurrogate;
+  return isPoint ? String.fromCodePoint(Number(value)) : "\ufffd";
 }
 
 function formatFloat(verb: string, flags: Flags, value: number): string {
-  return pad(signed(flags, value, floatText(verb, flags.precision, value)), flags, value);
+  const digits = floatText(verb, flags.precision, Math.abs(value));
+  if (digits === undefined) return bad(verb, flags, value);
+  const sign = value < 0 || Object.is(value, -0) ? "-" : flags.plus ? "+" : flags.space ? " " : "";
+  if (!Number.isFinite(value)) {
+    const isBare = Number.isNaN(value) || sign !== "";
+    return pad(isBare ? sign + digits : `+${digits}`, { ...flags, zero: false });
+  }
+  const shown = flags.sharp ? withAllDigits(verb, flags.precision, digits) : digits;
+  const zeros = flags.zero && !flags.minus ? flags.width - sign.length : 0;
+  return pad(sign + shown.padStart(zeros, "0"), { ...flags, zero: false });
 }
 
-function floatText(verb: string, precision: number, value: number): string {
-  if (!Number.isFinite(value)) return formatGoFloat(value);
+/** A number that is not negative; undefined for a verb that is not for floats. */
+function floatText(verb: string, precision: number, value: number): string | undefined {
+  if (!"vgGeEfF".includes(verb)) return undefined;
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : "Inf";
   const lower = verb.toLowerCase();
-  const cased = (text: string) => (verb === "E" || verb === "G" ? text.toUpperCase() : text);
-  if (lower === "f") return value.toFixed(Math.min(precision < 0 ? 6 : precision, 100));
-  if (lower === "e")
-    return cased(exponent(value.toExponential(Math.min(precision < 0 ? 6 : precision, 100))));
-  if (precision < 0) return cased(formatGoFloat(value));
-  const digits = Math.min(Math.max(precision, 1), 100);
-  const scientific = value.toExponential(digits - 1);
-  const power = Number(scientific.split("e")[1]);
-  if (power < -4 || power >= digits) {
-    return cased(exponent(scientific.replace(/\.?0+e/, "e")));
-  }
-  const fixed = value.toFixed(Math.max(digits - 1 - power, 0));
-  return fixed.includes(".") ? fixed.replace(/\.?0+$/, "") : fixed;
+  if (lower === "f") return formatFixed(value, precision < 0 ? 6 : precision);
+  const text =
+    lower === "e"
+      ? formatExponent(value, precision < 0 ? 6 : precision)
+      : precision < 0
+        ? formatGoFloat(value)
+        : formatGeneral(value, precision);
+  return verb === "E" || verb === "G" ? text.toUpperCase() : text;
 }
 
-/** Go writes at least two digits of an exponent. */
-function exponent(text: string): string {
-  return text.replace(/e([+-])(\d)$/, (_, sign: string, digit: string) => `e${sign}0${digit}`);
+/** With a point always, and of `g` with the zeros that it leaves out. */
+function withAllDigits(verb: string, precision: number, text: string): string {
+  const [mantissa = "", ...tail] = text.split(/(?=[eE])/);
+  const pointed = mantissa.includes(".") ? mantissa : `${mantissa}.`;
+  const wanted = "vgG".includes(verb) ? (precision < 0 ? 6 : precision) : 0;
+  const counted = pointed.replace(".", "").replace(/^0+(?=.)/, "").length;
+  return pointed + "0".repeat(Math.max(wanted - counted, 0)) + tail.join("");
 }
 
-function pad(text: string, flags: Flags, value: Value): string {
-  const length = [...text].length;
-  if (length >= flags.width) return text;
-  const missing = flags.width - length;
+function pad(text: string, flags: Flags): string {
+  const missing = flags.width - [...text].length;
+  if (missing <= 0) return text;
   if (flags.minus) return text + " ".repeat(missing);
-  const isNumber = typeof value === "number" || typeof value === "bigint";
-  if (!flags.zero || (isNumber && typeof value === "bigint" && flags.precision >= 0)) {
-    return " ".repeat(missing) + text;
-  }
-  const sign = isNumber && /^[+-]/.test(text) ? (text[0] as string) : "";
-  return sign + "0".repeat(missing) + text.slice(sign.length);
+  return (flags.zero ? "0" : " ").repeat(missing) + text;
 }

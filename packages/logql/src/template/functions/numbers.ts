@@ -25,11 +25,11 @@ const floats = (takes: string, call: (values: readonly number[]) => number): Tem
 const decimals = (call: (a: Decimal, b: Decimal) => Decimal): TemplateFunction => ({
   takes: "vv*",
   call: (args) => {
-    const [first, ...rest] = args.map(toNumber);
+    const [first = 0, ...rest] = args.map(toNumber);
     if (![first, ...rest].every(Number.isFinite)) {
       throw new TemplateRunError("cannot create a decimal from NaN or an infinity");
     }
-    return toFloat(rest.map(toDecimal).reduce(call, toDecimal(first as number)));
+    return toFloat(rest.map(toDecimal).reduce(call, toDecimal(first)));
   },
 });
 const seconds: TemplateFunction = {
@@ -47,7 +47,7 @@ export const numberFunctions: Readonly<Record<string, TemplateFunction>> = {
   mod: ints("vv", ([a = 0n, b = 0n]) => a % divisor(b)),
   max: ints("vv*", (values) => values.reduce(larger)),
   min: ints("vv*", (values) => values.reduce(smaller)),
-  addf: decimals(addDecimal),
+  addf: { ...decimals(addDecimal), takes: "v*" },
   subf: decimals(subtractDecimal),
   mulf: decimals(multiplyDecimal),
   divf: decimals((a, b) => {

@@ -1,3 +1,4 @@
+import { decodeText } from "../../go/decode-text.js";
 import { TemplateRunError } from "../error.js";
 import { integer, type TemplateFunction, text, textMax } from "../function.js";
 import type { Value } from "../value.js";
@@ -139,14 +140,13 @@ export function tooLong(): never {
 }
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
 
 /** Cuts by bytes; a negative count keeps the end. */
 function truncate(count: number, value: string): string {
   const bytes = encoder.encode(value);
   if (count < 0 && bytes.length + count > 0)
-    return decoder.decode(bytes.subarray(bytes.length + count));
-  return count >= 0 && bytes.length > count ? decoder.decode(bytes.subarray(0, count)) : value;
+    return decodeText(bytes.subarray(bytes.length + count));
+  return count >= 0 && bytes.length > count ? decodeText(bytes.subarray(0, count)) : value;
 }
 
 function substring(start: number, end: number, value: string): string {
@@ -160,7 +160,7 @@ function cut(bytes: Uint8Array, start: number, end: number): string {
   if (start > end || end < 0 || end > bytes.length) {
     throw new TemplateRunError(`runtime error: slice bounds out of range [${start}:${end}]`);
   }
-  return decoder.decode(bytes.subarray(start, end));
+  return decodeText(bytes.subarray(start, end));
 }
 
 function indent(width: number, value: string): string {

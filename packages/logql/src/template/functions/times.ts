@@ -20,8 +20,7 @@ export const timeFunctions: Readonly<Record<string, TemplateFunction>> = {
   toDateInZone: {
     takes: "sss",
     call: (args) => {
-      const zone = text(args, 1);
-      if (!isZone(zone)) return zeroTime;
+      const zone = isZone(text(args, 1)) ? text(args, 1) : "UTC";
       return parseGoTime(text(args, 0), zone, text(args, 2)) ?? zeroTime;
     },
   },
@@ -82,6 +81,8 @@ export const timeMethods: Readonly<Record<string, TimeMethod | undefined>> = {
   Second: field((civil) => civil.second),
   Nanosecond: field((civil) => civil.nanosecond),
   YearDay: field((civil) => civil.yearDay),
+  Add: { takes: "i", call: (value, args) => ({ ...value, ns: value.ns + (args[0] as bigint) }) },
+  Truncate: { takes: "i", call: (value, args) => truncate(value, args[0] as bigint) },
   Month: { takes: "", call: (value) => formatGoTime(value, "January") },
   Weekday: { takes: "", call: (value) => formatGoTime(value, "Monday") },
   IsZero: { takes: "", call: (value) => value.ns === zeroTime.ns },
@@ -93,6 +94,11 @@ export const timeMethods: Readonly<Record<string, TimeMethod | undefined>> = {
     call: (value) => formatGoTime(value, "2006-01-02 15:04:05.999999999 -0700 MST"),
   },
 };
+
+/** The last multiple of a duration since year 1. */
+function truncate(value: GoTime, unitNs: bigint): GoTime {
+  return unitNs <= 0n ? value : { ...value, ns: value.ns - ((value.ns - zeroTime.ns) % unitNs) };
+}
 
 export interface TimeMethod {
   readonly takes: string;
