@@ -3,47 +3,65 @@ import { invalidArgument } from "@skald/model";
 /** Where a value stands: member names and array indexes from the outside in. */
 export type JsonPath = readonly (string | number)[];
 
+interface Token {
+  readonly kind: "FIELD" | "STRING" | "INDEX" | "." | "[" | "]" | "$end";
+  readonly text: string;
+}
+
 /**
- * Parses the path of `json label="a.b[0][\"key with blank\"]"`. Throws invalid_argument with the text
- * `cannot parse expression [...]: ...`.
+ * Parses the path of `json label="a.b[0][\"key with blank\"]"`; blanks may stand between its parts. Throws
+ * invalid_argument with the text `cannot parse expression [...]: ...`.
  */
 export function parseJsonPath(expression: string): JsonPath {
   const fail = (reason: string): never => {
     throw invalidArgument(`cannot parse expression [${expression}]: ${reason}`);
   };
+  const tokens = tokenize(expression, fail);
+  const expect = (at: number, ...kinds: Token["kind"][]): Token => {
+    const token = tokens[at] as Token;
+    if (kinds.includes(token.kind)) return token;
+    return fail(`syntax error: unexpected ${token.kind}, expecting ${kinds.join(" or ")}`);
+  };
   const path: (string | number)[] = [];
-  let at = 0;
-  while (at < expression.length) {
-    const rest = expression.slice(at);
-    const field = /^[A-Za-z_][A-Za-z0-9_]*/.exec(rest);
-    if (field !== null) {
-      if (path.length > 0 && expression[at - 1] !== ".") fail("syntax error: unexpected FIELD");
-      path.push(field[0]);
-      at += field[0].length;
-    } else if (rest[0] === "[") {
-      if (expression[at - 1] === ".") fail("syntax error: unexpected [, expecting FIELD");
-      const bracket = /^\[[ \t]*(?:"((?:[^"\\]|\\.)*)"|(\d+))[ \t]*\]/.exec(rest);
-      if (bracket === null) fail(bracketReason(rest));
-      const [whole, name, index] = bracket as RegExpExecArray;
-      path.push(name === undefined ? Number(index) : unquote(name));
-      at += whole.length;
-    } else if (rest[0] === ".") {
-      if (path.length === 0 || expression[at - 1] === ".") fail("syntax error: unexpected .");
+  for (let at = 0; tokens[at]?.kind !== "$end" || path.length === 0; ) {
+    const { kind } = path.length === 0 ? expect(at, "FIELD", "[") : (tokens[at] as Token);
+    if (kind === "[") {
+      const key = expect(at + 1, "STRING", "INDEX");
+      path.push(key.kind === "INDEX" ? Number(key.text) : key.text);
+      expect(at + 2, "]");
+      at += 3;
+    } else if (path.length === 0) {
+      path.push(expect(at, "FIELD").text);
       at++;
-    } else fail(`unexpected char ${[...rest][0]}`);
+    } else if (kind === ".") {
+      path.push(expect(at + 1, "FIELD").text);
+      at += 2;
+    } else fail(`syntax error: unexpected ${kind}`);
   }
-  if (path.length === 0) fail("syntax error: unexpected $end, expecting FIELD or [");
-  if (expression.endsWith(".")) fail("syntax error: unexpected $end, expecting FIELD");
   return path;
 }
 
-function bracketReason(rest: string): string {
-  const inner = rest.slice(1).trimStart();
-  if (inner === "") return "syntax error: unexpected $end, expecting STRING or INDEX";
-  if (inner[0] === '"' || /^\d/.test(inner)) return "syntax error: unexpected $end, expecting ]";
-  return `unexpected char ${[...inner][0]}`;
-}
+/** A text ends at the next quote or bracket, and has no escapes. */
+const tokenAt = /[ \t\n]*(?:([A-Za-z_][A-Za-z0-9_]*)|"([^"\]]*)["\]]?|(\d+)(?=[ \t\n\]])|([.[\]]))/y;
 
-function unquote(text: string): string {
-  return text.replace(/\\(.)/gs, "$1");
+function tokenize(expression: string, fail: (reason: string) => never): Token[] {
+  const tokens: Token[] = [];
+  let end = 0;
+  for (;;) {
+    tokenAt.lastIndex = end;
+    const m = tokenAt.exec(expression);
+    if (m === null) break;
+    end = tokenAt.lastIndex;
+    const [, field, quoted, index, sign] = m;
+    if (field !== undefined) tokens.push({ kind: "FIELD", text: field });
+    else if (quoted !== undefined) tokens.push({ kind: "STRING", text: quoted });
+    else if (index !== undefined) tokens.push({ kind: "INDEX", text: index });
+    else tokens.push({ kind: sign as "." | "[" | "]", text: "" });
+  }
+  const rest = expression.slice(end).trimStart();
+  const number = /^\d+(.?)/su.exec(rest);
+  if (number?.[1] === ".") fail("cannot use float as array index");
+  if (number !== null) fail(`non-integer value: ${number[1]}`);
+  if (rest !== "") fail(`unexpected char ${[...rest][0]}`);
+  return [...tokens, { kind: "$end", text: "" }];
 }

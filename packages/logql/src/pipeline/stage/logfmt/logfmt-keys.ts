@@ -15,14 +15,39 @@ import { LogfmtReader } from "./logfmt-reader.js";
  * and a label that is nowhere gets an empty value.
  */
 export function prepareLogfmtKeys(stage: LogfmtStage): PreparedStage {
-  for (const { path } of stage.extractions) checkKey(path);
-  return (row, context) => compileLogfmtKeys(stage, row, context);
+  const extractions = stage.extractions.map(({ label, path }) => ({
+    label,
+    path: keyOf(path) ?? label,
+  }));
+  return (row, context) => compileLogfmtKeys({ ...stage, extractions }, row, context);
 }
 
-function checkKey(path: string): void {
-  const at = /[^A-Za-z0-9_]/u.exec(path);
-  if (at === null) return;
-  throw invalidArgument(`cannot parse expression [${path}]: unexpected char ${at[0]}`);
+const keyToken = /^[ \t\n]*([A-Za-z_][A-Za-z0-9_]*|"[^"\]]*["\]]?)/;
+
+/** The key that an expression names, bare or quoted; undefined for one that no key of a line has. */
+function keyOf(path: string): string | undefined {
+  const tokens: string[] = [];
+  let rest = path;
+  for (let m = keyToken.exec(rest); m !== null; m = keyToken.exec(rest)) {
+    const token = m[1] as string;
+    if (tokens.length > 0 && !token.startsWith('"')) {
+      throw badKey(path, "syntax error: unexpected KEY, expecting $end or STRING");
+    }
+    tokens.push(token);
+    rest = rest.slice(m[0].length);
+  }
+  const [char] = rest.replace(/^[ \t\n]+/, "");
+  if (char !== undefined) throw badKey(path, `unexpected char ${char}`);
+  const [first] = tokens;
+  if (first === undefined) {
+    throw badKey(path, "syntax error: unexpected $end, expecting STRING or KEY");
+  }
+  const key = first.replace(/^"|["\]]$/g, "");
+  return tokens.length === 1 && key === sanitizeLabelName(key) ? key : undefined;
+}
+
+function badKey(path: string, reason: string): Error {
+  return invalidArgument(`cannot parse expression [${path}]: ${reason}`);
 }
 
 function compileLogfmtKeys(

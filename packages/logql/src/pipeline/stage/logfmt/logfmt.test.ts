@@ -66,6 +66,8 @@ describe("logfmt with keys", () => {
     ['x="a"', "a=1 a=2 a=3", { x: "3" }],
     ['a="e"', "e=2 a=9", { a: "9" }],
     ['a="e"', "a=9 e=2", { a: "2" }],
+    ['x=" a ", y="\\"b\\""', "a=1 b=2", { x: "1", y: "2" }],
+    ['x="\\"b.c\\"", y="a \\"b\\""', "b.c=1 a=2 b=3", { x: "", y: "" }],
     ["a, b", 'a="q \\" x" b=', { a: 'q " x', b: "" }],
   ])("%s of %s", (keys, line, want) => {
     expect(runStages(`| logfmt ${keys}`, line)?.labels).toEqual(want);
@@ -85,9 +87,14 @@ describe("logfmt with keys", () => {
     expect(runStages("| logfmt app", "b=1", input)?.labels).toEqual({});
   });
 
-  it("refuses a key that is no name", () => {
-    expect(() => runStages('| logfmt k="key.with.dot"', "")).toThrow(
-      "parse error : stage '| logfmt k=\"key.with.dot\"' : cannot parse expression [key.with.dot]: unexpected char .",
+  it.each([
+    ["key.with.dot", "unexpected char ."],
+    ["1st", "unexpected char 1"],
+    ["a b", "syntax error: unexpected KEY, expecting $end or STRING"],
+    ["", "syntax error: unexpected $end, expecting STRING or KEY"],
+  ])("refuses the key %j", (key, reason) => {
+    expect(() => runStages(`| logfmt k="${key}"`, "")).toThrow(
+      `parse error : stage '| logfmt k="${key}"' : cannot parse expression [${key}]: ${reason}`,
     );
   });
 });
