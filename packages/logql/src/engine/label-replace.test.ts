@@ -39,6 +39,16 @@ describe("label_replace", () => {
       '{app="e", dst="a1", part="a"}',
     ],
     ["an unknown group", node("dst", "x$1y", "part", "(.+)"), '{app="e", dst="x", part="a"}'],
+    [
+      "groups of one name",
+      node("dst", "$n", "part", "(?P<n>x)|(?P<n>.+)"),
+      '{app="e", dst="a", part="a"}',
+    ],
+    [
+      "a number that is a name",
+      node("dst", "a$01|$1é|", "part", "(.+)"),
+      '{app="e", dst="a||", part="a"}',
+    ],
     ["the whole match", node("dst", "$0$0", "part", "."), '{app="e", dst="aa", part="a"}'],
     ["a dollar", node("dst", "$$1 $", "part", "."), '{app="e", dst="$1 $", part="a"}'],
   ])("%s", (_, replace, want) => {

@@ -1,4 +1,5 @@
 import { compileRegex, type Labels, labelValue, makeLabels } from "@skald/model";
+import { groupReference, groupText } from "../go/group-text.js";
 import type { Budget } from "../plan/budget.js";
 import type { LabelReplaceNode } from "../plan/plan.js";
 import type { SeriesMatrix } from "../plan/result.js";
@@ -45,16 +46,6 @@ function compileLabelReplace(node: LabelReplaceNode, budget: Budget): (labels: L
   };
 }
 
-/** The text of a group by number (0 is the whole match) or by name; empty when there is none. */
-function groupText(
-  name: string,
-  groups: readonly (string | undefined)[],
-  names: readonly string[],
-): string {
-  if (/^\d+$/.test(name)) return groups[Number(name)] ?? "";
-  return groups.find((text, i) => names[i] === name && text !== undefined) ?? "";
-}
-
 type TemplatePart =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "group"; readonly name: string };
@@ -63,7 +54,7 @@ type TemplatePart =
 function parseTemplate(template: string): TemplatePart[] {
   const parts: TemplatePart[] = [];
   let from = 0;
-  for (const match of template.matchAll(/\$(?:\$|(\w+)|\{(\w+)\})/g)) {
+  for (const match of template.matchAll(groupReference)) {
     if (match.index > from) parts.push({ kind: "text", text: template.slice(from, match.index) });
     const name = match[1] ?? match[2];
     parts.push(name === undefined ? { kind: "text", text: "$" } : { kind: "group", name });

@@ -1,4 +1,4 @@
-import { goQuote, type Parsed } from "./float.js";
+import type { Parsed } from "./float.js";
 
 const unitNs: Readonly<Record<string, number | undefined>> = {
   ns: 1,
@@ -29,10 +29,10 @@ export function parseGoDuration(text: string): Parsed<number> {
     if (whole === "" && fraction === "") return invalid(text);
     rest = rest.slice(m[0].length);
     const unit = /^[^.\d]*/.exec(rest)?.[0] ?? "";
-    if (unit === "") return { error: `time: missing unit in duration ${goQuote(text)}` };
+    if (unit === "") return { error: `time: missing unit in duration ${quoteBytes(text)}` };
     const scale = unitNs[unit];
     if (scale === undefined) {
-      return { error: `time: unknown unit ${goQuote(unit)} in duration ${goQuote(text)}` };
+      return { error: `time: unknown unit ${quoteBytes(unit)} in duration ${quoteBytes(text)}` };
     }
     rest = rest.slice(unit.length);
     total += Number(whole === "" ? 0 : whole) * scale;
@@ -43,5 +43,22 @@ export function parseGoDuration(text: string): Parsed<number> {
 }
 
 function invalid(text: string): { error: string } {
-  return { error: `time: invalid duration ${goQuote(text)}` };
+  return { error: `time: invalid duration ${quoteBytes(text)}` };
+}
+
+/** Go's quotation of a duration in an error: everything beyond ASCII byte by byte. */
+function quoteBytes(text: string): string {
+  const bytes = new TextEncoder().encode(text);
+  const shown = Array.from(bytes, (byte) => {
+    if (byte < 0x20 || byte >= 0x80) return `\\x${byte.toString(16).padStart(2, "0")}`;
+    const char = String.fromCharCode(byte);
+    return char === '"' || char === "\\" ? `\\${char}` : char;
+  });
+  return `"${shown.join("")}"`;
+}
+
+/** A duration in ns as seconds, rounded as Go's Duration.Seconds: whole seconds and the rest are added. */
+export function secondsOf(ns: number): number {
+  const whole = Math.trunc(ns / 1e9);
+  return whole + (ns - whole * 1e9) / 1e9;
 }

@@ -31,8 +31,9 @@ export function regexpStageError(pattern: string): string | undefined {
   const compiled = tryCompile(pattern, { anchored: false });
   if (typeof compiled === "string") return `invalid regexp parser: ${compiled}`;
   const names = compiled.groupNames.filter(Boolean);
-  const bad = names.find((name) => !labelName.test(name));
-  if (bad !== undefined) return `invalid regexp parser: invalid extracted label name '${bad}'`;
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice !== undefined)
+    return `invalid regexp parser: duplicate extracted label name '${twice}'`;
   if (names.length > 0) return undefined;
   return "invalid regexp parser: at least one named capture must be supplied";
 }
@@ -49,8 +50,6 @@ function tryCompile(pattern: string, options: { anchored: boolean }): Regex | st
     return message.length > reasonCharsMax ? `${message.slice(0, reasonCharsMax)}...` : message;
   }
 }
-
-const labelName = /^[A-Za-z_]\w*$/;
 
 /** Why the expression of a `pattern` stage is refused: named captures, no two in a row, no name twice. */
 export function patternStageError(pattern: string): string | undefined {

@@ -7,8 +7,13 @@ export interface ScannedNumber {
 }
 
 /** Scans the literal at a digit or a dot: a duration if it reads as one, else bytes, else a plain number. */
-export function scanNumber(text: string, start: number): ScannedNumber {
+export function scanNumber(
+  text: string,
+  start: number,
+): ScannedNumber | { readonly error: string } {
   const literal = match(literalPattern, text, start) ?? (text[start] as string);
+  const notOctal = /^0[\d_]*?([89])[\d_]*$/.exec(literal)?.[1];
+  if (notOctal !== undefined) return { error: `invalid digit '${notOctal}' in octal literal` };
   const end = start + literal.length;
   const next = text.charCodeAt(end);
   if (isUnitStart(next)) {
@@ -43,7 +48,7 @@ export function scanRange(
 /** Longer literals cannot be numbers anyone means, and some of the parsers below take quadratic time. */
 const literalLengthMax = 64;
 const literalPattern =
-  /0[xX][\da-fA-F_.]*(?:[pP][+-]?\d+)?|0[bBoO][\d_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?/y;
+  /0[xX][\da-fA-F_.]*(?:[pP][+-]?\d+)?|0[bBoO][\d_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d[\d_]*)?/y;
 const durationPattern = /[\d.]+[nsuµμmhdwy][\d.nsuµμmhdwy]*/y;
 const bytesPattern = /[\d.]+[BikKMGTP][\d.BikKMGTP]*/y;
 
@@ -58,8 +63,20 @@ function isUnitStart(code: number): boolean {
 
 /** Go's float syntax; NaN for what it refuses, infinite where the value is out of range. */
 function parseFloatLiteral(literal: string): number {
-  if (/^0[xXbBoO]/.test(literal) || /_(?!\d)|^_|[^\d]_/.test(literal)) return Number.NaN;
+  if (/^0[xX]/.test(literal)) return parseHexadecimal(literal);
+  if (/^0[bBoO]/.test(literal) || /_(?!\d)|^_|[^\d]_/.test(literal)) return Number.NaN;
   return Number(literal.replaceAll("_", ""));
+}
+
+/** A hexadecimal number with a binary exponent, as `0x1.8p4`; without one it is no float. */
+function parseHexadecimal(literal: string): number {
+  const m = /^0[xX]_?([\da-fA-F]+(?:_[\da-fA-F]+)*)?(?:\.([\da-fA-F]*))?[pP]([+-]?\d+)$/.exec(
+    literal,
+  );
+  const [, whole = "", fraction = "", exponent] = m ?? [];
+  if (m === null || whole + fraction === "" || literal.length > literalLengthMax) return Number.NaN;
+  const digits = Number(`0x${whole.replaceAll("_", "")}${fraction}`);
+  return digits * 2 ** (Number(exponent) - 4 * fraction.length);
 }
 
 const byteUnits: Readonly<Record<string, number>> = {

@@ -160,8 +160,9 @@ class Lexer {
   }
 
   #number(): void {
-    const { type, value, end } = scanNumber(this.#text, this.#at);
-    this.#push(type, value, end);
+    const scanned = scanNumber(this.#text, this.#at);
+    if ("error" in scanned) this.#fail(scanned.error);
+    else this.#push(scanned.type, scanned.value, scanned.end);
   }
 
   #range(): void {
@@ -180,9 +181,9 @@ class Lexer {
     }
     const next = this.#text.charCodeAt(this.#at + 1);
     if (!isDigit(next) && next !== 46) return false;
-    const { type, value, end } = scanNumber(this.#text, this.#at + 1);
-    if (type !== "DURATION") return false;
-    this.#push("DURATION", -(value as bigint), end);
+    const scanned = scanNumber(this.#text, this.#at + 1);
+    if ("error" in scanned || scanned.type !== "DURATION") return false;
+    this.#push("DURATION", -(scanned.value as bigint), scanned.end);
     return true;
   }
 

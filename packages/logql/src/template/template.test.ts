@@ -153,6 +153,11 @@ describe("templates", () => {
       "b a|b c|10 a %!d(MISSING)",
     ],
     ["{{ printf `%*d|%-*d|%.*f` 5 42 4 7 2 3.14159 }}", "   42|7   |3.14"],
+    [
+      "{{ regexReplaceAll `(?P<v>a)|(?P<v>g)` .app `<$v>` }} {{ regexReplaceAll `a` .app `$0é$01` }}",
+      "<g><a>u<g>e guge",
+    ],
+    ["{{ duration `8.601s` }} {{ duration `-24577ms` }}", "8.600999999999999 -24.576999999999998"],
     // exact halves go to the even neighbour
     [
       "{{ printf `%.0f %.0f %.2f %.1f %.0e %.3g` 0.5 2.5 0.125 12.25 2.5 0.0625 }}",
@@ -253,6 +258,7 @@ describe("templates", () => {
     ["{{ divf 1 0 }}", "error calling divf: decimal division by 0"],
     ["{{ urldecode `%zz` }}", 'error calling urldecode: invalid URL escape "%zz"'],
     ["{{ repeat -1 `x` }}", "error calling repeat: strings: negative Repeat count"],
+    ["{{ duration `1µs\u2028` }}", 'time: unknown unit "\\xc2\\xb5s\\xe2\\x80\\xa8" in duration'],
     ["{{ duration `1d` }}", 'error calling duration: time: unknown unit "d" in duration "1d"'],
     ["{{ lower 1 }}", "wrong type for value; expected string; got int"],
     ["{{ lower }}", "wrong number of args for lower: want 1 got 0"],

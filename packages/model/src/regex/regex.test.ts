@@ -50,6 +50,13 @@ describe("compileRegex", () => {
     expect(compileRegex("a.*", { anchored: true }).texts).toBeUndefined();
   });
 
+  it("takes groups of one name", () => {
+    const regex = compileRegex("(?P<n>a)|[(?P<n>](?<n>b)\\(?P<n>", { anchored: false });
+    expect(regex.groupNames).toEqual(["n", "n"]);
+    expect(regex.exec("<b(P<n>")?.groups).toEqual([undefined, "b"]);
+    expect(compileRegex("(?P<n>a)(?P<n>b)", { anchored: true }).test("ab")).toBe(true);
+  });
+
   it.each([
     ["^(a+)+$", `${"a".repeat(5000)}!`],
     ["(\\w{1,30}\\s?){1,30}$", `${"a".repeat(5000)}!`],

@@ -3,6 +3,7 @@ import { invalidArgument } from "../errors.js";
 import type { NeedleFormula } from "../needle/formula.js";
 import { regexFormula } from "./formula.js";
 import { compileGlob, regexGlob } from "./glob.js";
+import { type DistinctNames, distinctNames } from "./group-names.js";
 import { linearRegex } from "./linear.js";
 import { type Needles, regexNeedles, regexTexts } from "./needles.js";
 import { parseRegex, type RegexNode } from "./syntax.js";
@@ -38,12 +39,13 @@ export interface RegexMatch {
  * What runs it: string searches where the expression is a set of texts or a glob (regex-glob.ts), JavaScript's
  * RegExp where regex-linear.ts proves linear time, else re2js.
  */
-export function compileRegex(pattern: string, options: { anchored: boolean }): Regex {
+export function compileRegex(source: string, options: { anchored: boolean }): Regex {
+  const { pattern, given } = source.includes("<") ? distinctNames(source) : unnamed(source);
   // compiled as written first: a bracket that closes the group around it must not pass
   const plain = compileRe2(pattern);
   const re2 = options.anchored ? compileRe2(`^(?s:${pattern})$`) : plain;
   const node = parseRegex(pattern, { dotAll: options.anchored });
-  const groupNames = namesOf(plain);
+  const groupNames = namesOf(plain).map((name) => given.get(name) ?? name);
   if (node === undefined) {
     return {
       groupNames,
@@ -70,6 +72,12 @@ export function compileRegex(pattern: string, options: { anchored: boolean }): R
     ...(formula === undefined ? {} : { formula }),
   };
 }
+
+function unnamed(pattern: string): DistinctNames {
+  return { pattern, given: noNames };
+}
+
+const noNames: ReadonlyMap<string, string> = new Map();
 
 interface TestForms {
   readonly anchored: boolean;

@@ -10,6 +10,7 @@ describe("regexp", () => {
     ],
     ["(?<a>a)-(?P<b>b)?-(?P<c>zz)?", "a-b-c", { a: "a", b: "b", c: "" }],
     ["(no) (?P<x>y)", "something else", {}],
+    ["(?P<1st>\\d)(?P<second>\\d)", "12", { _1st: "1", second: "2" }],
     ["(?P<word>\\p{Lu}\\p{Ll}+)", "die Straße", { word: "Straße" }],
     ["(?i)(?P<verb>get|post) ", "POST /", { verb: "POST" }],
     ["(?P<a>.*)=(?P<b>.*)", "x=y=z", { a: "x=y", b: "z" }],

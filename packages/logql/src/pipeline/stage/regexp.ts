@@ -1,4 +1,5 @@
 import { compileRegex, invalidArgument, type Regex } from "@skald/model";
+import { sanitizeLabelName } from "../row/labels.js";
 import { isWanted } from "./fields/field-sink.js";
 import type { PreparedStage, RowStage, RowState, StageContext } from "./row-state.js";
 
@@ -13,8 +14,8 @@ export function prepareRegexp(pattern: string): PreparedStage {
 function compileRegexp(regex: Regex, row: RowState, { demand }: StageContext): RowStage {
   const { labels, line } = row;
   const groups = [...regex.groupNames.entries()]
-    .filter(([, name]) => name !== "" && isWanted(demand, name))
-    .map(([index, name]) => ({ index, slot: labels.names.slotOf(name) }));
+    .filter(([, name]) => name !== "" && isWanted(demand, sanitizeLabelName(name)))
+    .map(([index, name]) => ({ index, slot: labels.names.slotOf(sanitizeLabelName(name)) }));
   if (groups.length === 0) return () => true;
   return () => {
     const match = regex.exec(line.text);

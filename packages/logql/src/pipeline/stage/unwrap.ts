@@ -1,5 +1,5 @@
 import { parseByteSize } from "../../go/byte-size.js";
-import { parseGoDuration } from "../../go/duration.js";
+import { parseGoDuration, secondsOf } from "../../go/duration.js";
 import { type Parsed, parseGoFloat } from "../../go/float.js";
 import { quickDuration, quickNumber, quickSize } from "../../go/quick-number.js";
 import type { Unwrap } from "../../syntax/ast.js";
@@ -21,7 +21,6 @@ export function prepareUnwrap({ label, conversion, filters }: Unwrap): (row: Row
   const quick = isDuration ? quickDuration : conversion === "bytes" ? quickSize : quickNumber;
   const parse: (text: string) => Parsed<number> =
     conversion === "bytes" ? parseByteSize : isDuration ? parseGoDuration : parseGoFloat;
-  const unit = isDuration ? 1e9 : 1;
   return (row) => {
     const { labels } = row;
     const slot = labels.names.slotOf(label);
@@ -38,7 +37,7 @@ export function prepareUnwrap({ label, conversion, filters }: Unwrap): (row: Row
         } else value = parsed.value;
       }
       for (const test of tests) if (!test()) return undefined;
-      return value / unit;
+      return isDuration ? secondsOf(value) : value;
     };
   };
 }

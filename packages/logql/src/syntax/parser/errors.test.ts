@@ -284,8 +284,8 @@ const rows: readonly (readonly [query: string, message: string, offset: number])
     17,
   ],
   [
-    '{a="b"} | regexp "(?P<1x>.)"',
-    "parse error : invalid regexp parser: invalid extracted label name '1x'",
+    '{a="b"} | regexp "(?P<x>.)(?P<x>.)"',
+    "parse error : invalid regexp parser: duplicate extracted label name 'x'",
     17,
   ],
   [

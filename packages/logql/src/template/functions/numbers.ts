@@ -1,5 +1,5 @@
 import { parseByteSize } from "../../go/byte-size.js";
-import { parseGoDuration } from "../../go/duration.js";
+import { parseGoDuration, secondsOf } from "../../go/duration.js";
 import { type Parsed, parseGoFloat } from "../../go/float.js";
 import { TemplateRunError } from "../error.js";
 import type { TemplateFunction } from "../function.js";
@@ -34,7 +34,7 @@ const decimals = (call: (a: Decimal, b: Decimal) => Decimal): TemplateFunction =
 });
 const seconds: TemplateFunction = {
   takes: "s",
-  call: (args) => resultOf(parseGoDuration(args[0] as string)) / 1e9,
+  call: (args) => secondsOf(resultOf(parseGoDuration(args[0] as string))),
 };
 
 export const numberFunctions: Readonly<Record<string, TemplateFunction>> = {

@@ -1,4 +1,5 @@
 import { compileRegex, type Regex, SkaldError } from "@skald/model";
+import { groupReference, groupText } from "../../go/group-text.js";
 import { regexCost } from "../../syntax/check-regex.js";
 import { TemplateRunError } from "../error.js";
 import { type TemplateFunction, text, textMax } from "../function.js";
@@ -89,17 +90,15 @@ function replaceMatches(
   return out + value.slice(copied);
 }
 
-/** `$1`, `${1}`, `$name`, `$$`; a name is as long as it can be, and unknown ones are empty. */
 function expand(
   template: string,
   regex: Regex,
   groups: readonly (string | undefined)[],
   whole: string,
 ): string {
-  return template.replace(/\$(?:\$|\{(\w+)\}|(\w+))/g, (found, braced?: string, bare?: string) => {
-    const name = braced ?? bare;
-    if (name === undefined) return found === "$$" ? "$" : found;
-    if (/^\d+$/.test(name)) return name === "0" ? whole : (groups[Number(name) - 1] ?? "");
-    return groups[regex.groupNames.indexOf(name)] ?? "";
+  const names = ["", ...regex.groupNames];
+  return template.replace(groupReference, (_, bare?: string, braced?: string) => {
+    const name = bare ?? braced;
+    return name === undefined ? "$" : groupText(name, [whole, ...groups], names);
   });
 }

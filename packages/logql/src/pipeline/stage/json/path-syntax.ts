@@ -42,7 +42,8 @@ export function parseJsonPath(expression: string): JsonPath {
 }
 
 /** A text ends at the next quote or bracket, and has no escapes. */
-const tokenAt = /[ \t\n]*(?:([A-Za-z_][A-Za-z0-9_]*)|"([^"\]]*)["\]]?|(\d+)(?=[ \t\n\]])|([.[\]]))/y;
+const tokenAt =
+  /[ \t\n]*(?:([A-Za-z_][A-Za-z0-9_]*)|"([^"\]]*)["\]]?|(\d+)(?=[ \t\n\]])|([.[\]]))/y;
 
 function tokenize(expression: string, fail: (reason: string) => never): Token[] {
   const tokens: Token[] = [];
