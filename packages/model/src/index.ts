@@ -2,6 +2,7 @@ export * from "./batch.js";
 export * from "./block.js";
 export * from "./counts/levels.js";
 export * from "./counts/slices.js";
+export * from "./decode-text.js";
 export * from "./duration.js";
 export * from "./errors.js";
 export * from "./hash.js";

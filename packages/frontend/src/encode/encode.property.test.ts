@@ -190,8 +190,14 @@ describe("answers in pieces", () => {
     );
   });
 
-  it("keep a byte order mark at the start of a line", () => {
-    const bytes = Buffer.from("\ufeffline");
+  it.each([
+    ["keep a byte order mark at the start of a line", Buffer.from("\ufeffline"), "\ufeffline"],
+    [
+      "show each byte that is no UTF-8 by itself",
+      Buffer.from("a\xe6\x97b\xff\xc3\xa9", "latin1"),
+      "a\ufffd\ufffdb\ufffd\u00e9",
+    ],
+  ])("%s", (_, bytes, line) => {
     const result: LogResult = {
       kind: "streams",
       rowCount: 1,
@@ -211,9 +217,9 @@ describe("answers in pieces", () => {
       warnings: [],
     };
     const answer = joined(encodeQueryResult(result, stats, { categorize: false }));
-    expect(JSON.parse(answer).data.result[0].values).toEqual([["1", "\ufeffline"]]);
+    expect(JSON.parse(answer).data.result[0].values).toEqual([["1", line]]);
     const legacy = JSON.parse(joined(encodeLegacyStreams(result, stats)));
-    expect(legacy.streams[0].entries[0].line).toBe("\ufeffline");
+    expect(legacy.streams[0].entries[0].line).toBe(line);
   });
 
   it("are made when they are asked for", () => {

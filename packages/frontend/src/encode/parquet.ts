@@ -1,5 +1,5 @@
 import type { LogResult, MatrixResult, QueryResult, VectorResult } from "@skald/logql";
-import { invalidArgument, labelsToObject, nsPerMs } from "@skald/model";
+import { decodeText, invalidArgument, labelsToObject, nsPerMs } from "@skald/model";
 import { parquetWriteBuffer, type SchemaElement } from "hyparquet-writer";
 
 export const parquetType = "application/vnd.apache.parquet";
@@ -26,10 +26,9 @@ type LabelObject = Record<string, string>;
 function encodeRows(result: LogResult): Uint8Array {
   const objects = result.labels.map(({ labels }) => labelsToObject(labels));
   const labels = Array.from(result.labelSet, (set) => objects[set] as LabelObject);
-  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const { bytes, offsets } = result.lines;
   const lines = Array.from({ length: result.rowCount }, (_, row) =>
-    decoder.decode(bytes.subarray(offsets[row], offsets[row + 1])),
+    decodeText(bytes.subarray(offsets[row], offsets[row + 1])),
   );
   return new Uint8Array(
     parquetWriteBuffer({

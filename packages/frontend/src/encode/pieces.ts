@@ -1,3 +1,5 @@
+import { decodeText } from "@skald/model";
+
 /** Longest piece of an answer. */
 export const pieceBytes = 64 * 1024;
 /** Room that a piece begins with when it is the first: most answers are short. */
@@ -6,7 +8,6 @@ const firstPieceBytes = 4 * 1024;
 const shortText = 48;
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** The bytes of an answer, made piece by piece: no piece is longer than 64 KiB. */
 export type Pieces = Generator<Uint8Array, void>;
@@ -50,12 +51,12 @@ export class PieceWriter {
     this.text(jsonText(text));
   }
 
-  /** Adds the bytes from .. to - 1 of a column as a JSON string; what is not UTF-8 becomes U+FFFD. */
+  /** Adds the bytes from .. to - 1 of a column as a JSON string; each byte that is not UTF-8 becomes U+FFFD. */
   line(bytes: Uint8Array, from: number, to: number): void {
     this.text('"');
     for (let at = this.#plain(bytes, from, to); at < to; at = this.#plain(bytes, at, to)) {
       const end = endOfRare(bytes, at, to);
-      this.text(jsonText(decoder.decode(bytes.subarray(at, end))).slice(1, -1));
+      this.text(jsonText(decodeText(bytes.subarray(at, end))).slice(1, -1));
       at = end;
     }
     this.text('"');

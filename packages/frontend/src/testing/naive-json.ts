@@ -7,6 +7,7 @@ import {
   type VectorResult,
 } from "@skald/logql";
 import {
+  decodeText,
   formatLabels,
   formatRfc3339,
   type Labels,
@@ -73,7 +74,6 @@ function encodeStreams(result: LogResult, options: EncodeOptions): string {
   );
   const extras = options.categorize ? result.labels.map(categories) : [];
   const streams = new Map<string, { labels: Labels; values: string[] }>();
-  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const { bytes, offsets } = result.lines;
   for (let row = 0; row < result.rowCount; row++) {
     const set = result.labelSet[row] as number;
@@ -87,7 +87,7 @@ function encodeStreams(result: LogResult, options: EncodeOptions): string {
       };
       streams.set(key, stream);
     }
-    const line = jsonText(decoder.decode(bytes.subarray(offsets[row], offsets[row + 1])));
+    const line = jsonText(decodeText(bytes.subarray(offsets[row], offsets[row + 1])));
     const extra = options.categorize ? `,${extras[set]}` : "";
     stream.values.push(`["${result.timestamps[row]}",${line}${extra}]`);
   }
@@ -120,7 +120,6 @@ function seconds(ns: bigint): string {
 export function encodeLegacyNaively(result: LogResult, stats: QueryStats): string {
   const streams = new Map<string, { ts: string; line: string }[]>();
   const keys = result.labels.map((row: RowLabels) => formatLabels(row.labels));
-  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const { bytes, offsets } = result.lines;
   for (let row = 0; row < result.rowCount; row++) {
     const key = keys[result.labelSet[row] as number] as string;
@@ -128,7 +127,7 @@ export function encodeLegacyNaively(result: LogResult, stats: QueryStats): strin
     streams.set(key, entries);
     entries.push({
       ts: formatRfc3339(result.timestamps[row] as bigint),
-      line: decoder.decode(bytes.subarray(offsets[row], offsets[row + 1])),
+      line: decodeText(bytes.subarray(offsets[row], offsets[row + 1])),
     });
   }
   const list = [...streams.keys()]

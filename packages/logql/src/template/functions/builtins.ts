@@ -1,4 +1,4 @@
-import { decodeText } from "../../go/decode-text.js";
+import { decodeText } from "@skald/model";
 import { TemplateRunError } from "../error.js";
 import { lengthOf, type TemplateFunction } from "../function.js";
 import { isList, isMap, isTime, isTrue, typeName, type Value } from "../value.js";

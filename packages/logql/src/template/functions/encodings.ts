@@ -1,4 +1,4 @@
-import { decodeText } from "../../go/decode-text.js";
+import { decodeText } from "@skald/model";
 import { TemplateRunError } from "../error.js";
 import { isEmpty, type TemplateFunction, text } from "../function.js";
 import { printValue, type Value, valueOfJson } from "../value.js";

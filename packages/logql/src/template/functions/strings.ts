@@ -1,4 +1,4 @@
-import { decodeText } from "../../go/decode-text.js";
+import { decodeText } from "@skald/model";
 import { TemplateRunError } from "../error.js";
 import { integer, type TemplateFunction, text, textMax } from "../function.js";
 import type { Value } from "../value.js";
