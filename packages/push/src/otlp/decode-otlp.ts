@@ -176,8 +176,8 @@ class OtlpDecoder {
     this.#addSeverityText();
     if (record.dropped !== 0) this.#addNumber("dropped_attributes_count", record.dropped);
     if (record.flags !== 0) this.#addNumber("flags", record.flags);
-    this.#addHex("trace_id", recordField.traceId);
-    this.#addHex("span_id", recordField.spanId);
+    this.#addId("trace_id", recordField.traceId, 16);
+    this.#addId("span_id", recordField.spanId, 8);
     const event = recordField.eventName;
     this.#add("event_name", record.starts[event]!, record.lengths[event]!);
     columns.addShared(this.#resource);
@@ -232,11 +232,16 @@ class OtlpDecoder {
     this.#add(name, start, this.#arena.end - start);
   }
 
-  #addHex(name: FieldName, field: number): void {
+  /** Adds an id of so many bytes; nothing and zeros are none. */
+  #addId(name: FieldName, field: number, idBytes: number): void {
     const length = this.#record.lengths[field]!;
     if (length === 0) return;
+    if (length !== idBytes)
+      throw invalidArgument(`${name} has ${length} bytes instead of ${idBytes}`);
+    const from = this.#record.starts[field]!;
+    if (this.#bytes.subarray(from, from + length).every((byte) => byte === 0)) return;
     const start = this.#arena.end;
-    this.#arena.hex(this.#bytes, this.#record.starts[field]!, length);
+    this.#arena.hex(this.#bytes, from, length);
     this.#add(name, start, this.#arena.end - start);
   }
 

@@ -243,7 +243,7 @@ describe("a body", () => {
     const body = Buffer.from(` {"x": [1, {"y": "\\"}"}, null, true], "resource_logs": [
       {"resource": null, "schemaUrl": "u", "scope_logs": [ {"scope": {}, "log_records": [
         {"time_unix_nano": ${timeUnixNano}, "severity_number": "SEVERITY_NUMBER_WARN2",
-         "body": {"string_value": "\\u00fc\\ud83d\\ude00\\ud83d\\/\\b"}, "attributes": null, "trace_id": ""},
+         "body": {"string_value": "\\u00fc\\ud83d\\ude00\\ud83d\\/\\b"}, "attributes": null, "trace_id": "", "spanId": "0000000000000000"},
         null ]} ]} ]} `);
     expect(decodeRows({ ...otlpBody("otlp_json", requestOf([])), body })).toEqual([
       { stream: "{}", ns, line: "ü😀\ufffd/\b", metadata: { severity_number: "14" } },
@@ -261,6 +261,14 @@ describe("a body", () => {
     ['{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"1.5"}]}]}]}', /whole number/],
     ['{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"-1"}]}]}]}', /out of range/],
     ['{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"traceId":"abc"}]}]}]}', /hex digits/],
+    [
+      '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"traceId":"0102"}]}]}]}',
+      /trace_id has 2 bytes/,
+    ],
+    [
+      '{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"spanId":"010203040506070809"}]}]}]}',
+      /span_id has 9 bytes/,
+    ],
     ['{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":"text"}]}]}]}', /expected '\{'/],
     [`{"a":${"[".repeat(100_000)}`, /256 levels of nesting/],
     ['{"a":"\u0001', /unexpected end of a string/],
