@@ -29,7 +29,7 @@ type Group = keyof typeof groups;
 const exposed: Readonly<Record<string, readonly Group[]>> = {
   all: [
     ...(["push", "query", "flush", "delete", "ring"] as const),
-    ...(["distributors", "compactors", "rulers", "schedulers", "patterns"] as const),
+    ...(["distributors", "compactors", "rulers", "schedulers", "gateways", "patterns"] as const),
   ],
   write: ["push", "flush", "ring", "distributors"],
   read: ["query"],

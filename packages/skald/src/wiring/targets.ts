@@ -57,6 +57,7 @@ export const targets = {
       "compactor",
       "ruler",
       "query-scheduler",
+      "index-gateway",
     ],
   },
   read: { says: "query-frontend and querier", modules: read },
