@@ -224,6 +224,15 @@ describe("a metric scan", () => {
       );
     });
 
+    it("names the level that was found, with all other labels of the series", () => {
+      const leaf = leafOf('count_over_time({app="a"} | json [1m])');
+      const metadata = { detected_level: "info", trace_id: "t" };
+      const block = makeBlock([rowAt(5, { line: "{", metadata })]);
+      expect(() => scanBlocks(leaf, block)).toThrow(
+        /__error_details__="[^}]*", app="a", detected_level="info", trace_id="t"\}'/,
+      );
+    });
+
     it("says how to skip them", () => {
       const leaf = leafOf('count_over_time({app="a"} | json [1m])');
       expect(() => scanBlocks(leaf, bad)).toThrow(skip);
