@@ -74,7 +74,7 @@ export function* encodeSeries(found: Iterable<TenantStreams>, tenantLabel?: stri
   yield* out.rest();
 }
 
-/** The inner text of the JSON object of each label set. */
+/** The inner text of the JSON object of each label set; one that has a label of that name itself keeps it. */
 function* labelSets(found: Iterable<TenantStreams>, tenantLabel?: string): Generator<string> {
   for (const { tenant, streams } of found) {
     const first = tenantLabel === undefined ? "" : `${jsonText(tenantLabel)}:${jsonText(tenant)}`;
@@ -85,8 +85,12 @@ function* labelSets(found: Iterable<TenantStreams>, tenantLabel?: string): Gener
       const texts = values.map(
         (value, pair) => `${nameTexts[pairNames[pair] as number]}${quickText(value)}`,
       );
+      const isTenant = (pair: number) => names[pairNames[pair] as number] === tenantLabel;
+      const mayHaveOwn = tenantLabel !== undefined && names.includes(tenantLabel);
       for (let stream = 0; stream < streamCountOf(list); stream++) {
-        let text = first;
+        const hasOwn =
+          mayHaveOwn && pairs.subarray(starts[stream], starts[stream + 1]).some(isTenant);
+        let text = hasOwn ? "" : first;
         for (let at = starts[stream] as number; at < (starts[stream + 1] as number); at++) {
           text += `${text === "" ? "" : ","}${texts[pairs[at] as number]}`;
         }

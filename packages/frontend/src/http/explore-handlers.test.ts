@@ -37,10 +37,16 @@ function apiOf(limits: Partial<QueryTenantLimits> = {}) {
     limitsOf: () => ({ ...defaultLimits, ...limits }),
     clock: { nowMs: () => Number(start + 3600n) * 1000 },
   });
-  const handlers = exploreHandlers(frontend, () => ["t"]);
-  const call = async (endpoint: ExploreEndpoint, params: Record<string, string>) => {
+  const handlers = exploreHandlers(frontend, ({ headers }) =>
+    String(headers.tenants ?? "t").split("|"),
+  );
+  const call = async (
+    endpoint: ExploreEndpoint,
+    params: Record<string, string>,
+    headers: Record<string, string> = {},
+  ) => {
     const { body } = await handlers[endpoint]({
-      ...{ method: "GET", path: "", headers: {}, body: new Uint8Array(0) },
+      ...{ method: "GET", path: "", headers, body: new Uint8Array(0) },
       variables: { name: "x" },
       params: new URLSearchParams({ start: String(start), end: String(start + 100n), ...params }),
       signal: new AbortController().signal,
@@ -168,6 +174,13 @@ describe("index statistics", () => {
     const found = JSON.parse(await call("index_stats", selector));
     expect(found).toEqual({ streams: 3, chunks: 4, bytes: 5, entries: 1 });
     expect(asked[0]).toMatchObject({ groupBy: { kind: "series", names: [] }, countsStreams: true });
+  });
+
+  it("count the streams of each tenant", async () => {
+    const { call, asked } = apiOf();
+    const found = JSON.parse(await call("index_stats", selector, { tenants: "t|u" }));
+    expect(found).toEqual({ streams: 6, chunks: 8, bytes: 10, entries: 2 });
+    expect(asked.map(({ tenants }) => tenants)).toEqual([["t"], ["u"]]);
   });
 
   it("are shared out among shards that are small enough", async () => {
