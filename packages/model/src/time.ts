@@ -54,8 +54,11 @@ export function parseRfc3339(text: string): bigint | undefined {
   ];
   if (month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 59)
     return undefined;
-  if (day > new Date(Date.UTC(year, month, 0)).getUTCDate()) return undefined;
-  const ms = Date.UTC(year, month - 1, day, hour, minute, second);
+  // Not Date.UTC, which takes the years 0 to 99 for those of the last century.
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  if (date.getUTCMonth() !== month - 1) return undefined;
+  const ms = date.setUTCHours(hour, minute, second);
   const offsetMinutes =
     m[8] === undefined ? Number(`${m[9]}1`) * (Number(m[10]) * 60 + Number(m[11])) : 0;
   const fraction = BigInt((m[7] ?? "").slice(0, 9).padEnd(9, "0"));

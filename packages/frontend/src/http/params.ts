@@ -99,7 +99,9 @@ export function parseTime(text: string): bigint | undefined {
   if (text.includes(".") && !text.includes(":")) {
     const seconds = Number(text);
     if (text.trim() !== text || !Number.isFinite(seconds)) return undefined;
-    return BigInt(Math.round(seconds * 1000)) * nsPerMs;
+    const whole = Math.trunc(seconds);
+    const ms = Math.round(Math.abs(seconds - whole) * 1000);
+    return BigInt(whole) * nsPerSecond + BigInt(seconds < 0 ? -ms : ms) * nsPerMs;
   }
   const value = parseInt64(text);
   if (value !== undefined) return text.length <= 10 ? value * nsPerSecond : value;
