@@ -1,6 +1,6 @@
 import { type Expr, parseQuery } from "@skald/logql";
 import { invalidArgument, nsPerSecond } from "@skald/model";
-import { integerProblem, parseInt64, parseLimit, parseNamedTime } from "../http/params.js";
+import { integerProblem, parseBounds, parseInt64, parseLimit } from "../http/params.js";
 
 /** Parsed parameters of a tail; times in ns since the epoch. */
 export interface TailParams {
@@ -22,7 +22,7 @@ export function parseTailParams(params: URLSearchParams, nowNs: bigint): TailPar
   const query = params.get("query") ?? "";
   const expr = parseQuery(query);
   const limit = parseLimit(params);
-  const startNs = parseNamedTime(params, "start") ?? nowNs - hourNs;
+  const { startNs } = parseBounds(params, nowNs, hourNs);
   return { query, expr, limit, startNs, delayMs: parseDelay(params.get("delay_for") ?? "") };
 }
 

@@ -44,6 +44,7 @@ const tailDocs: EndpointDocs = {
     },
     { name: "limit", type: "integer", fallback: "100", says: "Most lines of the history." },
     { name: "start", type: "time", fallback: "an hour ago", says: "Start of the history." },
+    { name: "since", type: "duration", says: "How long before now that is instead." },
   ],
   answers: { 101: "WebSocket; messages `{streams, dropped_entries}`." },
   errors: { 400: "a request that is not to become a WebSocket, or a parameter that is bad" },
