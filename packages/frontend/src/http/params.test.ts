@@ -48,7 +48,7 @@ describe("parseSpan", () => {
     ["2d", 172_800n * second],
   ])("reads %s", (text, want) => expect(parseSpan(text)).toBe(want));
 
-  it.each(["x", "1.5h", "0.5m", "5 m"])("refuses %j", (text) =>
+  it.each(["x", "1.5h", "0.5m", "5 m", "1e10", "-1e400"])("refuses %j", (text) =>
     expect(() => parseSpan(text)).toThrow(`cannot parse "${text}" to a valid duration`),
   );
 });
