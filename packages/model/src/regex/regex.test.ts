@@ -50,6 +50,13 @@ describe("compileRegex", () => {
     expect(compileRegex("a.*", { anchored: true }).texts).toBeUndefined();
   });
 
+  it("finds no place within a character", () => {
+    const regex = compileRegex("\\B", { anchored: false });
+    expect(regex.test("a😀b")).toBe(false);
+    expect(regex.exec("K😎😎S")?.start).toBe(3);
+    expect(regex.exec("K😎😎S", 5)).toBeUndefined();
+  });
+
   it("takes groups of one name", () => {
     const regex = compileRegex("(?P<n>a)|[(?P<n>](?<n>b)\\(?P<n>", { anchored: false });
     expect(regex.groupNames).toEqual(["n", "n"]);
