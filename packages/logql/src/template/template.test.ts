@@ -158,6 +158,11 @@ describe("templates", () => {
       "<g><a>u<g>e guge",
     ],
     ["{{ duration `8.601s` }} {{ duration `-24577ms` }}", "8.600999999999999 -24.576999999999998"],
+    ["{{ title `it's a_b é—c x.y` }} {{ lower `ΟΔΟΣ İ` }}", "It'S A_b É—c X.Y οδοσ i"],
+    [
+      "{{ js `\u00a0\u200b\x7f\t=` }} {{ urlencode `\ufeffa` }}",
+      "\\u00A0\\u200B\x7f\\u0009\\u003D %EF%BB%BFa",
+    ],
     // exact halves go to the even neighbour
     [
       "{{ printf `%.0f %.0f %.2f %.1f %.0e %.3g` 0.5 2.5 0.125 12.25 2.5 0.0625 }}",

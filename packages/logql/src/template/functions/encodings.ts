@@ -25,7 +25,11 @@ export const encodingFunctions: Readonly<Record<string, TemplateFunction>> = {
   },
   html: joined((value) => value.replace(/[&<>"'\0]/g, (c) => htmlEscapes[c] as string)),
   js: joined((value) =>
-    value.replace(/[\\'"<>&=\p{Cc}\u2028\u2029]/gu, (c) => jsEscapes[c] ?? `\\u${code(c)}`),
+    value.replace(
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: what is escaped, and what is printable
+      /[\\'"<>&=\0-\x1f]|[^\0-\x7f\p{L}\p{M}\p{N}\p{P}\p{S}]/gu,
+      (c) => jsEscapes[c] ?? `\\u${code(c)}`,
+    ),
   ),
 };
 
@@ -54,13 +58,13 @@ const jsEscapes: Readonly<Record<string, string | undefined>> = {
 };
 
 function code(c: string): string {
-  return c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
+  return (c.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, "0");
 }
 
 /** Everything but letters, digits and `-_.~` is written as %XX, a blank as +. */
 function queryEscape(value: string): string {
   // through bytes: half a surrogate pair would throw
-  return encodeURIComponent(new TextDecoder().decode(new TextEncoder().encode(value)))
+  return encodeURIComponent(decodeText(new TextEncoder().encode(value)))
     .replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
     .replaceAll("%20", "+");
 }

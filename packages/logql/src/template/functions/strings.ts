@@ -9,7 +9,17 @@ function goUpper(value: string): string {
 }
 
 function goLower(value: string): string {
-  return mapLetters(value, (c) => c.toLowerCase());
+  // A sigma at the end of a word has a form of its own, which letters one by one do not see.
+  if (!/[\u03a3\u0130]/.test(value)) return mapLetters(value, (c) => c.toLowerCase());
+  return Array.from(value, (c) => [...c.toLowerCase()][0] as string).join("");
+}
+
+/** A letter behind a sign of ASCII that is no underscore, or behind a blank, in upper case; an apostrophe is a sign. */
+function goTitle(value: string): string {
+  return value.replace(
+    /(^|[\0-/:-@[-^`{-\x7f\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000])(\p{L})/gu,
+    (_, before: string, c: string) => before + goUpper(c),
+  );
 }
 
 function mapLetters(value: string, map: (c: string) => string): string {
@@ -38,12 +48,7 @@ export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
   ToLower: one(goLower),
   upper: one(goUpper),
   ToUpper: one(goUpper),
-  title: one((s) =>
-    s.replace(
-      /(^|[^\p{L}\p{N}_'])(\p{L})/gu,
-      (_, before: string, c: string) => before + goUpper(c),
-    ),
-  ),
+  title: one(goTitle),
   trim: one(trimSpace),
   TrimSpace: one(trimSpace),
   trimAll: two((cut, s) => trimSet(s, cut, true, true)),
