@@ -48,6 +48,7 @@ export function bundle(root) {
     format: "esm",
     platform: "node",
     target: "node20",
+    alias: { "node:http": join(root, "scripts/bundled-http.mjs") },
     // The parts of the S3 SDK that load each other late do so by name, which only modules have.
     mainFields: ["module", "main"],
     // The names stay as they are written; `node --enable-source-maps` gives lines of the sources.
