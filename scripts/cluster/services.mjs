@@ -19,7 +19,7 @@ const usualCounts = {
 };
 const bucket = "skald";
 const preload = new URL("preload.mjs", import.meta.url).href;
-const readyPauseMs = 50;
+const readyPauseMs = 100;
 /** A process that does not end by itself is ended after this time. */
 const maxStopMs = 30_000;
 /** Characters of a log that are shown when its process did not start. */

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { getJson, nowNs, pushJson, type QueryAnswer, queryLines } from "./testing/client.js";
 import { Cluster } from "./testing/cluster.js";
@@ -16,6 +17,8 @@ interface KeptStats {
 
 /** Lines that must get through before a fault, and after it. */
 const enough = 400;
+/** Between two looks at them, ms: as fast as it goes, looking takes the processors from services that start. */
+const lookPauseMs = 100;
 let cluster: Cluster;
 let lines: NumberedLines;
 
@@ -27,7 +30,7 @@ beforeAll(async () => {
     clocks: { "ingester-3": 60_000 },
   });
   // Services that start have to share the machine with the load.
-  lines = new NumberedLines(cluster.gateway, { pauseMs: 20 });
+  lines = new NumberedLines(cluster.gateway, { pauseMs: 40 });
   lines.start();
 }, 120_000);
 
@@ -54,6 +57,7 @@ async function underLoad(fault: () => Promise<void>): Promise<Sight[]> {
     while (!isOver) {
       const sight = await lines.count();
       if (sight !== undefined) sights.push(sight);
+      await pause(lookPauseMs);
     }
   })();
   try {

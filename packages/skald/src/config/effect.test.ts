@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { buildInfo } from "@skald/runtime";
 import { type LeafNode, type SectionNode, Settings } from "@skald/runtime/config";
@@ -21,6 +22,8 @@ const leaves = [...new Settings(configRoot).leaves.values()];
 const marked = leaves.filter(({ mark }) => mark !== undefined);
 const unmarked = leaves.filter(({ mark }) => mark === undefined);
 let directory: string;
+/** Between two looks at what a process does by itself; asking without end would take the processors from it. */
+const pollMs = 20;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "skald-effect-"));
@@ -34,7 +37,7 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
 const ruler = {
-  evaluation_interval: "10ms",
+  evaluation_interval: "50ms",
   evaluation: { mode: "remote", query_frontend: { address: "http://127.0.0.1:1" } },
   remote_write: { enabled: true, clients: { a: { url: "http://127.0.0.1:1" } } },
 };
@@ -61,10 +64,10 @@ function configFor(target: string): Config {
       "-ruler.enable-sharding",
       "-ruler.sharding-strategy=shuffle-sharding",
       "-server.worker-threads=1",
-      "-ingester.flush-check-period=1ms",
+      "-ingester.flush-check-period=50ms",
       "-compactor.retention-enabled",
       "-compactor.delete-request-store=filesystem",
-      "-compactor.compaction-interval=1ms",
+      "-compactor.compaction-interval=50ms",
       "-pattern-ingester.enabled=true",
     ],
     {},
@@ -121,14 +124,14 @@ async function useAll(config: Config): Promise<void> {
     const { status } = await fetch(`${url}/rules/ns`, { method: "POST", body: group });
     statuses.push(status);
     const rules = `http://127.0.0.1:${port}/prometheus/api/v1/rules`;
-    while (!(await (await fetch(rules)).text()).includes('"health":"err"'));
+    while (!(await (await fetch(rules)).text()).includes('"health":"err"')) await pause(pollMs);
     await openTail(`ws://127.0.0.1:${port}/loki/api/v1/tail?query={app="a"}`);
     statuses.push((await fetch(`http://127.0.0.1:${port}/flush`, { method: "POST" })).status);
     const deletion = `${url}/delete?query={app="b"}&start=1700000000`;
     statuses.push((await fetch(deletion, { method: "POST" })).status);
     const before = await runs(port);
     // The first may have begun before the flush ended.
-    while ((await runs(port)) < before + 2);
+    while ((await runs(port)) < before + 2) await pause(pollMs);
   } finally {
     await process.stop();
   }

@@ -149,3 +149,17 @@ function textsOf(attributes: readonly KeyValue[]): Record<string, string | numbe
     attributes.map(({ key, value }) => [key, value.text ?? value.int ?? value.double]),
   );
 }
+
+/** The span of the client that begins the traces of tests. */
+export const callerId = "00f067aa0ba902b7";
+
+/** Spans whose parent is none of the trace: but for the first there are none once all have come. */
+export function orphansOf(spans: readonly CollectedSpan[]): CollectedSpan[] {
+  const known = new Set([callerId, ...spans.map(({ spanId }) => spanId)]);
+  return spans.filter(({ parentId }) => !known.has(parentId));
+}
+
+/** The environment of a process that sends its spans at once. */
+export function sendingTo(endpoint: string): Record<string, string> {
+  return { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_BSP_SCHEDULE_DELAY: "50" };
+}

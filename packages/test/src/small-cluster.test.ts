@@ -1,20 +1,40 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Cluster } from "./testing/cluster.js";
+import {
+  type CollectedSpan,
+  Collector,
+  callerId,
+  orphansOf,
+  sendingTo,
+} from "./testing/collector.js";
+import { waitFor } from "./testing/server.js";
+import {
+  pushRoute,
+  pushTraced,
+  queryRoute,
+  queryTraced,
+  traced,
+  tracedTenant,
+} from "./testing/traced.js";
 
 const headers = { "x-scope-orgid": "shop" };
 const groups = Array.from({ length: 8 }, (_, i) => `group-${i}`);
+const counts = {
+  ...{ ingester: 2, distributor: 1, querier: 1, "query-frontend": 1 },
+  ...{ "query-scheduler": 2, "index-gateway": 2, compactor: 2, ruler: 2 },
+};
 let cluster: Cluster;
+let collector: Collector;
 
 beforeAll(async () => {
-  cluster = await Cluster.start({
-    counts: {
-      ...{ ingester: 2, distributor: 1, querier: 1, "query-frontend": 1 },
-      ...{ "query-scheduler": 2, "index-gateway": 2, compactor: 2, ruler: 2 },
-    },
-  });
+  collector = await Collector.start();
+  cluster = await Cluster.start({ counts }, { TRACING: "true", ...sendingTo(collector.url) });
 }, 240_000);
 
-afterAll(() => cluster?.stop(), 60_000);
+afterAll(async () => {
+  await cluster?.stop();
+  await collector.stop();
+}, 60_000);
 
 interface Shown {
   readonly id: string;
@@ -37,10 +57,6 @@ async function lose(name: string, service: string): Promise<void> {
   await fetch(url, { method: "POST", redirect: "manual" });
 }
 
-async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  while (!(await isTrue()));
-}
-
 /** The rules that were evaluated since a time, ms since the epoch; undefined while a ruler does not answer. */
 async function evaluatedSince(ms: number): Promise<readonly string[] | undefined> {
   const response = await fetch(`${cluster.gateway}/prometheus/api/v1/rules`, { headers });
@@ -58,6 +74,59 @@ async function allEvaluatedSince(ms: number): Promise<boolean> {
   return (await evaluatedSince(ms))?.length === groups.length;
 }
 
+/** The spans of a trace once all of some names are there. */
+async function spansWith(traceId: string, names: readonly string[]): Promise<CollectedSpan[]> {
+  const found = () => [...new Set(collector.of(traceId).map(({ name }) => name))];
+  await waitFor(() => names.every((name) => found().includes(name)), 30_000).catch(() => undefined);
+  expect(found()).toEqual(expect.arrayContaining([...names]));
+  return collector.of(traceId);
+}
+
+describe("spans of all that take part", () => {
+  it("a push is one trace through all that take part in it", async () => {
+    const id = "4bf92f3577b34da6a3ce929d0e0e4701";
+    const answer = await pushTraced(cluster.gateway, traced(id));
+    expect(answer.status).toBe(204);
+    const call = "skald.v1.Ingester/Push";
+    const spans = await spansWith(id, [pushRoute, call]);
+    const services = new Set(spans.map(({ service }) => service));
+    expect([...services].sort()).toEqual(["skald-distributor", "skald-ingester"]);
+    expect(spans.find(({ name }) => name === pushRoute)?.parentId).toBe(callerId);
+    await waitFor(() => orphansOf(collector.of(id)).length === 0, 30_000);
+  }, 60_000);
+
+  it("a query is one trace through all that take part in it", async () => {
+    const id = "4bf92f3577b34da6a3ce929d0e0e4702";
+    const answer = await queryTraced(cluster.gateway, traced(id));
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("traceresponse")).toMatch(new RegExp(`^00-${id}-[0-9a-f]{16}-01$`));
+    const names = [
+      queryRoute,
+      "query",
+      "skald.v1.Scheduler/Run",
+      "scheduled query",
+      "skald.v1.Ingester/Scan",
+      "job scan_log",
+    ];
+    await spansWith(id, names);
+    await waitFor(() => orphansOf(collector.of(id)).length === 0, 30_000);
+    // Each sends its spans at times of its own.
+    const services = ["query-frontend", "query-scheduler", "querier", "ingester"];
+    await waitFor(() => {
+      const heard = new Set(collector.of(id).map(({ service }) => service));
+      return services.every((one) => heard.has(`skald-${one}`));
+    }, 30_000);
+    const spans = collector.of(id);
+    expect(new Set(spans.map(({ state }) => state))).toEqual(new Set(["vendor=1"]));
+    const route = spans.find(({ name }) => name === queryRoute);
+    expect([route?.parentId, route?.attributes.tenant]).toEqual([callerId, tracedTenant]);
+    const { attributes } = spans.find(({ name }) => name === "query") as CollectedSpan;
+    expect(attributes["skald.bytes_scanned"]).toBeGreaterThan(0);
+    expect(attributes["skald.splits"]).toBeGreaterThan(0);
+    expect(attributes["skald.queue_seconds"]).toBeGreaterThanOrEqual(0);
+  }, 60_000);
+});
+
 describe("the work of an instance that is lost", () => {
   it("goes to the other ruler", async () => {
     for (const name of groups) {
@@ -73,11 +142,11 @@ describe("the work of an instance that is lost", () => {
       ["ruler-1", 128],
       ["ruler-2", 128],
     ]);
-    await until(() => allEvaluatedSince(0));
+    await waitFor(() => allEvaluatedSince(0));
     expect(await evaluatedSince(0)).toEqual(groups);
     const lostMs = Date.now();
     await lose("ruler-1", "ruler");
-    await until(() => allEvaluatedSince(lostMs));
+    await waitFor(() => allEvaluatedSince(lostMs));
     expect(await evaluatedSince(lostMs)).toEqual(groups);
   }, 120_000);
 
