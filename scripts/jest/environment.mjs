@@ -1,4 +1,7 @@
+import { mkdtempSync, rmSync } from "node:fs";
 import module from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
 const handled = ["uncaughtException", "unhandledRejection"];
 
@@ -14,12 +17,16 @@ export default class ProcessEnvironment {
   #exit = process.exit;
   #exitCode = process.exitCode;
   #folder = process.cwd();
+  /** Where the folders of temporary files of a test file are: helpers are loaded once, and cannot remove theirs after each. */
+  #temporary = "";
   #listeners = new Map(handled.map((name) => [name, process.listeners(name)]));
 
   setup() {
     // As Node has it: the hundred frames of Jest cost most of the time where errors are expected, and so do its source maps.
     Error.stackTraceLimit = 10;
     Error.prepareStackTrace = undefined;
+    this.#temporary = mkdtempSync(join(tmpdir(), "skald-test-"));
+    process.env.TMPDIR = this.#temporary;
   }
 
   teardown() {
@@ -34,6 +41,7 @@ export default class ProcessEnvironment {
       if (!(name in this.#env)) delete process.env[name];
     }
     Object.assign(process.env, this.#env);
+    rmSync(this.#temporary, { recursive: true, force: true, maxRetries: 5 });
     // Those of Jest stay behind where a test file could not be loaded.
     for (const [name, listeners] of this.#listeners) {
       process.removeAllListeners(name);

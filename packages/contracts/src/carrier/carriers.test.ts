@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from "node:child_process";
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { SkaldError } from "@skald/model";
 import { makeBatch, testRuns, testSeed } from "@skald/testkit";
@@ -59,7 +60,7 @@ function forkPeer(): ChildProcess {
 
 /** Resolves once something happened over there. */
 async function happened({ seen }: Carrier, text: string): Promise<void> {
-  while (!seen.includes(text)) await new Promise(setImmediate);
+  while (!seen.includes(text)) await pause(1);
 }
 
 describe.each([
@@ -323,7 +324,7 @@ describe.each([
     for await (const _ of items) if (++count === 2) abort.abort();
     expect(count).toBe(2);
     const ends = () => carrier.seen.filter((text) => text === "was aborted").length;
-    while (ends() === before) await new Promise(setImmediate);
+    while (ends() === before) await pause(1);
   });
 
   it("a tail that fails keeps the kind of its error, behind what it had", async () => {

@@ -1,7 +1,6 @@
-import { copyFile, mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
-import { afterAll } from "@jest/globals";
 import type { Scanner, SelectRequest, SourceRef } from "@skald/contracts";
 import type { Block, Matcher, MetadataColumn, SegmentRef } from "@skald/model";
 import type { Sleep } from "@skald/runtime";
@@ -95,18 +94,10 @@ export interface SetupOptions {
   readonly changes?: Changes;
 }
 
-const dirs: string[] = [];
-
-/** A directory that goes when the tests of the file have ended. */
-export async function newDir(): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), "skald-ingester-"));
-  dirs.push(dir);
-  return dir;
+/** A directory; the environment of the tests removes it after those of the file. */
+export function newDir(): Promise<string> {
+  return mkdtemp(join(tmpdir(), "skald-ingester-"));
 }
-
-afterAll(async () => {
-  for (const dir of dirs) await rm(dir, { recursive: true, force: true });
-});
 
 /** An ingester over a directory, not started yet. */
 export async function setUp(options: SetupOptions = {}): Promise<Setup> {

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { errorCodeOf, SkaldError } from "@skald/model";
 import { WorkerPool, type WorkerPoolOptions } from "./pool.js";
@@ -34,8 +35,9 @@ function hold(pool: WorkerPool, options: JobOptions = now) {
   return { result, release, started: until(() => Atomics.load(flag, 0) === 1) };
 }
 
+/** Leaves the processor to the threads that it waits for. */
 async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setImmediate(resolve));
+  while (!isTrue()) await pause(1);
 }
 
 function failureOf(promise: Promise<unknown>): Promise<SkaldError> {

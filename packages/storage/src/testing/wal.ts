@@ -1,24 +1,16 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll } from "@jest/globals";
 import type { Batch, BatchSource } from "@skald/model";
 import { nodeWalDisk, type WalDisk, type WalDiskFile } from "../wal/disk.js";
 import type { PushBodyRecord, WalRecord } from "../wal/record.js";
 import { replayWal, type WalDamage } from "../wal/replay.js";
 import { Wal, type WalOptions } from "../wal/wal.js";
 
-/** An empty directory that is removed after the tests of the file. */
-export async function walDirectory(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), "skald-wal-"));
-  directories.push(directory);
-  return directory;
+/** An empty directory; the environment of the tests removes it after those of the file. */
+export function walDirectory(): Promise<string> {
+  return mkdtemp(join(tmpdir(), "skald-wal-"));
 }
-
-const directories: string[] = [];
-afterAll(async () => {
-  for (const directory of directories) await rm(directory, { recursive: true });
-});
 
 /** A log with small bounds; `errors` gets what it reports. */
 export async function openWal(dir: string, options: Partial<WalOptions> = {}) {
