@@ -1,5 +1,6 @@
-// `npm test`: installs, builds, lints, runs every test, and ends with `N passed, N failed`. Arguments go to jest: a part of
-// a path runs only the tests below it.
+// `npm test`: installs, builds, lints, runs every test but those of whole processes, and ends with `N passed, N failed`.
+// `npm run test:cluster` (`--cluster`) runs those, packages/test: servers and clusters that tests start, hundreds of processes in all.
+// Other arguments go to jest: a part of a path runs only the tests below it, wherever they are.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import module from "node:module";
@@ -9,8 +10,12 @@ import { bootstrap, root } from "./bootstrap.mjs";
 
 const node = bootstrap();
 const failures = [];
-const lint = spawnSync(node, ["scripts/lint.mjs"], { cwd: root, stdio: "inherit" });
-if (lint.status !== 0) failures.push("lint, see above");
+const isCluster = process.argv[2] === "--cluster";
+const asked = process.argv.slice(isCluster ? 3 : 2);
+if (!isCluster) {
+  const lint = spawnSync(node, ["scripts/lint.mjs"], { cwd: root, stdio: "inherit" });
+  if (lint.status !== 0) failures.push("lint, see above");
+}
 
 const folder = mkdtempSync(join(tmpdir(), "skald-test-"));
 const report = join(folder, "report.json");
@@ -20,7 +25,7 @@ const options = isOld
   : ["--disable-warning=ExperimentalWarning"];
 const args = [...options, "node_modules/jest/bin/jest.js"];
 const output = ["--json", `--outputFile=${report}`];
-spawnSync(node, [...args, ...output, ...process.argv.slice(2)], {
+spawnSync(node, [...args, ...output, ...selection()], {
   cwd: root,
   // The compiled code of Jest, and of the processes that tests start, is kept from run to run.
   env: { NODE_COMPILE_CACHE: join(root, "node_modules", ".cache", "compile"), ...process.env },
@@ -42,6 +47,14 @@ if (failures.length > 0)
 if (passed === 0 && failures.length === 0) failures.push("no test was found");
 console.log(`${passed} passed, ${failures.length} failed`);
 process.exit(failures.length === 0 ? 0 : 1);
+
+/** Which tests jest is to run. */
+function selection() {
+  const hasPath = asked.some((one) => !one.startsWith("-"));
+  if (isCluster) return hasPath ? asked : [...asked, "packages/test/"];
+  const others = ["/node_modules/", "/packages/test/"];
+  return hasPath ? asked : [...asked, ...others.map((one) => `--testPathIgnorePatterns=${one}`)];
+}
 
 /** The failed tests of a file by name, or the file when it could not be run at all. */
 function failuresOf({ name, status, assertionResults }) {
