@@ -13,11 +13,11 @@ it.each<[string, string, string[], number | undefined]>([
   ["no and yes", "up", ["0", "1"], 2],
   ["no values", "app", [""], undefined],
 ])("detectLabels: %s", async (_case, label, values, want) => {
-  const frontend = {
+  const lists = {
     labelNames: () => Promise.resolve([label]),
     labelValues: () => Promise.resolve(values),
   };
   const asked = { query: "", range: { fromNs: 0n, toNs: 1n } };
-  const found = await detectLabels(frontend, ["t"], asked, new AbortController().signal);
+  const found = await detectLabels(lists, ["t"], asked, new AbortController().signal);
   expect(found).toEqual(want === undefined ? [] : [{ label, cardinality: want }]);
 });

@@ -1,5 +1,5 @@
 import type { TimeRange } from "@skald/model";
-import type { Frontend } from "../frontend.js";
+import type { Lists } from "../lists.js";
 
 /** A label that tells streams apart in a way that people think in. */
 export interface DetectedLabel {
@@ -15,17 +15,17 @@ const labelsAtOnce = 4;
 
 /** The labels of a selector's streams, but those whose values are all numbers or ids; sorted by name. */
 export async function detectLabels(
-  frontend: Pick<Frontend, "labelNames" | "labelValues">,
+  lists: Pick<Lists, "labelNames" | "labelValues">,
   tenants: readonly string[],
   { query, range }: { readonly query: string; readonly range: TimeRange },
   signal: AbortSignal,
 ): Promise<DetectedLabel[]> {
-  const names = await frontend.labelNames(tenants, query, range, signal);
+  const names = await lists.labelNames(tenants, query, range, signal);
   const found: DetectedLabel[] = [];
   for (let at = 0; at < names.length; at += labelsAtOnce) {
     const some = names.slice(at, at + labelsAtOnce);
     const values = await Promise.all(
-      some.map((name) => frontend.labelValues(tenants, name, query, range, signal)),
+      some.map((name) => lists.labelValues(tenants, name, query, range, signal)),
     );
     some.forEach((label, i) => {
       const own = values[i]!.filter((value) => value !== "");

@@ -11,7 +11,8 @@ import { encodeFields, encodeVolume } from "../encode/explore.js";
 import { type DetectedField, detectFields } from "../explore/detected-fields.js";
 import { detectLabels } from "../explore/detected-labels.js";
 import { largestSeries, parseVolumeParams } from "../explore/volume.js";
-import type { Frontend, IndexStats } from "../frontend.js";
+import type { Frontend } from "../frontend.js";
+import type { IndexStats } from "../lists.js";
 import { parseLimit, parseOrderedBounds, parseRangeParams, parseStep } from "./params.js";
 
 /** Endpoints that say what there is, for whoever builds a query. */
@@ -37,12 +38,12 @@ export function exploreHandlers(
     const tenants = tenantsOf(request);
     const { params, signal } = request;
     const range = parseStepped(params, frontend.nowNs());
-    return frontend.indexStats(tenants, params.get("query") ?? "", range, signal);
+    return frontend.lists.indexStats(tenants, params.get("query") ?? "", range, signal);
   };
   const volume = async (request: HttpRequest, kind: "instant" | "range"): Promise<HttpResponse> => {
     const tenants = tenantsOf(request);
     const params = parseVolumeParams(request.params, frontend.nowNs(), kind);
-    const answer = await frontend.volume(tenants, params.plan, request.signal);
+    const answer = await frontend.lists.volume(tenants, params.plan, request.signal);
     const series = answer === undefined ? [] : largestSeries(answer, params.limit);
     return jsonTextResponse(200, encodeVolume(kind, series, params, answer));
   };
@@ -63,7 +64,7 @@ export function exploreHandlers(
         query: params.get("query") ?? "",
         range: { fromNs: startNs, toNs: endNs + 1n },
       };
-      const found = await detectLabels(frontend, tenants, asked, signal);
+      const found = await detectLabels(frontend.lists, tenants, asked, signal);
       return jsonResponse(200, found.length === 0 ? {} : { detectedLabels: found });
     },
     detected_fields: async (request) => {

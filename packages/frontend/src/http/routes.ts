@@ -14,7 +14,8 @@ import {
 import { encodeList, encodeQueryResult, encodeSeries } from "../encode/json.js";
 import { encodeLegacyStreams } from "../encode/legacy.js";
 import { encodeParquet, parquetType } from "../encode/parquet.js";
-import { type Frontend, tenantLabel } from "../frontend.js";
+import type { Frontend } from "../frontend.js";
+import { tenantLabel } from "../lists.js";
 import { type ExploreEndpoint, exploreHandlers } from "./explore-handlers.js";
 import { wantsCategories } from "./headers.js";
 import { parseBounds, parseInstantParams, parseRangeParams } from "./params.js";
@@ -117,7 +118,12 @@ export function queryHandlers(
   const labels = async (request: HttpRequest): Promise<HttpResponse> => {
     const span = range(request, labelsSinceNs);
     return success(
-      await frontend.labelNames(tenantsOf(request), param(request, "query"), span, request.signal),
+      await frontend.lists.labelNames(
+        tenantsOf(request),
+        param(request, "query"),
+        span,
+        request.signal,
+      ),
     );
   };
   const labelValues = async (request: HttpRequest): Promise<HttpResponse> => {
@@ -125,7 +131,7 @@ export function queryHandlers(
     const name = request.variables.name as string;
     const query = param(request, "query");
     return success(
-      await frontend.labelValues(tenantsOf(request), name, query, span, request.signal),
+      await frontend.lists.labelValues(tenantsOf(request), name, query, span, request.signal),
     );
   };
   const series = async (request: HttpRequest): Promise<HttpResponse> => {
@@ -133,7 +139,7 @@ export function queryHandlers(
     const matches = [...request.params.getAll("match[]"), ...request.params.getAll("match")];
     if (matches.length === 0) throw invalidArgument("at least one match[] is required");
     const span = range(request, seriesSinceNs);
-    const found = await frontend.series(tenants, matches, span, request.signal);
+    const found = await frontend.lists.series(tenants, matches, span, request.signal);
     return jsonTextResponse(200, encodeSeries(found, tenants.length > 1 ? tenantLabel : undefined));
   };
   const legacyQuery = async (request: HttpRequest): Promise<HttpResponse> => {
