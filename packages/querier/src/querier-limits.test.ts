@@ -1,16 +1,10 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { makeDirectory, makeSegment } from "@skald/scan/testing";
 import { QueryTooHeavy } from "./run/query-run.js";
-import {
-  LocalScanner,
-  never,
-  noLimits,
-  openViews,
-  querierOf,
-  request,
-  sampleSegments,
-  tenRows,
-} from "./testing/querier.js";
+import { openViews } from "./testing/held-ingester.js";
+import { LocalScanner } from "./testing/local-scanner.js";
+import { querierOf } from "./testing/querier.js";
+import { never, noLimits, request, sampleSegments, tenRows } from "./testing/requests.js";
 
 const mib = 1024 * 1024;
 const directory = makeDirectory();

@@ -13,7 +13,10 @@ import {
 import type { LocalRef } from "@skald/storage";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
-import { LocalScanner, never, noLimits, plain, planOf, querierOf } from "./testing/querier.js";
+import { LocalScanner } from "./testing/local-scanner.js";
+import { plain } from "./testing/plain.js";
+import { querierOf } from "./testing/querier.js";
+import { never, noLimits, planOf } from "./testing/requests.js";
 
 const directory = makeDirectory();
 afterAll(directory.remove);

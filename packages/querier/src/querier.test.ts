@@ -3,16 +3,11 @@ import { labelSetsOf, type StreamColumns } from "@skald/contracts";
 import { formatLabels, notFound } from "@skald/model";
 import { makeDirectory, makeHead, makeSegment } from "@skald/scan/testing";
 import type { Querier } from "./querier.js";
-import {
-  LocalScanner,
-  never,
-  openViews,
-  plain,
-  querierOf,
-  request,
-  sampleSegments,
-  tenRows,
-} from "./testing/querier.js";
+import { openViews } from "./testing/held-ingester.js";
+import { LocalScanner } from "./testing/local-scanner.js";
+import { plain } from "./testing/plain.js";
+import { querierOf } from "./testing/querier.js";
+import { never, request, sampleSegments, tenRows } from "./testing/requests.js";
 
 const directory = makeDirectory();
 const scanners: LocalScanner[] = [];

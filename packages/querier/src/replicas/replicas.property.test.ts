@@ -4,16 +4,10 @@ import { makeDirectory, makeHead, makeSegment, row, type SourceRow } from "@skal
 import type { LocalRef } from "@skald/storage";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
-import {
-  type HeldReplica,
-  LocalScanner,
-  never,
-  noLimits,
-  plain,
-  planOf,
-  querierOf,
-  replicatedQuerierOf,
-} from "../testing/querier.js";
+import { LocalScanner } from "../testing/local-scanner.js";
+import { plain } from "../testing/plain.js";
+import { type HeldReplica, querierOf, replicatedQuerierOf } from "../testing/querier.js";
+import { never, noLimits, planOf } from "../testing/requests.js";
 
 const directory = makeDirectory();
 afterAll(directory.remove);

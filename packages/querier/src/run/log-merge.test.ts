@@ -10,7 +10,7 @@ import {
 import { formatLabels } from "@skald/model";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
-import { planOf } from "../testing/querier.js";
+import { planOf } from "../testing/requests.js";
 import { LogMerge } from "./log-merge.js";
 
 interface Row {

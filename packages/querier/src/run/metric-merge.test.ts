@@ -8,7 +8,7 @@ import {
 } from "@skald/logql";
 import { testDayNs } from "@skald/scan/testing";
 import fc from "fast-check";
-import { planOf } from "../testing/querier.js";
+import { planOf } from "../testing/requests.js";
 import { MetricMerge } from "./metric-merge.js";
 
 function leafOf(query: string): LeafPlan {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { never } from "../testing/querier.js";
+import { never } from "../testing/requests.js";
 import { ScanRoom } from "./scan-room.js";
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));

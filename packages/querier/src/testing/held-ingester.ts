@@ -1,0 +1,67 @@
+import type { HeadRef, Ingester, ScanPlan, ScanTask } from "@skald/contracts";
+import type { SegmentRef, TimeRange } from "@skald/model";
+import type { HeadView, LocalRef } from "@skald/storage";
+import type { LocalScanner } from "./local-scanner.js";
+
+/** An ingester as seen from another process: its heads are known by name only. */
+export function ingesterOf(
+  scanner: LocalScanner,
+  held: (request: TimeRange & { readonly tenant: string }) => LocalRef[],
+): Ingester {
+  const unused = () => Promise.reject(new Error("not for queries"));
+  const heads = new Map<string, HeadView>();
+  const local = (ref: SegmentRef | HeadRef): LocalRef => {
+    if (ref.kind === "segment") return ref;
+    if (!openViews.has(ref.view)) throw new Error(`the view ${ref.view} was released`);
+    return heads.get(ref.id) as HeadView;
+  };
+  const localTask = (task: ScanTask): ScanTask<ScanPlan, LocalRef> => ({
+    ...task,
+    sources: task.sources.map((source) => ({ ...source, ref: local(source.ref) })),
+  });
+  return {
+    push: unused,
+    flush: unused,
+    select: async (request) => {
+      const view = `v${views++}`;
+      openViews.add(view);
+      const sources = held(request).map((ref) => {
+        if (ref.kind === "segment") return ref;
+        heads.set(ref.id, ref);
+        const { kind, id, tenant, minNs, maxNs, blocks } = ref;
+        const sizeBytes = blocks.reduce((sum, { memory }) => sum + memory.byteLength, 0);
+        return { kind, id, tenant, minNs, maxNs, view, sizeBytes };
+      });
+      return { view, sources };
+    },
+    changes: async ({ spans }) => ({
+      spans: spans.map((span) => ({ token: "", changed: [span] })),
+    }),
+    release: async (view) => {
+      openViews.delete(view);
+    },
+    scan: async (task, options) => scanner.scan(localTask(task), options),
+    measure: async (task, options) => scanner.measure(localTask(task), options),
+    streams: async (task, options) =>
+      scanner.streams({ ...task, sources: task.sources.map(local) }, options),
+    labels: async (task, options) =>
+      scanner.labels({ ...task, sources: task.sources.map(local) }, options),
+    volumes: async (task, options) => {
+      const sources = task.sources.map((source) => ({ ...source, ref: local(source.ref) }));
+      return scanner.volumes({ ...task, sources }, options);
+    },
+    duplicates: async ({ newer, older, ...rest }, options) =>
+      scanner.duplicates({ newer: local(newer), older: older.map(local), ...rest }, options),
+    matches: async ({ source, ...rest }, options) =>
+      scanner.matches({ source: local(source), ...rest }, options),
+    digests: async (task, options) =>
+      scanner.digests({ ...task, sources: task.sources.map(local) }, options),
+    rowHashes: async (task, options) =>
+      scanner.rowHashes({ ...task, sources: task.sources.map(local) }, options),
+  };
+}
+
+let views = 0;
+
+/** Views of the ingester of `querierOf` that were selected and not released. */
+export const openViews = new Set<string>();
