@@ -74,7 +74,7 @@ export class LocalSegments {
     for (const dir of this.#directoriesOf(paths)) await this.#syncs.sync(dir);
     let corrupt = 0;
     for (const path of [...paths].sort()) {
-      if (unfinished.test(path)) await rm(path, { force: true });
+      if (unfinished.test(path) || isStray(path, paths)) await rm(path, { force: true });
       else if (path.endsWith(segmentSuffix) && !(await this.#adopt(path, paths))) corrupt++;
     }
     return { corrupt };
@@ -270,6 +270,12 @@ const uploadedSuffix = ".uploaded";
 const temporarySuffix = ".tmp";
 /** What a seal that did not end leaves behind. */
 const unfinished = /\.parquet(\.tmp)+$/;
+
+/** Whether a path is the marker of a segment that is there no more: a process ended between the two when it dropped them. */
+function isStray(path: string, paths: ReadonlySet<string>): boolean {
+  if (!path.endsWith(uploadedSuffix)) return false;
+  return !paths.has(path.slice(0, -uploadedSuffix.length) + segmentSuffix);
+}
 
 function markerOf(path: string): string {
   return path.slice(0, -segmentSuffix.length) + uploadedSuffix;

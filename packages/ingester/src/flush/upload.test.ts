@@ -1,5 +1,5 @@
 import { copyFile, readdir, rm, truncate, writeFile } from "node:fs/promises";
-import { basename, dirname, join, relative } from "node:path";
+import { basename, dirname, extname, join, relative } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { makeBatch } from "@skald/testkit";
 import { kinds, metric, minuteMs, pushLine, started } from "../testing/flush.js";
@@ -214,6 +214,23 @@ describe("local segments", () => {
     const names = files.map((name) => basename(name));
     expect(names).toEqual(expect.arrayContaining(foreign));
     expect(names.filter((name) => name.endsWith(".parquet.tmp"))).toEqual([]);
+    await again.ingester.stop();
+  });
+
+  it("leave no marker behind when a process ended between dropping a segment and its marker", async () => {
+    const setup = await started();
+    await pushLine(setup, 1);
+    await setup.ingester.flush();
+    await setup.ingester.stop();
+    const dir = join(setup.dir, "segments");
+    const endings = async () =>
+      (await readdir(dir, { recursive: true })).map((name) => extname(name)).sort();
+    expect(await endings()).toEqual(["", ".parquet", ".uploaded"]);
+    const names = await readdir(dir, { recursive: true });
+    await rm(join(dir, names.find((name) => name.endsWith(".parquet")) as string));
+    const again = await started({ dir: setup.dir, store: setup.store });
+    expect(await endings()).toEqual([""]);
+    expect(setup.store.puts).toBe(1);
     await again.ingester.stop();
   });
 
