@@ -1,6 +1,7 @@
 // A store with the rows of the benchmark kit, merged: what a settled day is made of.
 import { closeSync, openSync, readSync } from "node:fs";
-import { isMergedId, parseSegmentKey } from "../../packages/storage/dist/index.js";
+import { parseSegmentKey } from "../../packages/storage/dist/index.js";
+import { readMetric } from "../../packages/test/dist/testing/client.js";
 import { waitFor } from "../../packages/test/dist/testing/server.js";
 
 /** Flags of a server whose limits are out of the way, and whose compactor looks at the store each second. */
@@ -22,9 +23,12 @@ const connections = 4;
 const containerHeaderBytes = 8;
 const bodyHeaderBytes = 12;
 const mergeTimeoutMs = 1_800_000;
+const compactorRuns = "loki_boltdb_shipper_compact_tables_operation_total";
+/** Runs without a change after which there is nothing left to do: what was merged goes with the next but one. */
+const quietRuns = 5;
 
 /** Posts bodies of a file of the kit until they hold so many MB of lines; answers how many lines there were. */
-export async function pushBodies(url, path, mb) {
+export async function pushBodies(url, path, mb, tenant = "fake") {
   const file = openSync(path, "r");
   const header = Buffer.alloc(bodyHeaderBytes);
   let at = containerHeaderBytes;
@@ -40,7 +44,7 @@ export async function pushBodies(url, path, mb) {
     lines += header.readUInt32LE(8);
     return body;
   };
-  const headers = { "content-type": "application/x-protobuf" };
+  const headers = { "content-type": "application/x-protobuf", "x-scope-orgid": tenant };
   const pushAll = async () => {
     for (let body = next(); body !== undefined; body = next()) {
       const answer = await fetch(`${url}/loki/api/v1/push`, { method: "POST", headers, body });
@@ -52,21 +56,21 @@ export async function pushBodies(url, path, mb) {
   return { rawBytes, lines };
 }
 
-/** Uploads everything and waits until segments that came from merges are all there is; answers their keys. */
+/** Uploads everything and waits until the compactor finds nothing to do any more; answers the keys of the segments. */
 export async function settle(url, listKeys) {
   const flushed = await fetch(`${url}/flush`, { method: "POST" });
   if (flushed.status !== 204) throw new Error(`flush: ${flushed.status} ${await flushed.text()}`);
+  const isSegment = (key) => parseSegmentKey(key) !== undefined;
+  const segments = async () => (await listKeys()).filter(isSegment);
+  const runs = () => readMetric(url, compactorRuns, { status: "success" });
   let before = "";
-  let same = 0;
-  let segments = [];
+  let since = await runs();
   await waitFor(async () => {
-    await new Promise((resolve) => setTimeout(resolve, 1000));
-    const keys = await listKeys();
-    segments = keys.filter((key) => parseSegmentKey(key) !== undefined);
-    same = keys.join() === before ? same + 1 : 0;
-    before = keys.join();
-    const isMerged = segments.every((key) => isMergedId(parseSegmentKey(key).id));
-    return segments.length > 0 && isMerged && same >= 5;
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const now = (await segments()).join();
+    if (now !== before) since = await runs();
+    before = now;
+    return (await runs()) - since >= quietRuns;
   }, mergeTimeoutMs);
-  return segments;
+  return segments();
 }
