@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { PushStyle } from "@skald/push";
+import { type PushMemory, PushMemoryPool, type PushStyle } from "@skald/push";
 import { type DirectRequest, type DirectResponse, endResponse, readBody } from "@skald/transport";
 import { type AnswerForm, answerForm, plainText, retryableStatus } from "./answer-form.js";
 import type { Distributor } from "./distributor.js";
 import type { InflightBytes } from "./inflight.js";
-import { type PushMemory, PushMemoryPool } from "./push-memory.js";
 import { failedResponse, type PushResponse } from "./push-response.js";
 
 export interface PushHandlerOptions {

@@ -5,6 +5,6 @@ export * from "./decode.js";
 export type { LabelPairs } from "./labels/pairs.js";
 export * from "./labels/parse.js";
 export * from "./metadata-names.js";
-export * from "./metadata-names.js";
+export { PushMemory, PushMemoryPool } from "./push-memory.js";
 export { rawOfBatch } from "./raw-of-batch.js";
 export { runInTurns, runSteps } from "./steps.js";

@@ -90,6 +90,12 @@ describe.each([
     }),
   );
 
+  it("push to an ingester as the body that it came as", () =>
+    withAny(pushes.arbitraryBodyPush, async (push) => {
+      const { refusals } = await carrier.services.ingester.push(push, options);
+      expect(refusals[0]?.message).toBe(textOfPush(push));
+    }));
+
   it("Ingester.select", () =>
     withAny(tasks.arbitrarySelect, async (request) => {
       expect(await carrier.services.ingester.select(request, options)).toEqual({

@@ -1,9 +1,7 @@
-import type { Batch } from "@skald/model";
-import type { GrpcConnection, GrpcServer, Parts } from "@skald/transport/grpc";
+import type { GrpcConnection, GrpcServer } from "@skald/transport/grpc";
 import { empty } from "@skald/transport/protobuf";
 import type { DigestTask, MinuteDigests, PlacedHashes, RowHashTask } from "../agreement.js";
 import type { CallOptions } from "../call.js";
-import { decodePush, encodePush, encodePushInParts, pushOutcome } from "../codec/push.js";
 import {
   digestsCall,
   duplicatesCall,
@@ -26,15 +24,7 @@ import {
   streamsCall,
   volumesCall,
 } from "../codec/scan-messages.js";
-import type {
-  FlushRequest,
-  Ingester,
-  PushOutcome,
-  PushRefusal,
-  PushRequest,
-  Selection,
-  SelectRequest,
-} from "../ingester.js";
+import type { FlushRequest, Ingester, Selection, SelectRequest } from "../ingester.js";
 import type { HeldChanges, HeldChangesRequest } from "../querier.js";
 import type {
   DuplicateTask,
@@ -49,6 +39,7 @@ import type {
 } from "../scan.js";
 import type { SourceRef } from "../source.js";
 import { callRemote, encodedWire, type Method, serve, type Wire, wireOf } from "./method.js";
+import { IngesterPushes, outcomeWire, pushBodyWire, pushWire, serveBodies } from "./pushes.js";
 
 const service = "skald.v1.Ingester";
 
@@ -60,16 +51,11 @@ function method<Request, Answer>(
   return { path: `/${service}/${name}`, request, answer };
 }
 
-/** A push is sent in messages of about this at most: a server takes no more than 4 MB unless it is told to. */
-const maxPushBytes = 2 * 1024 * 1024;
-
 /** Of a push and its outcome, wherever it goes. */
-export const pushWire: Wire<PushRequest> = { encode: encodePush, decode: decodePush };
-export const pushOutcomeWire: Wire<PushOutcome> = wireOf(pushOutcome);
-
 const nothing = wireOf(empty);
 const methods = {
-  push: method("Push", pushWire, pushOutcomeWire),
+  push: method("Push", pushWire, outcomeWire),
+  pushBody: method("PushBody", pushBodyWire, outcomeWire),
   select: method<SelectRequest, Selection>("Select", wireOf(selectRequest), wireOf(selection)),
   changes: method<HeldChangesRequest, HeldChanges>(
     "Changes",
@@ -122,7 +108,11 @@ export function serveIngester(server: Pick<GrpcServer, "add">, ingester: Ingeste
   server.add({
     name: service,
     methods: {
-      Push: serve(methods.push, (request, options) => ingester.push(request, options)),
+      Push: serve(methods.push, async (request, options) => ({
+        ...(await ingester.push(request, options)),
+        takesBodies: true,
+      })),
+      PushBody: serveBodies(methods.pushBody, ingester),
       Select: serve(methods.select, (request, options) => ingester.select(request, options)),
       Changes: serve(methods.changes, (request, options) => ingester.changes(request, options)),
       Release: serve(methods.release, async ({ view }, options) => {
@@ -176,8 +166,9 @@ export function remoteIngester(connection: GrpcConnection): Ingester {
     share,
     ...(background === undefined ? {} : { background }),
   });
+  const pushes = new IngesterPushes(connection, methods);
   return {
-    push: (request, options) => pushTo(connection, methods.push, request, options),
+    push: (request, options) => pushes.push(request, options),
     select: (request, options) => call(methods.select, request, options),
     changes: (request, options) => call(methods.changes, request, options),
     release: async (view, options) => void (await call(methods.release, { view }, options)),
@@ -193,89 +184,4 @@ export function remoteIngester(connection: GrpcConnection): Ingester {
     digests: (task, options) => call(methods.digests, shared(task, options), options),
     rowHashes: (task, options) => call(methods.rowHashes, shared(task, options), options),
   };
-}
-
-/** Sends a push, in as many messages as it takes. A batch that goes to several ingesters is encoded once. */
-export async function pushTo(
-  connection: GrpcConnection,
-  push: Method<PushRequest, PushOutcome>,
-  request: PushRequest,
-  options: CallOptions,
-): Promise<PushOutcome> {
-  const messages = messagesOf(request);
-  const outcomes: PushOutcome[] = [];
-  for (let i = 0; ; i++) {
-    const parts = messages.at(i);
-    if (parts === undefined) break;
-    outcomes.push(await callRemote(connection, sent(push, parts), request, options));
-  }
-  const [only] = outcomes;
-  if (outcomes.length === 1 && only !== undefined) return only;
-  return { refusals: mergeRefusals(outcomes.flatMap(({ refusals }) => refusals)) };
-}
-
-/** By the batch, for as long as that is there: what was encoded of it so far. */
-const encoded = new WeakMap<Batch, PushMessages>();
-
-function messagesOf(request: PushRequest): PushMessages {
-  const known = encoded.get(request.batch);
-  if (known?.tenant === request.tenant) return known;
-  const messages = new PushMessages(request);
-  encoded.set(request.batch, messages);
-  return messages;
-}
-
-/** The messages of a push, each encoded when it is first asked for. */
-class PushMessages {
-  readonly tenant: string;
-  readonly #made: Parts[] = [];
-  readonly #rest: Iterator<Parts>;
-
-  constructor(request: PushRequest) {
-    this.tenant = request.tenant;
-    this.#rest = encodeMessages(request);
-  }
-
-  /** Undefined behind the last one. */
-  at(place: number): Parts | undefined {
-    while (this.#made.length <= place) {
-      const { done, value } = this.#rest.next();
-      if (done === true) return undefined;
-      this.#made.push(value);
-    }
-    return this.#made[place];
-  }
-}
-
-function* encodeMessages(request: PushRequest): Generator<Parts, void> {
-  const { batch } = request;
-  // What is surely too large is not tried as a whole.
-  if (batch.lineBytes <= maxPushBytes || batch.rowCount <= 1) {
-    const whole = encodePush(request);
-    const size = whole.reduce((total, { length }) => total + length, 0);
-    if (size <= maxPushBytes || batch.rowCount <= 1) {
-      yield whole;
-      return;
-    }
-  }
-  yield* encodePushInParts(request, maxPushBytes);
-}
-
-/** The method for a request that is encoded already. */
-function sent<Answer>(
-  push: Method<PushRequest, Answer>,
-  parts: Parts,
-): Method<PushRequest, Answer> {
-  return { ...push, request: { ...push.request, encode: () => parts } };
-}
-
-/** Refusals with the same text as one. */
-function mergeRefusals(refusals: readonly PushRefusal[]): PushRefusal[] {
-  const merged = new Map<string, PushRefusal>();
-  for (const one of refusals) {
-    const key = JSON.stringify([one.status, one.reason, one.message]);
-    const { entries = 0, bytes = 0 } = merged.get(key) ?? {};
-    merged.set(key, { ...one, entries: entries + one.entries, bytes: bytes + one.bytes });
-  }
-  return [...merged.values()];
 }

@@ -15,8 +15,8 @@ import {
 import { deletesAnswer, deletesRequest } from "../codec/scan-messages.js";
 import type { Distributor } from "../distributor.js";
 import type { Querier } from "../querier.js";
-import { pushOutcomeWire, pushTo, pushWire } from "./ingester.js";
 import { callRemote, serve, wireOf } from "./method.js";
+import { pushOutcomeWire, pushTo, pushWire } from "./pushes.js";
 
 const catalog = "skald.v1.Catalog";
 const querier = "skald.v1.Querier";

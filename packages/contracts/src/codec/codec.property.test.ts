@@ -20,7 +20,8 @@ import { rowsOf } from "../testing/rows-of.js";
 import { decodeOutcome, encodeOutcome } from "./outcome.js";
 import * as pattern from "./pattern-messages.js";
 import { plan as planCodec } from "./plan/plan.js";
-import { decodePush, encodePush, encodePushInParts, pushOutcome } from "./push.js";
+import { decodePush, encodePush, encodePushInParts, ingesterOutcome, pushOutcome } from "./push.js";
+import { decodePushBody, encodePushBody } from "./push-body.js";
 import * as query from "./query-messages.js";
 import { ruleGroupsAnswer } from "./rule-messages.js";
 import * as scan from "./scan-messages.js";
@@ -57,6 +58,12 @@ function shared<T>(task: fc.Arbitrary<T>) {
 
 const samples: Readonly<Record<string, Sample>> = {
   "push outcome": of(pushes.arbitraryPushOutcome, pushOutcome),
+  "ingester outcome": of(
+    fc
+      .tuple(pushes.arbitraryPushOutcome, fc.boolean())
+      .map(([outcome, takesBodies]) => ({ ...outcome, takesBodies })),
+    ingesterOutcome,
+  ),
   "select request": of(tasks.arbitrarySelect, scan.selectRequest),
   "held changes request": of(changes.arbitraryHeldChangesRequest, scan.heldChangesRequest),
   "held changes": of(changes.arbitraryHeldChanges, scan.heldChanges),
@@ -156,6 +163,11 @@ const samples: Readonly<Record<string, Sample>> = {
     encode: (value) => encodeTexts(value as string[]),
     decode: (bytes) => decodeTexts(bytes as Uint8Array<ArrayBuffer>),
   },
+  "push body": {
+    arbitrary: pushes.arbitraryBodyPush,
+    encode: (value) => Buffer.concat(encodePushBody(value as PushRequest) as Uint8Array[]),
+    decode: (bytes) => decodePushBody(bytes),
+  },
   push: {
     arbitrary: pushes.arbitraryPush,
     encode: (value) => Buffer.concat(encodePush(value as PushRequest)),
@@ -168,6 +180,8 @@ const names = Object.keys(samples);
 /** What `proto/messages.proto` calls each. */
 const protoNames: Readonly<Record<string, string>> = {
   "push outcome": "PushOutcome",
+  "ingester outcome": "IngesterOutcome",
+  "push body": "PushBodyRequest",
   "select request": "SelectRequest",
   "held changes request": "HeldChangesRequest",
   "held changes": "HeldChanges",

@@ -77,7 +77,7 @@ const otlpReading: MessageCodec<OtlpReading> = message<OtlpReading>({
   receivedMs: field(2, double),
 });
 
-const source: MessageCodec<Omit<BatchSource, "body">> = message<Omit<BatchSource, "body">>({
+export const source: MessageCodec<Omit<BatchSource, "body">> = message<Omit<BatchSource, "body">>({
   format: field(1, oneOf(["protobuf", "json", "legacy_json", "otlp_protobuf", "otlp_json"])),
   encoding: field(2, oneOf(["identity", "gzip", "deflate", "zstd", "lz4"])),
   dropped: field(3, u32s),
@@ -234,7 +234,8 @@ function encodeRows(
   ];
 }
 
-function prefixOf(number: number, { length }: Uint8Array): Uint8Array {
+/** What goes before bytes that are a field of their own. */
+export function prefixOf(number: number, { length }: Uint8Array): Uint8Array {
   const writer = new ProtoWriter(0);
   writer.tag(number, wires.bytes);
   writer.varint(length);
@@ -299,13 +300,20 @@ function problemOf(push: WirePush): string | undefined {
   if (!areBelow(metaName, push.metaNames.length)) return "metadata have no name";
   if (!areBelow(nanos, nsPerSecond) || !seconds.every(Number.isSafeInteger))
     return "a time makes no sense";
-  if (levels.some((level) => level >= levelNames.length && level !== levelInMetadata))
-    return "a level is unknown";
+  if (!areLevels(levels)) return "a level is unknown";
   if (!areWithin(lineStart, lineLength, bytes.length)) return "a line is not in the bytes";
   if (!areWithin(metaValueStart, metaValueLength, bytes.length))
     return "a value is not in the bytes";
   if (push.source !== undefined && !ascends(push.source.dropped, true)) return "rows do not ascend";
   return problemOfStreams(rowStarts, rowEnds, rows);
+}
+
+/** Whether each is the code of a level. */
+export function areLevels(levels: Uint8Array): boolean {
+  for (let i = 0; i < levels.length; i++) {
+    if (levels[i]! >= levelNames.length && levels[i] !== levelInMetadata) return false;
+  }
+  return true;
 }
 
 function problemOfStreams(
@@ -336,4 +344,14 @@ const refusal: MessageCodec<PushRefusal> = message<PushRefusal>({
 
 export const pushOutcome: MessageCodec<PushOutcome> = message<PushOutcome>({
   refusals: repeated(1, refusal),
+});
+
+/** What an ingester says of a push, and of itself: whether it takes pushes as bodies. */
+export interface IngesterOutcome extends PushOutcome {
+  readonly takesBodies: boolean;
+}
+
+export const ingesterOutcome: MessageCodec<IngesterOutcome> = message<IngesterOutcome>({
+  refusals: repeated(1, refusal),
+  takesBodies: field(2, bool),
 });

@@ -3,17 +3,25 @@ import { constants } from "node:http2";
 import { SkaldError, unavailable } from "@skald/model";
 import { isTracing, runSpan, type Span, traceHeaders } from "@skald/runtime/tracing";
 import { beginCalling } from "../tracing/call-span.js";
-import { frameHead } from "./frames.js";
 import {
   decodeHealthAnswer,
   encodeHealthRequest,
   type HealthState,
   healthPaths,
 } from "./health.js";
-import { Inflow, lostError, readFrames } from "./inflow.js";
+import { Inflow, lostError, readAnswer } from "./inflow.js";
 import { after } from "./keepalive.js";
+import { frameHead } from "./message/frames.js";
+import {
+  cutPieces,
+  overLimit,
+  type Parts,
+  PieceGatherer,
+  sizeOf,
+  smallFrame,
+} from "./message/pieces.js";
+import { MessageReader, readFrame } from "./message/reader.js";
 import { Outflow } from "./outflow.js";
-import { cutPieces, overLimit, type Parts, PieceGatherer, sizeOf, smallFrame } from "./pieces.js";
 import { sayHello } from "./protocol.js";
 import { countCall, Session, type SessionOptions, uncountCall } from "./session.js";
 import { encodeTimeout } from "./status.js";
@@ -40,8 +48,8 @@ interface SpannedCall extends OutgoingCall {
   readonly span?: Span | undefined;
 }
 
-/** Puts the frames of an answer together; the answer when it is whole. */
-type Gather = (frame: Uint8Array) => Uint8Array | undefined;
+/** Puts what comes of an answer together; the answer when it is whole. */
+type Gather = (chunk: Buffer) => Uint8Array | undefined;
 
 /** A connection to one process, which is made at the first call and again when it is lost. */
 export class GrpcConnection {
@@ -68,8 +76,8 @@ export class GrpcConnection {
   async call(path: string, request: Parts, options: OutgoingCall): Promise<Uint8Array> {
     const { maxReceiveBytes } = this.#options;
     this.#checkSize(request);
-    const gatherer = new PieceGatherer(maxReceiveBytes, "max_recv_msg_size");
-    const gather: Gather = (frame) => gatherer.add(frame);
+    const reader = new MessageReader(new PieceGatherer(maxReceiveBytes, "max_recv_msg_size"));
+    const gather: Gather = (chunk) => reader.add(chunk);
     const small = smallFrame(request);
     const frames = small === undefined ? cutPieces(request) : [[small]];
     const span = isTracing() ? beginCalling(path, this.address) : undefined;
@@ -118,8 +126,7 @@ export class GrpcConnection {
   async checkHealth(service: string, options: OutgoingCall): Promise<HealthState> {
     const request = encodeHealthRequest(service);
     const frames = [[frameHead(request.length), request]];
-    const copy: Gather = (frame) => Uint8Array.from(frame);
-    const answer = await this.#exchange(healthPaths.check, options, frames, copy, false);
+    const answer = await this.#exchange(healthPaths.check, options, frames, readFrame(), false);
     return decodeHealthAnswer(answer);
   }
 
@@ -194,11 +201,11 @@ export class GrpcConnection {
     let answer: Uint8Array | undefined;
     return new Promise((resolve, reject) => {
       const stop = begin(reject);
-      readFrames(stream, {
+      readAnswer(stream, {
         address: this.address,
         isOurs,
-        onFrame: (frame) => {
-          answer = gather(frame);
+        onData: (chunk) => {
+          answer = gather(chunk);
         },
         onEnd: (error) => {
           stop();

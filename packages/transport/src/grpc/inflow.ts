@@ -2,8 +2,8 @@ import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import { constants } from "node:http2";
 import { type SkaldError, unavailable } from "@skald/model";
 import { errorOfTrailers } from "./errors.js";
-import { FrameReader } from "./frames.js";
-import { PieceGatherer, pieceBytes, pieceOverheadBytes } from "./pieces.js";
+import { FrameReader } from "./message/frames.js";
+import { PieceGatherer, pieceBytes, pieceOverheadBytes } from "./message/pieces.js";
 import { checkVersion } from "./protocol.js";
 
 /** Bytes of messages that may wait for who reads them; what comes beyond stays with the other side. */
@@ -27,16 +27,17 @@ export class Inflow {
     this.#stream = stream;
     const makeGatherer = () => new PieceGatherer(maxBytes, "max_recv_msg_size");
     let gatherer: PieceGatherer | undefined;
-    readFrames(stream, {
+    const frames = new FrameReader(pieceBytes + pieceOverheadBytes, (frame) => {
+      gatherer ??= makeGatherer();
+      const message = gatherer.add(frame);
+      if (message === undefined) return;
+      gatherer = undefined;
+      this.#add(message);
+    });
+    readAnswer(stream, {
       address,
       isOurs: true,
-      onFrame: (frame) => {
-        gatherer ??= makeGatherer();
-        const message = gatherer.add(frame);
-        if (message === undefined) return;
-        gatherer = undefined;
-        this.#add(message);
-      },
+      onData: (chunk) => frames.add(chunk),
       onEnd: (error) => {
         const isCut = error === undefined && gatherer !== undefined;
         this.end(
@@ -84,15 +85,15 @@ export interface AnswerReader {
   readonly address: string;
   /** Whether the other side must say that it speaks our protocol. */
   readonly isOurs: boolean;
-  /** Takes a view that holds until it returns; the call ends with what it throws. */
-  readonly onFrame: (frame: Uint8Array) => void;
+  /** Takes what came; the call ends with what it throws. */
+  readonly onData: (chunk: Buffer) => void;
   /** Told of the end, with what the call failed with if it did; the first time counts. */
   readonly onEnd: (error?: unknown) => void;
 }
 
-/** Reads the frames of an answer until its end. */
-export function readFrames(stream: ClientHttp2Stream, reader: AnswerReader): void {
-  const { address, isOurs, onFrame, onEnd } = reader;
+/** Reads an answer until its end. */
+export function readAnswer(stream: ClientHttp2Stream, reader: AnswerReader): void {
+  const { address, isOurs, onData, onEnd } = reader;
   let trailers: IncomingHttpHeaders | undefined;
   let failure: Error | undefined;
   const attempt = (step: () => void) => {
@@ -103,7 +104,6 @@ export function readFrames(stream: ClientHttp2Stream, reader: AnswerReader): voi
       stream.close(constants.NGHTTP2_CANCEL);
     }
   };
-  const frames = new FrameReader(pieceBytes + pieceOverheadBytes, onFrame);
   stream.on("response", (headers) => {
     if ("grpc-status" in headers) trailers = headers;
     if (isOurs) attempt(() => checkVersion(headers, address));
@@ -111,7 +111,7 @@ export function readFrames(stream: ClientHttp2Stream, reader: AnswerReader): voi
   stream.on("trailers", (headers) => {
     trailers = headers;
   });
-  stream.on("data", (chunk) => attempt(() => frames.add(chunk)));
+  stream.on("data", (chunk) => attempt(() => onData(chunk)));
   stream.on("error", (error) => {
     failure = error;
   });

@@ -1,5 +1,5 @@
 import type { Http2Stream } from "node:http2";
-import type { Parts } from "./pieces.js";
+import type { Parts } from "./message/pieces.js";
 
 /** Pieces of a message that may wait for the other side. */
 const maxWaitingPieces = 4;

@@ -12,12 +12,13 @@ import { SkaldError } from "@skald/model";
 import { isTracing, runSpan } from "@skald/runtime/tracing";
 import { beginCalled } from "../tracing/call-span.js";
 import { trailersOfError } from "./errors.js";
-import { frameHead } from "./frames.js";
 import { Health, type HealthState, healthPaths } from "./health.js";
 import { after, type KeepaliveOptions, keepAlive } from "./keepalive.js";
 import { GrpcListener, type ListenerOptions } from "./listener.js";
+import { frameHead } from "./message/frames.js";
+import { cutPieces, type Parts, PieceGatherer, pieceBytes, smallFrame } from "./message/pieces.js";
+import { receive, receiveFrame } from "./message/reader.js";
 import { Outflow } from "./outflow.js";
-import { cutPieces, type Parts, pieceBytes, receive, receiveFrame, smallFrame } from "./pieces.js";
 import { checkCluster, checkVersion, maxHeaderBytes, sayHello } from "./protocol.js";
 import { decodeTimeout } from "./status.js";
 
@@ -57,6 +58,8 @@ export interface IncomingCall {
   readonly signal: AbortSignal;
   /** When the caller gives up, ms since the epoch; undefined: never. */
   readonly deadlineMs: number | undefined;
+  /** Says that nobody looks at the bytes of the message any more: the next one may be read into them. */
+  readonly giveBack: () => void;
 }
 
 /** Answers one method: bytes in, bytes out. What it throws ends the call with that error. */
@@ -249,19 +252,22 @@ export class GrpcServer {
       return;
     }
     const deadlineMs = timeoutMs === undefined ? undefined : Date.now() + timeoutMs;
-    const call = { signal, deadlineMs };
+    const gatherer = new PieceGatherer(
+      this.#options.maxReceiveBytes,
+      "grpc_server_max_recv_msg_size",
+    );
+    const call: ReceivedCall = { signal, deadlineMs, gatherer, giveBack: () => gatherer.give() };
     const span = isTracing() ? beginCalled(path, headers) : undefined;
     if (span === undefined) return this.#run(path, stream, call);
     return runSpan(span, () => this.#run(path, stream, call));
   }
 
   /** Runs a method that is there. */
-  async #run(path: string, stream: ServerHttp2Stream, call: IncomingCall): Promise<void> {
-    const { maxReceiveBytes } = this.#options;
-    const { signal } = call;
+  async #run(path: string, stream: ServerHttp2Stream, call: ReceivedCall): Promise<void> {
+    const { signal, gatherer } = call;
     const handler = this.#methods.get(path);
     const streamer = this.#streams.get(path);
-    const request = await receive(stream, maxReceiveBytes, signal);
+    const request = await receive(stream, gatherer, signal);
     if (streamer !== undefined) return this.#sendAll(path, stream, streamer(request, call), signal);
     const answer = (await handler?.(request, call)) ?? [];
     signal.throwIfAborted();
@@ -322,6 +328,11 @@ export class GrpcServer {
     send(answer);
     stream.end();
   }
+}
+
+/** A call and what puts its message together. */
+interface ReceivedCall extends IncomingCall {
+  readonly gatherer: PieceGatherer;
 }
 
 const unimplemented = 12;

@@ -1,5 +1,12 @@
-import type { BatchSource, OtlpAttributeRule, OtlpReading } from "@skald/model";
-import { makeBatch, type TestStream } from "@skald/testkit";
+import {
+  type BatchSource,
+  formatLabels,
+  labelsFromObject,
+  type OtlpAttributeRule,
+  type OtlpReading,
+} from "@skald/model";
+import { assembleBatch, decodePush } from "@skald/push";
+import { makeBatch, makePushBody, type TestStream } from "@skald/testkit";
 import fc from "fast-check";
 import type { PushOutcome, PushRequest } from "../../index.js";
 import { ascending, count, number, record, text } from "./common.js";
@@ -85,7 +92,49 @@ export const arbitraryPush: fc.Arbitrary<PushRequest> = fc
       batch: {
         ...batch,
         bytes,
-        ...(source === null ? {} : { source: { ...source, body } }),
+        ...(source === null ? {} : { source: { ...undecoded(source), body } }),
       },
     };
+  });
+
+/** As what is sent in columns: the body is none that could be decoded. */
+function undecoded(source: Omit<BatchSource, "body">): Omit<BatchSource, "body"> {
+  return source.format === "protobuf" ? { ...source, encoding: "gzip" } : source;
+}
+
+/** A push with a body that gives its rows. */
+export const arbitraryBodyPush: fc.Arbitrary<PushRequest> = fc
+  .tuple(text, fc.array(testStream, { maxLength: 4 }), fc.infiniteStream(fc.boolean()))
+  .map(([tenant, streams, drops]) => {
+    const levels = [0, 3, 255];
+    const labels = streams.map((stream) => labelsFromObject(stream.labels));
+    const body = Uint8Array.from(
+      makePushBody(
+        streams.map(({ rows }, i) => ({
+          labels: formatLabels(labels[i]!),
+          rows: rows.map(({ metadata = {}, ...row }) => ({
+            ...row,
+            metadata: Object.entries(metadata),
+          })),
+        })),
+      ),
+    );
+    const origin = { format: "protobuf", encoding: "identity", body } as const;
+    const raw = decodePush(origin);
+    const isDropped = Array.from({ length: raw.rowCount }, () => drops.next().value as boolean);
+    const left = (from: number, to: number) => isDropped.slice(from, to).includes(false);
+    const batch = assembleBatch(raw, {
+      streams: labels.flatMap((own, ordinal) =>
+        left(raw.streamRowStart[ordinal]!, raw.streamRowStart[ordinal + 1]!)
+          ? [{ ordinal, labels: own, text: formatLabels(own) }]
+          : [],
+      ),
+      dropped: Uint32Array.from([...isDropped.keys()].filter((row) => isDropped[row])),
+      levels: Uint8Array.from(
+        isDropped.filter((one) => !one),
+        (_, row) => levels[row % levels.length]!,
+      ),
+      source: origin,
+    });
+    return { tenant, batch };
   });

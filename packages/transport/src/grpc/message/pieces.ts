@@ -1,10 +1,10 @@
-import type { ServerHttp2Stream } from "node:http2";
-import { SkaldError, tooLarge } from "@skald/model";
-import { decodeMessage, rawBytes, uint } from "../protobuf/codec.js";
-import { message, optional } from "../protobuf/message.js";
-import { damaged, wires } from "../protobuf/reader.js";
-import { ProtoWriter } from "../protobuf/writer.js";
-import { FrameReader, frameHead, frameHeadBytes } from "./frames.js";
+import { tooLarge } from "@skald/model";
+import { decodeMessage, rawBytes, uint } from "../../protobuf/codec.js";
+import { message, optional } from "../../protobuf/message.js";
+import { damaged, wires } from "../../protobuf/reader.js";
+import { ProtoWriter } from "../../protobuf/writer.js";
+import { frameHead, frameHeadBytes } from "./frames.js";
+import { giveMemory, takeMemory } from "./memory.js";
 
 /** A message as it was encoded: one or more stretches of bytes, one behind the other. */
 export type Parts = readonly Uint8Array[];
@@ -121,28 +121,44 @@ export class PieceGatherer {
   add(encoded: Uint8Array): Uint8Array | undefined {
     const { data = new Uint8Array(0), sizeBytes = 0 } = decodeMessage(pieceCodec, encoded);
     if (this.#total < 0) {
-      this.#start(sizeBytes);
-      if (data.length === sizeBytes) {
-        this.#filled = sizeBytes;
-        return data;
-      }
+      this.start(sizeBytes);
+      if (data.length === sizeBytes) return this.whole(data);
     }
     if (data.length === 0 || data.length > this.#total - this.#filled)
       throw damaged("its pieces do not make up what was announced");
-    this.#bytes ??= Buffer.allocUnsafeSlow(this.#total);
-    this.#bytes.set(data, this.#filled);
-    this.#filled += data.length;
+    return this.fill(data);
+  }
+
+  /** Whether a piece of so many bytes can be the next one; `total` is what it says of the message, below 0 nothing. */
+  takes(total: number, size: number): boolean {
+    if (this.#total < 0) return total >= size && (size > 0 || total === 0);
+    return total < 0 && size > 0 && size <= this.#total - this.#filled;
+  }
+
+  /** Begins a message of so many bytes; throws too_large. */
+  start(sizeBytes: number): void {
+    if (sizeBytes > this.#maxBytes) throw overLimit(sizeBytes, this.#maxBytes, this.#limitName);
+    this.#total = sizeBytes;
+  }
+
+  /** Takes the message as a whole. */
+  whole(data: Uint8Array): Uint8Array {
+    this.#filled = this.#total;
+    return data;
+  }
+
+  /** Copies bytes of a piece to their place in the message; the message when it is whole. */
+  fill(bytes: Uint8Array): Uint8Array | undefined {
+    this.#bytes ??= takeMemory(this.#total);
+    this.#bytes.set(bytes, this.#filled);
+    this.#filled += bytes.length;
     return this.#filled === this.#total ? this.#bytes : undefined;
   }
 
-  /** Whether there can be no further piece. */
-  get isWhole(): boolean {
-    return this.#filled === this.#total;
-  }
-
-  #start(sizeBytes: number): void {
-    if (sizeBytes > this.#maxBytes) throw overLimit(sizeBytes, this.#maxBytes, this.#limitName);
-    this.#total = sizeBytes;
+  /** Gives the memory of the message back, if it has any of its own: nobody looks at it any more. */
+  give(): void {
+    if (this.#bytes !== undefined) giveMemory(this.#bytes);
+    this.#bytes = undefined;
   }
 }
 
@@ -157,49 +173,4 @@ export function overLimit(sizeBytes: number, maxBytes: number, limitName: string
   return tooLarge(
     `a message of ${sizeBytes} bytes is larger than the ${maxBytes} that are allowed; raise ${limitName}`,
   );
-}
-
-/** The one message of a call, put together. */
-export function receive(
-  stream: ServerHttp2Stream,
-  maxBytes: number,
-  signal: AbortSignal,
-): Promise<Uint8Array> {
-  const gatherer = new PieceGatherer(maxBytes, "grpc_server_max_recv_msg_size");
-  return gather(stream, signal, (piece) => gatherer.add(piece));
-}
-
-/** The one frame of a call of the health service. */
-export function receiveFrame(stream: ServerHttp2Stream, signal: AbortSignal): Promise<Uint8Array> {
-  return gather(stream, signal, (frame) => Uint8Array.from(frame));
-}
-
-function gather(
-  stream: ServerHttp2Stream,
-  signal: AbortSignal,
-  add: (frame: Uint8Array) => Uint8Array | undefined,
-): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    let isWhole = false;
-    const frames = new FrameReader(pieceBytes + pieceOverheadBytes, (frame) => {
-      const whole = add(frame);
-      if (whole === undefined) return;
-      isWhole = true;
-      resolve(whole);
-    });
-    stream.on("data", (chunk: Buffer) => {
-      try {
-        frames.add(chunk);
-      } catch (error) {
-        stream.removeAllListeners("data");
-        stream.resume();
-        reject(error);
-      }
-    });
-    stream.once("end", () => {
-      if (!isWhole)
-        reject(new SkaldError("invalid_argument", "the call ended in the middle of its message"));
-    });
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
 }

@@ -44,15 +44,8 @@ export class FrameReader {
     );
     this.#headFilled += taken;
     if (this.#headFilled < frameHeadBytes) return taken;
-    if (this.#head[0] !== 0)
-      throw new SkaldError("method_not_allowed", "messages that are compressed are not understood");
-    this.#length = this.#head.readUInt32BE(1);
+    this.#length = lengthOfFrame(this.#head, 0, this.#maxBytes);
     this.#filled = 0;
-    if (this.#length > this.#maxBytes)
-      throw new SkaldError(
-        "too_large",
-        `a piece of ${this.#length} bytes is larger than the ${this.#maxBytes} that one may have`,
-      );
     if (this.#length === 0) this.#finish(Buffer.alloc(0));
     return taken;
   }
@@ -70,6 +63,19 @@ export class FrameReader {
     this.#filled = 0;
     this.#onFrame(frame);
   }
+}
+
+/** The length that the head of a frame says. Throws method_not_allowed when it is compressed, and too_large above the limit. */
+export function lengthOfFrame(bytes: Buffer, at: number, maxBytes: number): number {
+  if (bytes[at] !== 0)
+    throw new SkaldError("method_not_allowed", "messages that are compressed are not understood");
+  const length = bytes.readUInt32BE(at + 1);
+  if (length > maxBytes)
+    throw new SkaldError(
+      "too_large",
+      `a piece of ${length} bytes is larger than the ${maxBytes} that one may have`,
+    );
+  return length;
 }
 
 /** The head of a frame of so many bytes. */
