@@ -14,6 +14,7 @@ import {
   measureAnswer,
   minuteDigests,
   placedHashes,
+  released,
   releaseRequest,
   rowHashesCall,
   rowMask,
@@ -40,6 +41,7 @@ import type {
 import type { SourceRef } from "../source.js";
 import { callRemote, encodedWire, type Method, serve, type Wire, wireOf } from "./method.js";
 import { IngesterPushes, outcomeWire, pushBodyWire, pushWire, serveBodies } from "./pushes.js";
+import { Releases } from "./releases.js";
 
 const service = "skald.v1.Ingester";
 
@@ -62,7 +64,7 @@ const methods = {
     wireOf(heldChangesRequest),
     wireOf(heldChanges),
   ),
-  release: method("Release", wireOf(releaseRequest), nothing),
+  release: method("Release", wireOf(releaseRequest), wireOf(released)),
   flush: method<FlushRequest, object>("Flush", wireOf(flushRequest), nothing),
   scan: method<Shared<ScanTask>, Uint8Array<ArrayBuffer>>("Scan", wireOf(scanCall), encodedWire),
   measure: method("Measure", wireOf(scanCall), wireOf(measureAnswer)),
@@ -115,9 +117,9 @@ export function serveIngester(server: Pick<GrpcServer, "add">, ingester: Ingeste
       PushBody: serveBodies(methods.pushBody, ingester),
       Select: serve(methods.select, (request, options) => ingester.select(request, options)),
       Changes: serve(methods.changes, (request, options) => ingester.changes(request, options)),
-      Release: serve(methods.release, async ({ view }, options) => {
-        await ingester.release(view, options);
-        return {};
+      Release: serve(methods.release, async ({ view, more }, options) => {
+        await Promise.all([view, ...more].map((one) => ingester.release(one, options)));
+        return { takesMany: true };
       }),
       Flush: serve(methods.flush, async (request, options) => {
         await ingester.flush(request, options);
@@ -167,11 +169,15 @@ export function remoteIngester(connection: GrpcConnection): Ingester {
     ...(background === undefined ? {} : { background }),
   });
   const pushes = new IngesterPushes(connection, methods);
+  const { signal } = new AbortController();
+  const releases = new Releases(([view = "", ...more]) =>
+    call(methods.release, { view, more }, { signal }),
+  );
   return {
     push: (request, options) => pushes.push(request, options),
     select: (request, options) => call(methods.select, request, options),
     changes: (request, options) => call(methods.changes, request, options),
-    release: async (view, options) => void (await call(methods.release, { view }, options)),
+    release: (view) => releases.add(view),
     flush: async (request, options) => void (await call(methods.flush, request, options)),
     scan: (task, options) => call(methods.scan, shared(task, options), options),
     measure: async (task, options) =>

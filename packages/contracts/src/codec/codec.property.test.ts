@@ -87,10 +87,8 @@ const samples: Readonly<Record<string, Sample>> = {
   "duplicate call": of(shared(tasks.arbitraryDuplicateTask), scan.duplicatesCall),
   "row mask": of(tasks.arbitraryMask, scan.rowMask),
   "flush request": of(fc.constantFrom({}, { tenant: "a" }), scan.flushRequest),
-  "release request": of(
-    text.map((view) => ({ view })),
-    scan.releaseRequest,
-  ),
+  "release request": of(fc.record({ view: text, more: fc.array(text) }), scan.releaseRequest),
+  released: of(fc.record({ takesMany: fc.boolean() }), scan.released),
   "measure answer": of(
     fc.double().map((bytes) => ({ bytes })),
     scan.measureAnswer,
@@ -203,6 +201,7 @@ const protoNames: Readonly<Record<string, string>> = {
   "row mask": "RowMask",
   "flush request": "FlushRequest",
   "release request": "ReleaseRequest",
+  released: "Released",
   "measure answer": "MeasureAnswer",
   "query request": "QueryRequest",
   "query answer": "QueryAnswer",

@@ -366,7 +366,13 @@ export const flushRequest: MessageCodec<FlushRequest> = message<FlushRequest>({
   tenant: optional(1, text),
 });
 
-export const releaseRequest = message<{ readonly view: string }>({ view: field(1, text) });
+/** Views that are given back: one, and more where there are any. */
+export const releaseRequest = message<{
+  readonly view: string;
+  readonly more: readonly string[];
+}>({ view: field(1, text), more: repeated(2, text) });
+/** Whether a call may give several back. */
+export const released = message<{ readonly takesMany: boolean }>({ takesMany: field(1, bool) });
 export const measureAnswer = message<{ readonly bytes: number }>({ bytes: field(1, double) });
 
 export const deletesRequest: MessageCodec<DeletesRequest> = message<DeletesRequest>({

@@ -15,6 +15,8 @@ const windowNs = BigInt(minutesPerWindow) * minuteNs;
 export interface LeftOut {
   readonly mask: RowMask;
   readonly skipped: SkippedMinutes;
+  /** Whether nothing else is there. */
+  readonly isAll: boolean;
 }
 
 export interface AgreementCalls extends HashCall {
@@ -29,6 +31,8 @@ export interface AgreementCalls extends HashCall {
 interface Window {
   readonly skips: ReadonlyMap<string, SkipList>;
   readonly masks: ReadonlyMap<SourceRef, RowMask>;
+  /** Ingesters of which all is skipped. */
+  readonly spared: ReadonlySet<string>;
 }
 
 /** What places hold of a window, in digests of some length. */
@@ -81,7 +85,8 @@ export class ReplicaAgreement {
     const masks = found.flatMap(({ masks }) => masks.get(ref) ?? []);
     const skipped = new SkipList();
     for (const { skips } of found) skipped.addAll(skips.get(instance));
-    return { mask: uniteMasks(masks), skipped: skipped.finish() };
+    const isAll = found.every(({ spared }) => spared.has(instance));
+    return { mask: uniteMasks(masks), skipped: skipped.finish(), isAll };
   }
 
   #window(at: bigint): Promise<Window> {
@@ -104,7 +109,7 @@ export class ReplicaAgreement {
     const places = placesOf(range);
     const skips = new Map<string, SkipList>();
     if (places.length < 2 || places.every(({ instance }) => instance === undefined)) {
-      return { skips, masks: new Map() };
+      return { skips, masks: new Map(), spared: new Set() };
     }
     const first = Number(BigInt.asUintN(32, at * BigInt(minutesPerWindow)));
     const digests = await this.#digests(places, range, minutesPerTurn);
@@ -112,11 +117,14 @@ export class ReplicaAgreement {
     const minutesOf = (start: number) => stretch(start, minutesPerTurn, first);
     const unlike = this.#agree({ places, digests, numbers, minutesOf, skips }, holdersOf(numbers));
     const open = await this.#lookCloser(places, unlike, { ...range, first, start }, skips);
-    for (const [instance, list] of skips) {
-      const place = places.findIndex((one) => one.instance === instance);
-      list.coverWhole(digests[place] as MinuteDigests, minutesOf);
-    }
-    return { skips, masks: await compareOpen(places, open, range, this.#calls) };
+    const spared = new Set<string>();
+    places.forEach(({ instance }, place) => {
+      if (instance === undefined) return;
+      const held = digests[place] as MinuteDigests;
+      const isAll = skips.get(instance)?.coverWhole(held, minutesOf) ?? held.streams.length === 0;
+      if (isAll) spared.add(instance);
+    });
+    return { skips, masks: await compareOpen(places, open, range, this.#calls), spared };
   }
 
   /** Compares minute by minute where longer stretches differ. */

@@ -18,8 +18,11 @@ export class SkipList {
     for (const [stream, minutes] of other.#byStream) this.add(stream, minutes);
   }
 
-  /** Says in one word what is left out of all streams that there are; `minutesOf` a digest are those that it covers. */
-  coverWhole(held: MinuteDigests, minutesOf: (first: number) => readonly number[]): void {
+  /**
+   * Says in one word what is left out of all streams that there are; `minutesOf` a digest are those that it covers. Gives
+   * whether that is all that is held.
+   */
+  coverWhole(held: MinuteDigests, minutesOf: (first: number) => readonly number[]): boolean {
     const left = new Map<number, number>();
     for (const stretches of numberMinutes(held).values()) {
       for (const first of stretches.keys()) {
@@ -29,12 +32,17 @@ export class SkipList {
     for (const minutes of this.#byStream.values()) {
       for (const minute of minutes) left.set(minute, (left.get(minute) ?? 0) - 1);
     }
-    for (const [minute, count] of left) if (count === 0) this.#whole.add(minute);
+    let isAll = true;
+    for (const [minute, count] of left) {
+      if (count === 0) this.#whole.add(minute);
+      else isAll = false;
+    }
     for (const [stream, minutes] of this.#byStream) {
       const others = minutes.filter((minute) => !this.#whole.has(minute));
       if (others.length > 0) this.#byStream.set(stream, others);
       else this.#byStream.delete(stream);
     }
+    return isAll;
   }
 
   finish(): SkippedMinutes {

@@ -52,9 +52,10 @@ export async function runLogQuery(
       return boundNs === undefined ? {} : { boundNs };
     };
     const bounded = { ...plan, maxLineBytes: Math.min(limits.maxMemoryBytes, maxScannedBytes) };
-    const { partial, stats } = await run.scan(task, bounded, rangeOf(plan), stop, bound);
-    tasks.learn(task, stats);
-    merge.add(partial);
+    const outcome = await run.scan(task, bounded, rangeOf(plan), stop, bound);
+    if (outcome === undefined) return;
+    tasks.learn(task, outcome.stats);
+    merge.add(outcome.partial);
   };
   let width = keepsEveryRow(plan) ? 1 : threads;
   for (let next = tasks.peek(); next !== undefined && !isBeyond(next); next = tasks.peek()) {

@@ -21,7 +21,7 @@ export class MetricMerge {
   readonly #budget: Budget;
   readonly #minEntries: number;
   /** Partials by place, as far as they came and were not combined. */
-  readonly #waiting = new Map<number, MetricPartial>();
+  readonly #waiting = new Map<number, MetricPartial | undefined>();
   /** In order, without gaps. */
   #ready: MetricPartial[] = [];
   #readyEntries = 0;
@@ -42,15 +42,19 @@ export class MetricMerge {
     return this.#ready.length + this.#waiting.size;
   }
 
-  /** Adds the partial of a place; each place from 0 on comes once. Throws when a limit of the plan is broken. */
-  add(place: number, partial: MetricPartial): void {
-    this.#budget.hold(bytesOf(partial));
+  /**
+   * Adds the partial of a place, if there is anything; each place from 0 on comes once. Throws when a limit of the plan is
+   * broken.
+   */
+  add(place: number, partial: MetricPartial | undefined): void {
+    if (partial !== undefined) this.#budget.hold(bytesOf(partial));
     this.#waiting.set(place, partial);
-    for (let next = this.#waiting.get(this.#next); next !== undefined; ) {
+    while (this.#waiting.has(this.#next)) {
+      const next = this.#waiting.get(this.#next);
       this.#waiting.delete(this.#next++);
+      if (next === undefined) continue;
       this.#ready.push(next);
       this.#readyEntries += next.bucket.length;
-      next = this.#waiting.get(this.#next);
     }
     const combined = this.#ready[0]?.bucket.length ?? 0;
     if (this.#readyEntries - combined < Math.max(this.#minEntries, combined)) return;
@@ -62,7 +66,9 @@ export class MetricMerge {
   }
 
   result(): SeriesMatrix[] {
-    const late = [...this.#waiting].sort(([a], [b]) => a - b).map(([, partial]) => partial);
+    const late = [...this.#waiting]
+      .sort(([a], [b]) => a - b)
+      .flatMap(([, partial]) => partial ?? []);
     return mergeMetricPartials(this.#leaf, [...this.#ready, ...late], this.#budget);
   }
 }

@@ -38,9 +38,9 @@ export async function runLeaf(
     merge.add(place, run.take<LeafPlan>("store", outcome).partial);
   });
   await runConcurrently(numbered(tasks.take()), run.lanes, signal, async ([place, task], stop) => {
-    const { partial, stats } = await run.scan(task, leaf, rangeOf(leaf), stop);
-    tasks.learn(task, stats);
-    merge.add(counted.length + place, partial);
+    const outcome = await run.scan(task, leaf, rangeOf(leaf), stop);
+    if (outcome !== undefined) tasks.learn(task, outcome.stats);
+    merge.add(counted.length + place, outcome?.partial);
   });
   signal.throwIfAborted();
   return merge.result();

@@ -36,7 +36,7 @@ import {
   type Side,
 } from "../find/order-sources.js";
 import type { LeafCount } from "../find/source-finder.js";
-import { ReplicaAgreement } from "../replicas/agreement.js";
+import { type LeftOut, ReplicaAgreement } from "../replicas/agreement.js";
 import { tooManyBytesRead } from "./byte-limits.js";
 import { type QueryTask, rawBytes } from "./cut-tasks.js";
 import { countsHeaders, guessOutcome } from "./guess-outcome.js";
@@ -141,7 +141,7 @@ export class QueryRun {
 
   /**
    * Scans the sources of a task, without deleted rows and those that older sources have too, and counts what was read. Throws
-   * invalid_argument when all scans have read more than the query may.
+   * invalid_argument when all scans have read more than the query may. Undefined where no row is left.
    */
   async scan<Plan extends ScanPlan>(
     task: QueryTask,
@@ -150,8 +150,10 @@ export class QueryRun {
     signal: AbortSignal,
     /** Asked when the scan starts; see `ScanTask.boundNs`. */
     bound: () => Pick<ScanTask, "boundNs"> = () => ({}),
-  ): Promise<ScanOutcome<Plan>> {
-    const sources = await this.#masked(task, range, signal);
+  ): Promise<ScanOutcome<Plan> | undefined> {
+    const masked = await this.#masked(task, range, signal);
+    const sources = masked.flatMap(({ source, isSpared }) => (isSpared ? [] : [source]));
+    if (sources.length === 0) return undefined;
     const scanner = this.#scanners[task.side];
     const leave = await this.#room.enter(signal, this.#guess(task, plan));
     let bytes: EncodedOutcome;
@@ -167,7 +169,8 @@ export class QueryRun {
 
   /** Counts rows and bytes of a task from headers; as `scan` in all else. */
   async volumes(task: QueryTask, plan: VolumePlan, signal: AbortSignal): Promise<VolumeOutcome> {
-    const sources = await this.#masked(task, plan, signal);
+    const masked = await this.#masked(task, plan, signal);
+    const sources = masked.map(({ source }) => source);
     const options = { signal, share: this.#share };
     const outcome = decodeVolumes(
       await this.#scanners[task.side].volumes({ plan, sources }, options),
@@ -182,7 +185,7 @@ export class QueryRun {
       task.sources.map(async ({ source, part }) => ({
         ...scanSource(source, part),
         // What one of several places reads, the others do not.
-        ...(await this.#leftOut(source, signal)),
+        ...partOf(await this.#leftOut(source, signal)),
       })),
     );
     return this.#scanners[task.side].measure(
@@ -218,25 +221,28 @@ export class QueryRun {
     if (maxBytesRead > 0 && bytes > maxBytesRead) throw tooManyBytesRead(bytes, maxBytesRead);
   }
 
-  /** The sources of a task, with the rows of each that older ones have too. */
-  #masked({ sources }: QueryTask, range: TimeRange, signal: AbortSignal): Promise<ScanSource[]> {
+  /** The sources of a task, with the rows of each that older ones have too, and whether these are all. */
+  #masked(
+    { sources }: QueryTask,
+    range: TimeRange,
+    signal: AbortSignal,
+  ): Promise<{ readonly source: ScanSource; readonly isSpared: boolean }[]> {
     return Promise.all(
       sources.map(async ({ source, part }) => {
         const scanned = scanSource(source, part);
         const left = await this.#leftOut(source, signal);
-        if (isWhole(source)) return { ...scanned, ...left };
+        const isSpared = left?.isAll === true;
+        if (isSpared || isWhole(source))
+          return { source: { ...scanned, ...partOf(left) }, isSpared };
         const own = await this.#maskOf(source, range, signal);
         const mask = left?.mask === undefined ? own : uniteMasks([own, left.mask]);
-        return { ...scanned, ...left, mask };
+        return { source: { ...scanned, ...partOf(left), mask }, isSpared };
       }),
     );
   }
 
   /** What other places have too. */
-  async #leftOut(
-    source: PlannedSource,
-    signal: AbortSignal,
-  ): Promise<Pick<ScanSource, "mask" | "skipped"> | undefined> {
+  async #leftOut(source: PlannedSource, signal: AbortSignal): Promise<LeftOut | undefined> {
     const { replicas } = source;
     if (replicas === undefined) return undefined;
     let agreement = this.#agreements.get(replicas);
@@ -344,6 +350,11 @@ function isWhole({ older, meets, deleted }: PlannedSource): boolean {
 
 function refsOf(sources: readonly FoundSource[]): SourceRef[] {
   return sources.map(({ ref }) => ref);
+}
+
+/** What is left out, as a scan is told of it. */
+function partOf(left: LeftOut | undefined): Pick<ScanSource, "mask" | "skipped"> {
+  return left === undefined ? {} : { mask: left.mask, skipped: left.skipped };
 }
 
 /** A source for a scan that does not mind duplicates. */
