@@ -12,6 +12,7 @@ export * from "./head/head-block.js";
 export type * from "./head/head-view.js";
 export { type HeadBlockCapacity, headBlockBytes, maxMetadataCells } from "./head/layout.js";
 export * from "./head/shared-texts.js";
+export { headId, inOrderOfArrival } from "./object-store/arrival.js";
 export { FsStore } from "./object-store/fs-store.js";
 export * from "./object-store/keys.js";
 export { MemoryStore } from "./object-store/memory-store.js";

@@ -241,7 +241,8 @@ export class DayCompaction {
     const { store, work, threads } = this.#deps;
     const path = work.newPath();
     const files: string[] = [path];
-    const id = mergedId(hashOf(day, inputs));
+    const first = inputs[0] as MergeInput;
+    const id = mergedId(first.segment, hashOf(day, inputs));
     try {
       const sources: MergeJob["inputs"][number][] = [];
       for (const { segment, dropped } of inputs) {

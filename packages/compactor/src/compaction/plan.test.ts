@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { dayNs } from "@skald/model";
-import { type IndexedSegment, MemoryStore } from "@skald/storage";
+import { type IndexedSegment, inOrderOfArrival, MemoryStore, mergedId } from "@skald/storage";
 import { seededRandom, testSeed } from "@skald/testkit";
 import { planBounds, planMerges } from "./plan.js";
 import { planSweep } from "./sweep.js";
@@ -32,6 +32,71 @@ describe("what is merged", () => {
     ["in groups of the target size", [500, 400, 400, 500], true, ["s0 s1", "s2 s3"]],
   ])("%s", (_, sizes, isSettled, want) => {
     expect(names(planMerges(segments(...sizes), isSettled))).toEqual(want);
+  });
+
+  it("takes along what arrived between two that it has times in common with", () => {
+    const made = (number: number, from: number, to: number, size = 1) => ({
+      ...segments(size)[0]!,
+      id: `i-${(1e12 + number).toString(36)}-0123abcd-0`,
+      minNs: BigInt(from),
+      maxNs: BigInt(to),
+    });
+    const bounds = { ...planBounds, minInputs: 2 };
+    const a = made(1, 0, 10);
+    const b = made(3, 20, 30);
+    // Of another size, and so large that only the end of the group is left.
+    const [between, apart, huge] = [
+      made(2, 10, 20, 100),
+      made(2, 11, 19, 100),
+      made(2, 10, 20, 1024),
+    ];
+    expect(planMerges([a, b, between], false, bounds)).toEqual([[a, between, b]]);
+    expect(planMerges([a, b, apart], false, bounds)).toEqual([[a, b]]);
+    expect(planMerges([a, b, huge], false, bounds)).toEqual([]);
+    expect(planMerges([b, a], false, bounds)).toEqual([[a, b]]);
+  });
+
+  it("never changes which of two that have times in common arrived first", () => {
+    const random = seededRandom(testSeed());
+    let [written, put] = [0, 0];
+    // What was put, by number, in each segment of the day.
+    let day: (IndexedSegment & { readonly parts: readonly number[] })[] = [];
+    const spans: (readonly [bigint, bigint])[] = [];
+    for (let i = 0; i < 600; i++) {
+      const from = BigInt(10 * i + random(30));
+      const span = [from, from + BigInt(random(40))] as const;
+      const lineBytes = 2 ** random(27);
+      spans.push(span);
+      put += lineBytes;
+      const id = `i-${(1e12 + i).toString(36)}-0123abcd-0`;
+      const [minNs, maxNs] = span;
+      day.push({ ...segments(1)[0]!, id, minNs, maxNs, lineBytes, parts: [i] });
+      for (const group of planMerges(day, false) as (typeof day)[]) {
+        const parts = group.flatMap((one) => one.parts);
+        written += group.reduce((all, one) => all + one.lineBytes, 0);
+        day = day.filter((one) => !group.includes(one));
+        day.push({
+          ...group[0]!,
+          id: mergedId(group[0]!, "0".repeat(32)),
+          minNs: group.reduce((least, one) => (one.minNs < least ? one.minNs : least), minNs),
+          maxNs: group.reduce((most, one) => (one.maxNs > most ? one.maxNs : most), maxNs),
+          lineBytes: group.reduce((all, one) => all + one.lineBytes, 0),
+          parts,
+        });
+      }
+    }
+    const order = inOrderOfArrival(day).flatMap(({ parts }) => parts);
+    expect(order).toHaveLength(spans.length);
+    const wrong = order.filter((one, at) =>
+      order
+        .slice(at + 1)
+        .some(
+          (later) =>
+            later < one && spans[later]![0] <= spans[one]![1] && spans[one]![0] <= spans[later]![1],
+        ),
+    );
+    expect(wrong).toEqual([]);
+    expect(written / put).toBeLessThan(8);
   });
 
   it("writes each row a few times however many segments a day has", () => {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type SkaldError, type SteadyClock, unavailable } from "@skald/model";
-import { type SharedStreams, shareTexts } from "@skald/storage";
+import { headId, type SharedStreams, shareTexts } from "@skald/storage";
 import type { FlushReason, Sealer } from "../flush/sealer.js";
 import { maxBlockLineBytes } from "../head/capacity.js";
 import { Head } from "../head/head.js";
@@ -39,7 +39,10 @@ export class Heads {
   readonly #files = new PinnedFiles();
   readonly #context: HeadsContext;
   readonly #tenants = new Map<string, Tenant>();
-  readonly #idPrefix: string;
+  readonly #instance: string;
+  /** Tells this process from others of the instance. */
+  readonly #life = randomBytes(4).toString("hex");
+  readonly #sinceMs: number;
   #nextId = 0;
   #forgotten = 0;
   /** Memory of heads that a replay fills and that take no pushes yet. */
@@ -47,9 +50,8 @@ export class Heads {
 
   constructor(context: HeadsContext) {
     this.#context = context;
-    const instance = context.options.instanceId.replace(/[^A-Za-z0-9.-]/g, "-").slice(0, 100);
-    const start = context.startMs.toString(36);
-    this.#idPrefix = `${instance}-${start}-${randomBytes(4).toString("hex")}`;
+    this.#instance = context.options.instanceId.replace(/[^A-Za-z0-9.-]/g, "-").slice(0, 100);
+    this.#sinceMs = context.clock.elapsedMs();
   }
 
   find(tenant: string): Tenant | undefined {
@@ -73,7 +75,7 @@ export class Heads {
 
   /** A text that stays the same as long as this process knows of every push to a tenant that it does not know now. */
   get untouched(): string {
-    return `${this.#idPrefix}.${this.#forgotten}`;
+    return `${this.#instance}-${this.#life}.${this.#forgotten}`;
   }
 
   /** The time of the oldest row in heads, ns since the epoch. */
@@ -271,8 +273,11 @@ export class Heads {
     return active.slice(0, count);
   }
 
+  /** Ids say in which order heads were made: of rows of equal time those of an earlier one come first. */
   #drawId(): string {
-    return `${this.#idPrefix}-${(this.#nextId++).toString(36)}`;
+    const { clock, startMs } = this.#context;
+    const createdMs = startMs + Math.floor(clock.elapsedMs() - this.#sinceMs);
+    return headId(this.#instance, createdMs, this.#life, this.#nextId++);
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import type { HeadRef, SourceRef } from "@skald/contracts";
 import type { SegmentRef } from "@skald/model";
+import { headId } from "@skald/storage";
 import fc from "fast-check";
 import { orderSources, type PlannedSource } from "./order-sources.js";
 
@@ -24,8 +25,8 @@ const head = (id: string, from: number, to: number): HeadRef => ({
 });
 const told = (ingester: SourceRef[], store: SourceRef[]) =>
   orderSources(ingester, store).map((planned) => {
-    const { ref, side, sequence } = planned;
-    return `${sequence} ${ref.id} ${side} ${comparedWith(planned).join()}`.trim();
+    const { ref, side } = planned;
+    return `${ref.id} ${side} ${comparedWith(planned).join()}`.trim();
   });
 
 /** Ids of the earlier sources that it is compared with. */
@@ -73,16 +74,37 @@ describe("segments that meet", () => {
   });
 });
 
+describe("order of arrival", () => {
+  const made = (ms: number) => headId("i", ms, "0123abcd", 0);
+  const sequences = (ingester: SourceRef[], store: SourceRef[]) =>
+    orderSources(ingester, store)
+      .sort((a, b) => a.sequence - b.sequence)
+      .map(({ ref }) => ref.id);
+
+  it("is that of the heads that sources were, whatever their times and wherever they are now", () => {
+    const sealed = segment(made(1), 5, 20);
+    const growing = head(made(4), 0, 30);
+    const want = [1, 2, 3, 4].map(made);
+    expect(sequences([head(made(3), 7, 9), growing], [segment(made(2), 0, 9), sealed])).toEqual(
+      want,
+    );
+    expect(sequences([head(made(2), 0, 9), growing], [segment(made(3), 7, 9), sealed])).toEqual(
+      want,
+    );
+    expect(sequences([head(made(4), 0, 30)], [segment(made(3), 7, 9)])).toEqual([3, 4].map(made));
+  });
+});
+
 describe("orderSources", () => {
   it("puts segments by their first row, equal ones by id, and heads last", () => {
     const ingester = [head("h", 0, 1), segment("b", 20, 21)];
     const store = [segment("c", 30, 31), segment("d", 10, 11), segment("a", 10, 10)];
     expect(told(ingester, store)).toEqual([
-      "0 a store",
-      "1 d store a",
-      "2 b ingester",
-      "3 c store",
-      "4 h ingester",
+      "a store",
+      "d store a",
+      "b ingester",
+      "c store",
+      "h ingester",
     ]);
   });
 
@@ -90,12 +112,12 @@ describe("orderSources", () => {
     const store = [segment("a", 0, 100), segment("b", 10, 20), segment("c", 20, 30)];
     const ingester = [head("h", 25, 40), head("late", 5, 5)];
     expect(told(ingester, [...store, segment("d", 31, 50)])).toEqual([
-      "0 a store",
-      "1 b store a",
-      "2 c store a,b",
-      "3 d store a,b,c",
-      "4 late ingester a",
-      "5 h ingester a,c,d",
+      "a store",
+      "b store a",
+      "c store a,b",
+      "d store a,b,c",
+      "late ingester a",
+      "h ingester a,c,d",
     ]);
   });
 

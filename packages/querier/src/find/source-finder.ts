@@ -149,7 +149,12 @@ export class SourceFinder {
           : sources.map((source) => ({ ...source, tenantLabel }));
       }),
     );
-    return found.flat().map((source, sequence) => ({ ...source, sequence }));
+    let before = 0;
+    return found.flatMap((sources) => {
+      const first = before;
+      before += sources.length;
+      return sources.map((source) => ({ ...source, sequence: first + source.sequence }));
+    });
   }
 
   /** Gives the views of a query back; it does not matter when that fails, because ingesters forget them in time. */

@@ -1,4 +1,5 @@
 import { dayNs, floorDiv, invalidArgument } from "@skald/model";
+import { arrivalText } from "./arrival.js";
 
 /**
  * Every key of the object store is made and parsed here.
@@ -95,9 +96,9 @@ export function parseDayPrefix(prefix: string): Omit<DayIndexKey, "generation"> 
 
 const mergedPrefix = "merged-";
 
-/** The id of what a compactor makes; only a day index can say whether it counts. */
-export function mergedId(hash: string): string {
-  return mergedPrefix + hash;
+/** The id of what a compactor makes of some segments; only a day index can say whether it counts. */
+export function mergedId(first: Pick<SegmentKey, "id" | "minNs">, hash: string): string {
+  return `${mergedPrefix}${arrivalText(first)}-${hash}`;
 }
 
 export function isMergedId(id: string): boolean {

@@ -1,0 +1,47 @@
+import { afterAll, expect, it } from "@jest/globals";
+import { pushJson, queryLines, readMetric } from "./testing/client.js";
+import { makeFolder, removeFolders, startServer, waitFor } from "./testing/server.js";
+
+afterAll(removeFolders);
+
+const rounds = 9;
+
+it("has rows of equal time in the order they came in: in heads, flushed, replayed and merged", async () => {
+  const folder = makeFolder();
+  const nowNs = BigInt(Date.now()) * 1_000_000n;
+  const sent: string[] = [];
+  let server = await startServer(folder, ["-compactor.compaction-interval=1h"]);
+  const push = async (): Promise<void> => {
+    const round = sent.length;
+    // Of two segments the later one begins first.
+    const before = nowNs - BigInt(round + 1) * 1_000_000_000n;
+    const values = [[String(before), "before"] as const, [String(nowNs), `${round}`] as const];
+    expect(await pushJson(server.url, { app: "a" }, values)).toBe(204);
+    sent.push(`${round}`);
+  };
+  const check = async (): Promise<void> => {
+    const lines = await queryLines(server.url, '{app="a"} != "before"', { direction: "forward" });
+    expect(lines).toEqual(sent);
+  };
+  const flush = async () => {
+    const { status } = await fetch(`${server.url}/flush`, { method: "POST" });
+    expect(status).toBe(204);
+  };
+  while (sent.length < rounds) {
+    await push();
+    await check();
+    await flush();
+    await check();
+  }
+  await push();
+  await check();
+  await server.kill("SIGKILL");
+  server = await startServer(folder, ["-compactor.compaction-interval=100ms"]);
+  await push();
+  await check();
+  await waitFor(async () => (await readMetric(server.url, "loki_compactor_merges_total")) > 0);
+  await check();
+  await flush();
+  await check();
+  await server.kill("SIGTERM");
+});
