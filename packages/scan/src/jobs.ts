@@ -141,6 +141,16 @@ export function scanJobs(): Record<string, JobHandler> {
       );
       return reply(found);
     },
+    // The answer is what comes with every answer: the indexes that were decoded for it.
+    decode: ({ sources: refs }: Pick<SharedTask<LocalRef>, "sources">): JobResult => {
+      const found = use(
+        (open) => {
+          for (const ref of refs) open(ref);
+        },
+        (open) => missingIndexes(refs, open),
+      );
+      return reply(found);
+    },
     digests: (task: DigestTask<LocalRef>, { check }: JobContext): JobResult => {
       const found = use(
         (open) => digestSources(task, open, { check }, digests),

@@ -80,6 +80,32 @@ describe("indexes of segments", () => {
   });
 });
 
+describe("ScanPool.sharedRows", () => {
+  it("has each index decoded by one thread, and gives it to all that compare", async () => {
+    const jobs: string[] = [];
+    const scans = new ScanPool({
+      run: async <T>(name: string, { sources }: { readonly sources: readonly ImagedRef[] }) => {
+        await Promise.resolve();
+        const ids = sources.map(({ id, image }) => (image === undefined ? id : `${id}!`));
+        jobs.push(`${name} ${ids.join(" ")}`);
+        const decoded = sources.map(({ id }) => ({ place: id, image: new SharedArrayBuffer(8) }));
+        const isDecoding = name === "decode";
+        return { value: isDecoding ? undefined : [], decoded: isDecoding ? decoded : [] } as T;
+      },
+      broadcast: () => {},
+    });
+    const sources = ["a", "b", "c"].map(segment);
+    const parts = [0, 1].map((index) => ({ sources, wantedFrom: 0, part: { index, count: 2 } }));
+    await Promise.all(parts.map((task) => scans.sharedRows(task, { signal, share })));
+    expect(jobs).toEqual([
+      "decode a c",
+      "decode b",
+      "shared_rows a! b! c!",
+      "shared_rows a! b! c!",
+    ]);
+  });
+});
+
 describe("ScanPool.duplicates", () => {
   it("asks once for a pair of segments, whatever the range", async () => {
     const { jobs, rowsOf } = poolOf();

@@ -18,6 +18,7 @@ import type {
   StreamTask,
   VolumeTask,
 } from "@skald/contracts";
+import type { SegmentRef } from "@skald/model";
 import type { WorkerPool } from "@skald/runtime";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
 import { LRUCache } from "lru-cache";
@@ -57,6 +58,9 @@ export class ScanPool implements SegmentScanner<LocalRef> {
       if (reason === "evict") this.#pool.broadcast("forget", { path: place });
     },
   });
+
+  /** By place, indexes that a thread decodes now for several. */
+  readonly #decoding = new Map<string, Promise<unknown>>();
 
   constructor(pool: Pick<WorkerPool, "run" | "broadcast">) {
     this.#pool = pool;
@@ -119,6 +123,7 @@ export class ScanPool implements SegmentScanner<LocalRef> {
     const known = keys.map((key) => this.#masks.get(key));
     const missing = known.indexOf(undefined);
     if (missing >= 0) {
+      await this.#decodeTogether(sources, part, options);
       const asked = { sources: this.#imaged(sources), wantedFrom: wantedFrom + missing, part };
       const found = await this.#run<readonly RowMask[]>("shared_rows", asked, options);
       found.forEach((mask, i) => {
@@ -127,6 +132,30 @@ export class ScanPool implements SegmentScanner<LocalRef> {
       });
     }
     return known as RowMask[];
+  }
+
+  /** Where several threads compare the same segments, each decodes some of the indexes, and has those of the others from them. */
+  async #decodeTogether(
+    sources: readonly LocalRef[],
+    { index, count }: NonNullable<SharedTask["part"]>,
+    options: ScanOptions,
+  ): Promise<void> {
+    if (count === 1) return;
+    const left = sources.filter((ref) => ref.kind === "segment" && !this.#images.has(placeOf(ref)));
+    const own = left.filter(
+      (ref, i) => i % count === index && !this.#decoding.has(placeOf(ref as SegmentRef)),
+    );
+    if (own.length > 0) {
+      const decoding = this.#run("decode", { sources: own }, options).finally(() => {
+        for (const ref of own) this.#decoding.delete(placeOf(ref as SegmentRef));
+      });
+      for (const ref of own) this.#decoding.set(placeOf(ref as SegmentRef), decoding);
+      await decoding;
+    }
+    // What another thread fails to decode is decoded again, and fails where its reason is told.
+    await Promise.allSettled(
+      new Set(left.map((ref) => this.#decoding.get(placeOf(ref as SegmentRef)))),
+    );
   }
 
   async matches(task: MatchTask<LocalRef>, options: ScanOptions): Promise<MatchedRows> {

@@ -29,7 +29,7 @@ export class RecentBlocks {
 
 /** True when line and metadata of two rows are equal. */
 export function compareRows(a: Block, rowA: number, b: Block, rowB: number): boolean {
-  if (Buffer.compare(valueAt(a.lines(), rowA), valueAt(b.lines(), rowB)) !== 0) return false;
+  if (!isSameValue(a.lines(), rowA, b.lines(), rowB)) return false;
   for (const name of new Set([...a.metadataNames(), ...b.metadataNames()])) {
     if (metadataText(a.metadata(name), rowA) !== metadataText(b.metadata(name), rowB)) return false;
   }
@@ -44,6 +44,20 @@ export function hashRow(block: Block, row: number): number {
     if (value !== "") hash = crc32(`${name}\n${value}`, hash);
   }
   return hash;
+}
+
+/** Values that are compared byte by byte first, before a call of the system's comparison is worth it. */
+const firstBytes = 32;
+
+function isSameValue(a: BytesColumn, rowA: number, b: BytesColumn, rowB: number): boolean {
+  const from = a.offsets[rowA]!;
+  const other = b.offsets[rowB]!;
+  const length = a.offsets[rowA + 1]! - from;
+  if (b.offsets[rowB + 1]! - other !== length) return false;
+  const first = Math.min(length, firstBytes);
+  for (let i = 0; i < first; i++) if (a.bytes[from + i] !== b.bytes[other + i]) return false;
+  if (length === first) return true;
+  return Buffer.compare(valueAt(a, rowA), valueAt(b, rowB)) === 0;
 }
 
 function valueAt({ bytes, offsets }: BytesColumn, row: number): Uint8Array {

@@ -1,5 +1,4 @@
 import type { Block } from "@skald/model";
-import { LRUCache } from "lru-cache";
 import type { Source } from "../source/source.js";
 import type { FoundRows } from "./found-rows.js";
 
@@ -38,11 +37,9 @@ const maxBlocks = 2 ** 26;
 
 /** Decoded blocks of many segments, the least recently used given up first. */
 export class SharedBlocks {
-  readonly #known = new LRUCache<number, { readonly block: Block; readonly bytes: number }>({
-    maxSize: maxBlockBytes,
-    // One that is larger has all of it to itself.
-    sizeCalculation: ({ bytes }) => Math.min(bytes, maxBlockBytes),
-  });
+  /** The least recently used first. */
+  readonly #known = new Map<number, { readonly block: Block; readonly bytes: number }>();
+  #bytes = 0;
 
   of({ source, place }: ComparedSource, number: number): Block {
     const key = place * maxBlocks + number;
@@ -52,7 +49,22 @@ export class SharedBlocks {
       const lines = lineBytes.reduce((sum, bytes) => sum + bytes, 0);
       known = { block: source.block(number), bytes: 200 + lines + rowStart[count]! * rowBytes };
       this.#known.set(key, known);
+      this.#bytes += known.bytes;
+      this.#dropOld();
+    } else if (this.#bytes > maxBlockBytes / 2) {
+      // Only where some are about to go it matters which.
+      this.#known.delete(key);
+      this.#known.set(key, known);
     }
     return known.block;
+  }
+
+  /** One that is larger than all may be has all of it to itself. */
+  #dropOld(): void {
+    for (const [key, { bytes }] of this.#known) {
+      if (this.#bytes <= maxBlockBytes || this.#known.size === 1) return;
+      this.#known.delete(key);
+      this.#bytes -= bytes;
+    }
   }
 }

@@ -59,9 +59,15 @@ function* sharedStreams(
         if (maxTime[r]! < from || minTime[r]! > to) continue;
         const key = streamKey(source.streams, stream[r]!);
         if (!shared.has(key)) continue;
-        const rows = { from: rowStart[r]!, to: rowStart[r + 1]! };
-        const times = { minTime: minTime[r]!, maxTime: maxTime[r]! };
-        const run = { of, stream: stream[r]!, block, ...rows, ...times };
+        const run = {
+          of,
+          stream: stream[r]!,
+          block,
+          from: rowStart[r]!,
+          to: rowStart[r + 1]!,
+          minTime: minTime[r]!,
+          maxTime: maxTime[r]!,
+        };
         const runs = byStream.get(key);
         if (runs === undefined) byStream.set(key, [run]);
         else runs.push(run);

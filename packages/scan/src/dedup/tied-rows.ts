@@ -85,7 +85,11 @@ export class StretchRows {
   times = new Float64Array(1024);
   runs = new Uint32Array(1024);
   rows = new Uint32Array(1024);
-  #sorted = new Float64Array(1024);
+  /** The halves of the times as bits. */
+  #words = new Uint32Array(this.times.buffer);
+  /** A hash table of times: places plus one. */
+  #slots = new Int32Array(2048);
+  #isTied = new Uint8Array(1024);
   #count = 0;
 
   clear(): void {
@@ -101,15 +105,37 @@ export class StretchRows {
 
   /** Places of those whose time another one has too. */
   tied(): number[] {
-    const sorted = this.#sorted.subarray(0, this.#count);
-    sorted.set(this.times.subarray(0, this.#count));
-    sorted.sort();
-    const ties = new Set<number>();
-    for (let i = 1; i < sorted.length; i++) if (sorted[i] === sorted[i - 1]) ties.add(sorted[i]!);
     const places: number[] = [];
-    if (ties.size === 0) return places;
-    for (let at = 0; at < this.#count; at++) if (ties.has(this.times[at]!)) places.push(at);
+    if (!this.#markTied()) return places;
+    for (let at = 0; at < this.#count; at++) if (this.#isTied[at] === 1) places.push(at);
     return places;
+  }
+
+  /** Marks those whose time another one has too; false when there are none. */
+  #markTied(): boolean {
+    const count = this.#count;
+    let size = 64;
+    while (size < 2 * count) size *= 2;
+    const slots = this.#slots;
+    const words = this.#words;
+    const times = this.times;
+    slots.fill(0, 0, size);
+    this.#isTied.fill(0, 0, count);
+    let isAny = false;
+    for (let at = 0; at < count; at++) {
+      let slot = Math.imul(words[2 * at]! ^ Math.imul(words[2 * at + 1]!, 0x85ebca6b), 0x9e3779b1);
+      slot = (slot ^ (slot >>> 15)) & (size - 1);
+      for (; slots[slot] !== 0; slot = (slot + 1) & (size - 1)) {
+        const other = slots[slot]! - 1;
+        if (times[other] !== times[at]) continue;
+        this.#isTied[other] = 1;
+        this.#isTied[at] = 1;
+        isAny = true;
+        break;
+      }
+      if (slots[slot] === 0) slots[slot] = at + 1;
+    }
+    return isAny;
   }
 
   #grow(): void {
@@ -121,7 +147,9 @@ export class StretchRows {
     this.times.set(times);
     this.runs.set(runs);
     this.rows.set(rows);
-    this.#sorted = new Float64Array(length);
+    this.#words = new Uint32Array(this.times.buffer);
+    this.#slots = new Int32Array(2 * length);
+    this.#isTied = new Uint8Array(length);
   }
 }
 
@@ -161,6 +189,8 @@ function firstFrom(times: Float64Array, run: SharedRun, from: number): number {
   return low;
 }
 
+const noTwins = new Map<number, number[]>();
+
 /** Compares rows of one time, ordered by segment. */
 function compareTie(
   tie: readonly number[],
@@ -172,7 +202,7 @@ function compareTie(
   if (runOf(tie[0]!).of === runOf(tie.at(-1)!).of) return;
   const hash = (at: number) => hashRow(blockOf(at), rows[at]!);
   const isSmall = tie.length ** 2 <= maxPairs;
-  const byHash = new Map<number, number[]>();
+  const byHash = isSmall ? noTwins : new Map<number, number[]>();
   for (let i = 0, first = 0; i < tie.length; i++) {
     const at = tie[i]!;
     const { of, block } = runOf(at);
@@ -183,10 +213,15 @@ function compareTie(
       first = i;
     }
     if (!of.isWanted || first === 0) continue;
-    const twins = isSmall ? tie.slice(0, first) : (byHash.get(hash(at)) ?? []);
-    const isEqual = (other: number) =>
-      compareRows(blockOf(other), rows[other]!, blockOf(at), rows[at]!);
-    if (twins.some(isEqual)) of.found.add(block, rows[at]!);
+    const twins = isSmall ? tie : (byHash.get(hash(at)) ?? []);
+    const own = blockOf(at);
+    const count = isSmall ? first : twins.length;
+    for (let j = 0; j < count; j++) {
+      const other = twins[j]!;
+      if (!compareRows(blockOf(other), rows[other]!, own, rows[at]!)) continue;
+      of.found.add(block, rows[at]!);
+      break;
+    }
   }
 }
 

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from "@jest/globals";
 import { type SegmentRef, unavailable } from "@skald/model";
 import { openSegmentFile } from "@skald/storage";
 import { makeDirectory, makeHead, makeSegment, row } from "../testing/sources.js";
-import { SourceCache } from "./cache.js";
+import { type ImagedRef, SourceCache } from "./cache.js";
 
 const directory = makeDirectory();
 afterAll(directory.remove);
@@ -128,4 +128,27 @@ it("keeps more segments than files open, and reads them all the same", () => {
   }
   expect(cache.size).toBe(3);
   cache.close();
+});
+
+it("keeps what it has decoded when that comes back to it, and drops its own for another's", () => {
+  const opened: string[] = [];
+  const cacheOfOne = () =>
+    new SourceCache({
+      maxOpenSegments: 9,
+      maxIndexBytes: 1e9,
+      openFile: (ref, image) => {
+        opened.push(image === undefined ? "decoded" : "given");
+        return openSegmentFile(ref, image);
+      },
+    });
+  const [cache, other] = [cacheOfOne(), cacheOfOne()];
+  for (const one of [cache, other]) one.use((open) => open(a));
+  const [decoded] = cache.takeDecoded();
+  // As it comes from another thread: the same memory, another object.
+  const given: ImagedRef = { ...a, image: structuredClone(decoded!.image) };
+  cache.use((open) => open(given));
+  expect(opened).toEqual(["decoded", "decoded"]);
+  other.use((open) => open(given));
+  expect(opened).toEqual(["decoded", "decoded", "given"]);
+  for (const one of [cache, other]) one.close();
 });

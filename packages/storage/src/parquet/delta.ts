@@ -101,21 +101,51 @@ interface DeltaHeader {
 
 /** Reads the head of a page and checks that it holds `count` values. */
 export function readHeader(view: DataView, limit: number, count: number): DeltaHeader {
-  let at = 0;
-  const varint = (): bigint => {
-    let value = 0n;
-    for (let shift = 0n; ; shift += 7n) {
-      if (at >= limit || shift > 63n) throw corruptPage("header is cut short or too long");
-      const byte = view.getUint8(at++);
-      value |= BigInt(byte & 0x7f) << shift;
-      if (byte < 0x80) return value;
-    }
-  };
-  if (varint() !== 128n || varint() !== 4n) throw corruptPage("not in blocks of 128 in 4");
-  const stated = varint();
-  if (stated !== BigInt(count)) throw corruptPage(`${stated} values, ${count} expected`);
-  const zigzag = varint();
-  return { first: BigInt.asIntN(64, (zigzag >> 1n) ^ -(zigzag & 1n)), end: at };
+  // What every page of this store begins with: 128 in two bytes, 4.
+  const isOwn = limit > 3 && view.getUint16(0, true) === 0x180 && view.getUint8(2) === miniblocks;
+  if (!isOwn) checkLayout(view, limit);
+  const stated = readVarint(view, limit, 3);
+  if (Number(stated.value) !== count)
+    throw corruptPage(`${stated.value} values, ${count} expected`);
+  const { value: zigzag, end } = readVarint(view, limit, stated.end);
+  if (typeof zigzag === "number") {
+    return { first: BigInt(zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2), end };
+  }
+  return { first: BigInt.asIntN(64, (zigzag >> 1n) ^ -(zigzag & 1n)), end };
+}
+
+function checkLayout(view: DataView, limit: number): void {
+  const values = readVarint(view, limit, 0);
+  if (values.value !== blockValues || readVarint(view, limit, values.end).value !== miniblocks)
+    throw corruptPage("not in blocks of 128 in 4");
+  throw corruptPage("head is longer than it has to be");
+}
+
+/** A bigint where a number is not enough: it is slow, and only first times need it. */
+function readVarint(
+  view: DataView,
+  limit: number,
+  from: number,
+): { readonly value: number | bigint; readonly end: number } {
+  let value = 0;
+  let scale = 1;
+  for (let at = from; at < limit && scale <= 2 ** 42; scale *= 0x80) {
+    const byte = view.getUint8(at++);
+    value += (byte & 0x7f) * scale;
+    if (byte < 0x80) return { value, end: at };
+  }
+  return readLongVarint(view, limit, from);
+}
+
+function readLongVarint(view: DataView, limit: number, from: number) {
+  let value = 0n;
+  let at = from;
+  for (let shift = 0n; ; shift += 7n) {
+    if (at >= limit || shift > 63n) throw corruptPage("header is cut short or too long");
+    const byte = view.getUint8(at++);
+    value |= BigInt(byte & 0x7f) << shift;
+    if (byte < 0x80) return { value, end: at };
+  }
 }
 
 /** A view that reaches into the padding behind the bytes, which loads of whole words may touch. */

@@ -120,55 +120,72 @@ export class SectionWriter {
 }
 
 interface Section {
-  readonly id: number;
-  readonly ordinal: number;
   readonly kind: number;
   readonly count: number;
   readonly bytes: Uint8Array;
 }
 
+/** Up to so many sections are found by a look at the table, most often at the one behind the last. */
+const maxListed = 128;
+
 /** Finds sections and decodes them when asked. Throws `internal` when one is missing or not what it must be. */
 export class SectionReader {
-  readonly #sections = new Map<number, Section>();
+  readonly #bytes: Uint8Array;
+  readonly #table: DataView;
+  readonly #count: number;
+  /** Where each section begins, and the end of the last. */
+  readonly #starts: Uint32Array;
+  /** Places of sections where they are many. */
+  readonly #places: Map<number, number> | undefined;
+  #next = 0;
 
   /** The bytes must have padding behind them. */
   constructor(bytes: Uint8Array) {
-    const table = new ByteReader(bytes);
-    const sections = table.count(entryBytes);
-    let at = 4 + sections * entryBytes;
-    for (let left = sections; left > 0; left--) {
-      const id = table.u16();
-      const kind = table.u16();
-      const ordinal = table.u32();
-      const count = table.u32();
-      const end = at + table.u32();
-      if (end > bytes.byteLength) throw internal("index section ends behind the index");
-      const section = { id, ordinal, kind, count, bytes: bytes.subarray(at, end) };
-      this.#sections.set(keyOf(id, ordinal), section);
-      at = end;
+    this.#bytes = bytes;
+    this.#count = new ByteReader(bytes).count(entryBytes);
+    this.#table = new DataView(bytes.buffer, bytes.byteOffset + 4, this.#count * entryBytes);
+    this.#starts = new Uint32Array(this.#count + 1);
+    this.#places = this.#count > maxListed ? new Map() : undefined;
+    let at = 4 + this.#count * entryBytes;
+    for (let place = 0; place < this.#count; place++) {
+      this.#starts[place] = at;
+      at += this.#table.getUint32(place * entryBytes + 12, true);
+      if (at > bytes.byteLength) throw internal("index section ends behind the index");
+      this.#places?.set(keyOf(this.#idAt(place), this.#ordinalAt(place)), place);
     }
+    this.#starts[this.#count] = at;
   }
 
   /** The sections as bytes for another reader, without those of some ids. */
   without(ids: readonly number[]): Uint8Array {
-    const kept = [...this.#sections.values()].filter(({ id }) => !ids.includes(id));
-    const bodyBytes = kept.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
-    const out = new ByteWriter(4 + kept.length * entryBytes + bodyBytes);
-    out.u32(kept.length);
-    for (const { id, kind, ordinal, count, bytes } of kept) {
-      out.u32(id | (kind << 16));
-      out.u32(ordinal);
-      out.u32(count);
-      out.u32(bytes.byteLength);
+    const kept: number[] = [];
+    let bodyBytes = 0;
+    for (let place = 0; place < this.#count; place++) {
+      if (ids.includes(this.#idAt(place))) continue;
+      kept.push(place);
+      bodyBytes += this.#starts[place + 1]! - this.#starts[place]!;
     }
-    for (const { bytes } of kept) out.append(bytes);
-    return out.view();
+    const out = new Uint8Array(4 + kept.length * entryBytes + bodyBytes);
+    new DataView(out.buffer).setUint32(0, kept.length, true);
+    let entry = 4;
+    let at = 4 + kept.length * entryBytes;
+    for (const place of kept) {
+      const from = 4 + place * entryBytes;
+      out.set(this.#bytes.subarray(from, from + entryBytes), entry);
+      entry += entryBytes;
+      const body = this.#bytes.subarray(this.#starts[place], this.#starts[place + 1]);
+      out.set(body, at);
+      at += body.byteLength;
+    }
+    return out;
   }
 
   /** Values and bytes of all sections of each id, in the order in which they stand. */
   sizes(): Map<number, { count: number; bytes: number }> {
     const sizes = new Map<number, { count: number; bytes: number }>();
-    for (const { id, count, bytes } of this.#sections.values()) {
+    for (let place = 0; place < this.#count; place++) {
+      const id = this.#idAt(place);
+      const { count, bytes } = this.#sectionAt(place);
       const before = sizes.get(id) ?? { count: 0, bytes: 0 };
       sizes.set(id, { count: before.count + count, bytes: before.bytes + bytes.byteLength });
     }
@@ -176,7 +193,7 @@ export class SectionReader {
   }
 
   has(id: number, ordinal = 0): boolean {
-    return this.#sections.has(keyOf(id, ordinal));
+    return this.#placeOf(id, ordinal) !== undefined;
   }
 
   count(id: number, ordinal = 0): number {
@@ -225,12 +242,41 @@ export class SectionReader {
   }
 
   #find(id: number, ordinal: number, kind?: number): Section {
-    const found = this.#sections.get(keyOf(id, ordinal));
-    if (found === undefined) throw internal(`index lacks section ${id}/${ordinal}`);
+    const place = this.#placeOf(id, ordinal);
+    if (place === undefined) throw internal(`index lacks section ${id}/${ordinal}`);
+    const found = this.#sectionAt(place);
     if (kind !== undefined && found.kind !== kind) {
       throw internal(`index section ${id}/${ordinal} is of kind ${found.kind}, not ${kind}`);
     }
     return found;
+  }
+
+  #placeOf(id: number, ordinal: number): number | undefined {
+    if (this.#places !== undefined) return this.#places.get(keyOf(id, ordinal));
+    for (let i = 0, place = this.#next; i < this.#count; i++, place++) {
+      if (place >= this.#count) place = 0;
+      if (this.#idAt(place) !== id || this.#ordinalAt(place) !== ordinal) continue;
+      this.#next = place + 1;
+      return place;
+    }
+    return undefined;
+  }
+
+  #idAt(place: number): number {
+    return this.#table.getUint16(place * entryBytes, true);
+  }
+
+  #ordinalAt(place: number): number {
+    return this.#table.getUint32(place * entryBytes + 4, true);
+  }
+
+  #sectionAt(place: number): Section {
+    const entry = place * entryBytes;
+    return {
+      kind: this.#table.getUint16(entry + 2, true),
+      count: this.#table.getUint32(entry + 8, true),
+      bytes: this.#bytes.subarray(this.#starts[place], this.#starts[place + 1]),
+    };
   }
 }
 

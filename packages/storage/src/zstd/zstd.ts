@@ -42,25 +42,26 @@ function builtinZstd(): Zstd {
     },
     decompress(stored, rawBytes, memory) {
       checkContentSize(stored, rawBytes);
-      if (memory !== undefined && decoder !== undefined) {
-        const into = memory.take(rawBytes);
-        const decoded = decoder.decode(stored, into);
-        if (decoded === undefined) throw internal("zstd frame cannot be read");
-        if (decoded !== rawBytes) throw wrongLength(decoded, rawBytes);
-        return into;
-      }
-      let raw: Uint8Array;
-      try {
-        raw = zlib.zstdDecompressSync(stored, {
-          chunkSize: rawBytes + paddingBytes,
-          maxOutputLength: rawBytes + paddingBytes,
-        });
-      } catch (error) {
-        throw internal("zstd frame cannot be read", { cause: error });
-      }
-      return padded(checkLength(raw, rawBytes));
+      if (decoder === undefined) return decompressAlone(stored, rawBytes);
+      const into = memory?.take(rawBytes) ?? withRoom(rawBytes);
+      // What a private handle cannot read is damage only once the public function has said so too.
+      if (decoder.decode(stored, into) !== rawBytes) into.set(decompressAlone(stored, rawBytes));
+      return into;
     },
   };
+}
+
+function decompressAlone(stored: Uint8Array, rawBytes: number): Uint8Array {
+  let raw: Uint8Array;
+  try {
+    raw = zlib.zstdDecompressSync(stored, {
+      chunkSize: rawBytes + paddingBytes,
+      maxOutputLength: rawBytes + paddingBytes,
+    });
+  } catch (error) {
+    throw internal("zstd frame cannot be read", { cause: error });
+  }
+  return padded(checkLength(raw, rawBytes));
 }
 
 /** With a context of its own. */
@@ -130,10 +131,14 @@ function wrongLength(bytes: number, expected: number): Error {
   return internal(`zstd frame holds ${bytes} bytes, ${expected} expected`);
 }
 
+function withRoom(bytes: number): Uint8Array {
+  return new Uint8Array(bytes + paddingBytes).subarray(0, bytes);
+}
+
 /** The same bytes with padding behind them; Node's result has it already when it came in one chunk. */
 function padded(raw: Uint8Array): Uint8Array {
   if (raw.buffer.byteLength - raw.byteOffset - raw.byteLength >= paddingBytes) return raw;
-  const out = new Uint8Array(raw.byteLength + paddingBytes).subarray(0, raw.byteLength);
+  const out = withRoom(raw.byteLength);
   out.set(raw);
   return out;
 }
