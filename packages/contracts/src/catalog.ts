@@ -33,6 +33,8 @@ export interface Counting {
   readonly plan: LeafPlan;
   /** Times with rows that are elsewhere too, or deleted: nothing of them can be counted by a catalog. */
   readonly busy: readonly TimeRange[];
+  /** So many of the first are those of the segments in `held`, one for each: not busy where the catalog has the same rows. */
+  readonly heldBusy?: number;
   /** Adds `__tenant_id__` to every stream. */
   readonly tenantLabel?: string;
 }
@@ -43,6 +45,8 @@ export interface CatalogCounts {
   /** What was counted of the others, in parts that add up; see `ScanOutcome`. */
   readonly counted: readonly EncodedOutcome[];
   readonly countedSegments: number;
+  /** Of the segments in `held` those of which the catalog has all rows. */
+  readonly known?: readonly string[];
 }
 
 /** Knows which rows of a tenant no query may show any more, although they are still stored. */

@@ -129,6 +129,7 @@ const samples: Readonly<Record<string, Sample>> = {
       segments: refs.filter((ref) => ref.kind === "segment"),
       counted: refs.map(({ sizeBytes }) => Uint8Array.of(sizeBytes, 7)),
       countedSegments: refs.length,
+      known: refs.map(({ id }) => id),
     })),
     query.catalogAnswer,
   ),

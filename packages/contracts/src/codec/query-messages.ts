@@ -242,6 +242,7 @@ const counting: MessageCodec<Counting> = message<Counting>({
   plan: field(1, leafPlan),
   busy: repeated(2, timeRange),
   tenantLabel: optional(3, text),
+  heldBusy: optional(4, uint),
 });
 
 /** A request of a catalog, and on whose account it counts when it is to count. */
@@ -266,10 +267,12 @@ export interface CatalogReply {
   readonly segments: readonly SegmentRef[];
   readonly counted: readonly Uint8Array[];
   readonly countedSegments?: number;
+  readonly known?: readonly string[];
 }
 
 export const catalogAnswer: MessageCodec<CatalogReply> = message<CatalogReply>({
   segments: repeated(1, segmentRef),
   counted: repeated(2, rawBytes),
   countedSegments: optional(3, uint),
+  known: optional(4, textList),
 });

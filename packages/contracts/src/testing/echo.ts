@@ -101,6 +101,7 @@ export function makeEchoes(seen: string[] = []): Services {
         segments: [],
         counted: [Uint8Array.from(Buffer.from(textOf({ ...request, share })))],
         countedSegments: 2 ** 40,
+        known: request.held ?? [],
       }),
     },
     querier: {

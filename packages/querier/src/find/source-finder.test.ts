@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Ingester } from "@skald/contracts";
+import type { CountRequest, Ingester } from "@skald/contracts";
+import type { LeafPlan } from "@skald/logql";
 import { errorCodeOf, internal, type SegmentRef, unavailable } from "@skald/model";
 import { CorruptSegments } from "./corrupt-segments.js";
 import { type Search, SourceFinder } from "./source-finder.js";
@@ -26,6 +27,34 @@ it("uses the store's segment instead of those that it has replaced", async () =>
   const found = await finder.list(request, search, signal);
   expect(found.map(({ ref }) => ref.id)).toEqual(["merged", "other"]);
   expect(asked).toEqual([{ ...request, held: ["local", "other"] }]);
+});
+
+it("does not scan what the ingester has of segments that the catalog has counted", async () => {
+  const ids = ["merged away", "counted", "left", "only here"];
+  const sources = ids.map((id): SegmentRef => ({ ...local, id }));
+  const ingester = { select: async () => ({ sources }) } as unknown as Ingester;
+  const corrupt = new CorruptSegments({ clock: { elapsedMs: () => 0 }, onFound: () => {} });
+  const asked: CountRequest[] = [];
+  const list = () => Promise.reject(new Error("not asked"));
+  const counting = async (request: CountRequest) => {
+    asked.push(request);
+    const left: SegmentRef = { ...local, id: "left", location: { kind: "object", key: "left" } };
+    const known = ["merged away", "counted", "left"];
+    return { segments: [left], counted: [], countedSegments: 2, known };
+  };
+  const finder = new SourceFinder({ ingester, catalog: { list, count: counting }, corrupt });
+  const search: Search = { fresh: false, views: [], missing: new Set() };
+  const share = { tenant: "t", actors: [], cost: 0 };
+  const count = { plan: {} as LeafPlan, share, counted: [], segments: 0 };
+  const request = { tenant: "t", matchers: [], fromNs: 0n, toNs: 40n };
+  const selectors = [{ tenant: "t", matchers: [] }];
+  const found = await finder.listAll(selectors, request, search, signal, count);
+  expect(found.map(({ ref, side }) => `${ref.id} ${side}`)).toEqual([
+    "left ingester",
+    "only here ingester",
+  ]);
+  const [{ held, counting: told } = { held: [], counting: undefined }] = asked;
+  expect([held, told?.heldBusy, told?.busy.length]).toEqual([ids, 4, 4]);
 });
 
 describe("a store that cannot be listed", () => {

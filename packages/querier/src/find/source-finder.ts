@@ -28,6 +28,12 @@ export interface LeafCount {
   segments: number;
 }
 
+interface CatalogListing {
+  readonly listed: readonly SegmentRef[];
+  /** Ids of segments of the ingester whose rows the catalog has, counted or listed. */
+  readonly known: readonly string[];
+}
+
 interface CountedRequest extends FindRequest {
   readonly count: LeafCount;
   readonly deleted: readonly RowFilter[];
@@ -78,19 +84,23 @@ export class SourceFinder {
     if (view !== undefined) views.push(view);
     signal.throwIfAborted();
     const segments = sources.filter(({ kind }) => kind === "segment").map(({ id }) => id);
-    const listing =
+    const listing: Promise<CatalogListing> =
       "count" in request && this.#deps.catalog.count !== undefined
         ? this.#count(request, sources, search, signal)
-        : this.#deps.catalog.list({ ...request, held: segments, ...ageOf(search) }, { signal });
-    const listed = await listing.catch((error: unknown) => {
+        : this.#deps.catalog
+            .list({ ...request, held: segments, ...ageOf(search) }, { signal })
+            .then((listed) => ({ listed, known: [] }));
+    const { listed, known } = await listing.catch((error: unknown) => {
       const isRecent = completeFromNs !== undefined && request.fromNs >= completeFromNs;
       if (!isRecent || errorCodeOf(error) !== "unavailable") throw error;
       search.unlisted = true;
-      return [];
+      return { listed: [], known: [] };
     });
     signal.throwIfAborted();
-    const merged = new Set(listed.flatMap(({ replaces = [] }) => replaces));
-    const recent = corrupt.without(sources.filter(({ id }) => !merged.has(id)));
+    const stored = new Set([...known, ...listed.flatMap(({ replaces = [] }) => replaces)]);
+    // What is listed itself is read where the ingester has it.
+    for (const { id } of listed) stored.delete(id);
+    const recent = corrupt.without(sources.filter(({ id }) => !stored.has(id)));
     const held = new Set(recent.map((ref) => ref.id));
     const others = listed.filter((ref) => !held.has(ref.id));
     const planned = orderSources(
@@ -106,20 +116,23 @@ export class SourceFinder {
     sources: readonly SourceRef[],
     search: Search,
     signal: AbortSignal,
-  ): Promise<readonly SegmentRef[]> {
+  ): Promise<CatalogListing> {
     const { share } = count;
+    const segments = sources.filter(({ kind }) => kind === "segment");
+    const heads = sources.filter(({ kind }) => kind === "head");
     const busy = [
-      ...sources.map(({ minNs, maxNs }) => ({ fromNs: minNs, toNs: maxNs + 1n })),
+      ...[...segments, ...heads].map(({ minNs, maxNs }) => ({ fromNs: minNs, toNs: maxNs + 1n })),
       ...deleted.map((filter) => ({ fromNs: filter.fromNs, toNs: filter.toNs })),
     ];
     const plan = { ...count.plan, matchers };
-    const counting = { plan, busy, ...(tenantLabel === undefined ? {} : { tenantLabel }) };
-    const held = sources.filter(({ kind }) => kind === "segment").map(({ id }) => id);
+    const labels = tenantLabel === undefined ? {} : { tenantLabel };
+    const counting = { plan, busy, heldBusy: segments.length, ...labels };
+    const held = segments.map(({ id }) => id);
     const asked = { tenant, matchers, fromNs, toNs, held, counting, ...ageOf(search) };
     const found = (await this.#deps.catalog.count?.(asked, { signal, share })) as CatalogCounts;
     count.counted.push(...found.counted);
     count.segments += found.countedSegments;
-    return found.segments;
+    return { listed: found.segments, known: found.known ?? [] };
   }
 
   /** The sources of several tenants, numbered through, with what was deleted of them; without those that were counted. */

@@ -40,6 +40,7 @@ export class CountingCatalog implements Catalog {
       segments: found.flatMap(({ segments }) => segments),
       counted: found.flatMap(({ counted }) => counted),
       countedSegments: found.reduce((sum, { countedSegments }) => sum + countedSegments, 0),
+      known: found.flatMap(({ known = [] }) => known),
     };
   }
 
@@ -52,10 +53,12 @@ export class CountingCatalog implements Catalog {
     if (index === undefined || index.counts.size === 0) {
       return { segments: day.select(asked), counted: [], countedSegments: 0 };
     }
-    const { plan, busy, tenantLabel } = counting;
+    const { plan, busy, heldBusy = 0, tenantLabel } = counting;
+    const { held = [] } = asked;
+    const known = new Set(held.filter((id) => hasRowsOf(index, id)));
     const young = day.select({ ...asked, places: [] });
     const stretches = [
-      ...busy,
+      ...busy.filter((_, i) => i >= heldBusy || !known.has(held[i] ?? "")),
       ...young.map(({ minNs, maxNs }) => ({ fromNs: minNs, toNs: maxNs + 1n })),
     ];
     const task = {
@@ -67,7 +70,8 @@ export class CountingCatalog implements Catalog {
       ...{ ...options, share: { ...options.share, cost } },
     });
     const segments = day.select({ ...asked, places: left });
-    return { segments, counted: countedSegments === 0 ? [] : [outcome], countedSegments };
+    const counted = countedSegments === 0 ? [] : [outcome];
+    return { segments, counted, countedSegments, known: [...known] };
   }
 
   #nameOf(index: DayIndex): string {
@@ -78,6 +82,13 @@ export class CountingCatalog implements Catalog {
     }
     return name;
   }
+}
+
+/** Whether the rows of a segment are in the index: under its id, or under that of one that it was merged into. */
+function hasRowsOf(index: DayIndex, id: string): boolean {
+  if (index.find(id) !== undefined) return true;
+  const by = index.goneOf(id)?.by;
+  return by !== undefined && index.find(by) !== undefined;
 }
 
 /** Ranges as stretches that neither touch nor overlap, ns since a base: beginnings and ends in turn. */

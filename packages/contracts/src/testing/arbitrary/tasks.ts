@@ -195,9 +195,9 @@ export const arbitraryCatalogRequest: fc.Arbitrary<CatalogRequest> = record<
 
 export function arbitraryCountRequest(seed: number): fc.Arbitrary<CountRequest> {
   const leaves = arbitraryScanPlan(seed).filter((plan) => !("log" in plan));
-  const counting = record<CountRequest["counting"], "tenantLabel">(
+  const counting = record<CountRequest["counting"], "tenantLabel" | "heldBusy">(
     { plan: leaves as fc.Arbitrary<LeafPlan>, busy: fc.array(range, { maxLength: 3 }) },
-    { tenantLabel: text },
+    { tenantLabel: text, heldBusy: fc.nat() },
   );
   return fc
     .tuple(arbitraryCatalogRequest, counting)
