@@ -1,7 +1,8 @@
 // Many tenants on one node: `node bench/tenants.mjs [flood|stop|quiet|kill] [--tenants 10000] [--pushes 60000] [--lines 10]
 // [--connections 32] [--busy-mb 1500] [--dir DIR] [--args="-ingester.max-head-memory=64MB"]`. Starts the built program on a
 // directory of its own, sends pushes over sockets kept open, and prints one table.
-//   flood  small pushes of all tenants in turn: pushes per second, and how many segments were made of them
+//   flood  small pushes of all tenants in turn, then a flush: pushes per second, how many segments were made of them, and objects
+//          (200 tenants, 12,000 pushes of 20 lines, max-head-memory=8MB: 850 segments are 1.00 objects a tenant instead of 4.26, the flush 2.8 CPU s instead of 1.6)
 //   stop   the same with one push per tenant, then SIGTERM with everything to be sealed and uploaded: seconds until it has ended
 //   kill   a log of --log-mb 1000 with nothing of it sealed (100 tenants), SIGKILL, and a start with the usual settings: seconds
 //          until it is ready, until a query has counted every line, and the delay of pushes meanwhile
@@ -51,6 +52,9 @@ try {
 async function flood(tenants, pushes) {
   const { seconds, refused } = await pushInTurn(tenants, pushes);
   const { sealed, reasons } = await segments();
+  const cpuBefore = cpuSeconds();
+  await fetch(`http://127.0.0.1:${args.port}/flush`, { method: "POST" });
+  const flushed = cpuSeconds() - cpuBefore;
   print({
     tenants,
     pushes,
@@ -58,6 +62,8 @@ async function flood(tenants, pushes) {
     refused,
     segments: sealed,
     "segments/tenant": (sealed / tenants).toFixed(2),
+    "objects/tenant": ((await stored()) / tenants).toFixed(2),
+    "flush CPU s": flushed.toFixed(1),
     reasons,
     "peak MiB": peakMiB(),
   });
@@ -235,6 +241,13 @@ async function segments() {
   ];
   const sealed = counts.reduce((sum, [, , count]) => sum + Number(count), 0);
   return { sealed, reasons: counts.map(([, reason, count]) => `${reason} ${count}`).join(", ") };
+}
+
+/** Objects of all tenants. */
+async function stored() {
+  const { text } = await get("/metrics");
+  const counts = [...text.matchAll(/^loki_ingester_chunks_stored_total\{.*\} (\d+)/gm)];
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
 async function gauge(name) {

@@ -1,3 +1,4 @@
+export type { LocalMergeJob, MergeLocal } from "./flush/local-merger.js";
 export type { FlushReason, Seal, SealJob } from "./flush/sealer.js";
 export type { SegmentStore } from "./flush/uploader.js";
 export * from "./ingester.js";

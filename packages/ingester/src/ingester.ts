@@ -40,6 +40,7 @@ import { type Logger, type Metrics, repeat, type Sleep, sleep } from "@skald/run
 import { DirectoryLock, type LocalRef, type WalDisk } from "@skald/storage";
 import { noteChanges } from "./changes/note-changes.js";
 import { Flusher } from "./flush/flusher.js";
+import type { MergeLocal } from "./flush/local-merger.js";
 import { LocalSegments } from "./flush/local-segments.js";
 import type { Seal } from "./flush/sealer.js";
 import type { SegmentStore } from "./flush/uploader.js";
@@ -59,6 +60,8 @@ export interface IngesterDependencies {
   readonly options: IngesterOptions;
   readonly limitsOf: (tenant: string) => IngesterLimits;
   readonly seal: Seal;
+  /** Merges local segments, elsewhere than on this thread. */
+  readonly merge: MergeLocal;
   readonly store: SegmentStore;
   /** Scans what the ingester holds. */
   readonly scanner: Scanner<LocalRef>;
@@ -145,6 +148,7 @@ export class Ingester implements IngesterContract, Tailer {
     });
     this.#flusher = new Flusher({
       ...parts,
+      isReplaying: () => !this.#recovery.isDone,
       onSealed: (sizeBytes) => {
         this.#intake.wrote(sizeBytes);
         this.#journal.planCut();

@@ -36,6 +36,8 @@ export interface IngesterBounds {
   readonly minFreeBytes: number;
   /** Size of all local segments that are not uploaded; the oldest go beyond it. */
   readonly maxLocalBytes: number;
+  /** Size of a local segment up to which it is merged with others that wait with it, so that they are one object. */
+  readonly maxMergeBytes: number;
   /** How long a local copy stays once the store lists it: longer than any query runs. */
   readonly localRetainMs: number;
 }
@@ -57,5 +59,6 @@ export const defaultBounds: IngesterBounds = {
   maxReplayWaitMs: 20_000,
   minFreeBytes: 128 * MiB,
   maxLocalBytes: 4096 * MiB,
+  maxMergeBytes: 4 * MiB,
   localRetainMs: 15 * 60_000,
 };

@@ -6,6 +6,7 @@ import {
   decodeDayIndex,
   type EditedDay,
   editDay,
+  type MergeOptions,
   mergeSegments,
   type OpenedSegmentFile,
   openSegmentFile,
@@ -13,7 +14,7 @@ import {
 } from "@skald/storage";
 
 /** Segments to make one of; the answer is what was written, or undefined when no row is left. */
-export interface MergeJob {
+export interface MergeJob extends Pick<MergeOptions, "level" | "filters" | "sync"> {
   readonly tenant: string;
   readonly id: string;
   readonly path: string;

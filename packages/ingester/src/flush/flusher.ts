@@ -3,6 +3,7 @@ import { type Logger, type Sleep, sleep } from "@skald/runtime";
 import { type IngesterMetrics, observeSealed } from "../metrics.js";
 import type { IngesterOptions } from "../options.js";
 import type { Heads } from "../tenant/heads.js";
+import { LocalMerger, type MergeLocal } from "./local-merger.js";
 import type { LocalSegment, LocalSegments } from "./local-segments.js";
 import { type Seal, Sealer } from "./sealer.js";
 import { type SegmentStore, Uploader } from "./uploader.js";
@@ -10,6 +11,9 @@ import { type SegmentStore, Uploader } from "./uploader.js";
 export interface FlusherContext {
   readonly options: IngesterOptions;
   readonly seal: Seal;
+  readonly merge: MergeLocal;
+  /** While rows of earlier processes are still in the log alone nothing is merged. */
+  readonly isReplaying: () => boolean;
   readonly store: SegmentStore;
   readonly heads: Heads;
   readonly segments: LocalSegments;
@@ -50,7 +54,7 @@ export class Flusher {
       pause.catch(() => undefined);
       await Promise.race([sealing, pause]).finally(() => done.abort());
       if (isSealed) break;
-      await this.uploader.flush(tenant);
+      await this.uploader.flush(tenant, { early: true });
     }
     await sealing;
     await this.uploader.flush(tenant);
@@ -115,10 +119,19 @@ export class Flusher {
   }
 
   #createUploader(): Uploader {
-    const { options, store, segments, metrics, log, clock } = this.#context;
+    const { options, store, segments, metrics, log, clock, merge, heads, isReplaying } =
+      this.#context;
+    const merger = new LocalMerger({
+      segments,
+      merge,
+      maxInputBytes: options.bounds.maxMergeBytes,
+      isSealing: (tenant) => isReplaying() || (heads.find(tenant)?.frozen.size ?? 0) > 0,
+      log,
+    });
     return new Uploader({
       store,
       segments,
+      merger,
       config: options.config,
       bounds: options.bounds,
       onStored: ({ ref }: LocalSegment) => {

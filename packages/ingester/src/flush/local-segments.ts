@@ -5,6 +5,7 @@ import {
   DirectorySyncs,
   makeLastingDirectory,
   openSegmentFile,
+  replacedBy,
   type SealedSegment,
 } from "@skald/storage";
 import { mkdir, open, readdir, rename, rm, stat, writeFile } from "@skald/storage/files";
@@ -20,6 +21,10 @@ export interface LocalSegment {
   lastWalFile: number;
   /** When the store had it; undefined before that. */
   uploadedMs: number | undefined;
+  /** Whether the store may have it although nobody knows: an upload was begun, by this process or maybe by an earlier one. */
+  mayBeStored: boolean;
+  /** The one that has its rows: this one stays only for queries that know it, and for the log. */
+  replacedBy?: LocalSegment;
 }
 
 export interface LocalSegmentsOptions {
@@ -34,7 +39,8 @@ export interface LocalSegmentsOptions {
 
 /**
  * The segments on the local disk: `<dir>/<tenant>/<id>.parquet`, and beside each that the store has an empty
- * `<id>.uploaded`, so that no restart uploads again what the compactor has merged and deleted since.
+ * `<id>.uploaded`, so that no restart uploads again what the compactor has merged and deleted since. One that was merged of others
+ * says so in its index, and counts instead of them from the moment that it is there.
  */
 export class LocalSegments {
   readonly #dir: string;
@@ -73,9 +79,14 @@ export class LocalSegments {
     // What a process had placed that was killed before its sync: the log is cut for it too.
     for (const dir of this.#directoriesOf(paths)) await this.#syncs.sync(dir);
     let corrupt = 0;
+    const replaced = new Map<LocalSegment, readonly string[]>();
     for (const path of [...paths].sort()) {
       if (unfinished.test(path) || isStray(path, paths)) await rm(path, { force: true });
-      else if (path.endsWith(segmentSuffix) && !(await this.#adopt(path, paths))) corrupt++;
+      else if (path.endsWith(segmentSuffix) && !(await this.#adopt(path, paths, replaced)))
+        corrupt++;
+    }
+    for (const [segment, ids] of replaced) {
+      for (const id of ids) this.#link(this.get(segment.ref.tenant, id), segment);
     }
     return { corrupt };
   }
@@ -145,19 +156,52 @@ export class LocalSegments {
       sealedMs: this.#clock.elapsedMs(),
       lastWalFile: head.lastFile,
       uploadedMs: undefined,
+      mayBeStored: false,
     });
   }
 
+  /** Puts one that has the rows of some in their place, in the same turn; it is as old as the oldest of them. */
+  replace(
+    inputs: readonly LocalSegment[],
+    {
+      id,
+      sealed,
+      path,
+    }: { readonly id: string; readonly sealed: SealedSegment; readonly path: string },
+  ): void {
+    const [
+      {
+        ref: { tenant },
+      },
+    ] = inputs as [LocalSegment, ...LocalSegment[]];
+    const segment = this.#add({
+      ref: refOf(tenant, id, path, sealed),
+      path,
+      sealedMs: Math.min(...inputs.map(({ sealedMs }) => sealedMs)),
+      lastWalFile: Math.max(...inputs.map(({ lastWalFile }) => lastWalFile)),
+      uploadedMs: undefined,
+      mayBeStored: false,
+    });
+    for (const input of inputs) this.#link(input, segment);
+  }
+
+  /** Also one that another one stands for. */
   get(tenant: string, id: string): LocalSegment | undefined {
     return this.#byTenant.get(tenant)?.get(id);
   }
 
+  /** Each row is in one of them. */
   all(): LocalSegment[] {
+    return this.files().filter(isCurrent);
+  }
+
+  /** Those that another one stands for included. */
+  files(): LocalSegment[] {
     return [...this.#byTenant.values()].flatMap((segments) => [...segments.values()]);
   }
 
   of(tenant: string): LocalSegment[] {
-    return [...(this.#byTenant.get(tenant)?.values() ?? [])];
+    return [...(this.#byTenant.get(tenant)?.values() ?? [])].filter(isCurrent);
   }
 
   /** Segments with rows in a range, both ends inclusive, ns since the epoch. */
@@ -182,15 +226,23 @@ export class LocalSegments {
    * its object gone.
    */
   async markUploaded(segment: LocalSegment): Promise<void> {
+    // Without the file that names them they would be taken for what the store lacks.
+    for (const input of this.#inputsOf(segment)) await writeFile(markerOf(input.path), "");
     await writeFile(markerOf(segment.path), "");
     await this.#syncs.sync(dirname(segment.path));
     segment.uploadedMs = this.#clock.elapsedMs();
   }
 
+  /** Whether a local copy may be deleted: not before all that say that it has their rows. */
+  isLast(segment: LocalSegment): boolean {
+    return this.#inputsOf(segment).length === 0;
+  }
+
   /** Deletes a local copy. */
   async drop(segment: LocalSegment): Promise<void> {
     const { tenant, id, maxNs } = segment.ref;
-    if (maxNs > (this.#droppedNs.get(tenant) ?? 0n)) this.#droppedNs.set(tenant, maxNs);
+    if (isCurrent(segment) && maxNs > (this.#droppedNs.get(tenant) ?? 0n))
+      this.#droppedNs.set(tenant, maxNs);
     const segments = this.#byTenant.get(tenant);
     segments?.delete(id);
     if (segments?.size === 0) this.#byTenant.delete(tenant);
@@ -210,7 +262,24 @@ export class LocalSegments {
     return dirs;
   }
 
-  async #adopt(path: string, paths: ReadonlySet<string>): Promise<boolean> {
+  #inputsOf(segment: LocalSegment): LocalSegment[] {
+    const known = this.#byTenant.get(segment.ref.tenant)?.values() ?? [];
+    return [...known].filter((one) => one.replacedBy === segment);
+  }
+
+  /** What stands for one that stands for others stands for those. */
+  #link(input: LocalSegment | undefined, segment: LocalSegment): void {
+    if (input === undefined || input === segment) return;
+    const last = segment.replacedBy ?? segment;
+    for (const one of this.#inputsOf(input)) one.replacedBy = last;
+    input.replacedBy = last;
+  }
+
+  async #adopt(
+    path: string,
+    paths: ReadonlySet<string>,
+    replaced: Map<LocalSegment, readonly string[]>,
+  ): Promise<boolean> {
     const id = basename(path, segmentSuffix);
     const tenant = tenantOf(relative(this.#dir, dirname(path)));
     try {
@@ -220,13 +289,15 @@ export class LocalSegments {
       const nowMs = this.#clock.elapsedMs();
       const ageMs = Math.max(0, this.#timeOfDay.nowMs() - (await stat(path)).mtimeMs);
       const uploaded = paths.has(markerOf(path));
-      this.#add({
+      const adopted = this.#add({
         ref: refOf(tenant, id, path, segment),
         path,
         sealedMs: nowMs - ageMs,
         lastWalFile: 0,
         uploadedMs: uploaded ? nowMs : undefined,
+        mayBeStored: true,
       });
+      replaced.set(adopted, replacedBy(segment.image) ?? []);
       return true;
     } catch (error) {
       // Neither says anything about the file.
@@ -260,6 +331,10 @@ export class LocalSegments {
     this.#byTenant.set(tenant, segments.set(id, segment));
     return segment;
   }
+}
+
+function isCurrent({ replacedBy: other }: LocalSegment): boolean {
+  return other === undefined;
 }
 
 const nsPerMs = 1_000_000n;

@@ -2,6 +2,7 @@ import { type SegmentRef, type SteadyClock, unavailable } from "@skald/model";
 import type { Logger } from "@skald/runtime";
 import { tracedApart } from "@skald/runtime/tracing";
 import type { IngesterOptions } from "../options.js";
+import type { LocalMerger } from "./local-merger.js";
 import type { LocalSegment, LocalSegments } from "./local-segments.js";
 
 /** Where segments end up: an object store, seen as the ingester needs it. */
@@ -15,16 +16,23 @@ export interface SegmentStore {
 export interface UploaderOptions extends Pick<IngesterOptions, "config" | "bounds"> {
   readonly store: SegmentStore;
   readonly segments: LocalSegments;
+  /** Makes one of small ones that wait together. */
+  readonly merger: LocalMerger;
   readonly onStored: (segment: LocalSegment) => void;
   readonly onFailed: () => void;
   readonly log: Logger;
   readonly clock: SteadyClock;
 }
 
+/** Groups of segments that are merged at a time. */
+const mergesAtOnce = 2;
+/** Times that a flush looks for what was sealed while it merged. */
+const maxRounds = 8;
+
 /**
  * Uploads local segments: old ones, the oldest ones when they take too much disk, all when told to. A failed upload is tried
  * again for ever, later and later; the local copy stays until the store has it and all queries that know
- * only the local copy have ended.
+ * only the local copy have ended. Small ones of a tenant and day that wait together are one object.
  */
 export class Uploader {
   readonly #options: UploaderOptions;
@@ -43,16 +51,38 @@ export class Uploader {
 
   /** Finds the uploads that are due, and starts as many as may run; each next one starts when one ends. */
   sweep(): void {
+    if (this.#abort.signal.aborted) return;
     this.#due = this.#findDue();
+    const groups = this.#flushes === 0 ? this.#groupsOf(this.#due) : [];
+    // What is merged is due as its inputs were.
+    if (groups.length > 0) void this.#mergeAll(groups).then(() => this.sweep());
     this.#startDue();
   }
 
-  /** Uploads all segments of a tenant, or of all. Rejects with `unavailable` when the store does not take them now. */
-  async flush(tenant?: string): Promise<void> {
+  /**
+   * Uploads all segments of a tenant, or of all; `early`, while heads are sealed, not those that may be merged with what is still to
+   * come. Rejects with `unavailable` when the store does not take them now.
+   */
+  async flush(tenant?: string, { early = false } = {}): Promise<void> {
+    const isWanted = (one: LocalSegment) =>
+      isOf(one.ref, tenant) && !(early && this.#options.merger.mayGrow(one));
+    this.#flushes++;
+    try {
+      await this.#merging;
+      // While some are merged others are sealed. Beside another flush what is merged would be missing in what that one waits for.
+      for (let round = 0; round < maxRounds && this.#flushes === 1; round++) {
+        const groups = this.#groupsOf(this.#waiting().filter(isWanted));
+        if (groups.length === 0 || this.#abort.signal.aborted) break;
+        await this.#mergeAll(groups);
+      }
+      await this.#uploadAll(this.#waiting().filter(isWanted));
+    } finally {
+      this.#flushes--;
+    }
+  }
+
+  async #uploadAll(queue: LocalSegment[]): Promise<void> {
     let failure: unknown;
-    const queue = this.#waiting().filter(
-      ({ ref }) => tenant === undefined || ref.tenant === tenant,
-    );
     const total = queue.length;
     const next = async (): Promise<void> => {
       for (let segment = queue.shift(); segment !== undefined; segment = queue.shift()) {
@@ -73,10 +103,11 @@ export class Uploader {
   async dropOld(firstWalFile: number): Promise<void> {
     const { segments, bounds, clock } = this.#options;
     const before = clock.elapsedMs() - bounds.localRetainMs;
-    for (const segment of segments.all()) {
-      const { uploadedMs, lastWalFile } = segment;
+    for (const segment of segments.files()) {
+      const { lastWalFile, replacedBy } = segment;
+      const { uploadedMs } = replacedBy ?? segment;
       if (uploadedMs === undefined || uploadedMs > before || lastWalFile >= firstWalFile) continue;
-      await segments.drop(segment);
+      if (segments.isLast(segment)) await segments.drop(segment);
     }
   }
 
@@ -84,12 +115,47 @@ export class Uploader {
   async close(): Promise<void> {
     this.#abort.abort();
     this.#due = [];
+    this.#options.merger.close();
+    await this.#merging;
     await Promise.all(this.#running.values());
   }
 
   #lastError: unknown;
+  /** Flushes under way. */
+  #flushes = 0;
+  /** What is being merged must not be uploaded meanwhile. */
+  readonly #inMerge = new Set<LocalSegment>();
+  #merging: Promise<void> = Promise.resolve();
   /** Oldest last. */
   #due: LocalSegment[] = [];
+
+  /** Those of some segments that are to be merged before they are uploaded, each in one group. */
+  #groupsOf(some: readonly LocalSegment[]): (readonly LocalSegment[])[] {
+    const seen = new Set<LocalSegment>();
+    const groups: (readonly LocalSegment[])[] = [];
+    for (const segment of some) {
+      if (seen.has(segment)) continue;
+      const group = this.#options.merger.groupOf(segment);
+      for (const one of group) seen.add(one);
+      const isBusy = group.some((one) => this.#running.has(one) || this.#inMerge.has(one));
+      if (group.length > 0 && !isBusy) groups.push(group);
+    }
+    return groups;
+  }
+
+  #mergeAll(groups: readonly (readonly LocalSegment[])[]): Promise<void> {
+    for (const one of groups.flat()) this.#inMerge.add(one);
+    const queue = [...groups];
+    const next = async (): Promise<void> => {
+      for (let group = queue.shift(); group !== undefined; group = queue.shift()) {
+        if (!this.#abort.signal.aborted) await this.#options.merger.merge(group);
+        for (const one of group) this.#inMerge.delete(one);
+      }
+    };
+    const merging = Promise.all(Array.from({ length: mergesAtOnce }, next));
+    this.#merging = Promise.all([this.#merging, merging]).then(() => undefined);
+    return this.#merging;
+  }
 
   #findDue(): LocalSegment[] {
     const { config, bounds, clock } = this.#options;
@@ -112,6 +178,7 @@ export class Uploader {
       if (segment === undefined) return;
       // A flush may have been faster.
       if (segment.uploadedMs !== undefined || this.#running.has(segment)) continue;
+      if (segment.replacedBy !== undefined || this.#inMerge.has(segment)) continue;
       void this.#start(segment);
     }
   }
@@ -146,6 +213,7 @@ export class Uploader {
     const { store, config, segments, onStored } = this.#options;
     const timeout = AbortSignal.timeout(config.flush_op_timeout);
     const signal = AbortSignal.any([this.#abort.signal, timeout]);
+    segment.mayBeStored = true;
     await segments.syncPlaced(segment.path);
     // Also what is there from an attempt that failed: only a put that succeeds says that a power cut leaves it there.
     await store.put(segment.ref, segment.path, { signal });
@@ -174,4 +242,8 @@ export class Uploader {
   #retryMs(segment: LocalSegment): number {
     return this.#failures.get(segment)?.retryMs ?? 0;
   }
+}
+
+function isOf(ref: SegmentRef, tenant: string | undefined): boolean {
+  return tenant === undefined || ref.tenant === tenant;
 }

@@ -12,7 +12,7 @@ export class SealedHeads {
 
   constructor(segments: LocalSegments) {
     this.#segments = segments;
-    for (const segment of segments.all()) {
+    for (const segment of segments.files()) {
       const part = partOf(segment.ref.id);
       if (part === undefined) continue;
       segment.lastWalFile = part.position.file;

@@ -10,6 +10,7 @@ import { Metrics } from "@skald/runtime/metrics";
 import { TailRunner } from "@skald/scan";
 import {
   type LocalRef,
+  mergeSegments,
   openHeadBlock,
   openSegmentFile,
   readTexts,
@@ -18,6 +19,7 @@ import {
   type WalDisk,
 } from "@skald/storage";
 import { type IngesterConfig, ingesterConfig } from "../config.js";
+import type { MergeLocal } from "../flush/local-merger.js";
 import type { Seal, SealJob } from "../flush/sealer.js";
 import type { SegmentStore } from "../flush/uploader.js";
 import { Ingester } from "../ingester.js";
@@ -88,6 +90,7 @@ export interface SetupOptions {
   /** Another store than that of the setup. */
   readonly segmentStore?: SegmentStore;
   readonly seal?: Seal;
+  readonly merge?: MergeLocal;
   readonly disk?: WalDisk;
   readonly sleep?: Sleep;
   readonly limits?: Partial<IngesterLimits>;
@@ -125,6 +128,7 @@ export async function setUp(options: SetupOptions = {}): Promise<Setup> {
     },
     limitsOf: () => limits,
     seal: options.seal ?? sealHere,
+    merge: options.merge ?? mergeHere,
     store: options.segmentStore ?? store,
     scanner: askedScanner,
     runTails: async (task) => new TailRunner().run(task, () => undefined),
@@ -151,6 +155,19 @@ export const sealHere: Seal = (job: SealJob) => {
     streamTexts: textsByNumber(streams),
   }));
   return Promise.resolve(sealSegment({ ...job, heads }));
+};
+
+/** A merge at once. */
+export const mergeHere: MergeLocal = async ({ inputs, ...job }) => {
+  const opened = inputs.map(({ ref }) => openSegmentFile(ref));
+  try {
+    const steps = mergeSegments({ ...job, inputs: opened });
+    let step = steps.next();
+    while (step.done !== true) step = steps.next();
+    return step.value;
+  } finally {
+    for (const { close } of opened) close();
+  }
 };
 
 /** A row as text: `{a="1"} 5000000001 line k=v`. */

@@ -6,6 +6,7 @@ import { MoreNumbers } from "../seal/more-rows.js";
 import { RowRanges } from "../seal/row-ranges.js";
 import type { SealedSegment } from "../seal/seal.js";
 import { follow } from "../seal/sort-rows.js";
+import type { FilterKind } from "../segment/filter/filter-table.js";
 import type { Segment } from "../segment/segment.js";
 import { type NameSplit, splitMetadata } from "../segment/write/layout.js";
 import { SegmentWriter } from "../segment/write/writer.js";
@@ -23,6 +24,8 @@ export interface MergeOptions {
   readonly inputs: readonly MergeInput[];
   /** Level of zstd; that of compaction where absent. */
   readonly level?: number;
+  /** What filters it gets; ribbons where absent. */
+  readonly filters?: FilterKind;
   /** False: the caller syncs the file. */
   readonly sync?: boolean;
 }
@@ -51,6 +54,7 @@ export function* mergeSegments(
     level: options.level ?? compactLevel,
     replaces: inputs.map(({ segment }) => segment.id),
     digests: inputs.some(({ segment }) => hasDigests(segment)),
+    ...(options.filters === undefined ? {} : { filters: options.filters }),
     ...(options.sync === undefined ? {} : { sync: options.sync }),
   });
   let isDone = false;

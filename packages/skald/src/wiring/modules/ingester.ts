@@ -1,3 +1,4 @@
+import { turnCall } from "@skald/compactor/jobs";
 import { serveIngester, serveTailer } from "@skald/contracts/grpc";
 import { Ingester } from "@skald/ingester";
 import { systemClock } from "@skald/model";
@@ -36,6 +37,13 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
     },
     onDropped: (path) => threads.forget(path),
     seal: (job) => pool.run<SealedSegment>("seal", job, { lane: "background" }),
+    merge: (job, { signal }) =>
+      pool.run<SealedSegment | undefined>("merge_segments", job, {
+        lane: "background",
+        signal,
+        // They are small: nobody waits for long.
+        host: { [turnCall]: async () => ({ value: undefined }) },
+      }),
     clock: systemClock,
     log: log.child({ component: "ingester" }),
     metrics,
