@@ -85,6 +85,7 @@ const numeric: Readonly<Record<string, readonly [keyof Fields, RegExp]>> = {
 
 function readPiece(piece: string, text: string, at: number, fields: Fields): number {
   const rest = text.slice(at, at + 64);
+  if (piece === "_2006") return rest[0] === "_" ? readPiece("2006", text, at + 1, fields) : -1;
   const form = numeric[piece];
   if (form !== undefined) {
     const m = form[1].exec(rest);
@@ -148,7 +149,8 @@ function readName(
 }
 
 function readOffset(piece: string, rest: string, at: number, fields: Fields): number {
-  if (piece[0] === "Z" && rest[0] === "Z") {
+  // With seconds, Go takes no Z.
+  if (/^Z07(?::?00)?$/.test(piece) && rest[0] === "Z") {
     fields.offsetSeconds = 0;
     return at + 1;
   }

@@ -163,6 +163,10 @@ describe("templates", () => {
       "{{ js `\u00a0\u200b\x7f\t=` }} {{ urlencode `\ufeffa` }}",
       "\\u00A0\\u200B\x7f\\u0009\\u003D %EF%BB%BFa",
     ],
+    [
+      "{{ toDate `2006` `bad` | unixEpochNanos }} {{ (toDate `2006` `bad`).UnixNano }}",
+      "-6795364578871345152 -6795364578871345152",
+    ],
     // exact halves go to the even neighbour
     [
       "{{ printf `%.0f %.0f %.2f %.1f %.0e %.3g` 0.5 2.5 0.125 12.25 2.5 0.0625 }}",

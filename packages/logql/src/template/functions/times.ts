@@ -26,9 +26,14 @@ export const timeFunctions: Readonly<Record<string, TemplateFunction>> = {
   },
   unixEpoch: { takes: "t", call: (args) => String(floorDiv(time(args, 0).ns, second)) },
   unixEpochMillis: { takes: "t", call: (args) => String(floorDiv(time(args, 0).ns, 1_000_000n)) },
-  unixEpochNanos: { takes: "t", call: (args) => String(time(args, 0).ns) },
+  unixEpochNanos: { takes: "t", call: (args) => String(unixNanos(time(args, 0))) },
   unixToTime: { takes: "s", call: (args) => unixToTime(text(args, 0)) },
 };
+
+/** ns since the epoch in 64 bits, as Go has them: they wrap before 1678 and behind 2262. */
+function unixNanos({ ns }: GoTime): bigint {
+  return BigInt.asIntN(64, ns);
+}
 
 /** A time, or seconds since the epoch; anything else is now. */
 function timeOf(value: Value, nowNs: bigint): GoTime {
@@ -73,7 +78,7 @@ export const timeMethods: Readonly<Record<string, TimeMethod | undefined>> = {
   Unix: { takes: "", call: (value) => floorDiv(value.ns, second) },
   UnixMilli: { takes: "", call: (value) => floorDiv(value.ns, 1_000_000n) },
   UnixMicro: { takes: "", call: (value) => floorDiv(value.ns, 1_000n) },
-  UnixNano: { takes: "", call: (value) => value.ns },
+  UnixNano: { takes: "", call: unixNanos },
   Year: field((civil) => civil.year),
   Day: field((civil) => civil.day),
   Hour: field((civil) => civil.hour),
