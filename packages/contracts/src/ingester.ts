@@ -1,6 +1,7 @@
 import type { Batch, Matcher, TimeRange } from "@skald/model";
+import type { MinuteDigests } from "./agreement.js";
 import type { CallOptions } from "./call.js";
-import type { HeldChanges, HeldChangesRequest } from "./querier.js";
+import type { HeldChanges, HeldChangesRequest, QueryShare } from "./querier.js";
 import type { Scanner } from "./scan.js";
 import type { SourceRef } from "./source.js";
 
@@ -48,6 +49,25 @@ export interface FlushRequest {
 export interface SelectRequest extends TimeRange {
   readonly tenant: string;
   readonly matchers: readonly Matcher[];
+  /** On whose account what is found will be compared with what others hold; absent where it will not be. */
+  readonly share?: QueryShare;
+  /** What to compare: digests of it come with the answer where they are little work. */
+  readonly compare?: CompareWish;
+}
+
+/** Stretches of time of which digests are wanted. */
+export interface CompareWish {
+  readonly windows: readonly TimeRange[];
+  readonly minutesEach: number;
+}
+
+/** The digests of all sources of a selection in a stretch of time. */
+export interface WindowDigests extends TimeRange {
+  readonly digests: MinuteDigests;
+  /** So many sources were looked at. */
+  readonly sources: number;
+  /** Whose they are, where several were asked. */
+  readonly instance?: string;
 }
 
 export interface Selection {
@@ -56,4 +76,6 @@ export interface Selection {
   readonly sources: readonly SourceRef[];
   /** Rows from this time on that the ingester ever took are all in the sources, ns since the epoch; absent when unknown. */
   readonly completeFromNs?: bigint;
+  /** As was wished for. */
+  readonly compared?: { readonly windows: readonly WindowDigests[] };
 }

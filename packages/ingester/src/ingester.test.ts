@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
-import { nodeWalDisk, type WalDisk } from "@skald/storage";
+import type { DigestTask, MinuteDigests } from "@skald/contracts";
+import { type LocalRef, nodeWalDisk, type WalDisk } from "@skald/storage";
 import { makeBatch, type TestStream } from "@skald/testkit";
 import {
   equals,
@@ -51,6 +52,57 @@ describe("Ingester", () => {
     await again.ingester.start();
     expect(await readRows(again.ingester, "t")).toEqual(want);
     await again.ingester.stop();
+  });
+
+  describe("asked to compare what is selected", () => {
+    const none = new Uint32Array(0);
+    const digests = {
+      ...{ streams: new Float64Array(0), counts: none, minutes: none, rows: none, sums: none },
+    };
+    const held = { fromNs: day, toNs: day + second };
+    const request = {
+      ...{ ...everything, tenant: "t", share: { tenant: "t", actors: [], cost: 0 } },
+      compare: {
+        windows: [held, { fromNs: day + second, toNs: day + 2n * second }],
+        minutesEach: 10,
+      },
+    };
+    async function open(told: () => Promise<MinuteDigests>) {
+      const asked: DigestTask<LocalRef>[] = [];
+      const { ingester } = await setUp({
+        digests: (task) => {
+          asked.push(task);
+          return told();
+        },
+      });
+      await ingester.start();
+      await ingester.push(push(rows({ app: "a" }, [1n, "one"])));
+      return { ingester, asked };
+    }
+
+    it("tells the digests of times of which it holds rows", async () => {
+      const { ingester, asked } = await open(async () => digests);
+      const { compared } = await ingester.select(request);
+      expect(compared).toEqual({ windows: [{ ...held, digests, sources: 1 }] });
+      expect(asked).toMatchObject([{ ...held, minutesEach: 10, sources: [{ kind: "head" }] }]);
+      const { compare: _, ...rest } = request;
+      expect(await ingester.select(rest)).not.toHaveProperty("compared");
+      expect(asked).toHaveLength(1);
+      await ingester.stop();
+    });
+
+    it("leaves them out where they cannot be had, and keeps no view when nobody waits", async () => {
+      const stop = new AbortController();
+      const { ingester } = await open(async () => {
+        throw new Error("no threads");
+      });
+      const { compared, sources } = await ingester.select(request);
+      expect([compared, sources.length]).toEqual([undefined, 1]);
+      const selecting = ingester.select(request, { signal: stop.signal });
+      stop.abort(new Error("nobody waits"));
+      await expect(selecting).rejects.toThrow("nobody waits");
+      await ingester.stop();
+    });
   });
 
   it("flushes into the store and forgets the log", async () => {

@@ -27,6 +27,7 @@ import type {
   TailRequest,
   TailRows,
   VolumeTask,
+  WindowDigests,
 } from "@skald/contracts";
 import {
   type Batch,
@@ -34,6 +35,7 @@ import {
   type SteadyClock,
   steadyClock,
   systemClock,
+  type TimeRange,
   unavailable,
 } from "@skald/model";
 import { type Logger, type Metrics, repeat, type Sleep, sleep } from "@skald/runtime";
@@ -279,7 +281,31 @@ export class Ingester implements IngesterContract, Tailer {
     const { refs, ...view } = this.#views.open(heads);
     const graceMs = this.#deps.limitsOf(request.tenant).creation_grace_period;
     const completeFromNs = this.#segments.completeFromNs(request.tenant, graceMs);
-    return { ...view, sources: [...segments, ...refs], completeFromNs };
+    const found = { ...view, sources: [...segments, ...refs], completeFromNs };
+    const windows = await this.#compare(request, found.sources, signal);
+    if (signal?.aborted === true && view.view !== undefined) this.#views.release(view.view);
+    signal?.throwIfAborted();
+    return windows === undefined ? found : { ...found, compared: { windows } };
+  }
+
+  /** Digests of what was selected; undefined where they are not wished for, or are not little work. */
+  async #compare(
+    { compare, share, matchers }: SelectRequest,
+    sources: readonly SourceRef[],
+    signal: AbortSignal = new AbortController().signal,
+  ): Promise<WindowDigests[] | undefined> {
+    if (compare === undefined || share === undefined || sources.length === 0) return undefined;
+    const headBytes = sources.map((ref) => (ref.kind === "head" ? ref.sizeBytes : 0));
+    if (headBytes.reduce((sum, bytes) => sum + bytes, 0) > maxComparedBytes) return undefined;
+    const digest = async ({ fromNs, toNs }: TimeRange) => {
+      const task = { sources, matchers, fromNs, toNs, minutesEach: compare.minutesEach };
+      const digests = await this.#scanner.digests(task, { signal, share });
+      return { fromNs, toNs, digests, sources: sources.length };
+    };
+    const isHeld = ({ fromNs, toNs }: TimeRange) =>
+      sources.some(({ minNs, maxNs }) => minNs < toNs && maxNs >= fromNs);
+    // Whoever needs them asks again.
+    return Promise.all(compare.windows.filter(isHeld).map(digest)).catch(() => undefined);
   }
 
   async changes(
@@ -441,5 +467,8 @@ export class Ingester implements IngesterContract, Tailer {
     });
   }
 }
+
+/** Memory of heads whose rows are hashed while somebody waits for what was selected. */
+const maxComparedBytes = 8 * 1024 * 1024;
 
 function ignore(): void {}

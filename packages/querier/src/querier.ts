@@ -125,6 +125,7 @@ export class Querier implements Contract, ChangeLog {
     }
     return this.#search(async (search) => {
       const run = this.#run(limits, shareOf(request), signal);
+      search.share = shareOf(request);
       const result =
         plan.kind === "log"
           ? await this.#queryLog({ tenants, plan, search, run, signal })
@@ -155,6 +156,7 @@ export class Querier implements Contract, ChangeLog {
     const { tenants, matchers, actors: _, ...rest } = request;
     return this.#search(async (search) => {
       const run = this.#run(unlimited, shareOf(request), signal);
+      search.share = shareOf(request);
       const range = { fromNs: request.fromNs, toNs: request.toNs };
       const sources = await this.#list({ tenants, matchers, range }, search, signal);
       run.see(sources);

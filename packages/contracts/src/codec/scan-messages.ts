@@ -26,7 +26,13 @@ import type {
   StreamMinutes,
 } from "../agreement.js";
 import type { DeletesRequest } from "../catalog.js";
-import type { FlushRequest, Selection, SelectRequest } from "../ingester.js";
+import type {
+  CompareWish,
+  FlushRequest,
+  Selection,
+  SelectRequest,
+  WindowDigests,
+} from "../ingester.js";
 import type {
   AskedSpan,
   HeldChanges,
@@ -323,22 +329,41 @@ export const digestsCall: MessageCodec<Shared<DigestTask<SourceRef>>> = sharedCa
 export const rowHashesCall: MessageCodec<Shared<RowHashTask<SourceRef>>> = sharedCall(rowHashTask);
 export const matchesCall: MessageCodec<Shared<MatchTask>> = sharedCall(matchTask);
 
+export const timeRange: MessageCodec<TimeRange> = message<TimeRange>({
+  fromNs: field(1, int64),
+  toNs: field(2, int64),
+});
+
+const compareWish: MessageCodec<CompareWish> = message<CompareWish>({
+  windows: repeated(1, timeRange),
+  minutesEach: field(2, uint),
+});
+
 export const selectRequest: MessageCodec<SelectRequest> = message<SelectRequest>({
   tenant: field(1, text),
   fromNs: field(2, int64),
   toNs: field(3, int64),
   matchers: repeated(4, matcher),
+  share: optional(5, queryShare),
+  compare: optional(6, compareWish),
+});
+
+const windowDigests: MessageCodec<WindowDigests> = message<WindowDigests>({
+  fromNs: field(1, int64),
+  toNs: field(2, int64),
+  digests: field(3, minuteDigests),
+  sources: field(4, uint),
+  instance: optional(5, text),
 });
 
 export const selection: MessageCodec<Selection> = message<Selection>({
   view: optional(1, text),
   sources: repeated(2, sourceRef),
   completeFromNs: optional(3, int64),
-});
-
-export const timeRange: MessageCodec<TimeRange> = message<TimeRange>({
-  fromNs: field(1, int64),
-  toNs: field(2, int64),
+  compared: optional(
+    4,
+    message<NonNullable<Selection["compared"]>>({ windows: repeated(1, windowDigests) }),
+  ),
 });
 
 export const askedSpan: MessageCodec<AskedSpan> = message<AskedSpan>({

@@ -84,6 +84,8 @@ export interface Setup {
 }
 
 export interface SetupOptions {
+  /** What its threads say of digests. */
+  readonly digests?: Scanner<LocalRef>["digests"];
   readonly dir?: string;
   readonly clock?: TestClock;
   readonly store?: TestStore;
@@ -130,7 +132,7 @@ export async function setUp(options: SetupOptions = {}): Promise<Setup> {
     seal: options.seal ?? sealHere,
     merge: options.merge ?? mergeHere,
     store: options.segmentStore ?? store,
-    scanner: askedScanner,
+    scanner: { ...askedScanner, ...(options.digests && { digests: options.digests }) },
     runTails: async (task) => new TailRunner().run(task, () => undefined),
     log: silentLogger(),
     metrics,

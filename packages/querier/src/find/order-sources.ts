@@ -1,4 +1,4 @@
-import type { RowFilter, SourceRef } from "@skald/contracts";
+import type { RowFilter, SourceRef, WindowDigests } from "@skald/contracts";
 import type { Matcher, SegmentRef, TimeRange } from "@skald/model";
 import { inOrderOfArrival } from "@skald/storage";
 import { type MeetingSegments, meetingSegments } from "./meeting-segments.js";
@@ -16,6 +16,8 @@ export interface ReplicaGroup extends TimeRange {
   readonly matchers: readonly Matcher[];
   /** In the order of the query. */
   readonly sources: readonly FoundSource[];
+  /** Digests that ingesters told with their sources. */
+  readonly known?: readonly WindowDigests[];
 }
 
 /** A source with its place in a query. */

@@ -12,7 +12,12 @@ import type {
 import type { LeafPlan } from "@skald/logql";
 import { errorCodeOf, type Matcher, type SegmentRef, type TimeRange } from "@skald/model";
 import type { CorruptSegments } from "./corrupt-segments.js";
-import { instanceOf, orderSources, type PlannedSource } from "./order-sources.js";
+import {
+  instanceOf,
+  orderSources,
+  type PlannedSource,
+  type ReplicaGroup,
+} from "./order-sources.js";
 import type { TenantSelector } from "./tenants.js";
 
 export interface FindRequest extends TimeRange {
@@ -50,6 +55,8 @@ export interface Search {
   readonly missing: Set<string>;
   /** The store could not be listed, and the ingester is said to have all rows of the range. */
   unlisted?: boolean;
+  /** On whose account rows of several places are compared; absent where they are not. */
+  share?: QueryShare;
 }
 
 export interface SourceFinderDeps {
@@ -80,7 +87,9 @@ export class SourceFinder {
   ): Promise<PlannedSource[]> {
     const { ingester, corrupt } = this.#deps;
     const { views, missing } = search;
-    const { view, sources, completeFromNs } = await ingester.select(request, { signal });
+    const { share } = search;
+    const asked = share === undefined ? request : { ...request, share };
+    const { view, sources, completeFromNs, compared } = await ingester.select(asked, { signal });
     if (view !== undefined) views.push(view);
     signal.throwIfAborted();
     const segments = sources.filter(({ kind }) => kind === "segment").map(({ id }) => id);
@@ -107,7 +116,7 @@ export class SourceFinder {
       recent,
       corrupt.without(others, ({ id }) => missing.add(id)),
     );
-    return withReplicas(planned, request);
+    return withReplicas(planned, request, compared?.windows);
   }
 
   /** Lists what the catalog cannot count. */
@@ -186,9 +195,10 @@ function ageOf({ fresh }: Search): Pick<CatalogRequest, "maxAgeMs"> {
 function withReplicas(
   sources: PlannedSource[],
   { matchers, fromNs, toNs }: FindRequest,
+  known: ReplicaGroup["known"] = [],
 ): PlannedSource[] {
   if (sources.every(({ ref }) => instanceOf(ref) === undefined)) return sources;
-  const replicas = { sources, matchers, fromNs, toNs };
+  const replicas = { sources, matchers, fromNs, toNs, known };
   return sources.map((source) => ({ ...source, replicas }));
 }
 

@@ -1,4 +1,11 @@
-import type { MinuteDigests, RowMask, SkippedMinutes, SourceRef } from "@skald/contracts";
+import type {
+  CompareWish,
+  MinuteDigests,
+  RowMask,
+  SkippedMinutes,
+  SourceRef,
+} from "@skald/contracts";
+import type { TimeRange } from "@skald/model";
 import { numberMinutes, uniteMasks } from "@skald/scan";
 import { type FoundSource, instanceOf, type ReplicaGroup } from "../find/order-sources.js";
 import { compareOpen, type HashCall, type OpenMinute, type Place } from "./compare-open.js";
@@ -10,6 +17,26 @@ const minutesPerWindow = 60;
 const minutesPerTurn = 10;
 const minuteNs = 60_000_000_000n;
 const windowNs = BigInt(minutesPerWindow) * minuteNs;
+
+/** So many windows are compared for a query that is small. */
+const maxAskedWindows = 4;
+
+/** What a query of a range is going to compare, to be told together with the sources; undefined where that is much. */
+export function wishOf({ fromNs, toNs }: TimeRange): CompareWish | undefined {
+  const first = floorDiv(fromNs, windowNs);
+  const count = Number(floorDiv(toNs - 1n, windowNs) - first) + 1;
+  if (count > maxAskedWindows) return undefined;
+  const windows = Array.from({ length: count }, (_, i) =>
+    clip({ fromNs, toNs }, (first + BigInt(i)) * windowNs),
+  );
+  return { windows, minutesEach: minutesPerTurn };
+}
+
+/** The part of a range that is in the window which starts then. */
+function clip({ fromNs, toNs }: TimeRange, start: bigint): TimeRange {
+  const end = start + windowNs;
+  return { fromNs: fromNs > start ? fromNs : start, toNs: toNs < end ? toNs : end };
+}
 
 /** What to leave out of a source. */
 export interface LeftOut {
@@ -99,13 +126,8 @@ export class ReplicaAgreement {
   }
 
   async #compare(at: bigint): Promise<Window> {
-    const { fromNs, toNs } = this.#group;
     const start = at * windowNs;
-    const range: ReplicaGroup = {
-      ...this.#group,
-      fromNs: fromNs > start ? fromNs : start,
-      toNs: toNs < start + windowNs ? toNs : start + windowNs,
-    };
+    const range: ReplicaGroup = { ...this.#group, ...clip(this.#group, start) };
     const places = placesOf(range);
     const skips = new Map<string, SkipList>();
     if (places.length < 2 || places.every(({ instance }) => instance === undefined)) {
@@ -167,12 +189,27 @@ export class ReplicaAgreement {
     involved?: ReadonlySet<number>,
   ): Promise<MinuteDigests[]> {
     return Promise.all(
-      places.map(async ({ sources }, place) =>
-        involved === undefined || involved.has(place)
-          ? this.#calls.digests(sources, range, minutesEach)
-          : nothing,
-      ),
+      places.map(async (place, at) => {
+        if (involved !== undefined) {
+          if (!involved.has(at)) return nothing;
+        } else {
+          const known = this.#knownOf(place, range);
+          if (known !== undefined) return known;
+        }
+        return this.#calls.digests(place.sources, range, minutesEach);
+      }),
     );
+  }
+
+  /** What an ingester said with its sources, if these are all among those of the query. */
+  #knownOf({ instance }: Place, { known, fromNs, toNs }: ReplicaGroup): MinuteDigests | undefined {
+    if (instance === undefined) return undefined;
+    const found = known?.find(
+      (one) => one.instance === instance && one.fromNs === fromNs && one.toNs === toNs,
+    );
+    if (found === undefined) return undefined;
+    const own = this.#group.sources.filter(({ ref }) => instanceOf(ref) === instance);
+    return own.length === found.sources ? found.digests : undefined;
   }
 
   /** Skips what is the same, and gives the stretches in which places differ. */

@@ -21,6 +21,7 @@ import type {
   SourceRef,
   StreamTask,
   VolumeTask,
+  WindowDigests,
 } from "@skald/contracts";
 import {
   type Clock,
@@ -34,6 +35,7 @@ import {
 } from "@skald/model";
 import { sleep as defaultSleep, type Sleep } from "@skald/runtime";
 import { instanceOf } from "../find/order-sources.js";
+import { wishOf } from "./agreement.js";
 import { splitToken, uniteChanges } from "./held-changes.js";
 
 /** An ingester that did not answer is not asked again for so long, as long as the others are enough. */
@@ -111,9 +113,11 @@ export class ReplicatedIngester<Instance extends Replica = Replica> implements H
   async select(request: SelectRequest, { signal }: CallOptions): Promise<Selection> {
     const oldestNs = this.#oldestNs();
     if (oldestNs !== undefined && request.toNs < oldestNs) return { sources: [] };
+    const compare = request.share === undefined ? undefined : wishOf(request);
+    const asked = compare === undefined ? request : { ...request, compare };
     const answers = await this.#askAll(
       request.tenant,
-      (ingester, options) => ingester.select(request, options),
+      (ingester, options) => ingester.select(asked, options),
       signal,
       (found) => this.#releaseAll(found),
     );
@@ -261,18 +265,21 @@ export class ReplicatedIngester<Instance extends Replica = Replica> implements H
   #unite(answers: ReadonlyMap<string, Selection>): Selection {
     const sources: SourceRef[] = [];
     const views: OpenView[] = [];
+    const windows: WindowDigests[] = [];
     let completeFromNs: bigint | undefined;
     let isKnown = true;
     for (const [instance, selection] of answers) {
       if (selection.view !== undefined) views.push({ instance, view: selection.view });
       for (const ref of selection.sources) sources.push(withInstance(ref, instance));
+      for (const one of selection.compared?.windows ?? []) windows.push({ ...one, instance });
       const from = selection.completeFromNs;
       if (from === undefined) isKnown = false;
       // Any of them may be the only one here that a row was written to.
       else if (completeFromNs === undefined || from > completeFromNs) completeFromNs = from;
     }
     const known = isKnown && completeFromNs !== undefined ? { completeFromNs } : {};
-    return { ...this.#open(views), sources, ...known };
+    const compared = windows.length === 0 ? {} : { compared: { windows } };
+    return { ...this.#open(views), sources, ...known, ...compared };
   }
 
   #open(views: readonly OpenView[]): Pick<Selection, "view"> {

@@ -1,4 +1,11 @@
-import type { HeadRef, Ingester, ScanPlan, ScanTask } from "@skald/contracts";
+import type {
+  HeadRef,
+  Ingester,
+  ScanPlan,
+  ScanTask,
+  SelectRequest,
+  SourceRef,
+} from "@skald/contracts";
 import type { SegmentRef, TimeRange } from "@skald/model";
 import type { HeadView, LocalRef } from "@skald/storage";
 import type { LocalScanner } from "./local-scanner.js";
@@ -19,6 +26,23 @@ export function ingesterOf(
     ...task,
     sources: task.sources.map((source) => ({ ...source, ref: local(source.ref) })),
   });
+  const digests: Ingester["digests"] = async (task, options) =>
+    scanner.digests({ ...task, sources: task.sources.map(local) }, options);
+  /** Every second time, so that queries have to ask for the others. */
+  const compare = async (
+    { matchers, compare: wish, share }: SelectRequest,
+    sources: SourceRef[],
+  ) => {
+    if (wish === undefined || share === undefined || views % 2 === 0) return {};
+    const { windows, minutesEach } = wish;
+    const options = { signal: new AbortController().signal, share };
+    const found = windows.map(async (range) => ({
+      ...range,
+      sources: sources.length,
+      digests: await digests({ sources, matchers, ...range, minutesEach }, options),
+    }));
+    return { compared: { windows: await Promise.all(found) } };
+  };
   return {
     push: unused,
     flush: unused,
@@ -32,7 +56,7 @@ export function ingesterOf(
         const sizeBytes = blocks.reduce((sum, { memory }) => sum + memory.byteLength, 0);
         return { kind, id, tenant, minNs, maxNs, view, sizeBytes };
       });
-      return { view, sources };
+      return { view, sources, ...(await compare(request, sources)) };
     },
     changes: async ({ spans }) => ({
       spans: spans.map((span) => ({ token: "", changed: [span] })),
@@ -54,8 +78,7 @@ export function ingesterOf(
       scanner.duplicates({ newer: local(newer), older: older.map(local), ...rest }, options),
     matches: async ({ source, ...rest }, options) =>
       scanner.matches({ source: local(source), ...rest }, options),
-    digests: async (task, options) =>
-      scanner.digests({ ...task, sources: task.sources.map(local) }, options),
+    digests,
     rowHashes: async (task, options) =>
       scanner.rowHashes({ ...task, sources: task.sources.map(local) }, options),
   };

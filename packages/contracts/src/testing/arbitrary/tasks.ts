@@ -25,8 +25,10 @@ import type {
   VolumePlan,
   VolumeRequest,
   VolumeTask,
+  WindowDigests,
 } from "../../index.js";
 import {
+  arbitraryShare,
   arbitrarySource,
   ascending,
   count,
@@ -227,14 +229,35 @@ export const arbitraryVolumeRequest: fc.Arbitrary<VolumeRequest> = record<Volume
   { actors: fc.array(text, { maxLength: 3 }) },
 );
 
-export const arbitrarySelect: fc.Arbitrary<SelectRequest> = record<SelectRequest>({
-  tenant: text,
-  fromNs: ns,
-  toNs: ns,
-  matchers: fc.array(matcher, { maxLength: 3 }),
-});
+export const arbitrarySelect: fc.Arbitrary<SelectRequest> = record<
+  SelectRequest,
+  "share" | "compare"
+>(
+  {
+    tenant: text,
+    fromNs: ns,
+    toNs: ns,
+    matchers: fc.array(matcher, { maxLength: 3 }),
+  },
+  {
+    share: arbitraryShare,
+    compare: fc.record({ windows: fc.array(range, { maxLength: 3 }), minutesEach: fc.nat(60) }),
+  },
+);
+
+const windowDigests: fc.Arbitrary<WindowDigests> = record<WindowDigests, "instance">(
+  { fromNs: ns, toNs: ns, digests: arbitraryDigests, sources: fc.nat(9) },
+  { instance: text },
+);
 
 export const arbitrarySelection: fc.Arbitrary<Selection> = record<
   Selection,
-  "view" | "completeFromNs"
->({ sources }, { view: text, completeFromNs: ns });
+  "view" | "completeFromNs" | "compared"
+>(
+  { sources },
+  {
+    view: text,
+    completeFromNs: ns,
+    compared: fc.record({ windows: fc.array(windowDigests, { maxLength: 2 }) }),
+  },
+);
