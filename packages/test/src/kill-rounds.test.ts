@@ -21,6 +21,8 @@ const manyRounds = 100;
 /** After so many rounds a server is left alone until it has cleared up, and the next ones begin with nothing. */
 const roundsOfAPlace = 25;
 const roundMs = 30_000;
+/** A busy machine takes minutes to clear what many killed processes left. */
+const restMs = 240_000;
 const dayMs = 86_400_000;
 const steps = ["seal", "upload", "merge", "index", "delete", "drop"];
 const flags = [
@@ -103,7 +105,7 @@ describe.each([
       }
       if (rounds >= manyRounds) expect(steps.filter((step) => !caught.has(step))).toEqual([]);
     },
-    rounds * roundMs + 300_000,
+    rounds * roundMs + 2 * restMs,
   );
 });
 
@@ -188,8 +190,8 @@ async function rest(place: Place, rows: KnownRows, rounds: number): Promise<void
     left = [...findLeftovers(place.folder, place.store), ...place.store.keys().filter(isExpired)];
     return left.length === 0;
   };
-  await waitFor(isClear, 60_000).catch(() => undefined);
-  expect(left).toEqual([]);
+  await waitFor(isClear, restMs).catch(() => undefined);
+  expect({ left: left.length, some: left.slice(0, 20) }).toEqual({ left: 0, some: [] });
   expect(await rows.check(server.url, rounds)).toEqual([]);
   await server.kill("SIGTERM");
 }
