@@ -27,7 +27,6 @@ import type {
   TailRequest,
   TailRows,
   VolumeTask,
-  WindowDigests,
 } from "@skald/contracts";
 import {
   type Batch,
@@ -35,7 +34,6 @@ import {
   type SteadyClock,
   steadyClock,
   systemClock,
-  type TimeRange,
   unavailable,
 } from "@skald/model";
 import { type Logger, type Metrics, repeat, type Sleep, sleep } from "@skald/runtime";
@@ -54,8 +52,8 @@ import { createIngesterMetrics, type IngesterMetrics } from "./metrics.js";
 import type { IngesterOptions } from "./options.js";
 import { type RunTails, Tails } from "./tail/tails.js";
 import { Heads } from "./tenant/heads.js";
+import { Held } from "./tenant/held.js";
 import { HeldScanner } from "./tenant/held-scanner.js";
-import { selectHeads } from "./tenant/selection.js";
 import { Views } from "./tenant/views.js";
 
 export interface IngesterDependencies {
@@ -100,6 +98,7 @@ export class Ingester implements IngesterContract, Tailer {
   readonly #flusher: Flusher;
   readonly #intake: Intake;
   readonly #views: Views;
+  readonly #held: Held;
   readonly #scanner: HeldScanner;
   readonly #tails: Tails;
   readonly #recovery = new Recovery();
@@ -158,6 +157,17 @@ export class Ingester implements IngesterContract, Tailer {
     });
     this.#views = new Views(this.#clock);
     this.#scanner = new HeldScanner(deps.scanner, this.#views);
+    this.#held = new Held({
+      heads: this.#heads,
+      segments: this.#segments,
+      views: this.#views,
+      digests: (task, scanOptions) => this.#scanner.digests(task, scanOptions),
+      recovery: this.#recovery,
+      limitsOf: deps.limitsOf,
+      maxReplayWaitMs: options.bounds.maxReplayWaitMs,
+      sleep: deps.sleep ?? sleep,
+      assertReadable: () => this.#assertReadable(),
+    });
     this.#intake = new Intake({
       ...parts,
       directories: this.#directories(),
@@ -255,72 +265,26 @@ export class Ingester implements IngesterContract, Tailer {
 
   /** The time of the oldest row that is held, ns since the epoch: 0 while that is not known, undefined when there is none. */
   oldestNs(): bigint | undefined {
-    if (!this.#recovery.isDone) return 0n;
-    const segments = this.#segments.all().map(({ ref }) => ref.minNs);
-    const heads = this.#heads.oldestNs();
-    return [...segments, ...(heads === undefined ? [] : [heads])].reduce<bigint | undefined>(
-      (oldest, ns) => (oldest === undefined || ns < oldest ? ns : oldest),
-      undefined,
-    );
+    return this.#held.oldestNs();
   }
 
   /** Whether rows may be here that the store does not have; also true of a stopped one. */
   get holdsRows(): boolean {
-    if (!this.#recovery.isDone || this.#heads.oldestNs() !== undefined) return true;
-    return this.#segments.all().some(({ uploadedMs }) => uploadedMs === undefined);
+    return this.#held.holdsRows;
   }
 
-  async select(
+  select(
     request: SelectRequest,
-    { signal }: { readonly signal?: AbortSignal } = {},
+    options: { readonly signal?: AbortSignal } = {},
   ): Promise<Selection> {
-    await this.#readable(signal);
-    const tenant = this.#heads.find(request.tenant);
-    const heads = tenant === undefined ? [] : selectHeads(request, tenant);
-    const segments = this.#segments.select(request.tenant, request.fromNs, request.toNs);
-    const { refs, ...view } = this.#views.open(heads);
-    const graceMs = this.#deps.limitsOf(request.tenant).creation_grace_period;
-    const completeFromNs = this.#segments.completeFromNs(request.tenant, graceMs);
-    const found = { ...view, sources: [...segments, ...refs], completeFromNs };
-    const windows = await this.#compare(request, found.sources, signal);
-    if (signal?.aborted === true && view.view !== undefined) this.#views.release(view.view);
-    signal?.throwIfAborted();
-    return windows === undefined ? found : { ...found, compared: { windows } };
+    return this.#held.select(request, options);
   }
 
-  /** Digests of what was selected; undefined where they are not wished for, or are not little work. */
-  async #compare(
-    { compare, share, matchers }: SelectRequest,
-    sources: readonly SourceRef[],
-    signal: AbortSignal = new AbortController().signal,
-  ): Promise<WindowDigests[] | undefined> {
-    if (compare === undefined || share === undefined || sources.length === 0) return undefined;
-    const headBytes = sources.map((ref) => (ref.kind === "head" ? ref.sizeBytes : 0));
-    if (headBytes.reduce((sum, bytes) => sum + bytes, 0) > maxComparedBytes) return undefined;
-    const digest = async ({ fromNs, toNs }: TimeRange) => {
-      const task = { sources, matchers, fromNs, toNs, minutesEach: compare.minutesEach };
-      const digests = await this.#scanner.digests(task, { signal, share });
-      return { fromNs, toNs, digests, sources: sources.length };
-    };
-    const isHeld = ({ fromNs, toNs }: TimeRange) =>
-      sources.some(({ minNs, maxNs }) => minNs < toNs && maxNs >= fromNs);
-    // Whoever needs them asks again.
-    return Promise.all(compare.windows.filter(isHeld).map(digest)).catch(() => undefined);
-  }
-
-  async changes(
-    { tenant, spans }: HeldChangesRequest,
-    { signal }: { readonly signal?: AbortSignal } = {},
+  changes(
+    request: HeldChangesRequest,
+    options: { readonly signal?: AbortSignal } = {},
   ): Promise<HeldChanges> {
-    await this.#readable(signal);
-    const table = this.#heads.find(tenant)?.changes;
-    const token = table?.token ?? this.#heads.untouched;
-    return {
-      spans: spans.map(({ since, ...span }) => ({
-        token,
-        changed: since === token ? [] : (table?.since(since, span) ?? [span]),
-      })),
-    };
+    return this.#held.changes(request, options);
   }
 
   tail(
@@ -400,15 +364,6 @@ export class Ingester implements IngesterContract, Tailer {
     throw unavailable(`the ingester is ${this.#state} and takes no pushes; try again`);
   }
 
-  /** Waits until what earlier processes left can be queried. */
-  async #readable(signal: AbortSignal | undefined): Promise<void> {
-    this.#assertReadable();
-    if (this.#recovery.isDone) return;
-    const { maxReplayWaitMs } = this.#options.bounds;
-    await this.#recovery.wait(maxReplayWaitMs, signal, this.#deps.sleep ?? sleep);
-    this.#assertReadable();
-  }
-
   #assertReadable(): void {
     if (this.#state === "running" || this.#state === "stopping") return;
     throw unavailable(`the ingester is ${this.#state}; try again`);
@@ -467,8 +422,5 @@ export class Ingester implements IngesterContract, Tailer {
     });
   }
 }
-
-/** Memory of heads whose rows are hashed while somebody waits for what was selected. */
-const maxComparedBytes = 8 * 1024 * 1024;
 
 function ignore(): void {}

@@ -1,0 +1,122 @@
+import type {
+  HeldChanges,
+  HeldChangesRequest,
+  Ingester,
+  Selection,
+  SelectRequest,
+  SourceRef,
+  WindowDigests,
+} from "@skald/contracts";
+import type { TimeRange } from "@skald/model";
+import type { Sleep } from "@skald/runtime";
+import type { LocalSegments } from "../flush/local-segments.js";
+import type { IngesterLimits } from "../limits.js";
+import type { Recovery } from "../log/recovery.js";
+import type { Heads } from "./heads.js";
+import { selectHeads } from "./selection.js";
+import type { Views } from "./views.js";
+
+export interface HeldDependencies {
+  readonly heads: Heads;
+  readonly segments: LocalSegments;
+  readonly views: Views;
+  readonly digests: Ingester["digests"];
+  readonly recovery: Recovery;
+  readonly limitsOf: (tenant: string) => IngesterLimits;
+  /** How long a query waits for what earlier processes left, ms. */
+  readonly maxReplayWaitMs: number;
+  readonly sleep: Sleep;
+  /** Throws `unavailable` where the ingester has not begun, or has ended. */
+  readonly assertReadable: () => void;
+}
+
+/** Memory of heads whose rows are hashed while somebody waits for what was selected. */
+const maxComparedBytes = 8 * 1024 * 1024;
+
+/** What an ingester holds, in heads and in local segments, as queries see it: they wait for what earlier processes left. */
+export class Held {
+  readonly #deps: HeldDependencies;
+
+  constructor(deps: HeldDependencies) {
+    this.#deps = deps;
+  }
+
+  /** The time of the oldest row that is held, ns since the epoch: 0 while that is not known, undefined when there is none. */
+  oldestNs(): bigint | undefined {
+    if (!this.#deps.recovery.isDone) return 0n;
+    const segments = this.#deps.segments.all().map(({ ref }) => ref.minNs);
+    const heads = this.#deps.heads.oldestNs();
+    return [...segments, ...(heads === undefined ? [] : [heads])].reduce<bigint | undefined>(
+      (oldest, ns) => (oldest === undefined || ns < oldest ? ns : oldest),
+      undefined,
+    );
+  }
+
+  /** Whether rows may be here that the store does not have; also true of a stopped one. */
+  get holdsRows(): boolean {
+    if (!this.#deps.recovery.isDone || this.#deps.heads.oldestNs() !== undefined) return true;
+    return this.#deps.segments.all().some(({ uploadedMs }) => uploadedMs === undefined);
+  }
+
+  async select(
+    request: SelectRequest,
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<Selection> {
+    await this.#readable(signal);
+    const tenant = this.#deps.heads.find(request.tenant);
+    const heads = tenant === undefined ? [] : selectHeads(request, tenant);
+    const segments = this.#deps.segments.select(request.tenant, request.fromNs, request.toNs);
+    const { refs, ...view } = this.#deps.views.open(heads);
+    const graceMs = this.#deps.limitsOf(request.tenant).creation_grace_period;
+    const completeFromNs = this.#deps.segments.completeFromNs(request.tenant, graceMs);
+    const found = { ...view, sources: [...segments, ...refs], completeFromNs };
+    const windows = await this.#compare(request, found.sources, signal);
+    if (signal?.aborted === true && view.view !== undefined) this.#deps.views.release(view.view);
+    signal?.throwIfAborted();
+    return windows === undefined ? found : { ...found, compared: { windows } };
+  }
+
+  /** Digests of what was selected; undefined where they are not wished for, or are not little work. */
+  async #compare(
+    { compare, share, matchers }: SelectRequest,
+    sources: readonly SourceRef[],
+    signal: AbortSignal = new AbortController().signal,
+  ): Promise<WindowDigests[] | undefined> {
+    if (compare === undefined || share === undefined || sources.length === 0) return undefined;
+    const headBytes = sources.map((ref) => (ref.kind === "head" ? ref.sizeBytes : 0));
+    if (headBytes.reduce((sum, bytes) => sum + bytes, 0) > maxComparedBytes) return undefined;
+    const digest = async ({ fromNs, toNs }: TimeRange) => {
+      const task = { sources, matchers, fromNs, toNs, minutesEach: compare.minutesEach };
+      const digests = await this.#deps.digests(task, { signal, share });
+      return { fromNs, toNs, digests, sources: sources.length };
+    };
+    const isHeld = ({ fromNs, toNs }: TimeRange) =>
+      sources.some(({ minNs, maxNs }) => minNs < toNs && maxNs >= fromNs);
+    // Whoever needs them asks again.
+    return Promise.all(compare.windows.filter(isHeld).map(digest)).catch(() => undefined);
+  }
+
+  async changes(
+    { tenant, spans }: HeldChangesRequest,
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<HeldChanges> {
+    await this.#readable(signal);
+    const table = this.#deps.heads.find(tenant)?.changes;
+    const token = table?.token ?? this.#deps.heads.untouched;
+    return {
+      spans: spans.map(({ since, ...span }) => ({
+        token,
+        changed: since === token ? [] : (table?.since(since, span) ?? [span]),
+      })),
+    };
+  }
+
+  /** Waits until what earlier processes left can be queried. */
+  async #readable(signal: AbortSignal | undefined): Promise<void> {
+    this.#deps.assertReadable();
+    if (this.#deps.recovery.isDone) return;
+    const { recovery, maxReplayWaitMs, sleep } = this.#deps;
+    await recovery.wait(maxReplayWaitMs, signal, sleep);
+    this.#deps.assertReadable();
+  }
+}
