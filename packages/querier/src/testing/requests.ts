@@ -1,5 +1,11 @@
 import type { CallOptions, QueryRequest } from "@skald/contracts";
-import { defaultQueryLimits, type Plan, parseQuery, planQuery, type QueryParams } from "@skald/logql";
+import {
+  defaultQueryLimits,
+  type Plan,
+  parseQuery,
+  planQuery,
+  type QueryParams,
+} from "@skald/logql";
 import type { SegmentRef } from "@skald/model";
 import { makeSegment, row, type SourceRow, testDayNs } from "@skald/scan/testing";
 
