@@ -3,8 +3,11 @@ import { type BytesColumn, paddingBytes } from "@skald/model";
 import { tooMuchMemory } from "../../plan/budget.js";
 import type { LineSource } from "./line.js";
 
-/** Bytes that made lines, or the rows of one scan, may take when nobody says. */
+/** Bytes that a query may hold when nobody says. */
 export const defaultMaxLineBytes = 512 * 1024 * 1024;
+
+/** Made lines of one block take at most this part: a scan keeps rows beside them, and each thread has a scan. */
+const partOfBlock = 1 / 4;
 
 /** Room for the first lines: most pipelines make none. */
 const firstBytes = 64 * 1024;
@@ -29,7 +32,7 @@ export class LineBuilder {
   append({ bytes, start, end }: LineSource): void {
     const at = this.#offsets[this.#count]!;
     const stop = at + end - start;
-    if (stop > this.#maxBytes) throw tooMuchMemory(this.#maxBytes);
+    if (stop > this.#maxBytes * partOfBlock) throw tooMuchMemory(this.#maxBytes);
     if (stop + paddingBytes > this.#bytes.length) {
       this.#bytes = grown(
         this.#bytes,

@@ -6,6 +6,8 @@ import type { Direction } from "../../plan/plan.js";
 import type { RowLabels } from "../../plan/result.js";
 import { type RowPlace, RowStore } from "./row-store.js";
 
+/** The rows of a scan take at most this part of what a query may hold: what it finds is held again where it is merged. */
+const partOfScan = 1 / 2;
 /** Memory of a row besides its line. */
 const rowBytes = 64;
 
@@ -51,9 +53,9 @@ export class BestRows {
   }
 
   push(place: RowPlace, line: Uint8Array): void {
+    const held = this.#store.bytes.length + line.length + (this.#store.count + 1) * rowBytes;
+    if (held > this.#maxLineBytes * partOfScan) throw tooMuchMemory(this.#maxLineBytes);
     this.#store.push(place, line);
-    const held = this.#store.bytes.length + this.#store.count * rowBytes;
-    if (held > this.#maxLineBytes) throw tooMuchMemory(this.#maxLineBytes);
   }
 
   /** True when rows should be dropped: call `prune` between two blocks. */
@@ -61,7 +63,7 @@ export class BestRows {
     const { count, bytes } = this.#store;
     if (this.#worst === undefined && count >= this.#limit) return true;
     const slack = Math.max(256, this.#limit >>> 2);
-    const isLarge = bytes.length > this.#maxLineBytes / 4;
+    const isLarge = bytes.length > (this.#maxLineBytes * partOfScan) / 4;
     return count > this.#limit + slack || (count > this.#limit && isLarge);
   }
 

@@ -100,6 +100,17 @@ describe("a log scan", () => {
     );
   });
 
+  it.each([
+    [3, "takes"],
+    [4, "refuses"],
+  ])("holds rows up to half of what the query may: %s rows of 164 bytes of 1000", (rows, says) => {
+    const { block: one, streamLabels } = block(new Array<number>(rows).fill(5), "x".repeat(100));
+    const scan = startLogScan({ ...logPlan('{a="b"}', { limit: 100 }), maxLineBytes: 1000 });
+    const add = () => scan.addBlock(one, streamLabels, everyRun, 0);
+    if (says === "takes") expect(add).not.toThrow();
+    else expect(add).toThrow("the query needs more than 1000 bytes of memory");
+  });
+
   it("holds no more bytes of labels than it may", () => {
     const made = '{a="b"} | label_format x="{{ repeat 100000 __line__ }}"';
     const rows = Array.from({ length: 100 }, (_, i) => ({
