@@ -5,7 +5,7 @@ import v8 from "node:v8";
 // Most garbage of a server that ingests are buffers, which V8 counts as heap: by itself it marks its small heaps, of every
 // thread, after each 15 to 30 MB of them, with helper threads that took a fifth of all processor time. A heap may become three
 // times as large as what lives in it first; a limit of the heap is kept nevertheless.
-v8.setFlagsFromString("--heap-growing-percent=200");
+v8.setFlagsFromString("--heap-growing-percent=120");
 
 // Compiled code of an earlier start saves a sixth of the next one, so nothing else is imported before this. Node 20 has
 // no such cache; worker threads would win little by it, and hold it in memory.
