@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import v8 from "node:v8";
 
 // Most garbage of a server that ingests are buffers, which V8 counts as heap: by itself it marks its small heaps, of every
-// thread, after each 15 to 30 MB of them, with helper threads that took a fifth of all processor time. A heap may become three
+// thread, after each 15 to 30 MB of them, with helper threads that took a fifth of all processor time. A heap may become 2.2
 // times as large as what lives in it first; a limit of the heap is kept nevertheless.
 v8.setFlagsFromString("--heap-growing-percent=120");
 
