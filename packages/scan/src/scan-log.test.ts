@@ -129,7 +129,7 @@ describe.each(refs)("scanLog over %s", (_name, ref) => {
   });
 
   it("refuses lines that take more than the plan allows", () => {
-    const plan = { ...logPlan("{app=~`.+`}"), maxLineBytes: sampleBytes / 2 };
+    const plan = { ...logPlan("{app=~`.+`}"), maxLineBytes: 0.9 * sampleBytes };
     expect(() => scanLog(task(plan), open, context)).toThrow("lower the parameter limit");
     expect(scanLog(task({ ...plan, limit: 2 }), open, context).partial.rowCount).toBe(2);
   });
