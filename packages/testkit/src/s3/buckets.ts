@@ -65,6 +65,11 @@ export class Buckets {
     this.#objects.delete(key);
   }
 
+  /** Listings show every object from now on. */
+  showAll(): void {
+    for (const object of this.#objects.values()) object.late = 0;
+  }
+
   start(key: string, headers: IncomingHttpHeaders): string {
     const id = randomUUID();
     this.uploads.set(id, { key, headers, parts: new Map() });

@@ -110,11 +110,18 @@ export class S3Server {
 
   clear(): void {
     this.#buckets.clear();
-    this.faults.length = 0;
+    this.endFaults();
     this.seen.length = 0;
+    this.maxKeys = 1000;
+  }
+
+  /** From now on all is as it should be, and listings show every object. */
+  endFaults(): void {
+    this.faults.length = 0;
     this.condition = "right";
     this.listingsLate = 0;
-    this.maxKeys = 1000;
+    this.delayMs = 0;
+    this.#buckets.showAll();
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
