@@ -3,4 +3,5 @@ export type { FlushReason, Seal, SealJob } from "./flush/sealer.js";
 export type { SegmentStore } from "./flush/uploader.js";
 export * from "./ingester.js";
 export type { IngesterLimits } from "./limits.js";
-export * from "./options.js";
+export { defaultBounds, type IngesterBounds, type IngesterOptions } from "./options.js";
+export type { IngesterDependencies } from "./parts.js";

@@ -16,7 +16,6 @@ import type {
   PushRequest,
   RowHashTask,
   RowMask,
-  Scanner,
   ScanOptions,
   ScanTask,
   Selection,
@@ -28,55 +27,16 @@ import type {
   TailRows,
   VolumeTask,
 } from "@skald/contracts";
-import {
-  type Batch,
-  type Clock,
-  type SteadyClock,
-  steadyClock,
-  systemClock,
-  unavailable,
-} from "@skald/model";
-import { type Logger, type Metrics, repeat, type Sleep, sleep } from "@skald/runtime";
-import { DirectoryLock, type LocalRef, type WalDisk } from "@skald/storage";
-import { noteChanges } from "./changes/note-changes.js";
-import { Flusher } from "./flush/flusher.js";
-import type { MergeLocal } from "./flush/local-merger.js";
-import { LocalSegments } from "./flush/local-segments.js";
-import type { Seal } from "./flush/sealer.js";
-import type { SegmentStore } from "./flush/uploader.js";
-import { diskCheckPeriodMs, Intake } from "./intake.js";
-import type { IngesterLimits } from "./limits.js";
-import { Journal } from "./log/journal.js";
-import { Recovery, type RecoveryContext } from "./log/recovery.js";
-import { createIngesterMetrics, type IngesterMetrics } from "./metrics.js";
-import type { IngesterOptions } from "./options.js";
-import { type RunTails, Tails } from "./tail/tails.js";
-import { Heads } from "./tenant/heads.js";
-import { Held } from "./tenant/held.js";
-import { HeldScanner } from "./tenant/held-scanner.js";
-import { Views } from "./tenant/views.js";
-
-export interface IngesterDependencies {
-  readonly options: IngesterOptions;
-  readonly limitsOf: (tenant: string) => IngesterLimits;
-  readonly seal: Seal;
-  /** Merges local segments, elsewhere than on this thread. */
-  readonly merge: MergeLocal;
-  readonly store: SegmentStore;
-  /** Scans what the ingester holds. */
-  readonly scanner: Scanner<LocalRef>;
-  readonly runTails: RunTails;
-  /** Does something beside each push, which is answered when both are done. */
-  readonly aroundPush?: (batch: Batch, push: () => Promise<PushOutcome>) => Promise<PushOutcome>;
-  /** Told of each local file that was deleted, so that whoever has it open closes it. */
-  readonly onDropped?: (path: string) => void;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-  readonly clock?: Clock;
-  readonly steadyClock?: SteadyClock;
-  readonly sleep?: Sleep;
-  readonly disk?: WalDisk;
-}
+import { unavailable } from "@skald/model";
+import { type Logger, repeat } from "@skald/runtime";
+import { DirectoryLock } from "@skald/storage";
+import type { Flusher } from "./flush/flusher.js";
+import { diskCheckPeriodMs, type Intake } from "./intake.js";
+import type { Journal } from "./log/journal.js";
+import { writtenDirectories } from "./options.js";
+import { type IngesterDependencies, IngesterParts } from "./parts.js";
+import type { Held } from "./tenant/held.js";
+import type { HeldScanner } from "./tenant/held-scanner.js";
 
 /** `starting` while directories are locked and looked through: neither pushes nor queries are taken. */
 export type IngesterState = "new" | "starting" | "running" | "stopping" | "stopped";
@@ -88,20 +48,13 @@ export type IngesterState = "new" | "starting" | "running" | "stopping" | "stopp
  */
 export class Ingester implements IngesterContract, Tailer {
   readonly #deps: IngesterDependencies;
-  readonly #options: IngesterOptions;
-  readonly #clock: SteadyClock;
   readonly #log: Logger;
-  readonly #metrics: IngesterMetrics;
-  readonly #segments: LocalSegments;
-  readonly #heads: Heads;
+  readonly #parts: IngesterParts;
   readonly #journal: Journal;
   readonly #flusher: Flusher;
   readonly #intake: Intake;
-  readonly #views: Views;
   readonly #held: Held;
   readonly #scanner: HeldScanner;
-  readonly #tails: Tails;
-  readonly #recovery = new Recovery();
   readonly #abort = new AbortController();
   readonly #locks: DirectoryLock[] = [];
   #state: IngesterState = "new";
@@ -109,72 +62,17 @@ export class Ingester implements IngesterContract, Tailer {
   #loops: Promise<unknown> = Promise.resolve();
 
   constructor(deps: IngesterDependencies) {
-    const { options, log } = deps;
     this.#deps = deps;
-    this.#options = options;
-    this.#clock = deps.steadyClock ?? steadyClock;
-    const timeOfDay = deps.clock ?? systemClock;
-    this.#log = log;
-    this.#segments = new LocalSegments({
-      dataDir: options.dataDir,
-      log,
-      clock: this.#clock,
-      timeOfDay,
-      onDropped: (path) => deps.onDropped?.(path),
-    });
-    this.#tails = this.#createTails();
-    this.#metrics = this.#createMetrics();
-    this.#heads = new Heads({
-      options,
-      startMs: timeOfDay.nowMs(),
-      clock: this.#clock,
-      metrics: () => this.#metrics,
-      sealer: () => this.#flusher.sealer,
-    });
-    const { metrics, ...rest } = deps;
-    const parts = {
-      ...rest,
-      metrics: this.#metrics,
-      heads: this.#heads,
-      segments: this.#segments,
-      clock: this.#clock,
-    };
-    this.#journal = new Journal({
-      ...parts,
-      onSettled: () => this.#flusher.sealer.kick(),
-      onPublished: (push) => {
-        noteChanges(push);
-        this.#tails.note(push);
-      },
-    });
-    this.#flusher = new Flusher({
-      ...parts,
-      isReplaying: () => !this.#recovery.isDone,
-      onSealed: (sizeBytes) => {
-        this.#intake.wrote(sizeBytes);
-        this.#journal.planCut();
-      },
-    });
-    this.#views = new Views(this.#clock);
-    this.#scanner = new HeldScanner(deps.scanner, this.#views);
-    this.#held = new Held({
-      heads: this.#heads,
-      segments: this.#segments,
-      views: this.#views,
-      digests: (task, scanOptions) => this.#scanner.digests(task, scanOptions),
-      recovery: this.#recovery,
-      limitsOf: deps.limitsOf,
-      maxReplayWaitMs: options.bounds.maxReplayWaitMs,
-      sleep: deps.sleep ?? sleep,
+    this.#log = deps.log;
+    this.#parts = new IngesterParts(deps, {
+      assertRunning: () => this.#assertRunning(),
       assertReadable: () => this.#assertReadable(),
     });
-    this.#intake = new Intake({
-      ...parts,
-      directories: this.#directories(),
-      journal: this.#journal,
-      sealer: this.#flusher.sealer,
-      assertRunning: () => this.#assertRunning(),
-    });
+    this.#journal = this.#parts.journal;
+    this.#flusher = this.#parts.flusher;
+    this.#intake = this.#parts.intake;
+    this.#held = this.#parts.held;
+    this.#scanner = this.#parts.scanner;
   }
 
   get state(): IngesterState {
@@ -199,14 +97,14 @@ export class Ingester implements IngesterContract, Tailer {
   async #start(): Promise<void> {
     this.#state = "starting";
     this.#lockDirectories();
-    const { corrupt } = await this.#segments.open();
-    this.#metrics.corruptSegments.inc(corrupt);
+    const { corrupt } = await this.#parts.segments.open();
+    this.#parts.metrics.corruptSegments.inc(corrupt);
     await this.#journal.open();
     await this.checkDisk();
     this.#state = "running";
-    this.#recovery.begin(this.#options.config.wal.enabled ? this.#recoveryContext() : undefined);
+    this.#parts.beginRecovery(this.#abort.signal);
     void this.replayed.then(() => this.#journal.allowCuts(), ignore);
-    const { sleep } = this.#deps;
+    const { sleep, options } = this.#deps;
     const loop = (pauseMs: number, task: () => Promise<void> | void) =>
       repeat(task, {
         pauseMs,
@@ -215,7 +113,7 @@ export class Ingester implements IngesterContract, Tailer {
         ...(sleep === undefined ? {} : { sleep }),
       });
     this.#loops = Promise.all([
-      loop(this.#options.config.flush_check_period, () => this.sweep()),
+      loop(options.config.flush_check_period, () => this.sweep()),
       loop(diskCheckPeriodMs, () => this.checkDisk()),
     ]);
   }
@@ -225,7 +123,7 @@ export class Ingester implements IngesterContract, Tailer {
    * is stopped meanwhile.
    */
   get replayed(): Promise<void> {
-    return this.#recovery.done;
+    return this.#parts.recovery.done;
   }
 
   /** Runs until the signal is aborted. Rejects when the log cannot be replayed: what is in it would not be found. */
@@ -240,14 +138,14 @@ export class Ingester implements IngesterContract, Tailer {
   /** Takes no more pushes, seals and uploads everything if asked to, and closes the log. */
   async stop(options: { flush?: boolean } = {}): Promise<void> {
     this.#abort.abort();
-    this.#tails.close();
+    this.#parts.tails.close();
     await this.#started.catch(() => undefined);
     if (this.#state === "stopping" || this.#state === "stopped") return;
     const wasRunning = this.#state === "running";
     this.#state = "stopping";
     await this.#loops;
     await this.replayed.catch(ignore);
-    if (wasRunning && (options.flush ?? this.#options.config.wal.flush_on_shutdown)) {
+    if (wasRunning && (options.flush ?? this.#deps.options.config.wal.flush_on_shutdown)) {
       await this.#flusher.flushAtEnd();
     }
     await this.#flusher.close();
@@ -292,11 +190,11 @@ export class Ingester implements IngesterContract, Tailer {
     { signal }: { readonly signal: AbortSignal },
   ): AsyncIterable<TailRows> {
     this.#assertReadable();
-    return this.#tails.open(request, signal);
+    return this.#parts.tails.open(request, signal);
   }
 
   async release(view: string): Promise<void> {
-    this.#views.release(view);
+    this.#parts.views.release(view);
   }
 
   async scan(task: ScanTask, options: ScanOptions): Promise<EncodedOutcome> {
@@ -343,13 +241,13 @@ export class Ingester implements IngesterContract, Tailer {
 
   /** Does what is due by time: seals old heads, uploads old segments, drops what nobody needs. */
   async sweep(): Promise<void> {
-    this.#heads.freezeOld();
-    this.#views.sweep();
+    this.#parts.heads.freezeOld();
+    this.#parts.views.sweep();
     this.#flusher.uploader.sweep();
     // A replay goes by the numbers of streams, by local segments, and by files that no head knows yet.
-    if (!this.#recovery.isDone) return;
+    if (!this.#parts.recovery.isDone) return;
     this.#journal.relieve();
-    this.#heads.removeIdle();
+    this.#parts.heads.removeIdle();
     await this.#journal.cutAll();
     await this.#flusher.uploader.dropOld(this.#journal.wal.firstFile);
   }
@@ -371,55 +269,12 @@ export class Ingester implements IngesterContract, Tailer {
 
   /** Two processes that write to one log, or seal what it holds, would lose rows of each other. */
   #lockDirectories(): void {
-    for (const dir of this.#directories()) {
+    for (const dir of writtenDirectories(this.#deps.options)) {
       const lock = DirectoryLock.take(dir);
       this.#locks.push(lock);
       if (lock.isExclusive) continue;
       this.#log.warn("a directory is not locked: that needs Node 22.13 or later", { dir });
     }
-  }
-
-  #directories(): string[] {
-    const { dataDir, config } = this.#options;
-    return [...new Set(config.wal.enabled ? [dataDir, config.wal.dir] : [dataDir])];
-  }
-
-  #recoveryContext(): RecoveryContext {
-    const { disk, limitsOf } = this.#deps;
-    return {
-      options: this.#options,
-      endFile: this.#journal.wal.nextFile(),
-      heads: this.#heads,
-      sealer: this.#flusher.sealer,
-      segments: this.#segments,
-      limitsOf,
-      metrics: this.#metrics,
-      log: this.#log,
-      clock: this.#clock,
-      signal: this.#abort.signal,
-      ...(disk === undefined ? {} : { disk }),
-    };
-  }
-
-  #createTails(): Tails {
-    return new Tails({
-      run: this.#deps.runTails,
-      maxDropped: this.#options.config.max_dropped_streams,
-      onDropped: (rows) => this.#metrics.tailDropped.inc(rows),
-      onError: (error) => this.#log.error("a tail failed", { error }),
-    });
-  }
-
-  #createMetrics(): IngesterMetrics {
-    return createIngesterMetrics(this.#deps.metrics, {
-      tails: () => this.#tails.count,
-      chunks: () => this.#heads.count,
-      flushQueue: () => this.#flusher.sealer.length,
-      headBytes: () => this.#heads.memory.usedBytes,
-      localSegments: () => this.#segments.all().length,
-      walBytes: () => this.#journal.wal.stats().bytes,
-      walQueuedBytes: () => this.#journal.wal.stats().queuedBytes,
-    });
   }
 }
 

@@ -11,6 +11,11 @@ export interface IngesterOptions {
   readonly bounds: IngesterBounds;
 }
 
+/** The directories that an ingester writes to. */
+export function writtenDirectories({ dataDir, config }: IngesterOptions): readonly string[] {
+  return [...new Set(config.wal.enabled ? [dataDir, config.wal.dir] : [dataDir])];
+}
+
 /** Bounds that nobody configures. Sizes in bytes, times in ms. */
 export interface IngesterBounds {
   /** Memory of heads that wait to be sealed; pushes wait while it is more. */
