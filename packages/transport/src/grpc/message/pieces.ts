@@ -155,7 +155,7 @@ export class PieceGatherer {
     return this.#filled === this.#total ? this.#bytes : undefined;
   }
 
-  /** Gives the memory of the message back, if it has any of its own: nobody looks at it any more. */
+  /** Gives the memory of the message back, where it has memory of its own: nobody looks at it again. */
   give(): void {
     if (this.#bytes !== undefined) giveMemory(this.#bytes);
     this.#bytes = undefined;
