@@ -1,4 +1,6 @@
-import { GrpcConnection, type GrpcConnectionOptions } from "../client.js";
+import { type ChildProcess, fork } from "node:child_process";
+import type { SkaldError } from "@skald/model";
+import { GrpcConnection, type GrpcConnectionOptions, type OutgoingCall } from "../client.js";
 import {
   type GrpcHandler,
   GrpcServer,
@@ -56,4 +58,35 @@ export function connectTestGrpc(
 export async function stopTestGrpc(): Promise<void> {
   for (const connection of connections.splice(0)) connection.close();
   await Promise.all(servers.splice(0).map((server) => server.kill()));
+}
+
+/** A method that answers with what it was asked. */
+export const echo: GrpcHandler = async (request) => [request];
+
+/** Calls a method of `test.Test` with a text. */
+export async function callTestGrpc(
+  connection: GrpcConnection,
+  name: string,
+  text = "",
+  options: Partial<OutgoingCall> = {},
+): Promise<Buffer> {
+  const { signal } = new AbortController();
+  const parts = [Buffer.from(text)];
+  const answer = await connection.call(`/test.Test/${name}`, parts, { signal, ...options });
+  return Buffer.from(answer);
+}
+
+/** What a call failed with. Rejects when it did not. */
+export async function failureOf(promise: Promise<unknown>): Promise<SkaldError> {
+  return promise.then(
+    () => {
+      throw new Error("it did not fail");
+    },
+    (error) => error,
+  );
+}
+
+/** Another process, see `peer.ts`; whoever starts it kills it. */
+export function forkPeer(...args: string[]): ChildProcess {
+  return fork(new URL("./peer.js", import.meta.url), args, { execArgv: [] });
 }
