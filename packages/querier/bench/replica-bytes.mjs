@@ -2,7 +2,9 @@
 // lines; the last rows have not reached every ingester yet. Digests 85 kB, hashes of the last minute 174 kB, scans 107 kB: 1.04 % of
 // the lines for both queries. Digests and scans are the same for more rows of as many streams.
 
-import * as codec from "../../contracts/dist/codec/scan-messages.js";
+import { selection, selectRequest } from "../../contracts/dist/codec/ingester-messages.js";
+import { minuteDigests, placedHashes } from "../../contracts/dist/codec/scan/digests.js";
+import { digestsCall, rowHashesCall, scanCall } from "../../contracts/dist/codec/scan/tasks.js";
 import { makeHead, row } from "../../scan/dist/testing/sources.js";
 import { encodeMessage } from "../../transport/dist/protobuf.js";
 import {
@@ -38,10 +40,10 @@ const replicas = [0, 1, 2].map((at) => {
 
 let bytes = {};
 const messages = {
-  select: [codec.selectRequest, codec.selection],
-  scan: [codec.scanCall, undefined],
-  digests: [codec.digestsCall, codec.minuteDigests],
-  rowHashes: [codec.rowHashesCall, codec.placedHashes],
+  select: [selectRequest, selection],
+  scan: [scanCall, undefined],
+  digests: [digestsCall, minuteDigests],
+  rowHashes: [rowHashesCall, placedHashes],
 };
 
 /** Counts what a call takes when it is sent. */

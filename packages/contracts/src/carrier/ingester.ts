@@ -3,28 +3,28 @@ import { empty } from "@skald/transport/protobuf";
 import type { DigestTask, MinuteDigests, PlacedHashes, RowHashTask } from "../agreement.js";
 import type { CallOptions } from "../call.js";
 import {
-  digestsCall,
-  duplicatesCall,
   flushRequest,
   heldChanges,
   heldChangesRequest,
-  labelsCall,
-  matchedRows,
-  matchesCall,
   measureAnswer,
-  minuteDigests,
-  placedHashes,
   released,
   releaseRequest,
-  rowHashesCall,
-  rowMask,
-  type Shared,
-  scanCall,
   selection,
   selectRequest,
+} from "../codec/ingester-messages.js";
+import { minuteDigests, placedHashes } from "../codec/scan/digests.js";
+import { matchedRows, rowMask } from "../codec/scan/row-masks.js";
+import {
+  digestsCall,
+  duplicatesCall,
+  labelsCall,
+  matchesCall,
+  rowHashesCall,
+  type Shared,
+  scanCall,
   streamsCall,
   volumesCall,
-} from "../codec/scan-messages.js";
+} from "../codec/scan/tasks.js";
 import type { FlushRequest, Ingester, Selection, SelectRequest } from "../ingester.js";
 import type { HeldChanges, HeldChangesRequest } from "../querier.js";
 import type {

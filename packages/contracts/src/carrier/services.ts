@@ -12,7 +12,7 @@ import {
   volumeAnswer,
   volumeRequest,
 } from "../codec/query-messages.js";
-import { deletesAnswer, deletesRequest } from "../codec/scan-messages.js";
+import { deletesAnswer, deletesRequest } from "../codec/scan/row-masks.js";
 import type { Distributor } from "../distributor.js";
 import type { Querier } from "../querier.js";
 import { callRemote, serve, wireOf } from "./method.js";

@@ -17,6 +17,7 @@ import * as rules from "../testing/arbitrary/rules.js";
 import * as tasks from "../testing/arbitrary/tasks.js";
 import { textOf } from "../testing/echo.js";
 import { rowsOf } from "../testing/rows-of.js";
+import * as ingester from "./ingester-messages.js";
 import { decodeOutcome, encodeOutcome } from "./outcome.js";
 import * as pattern from "./pattern-messages.js";
 import { plan as planCodec } from "./plan/plan.js";
@@ -24,7 +25,9 @@ import { decodePush, encodePush, encodePushInParts, ingesterOutcome, pushOutcome
 import { decodePushBody, encodePushBody } from "./push-body.js";
 import * as query from "./query-messages.js";
 import { ruleGroupsAnswer } from "./rule-messages.js";
-import * as scan from "./scan-messages.js";
+import * as digests from "./scan/digests.js";
+import * as masks from "./scan/row-masks.js";
+import * as scan from "./scan/tasks.js";
 import { decodeStreams, decodeTexts, encodeStreams, encodeTexts } from "./streams.js";
 import * as tail from "./tail-messages.js";
 import { decodeVolumes, encodeVolumes } from "./volumes.js";
@@ -64,34 +67,34 @@ const samples: Readonly<Record<string, Sample>> = {
       .map(([outcome, takesBodies]) => ({ ...outcome, takesBodies })),
     ingesterOutcome,
   ),
-  "select request": of(tasks.arbitrarySelect, scan.selectRequest),
-  "held changes request": of(changes.arbitraryHeldChangesRequest, scan.heldChangesRequest),
-  "held changes": of(changes.arbitraryHeldChanges, scan.heldChanges),
+  "select request": of(tasks.arbitrarySelect, ingester.selectRequest),
+  "held changes request": of(changes.arbitraryHeldChangesRequest, ingester.heldChangesRequest),
+  "held changes": of(changes.arbitraryHeldChanges, ingester.heldChanges),
   "changes request": of(changes.arbitraryChangesRequest, query.changesRequest),
   "changes answer": of(changes.arbitraryChangesAnswer, query.changesAnswer),
-  selection: of(tasks.arbitrarySelection, scan.selection),
+  selection: of(tasks.arbitrarySelection, ingester.selection),
   "scan call": of(shared(tasks.arbitraryScanTask(seed)), scan.scanCall),
   "volume call": of(shared(tasks.arbitraryVolumeTask), scan.volumesCall),
   "match call": of(shared(tasks.arbitraryMatchTask(seed)), scan.matchesCall),
-  "matched rows": of(tasks.arbitraryMatched, scan.matchedRows),
+  "matched rows": of(tasks.arbitraryMatched, masks.matchedRows),
   "digest call": of(shared(tasks.arbitraryDigestTask), scan.digestsCall),
   "row hash call": of(shared(tasks.arbitraryRowHashTask), scan.rowHashesCall),
-  "minute digests": of(tasks.arbitraryDigests, scan.minuteDigests),
-  "placed hashes": of(tasks.arbitraryHashes, scan.placedHashes),
-  "deletes request": of(tasks.arbitraryDeletesRequest, scan.deletesRequest),
+  "minute digests": of(tasks.arbitraryDigests, digests.minuteDigests),
+  "placed hashes": of(tasks.arbitraryHashes, digests.placedHashes),
+  "deletes request": of(tasks.arbitraryDeletesRequest, masks.deletesRequest),
   "deletes answer": of(
     fc.array(tasks.arbitraryFilter(seed), { maxLength: 3 }).map((filters) => ({ filters })),
-    scan.deletesAnswer,
+    masks.deletesAnswer,
   ),
   "label call": of(shared(tasks.arbitraryLabelTask), scan.labelsCall),
   "duplicate call": of(shared(tasks.arbitraryDuplicateTask), scan.duplicatesCall),
-  "row mask": of(tasks.arbitraryMask, scan.rowMask),
-  "flush request": of(fc.constantFrom({}, { tenant: "a" }), scan.flushRequest),
-  "release request": of(fc.record({ view: text, more: fc.array(text) }), scan.releaseRequest),
-  released: of(fc.record({ takesMany: fc.boolean() }), scan.released),
+  "row mask": of(tasks.arbitraryMask, masks.rowMask),
+  "flush request": of(fc.constantFrom({}, { tenant: "a" }), ingester.flushRequest),
+  "release request": of(fc.record({ view: text, more: fc.array(text) }), ingester.releaseRequest),
+  released: of(fc.record({ takesMany: fc.boolean() }), ingester.released),
   "measure answer": of(
     fc.double().map((bytes) => ({ bytes })),
-    scan.measureAnswer,
+    ingester.measureAnswer,
   ),
   "query request": of(answers.arbitraryQueryRequest(seed), query.queryRequest),
   "query answer": of(answers.arbitraryQueryAnswer, query.queryAnswer),

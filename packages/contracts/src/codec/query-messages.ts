@@ -39,18 +39,14 @@ import type {
   VolumeRequest,
 } from "../querier.js";
 import { areBelow, f64Lists, textList, u32Lists } from "./columns.js";
+import { askedSpan, spanChanges } from "./ingester-messages.js";
 import { labelSets } from "./labels.js";
 import { logRows } from "./log-rows.js";
 import { readStats } from "./outcome.js";
 import { leafPlan, plan, points } from "./plan/plan.js";
-import {
-  askedSpan,
-  queryShare,
-  segmentRef,
-  selector,
-  spanChanges,
-  timeRange,
-} from "./scan-messages.js";
+import { selector } from "./scan/row-masks.js";
+import { segmentRef, timeRange } from "./scan/sources.js";
+import { queryShare } from "./scan/tasks.js";
 import { streamColumns } from "./streams.js";
 import { problemOfCells, volumeCellFields, volumePlanFields } from "./volumes.js";
 
