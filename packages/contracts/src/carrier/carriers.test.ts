@@ -1,7 +1,4 @@
-import { type ChildProcess, fork } from "node:child_process";
-import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { SkaldError } from "@skald/model";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { makeBatch, testRuns, testSeed } from "@skald/testkit";
 import fc from "fast-check";
 import { decodeTexts, type EncodedStreams, type Pattern } from "../index.js";
@@ -11,63 +8,14 @@ import * as common from "../testing/arbitrary/common.js";
 import * as patterns from "../testing/arbitrary/patterns.js";
 import * as pushes from "../testing/arbitrary/pushes.js";
 import * as tasks from "../testing/arbitrary/tasks.js";
-import { makeEchoes, type Services, textOf, textOfPush } from "../testing/echo.js";
-import { connectTestServices, startTestServices } from "../testing/services.js";
+import { type Carrier, carriers, happened } from "../testing/carriers.js";
+import { textOf, textOfPush } from "../testing/echo.js";
 
 const seed = testSeed();
 const { signal } = new AbortController();
 const options = { signal };
 
-interface Carrier {
-  readonly services: Services;
-  /** What happened over there that no answer tells. */
-  readonly seen: readonly string[];
-  stop(): Promise<void>;
-}
-
-async function byMethodCall(): Promise<Carrier> {
-  const seen: string[] = [];
-  return { services: makeEchoes(seen), seen, stop: async () => undefined };
-}
-
-async function overSocket(): Promise<Carrier> {
-  const seen: string[] = [];
-  const { server, address } = await startTestServices(makeEchoes(seen));
-  const { connection, services } = connectTestServices(address);
-  const stop = async () => {
-    connection.close();
-    await server.kill();
-  };
-  return { services, seen, stop };
-}
-
-async function toProcess(): Promise<Carrier> {
-  const child = forkPeer();
-  const seen: string[] = [];
-  const address = await new Promise<string>((resolve) => child.once("message", resolve));
-  child.on("message", (text: string) => seen.push(text));
-  const { connection, services } = connectTestServices(address);
-  const stop = async () => {
-    connection.close();
-    child.kill("SIGKILL");
-  };
-  return { services, seen, stop };
-}
-
-function forkPeer(): ChildProcess {
-  return fork(new URL("../testing/peer.js", import.meta.url), { execArgv: [] });
-}
-
-/** Resolves once something happened over there. */
-async function happened({ seen }: Carrier, text: string): Promise<void> {
-  while (!seen.includes(text)) await pause(1);
-}
-
-describe.each([
-  ["method call", byMethodCall],
-  ["gRPC", overSocket],
-  ["gRPC to another process", toProcess],
-])("the contracts by %s", (_name, open) => {
+describe.each(carriers)("the contracts by %s", (_name, open) => {
   let carrier: Carrier;
   beforeAll(async () => {
     carrier = await open();
@@ -322,54 +270,6 @@ describe.each([
       expect([items.length, items[0], dropped!.timestampNs]).toEqual([2, { dropped: [] }, -1n]);
     }));
 
-  it("a tail ends by its signal without an error, and on the other side", async () => {
-    const abort = new AbortController();
-    const request = { tenant: "wait", matchers: [], stages: [] };
-    const before = carrier.seen.filter((text) => text === "was aborted").length;
-    const items = carrier.services.tailer.tail(request, { signal: abort.signal });
-    let count = 0;
-    for await (const _ of items) if (++count === 2) abort.abort();
-    expect(count).toBe(2);
-    const ends = () => carrier.seen.filter((text) => text === "was aborted").length;
-    while (ends() === before) await pause(1);
-  });
-
-  it("a tail that fails keeps the kind of its error, behind what it had", async () => {
-    const request = { tenant: "fail", matchers: [], stages: [] };
-    let count = 0;
-    const drained = (async () => {
-      for await (const _ of carrier.services.tailer.tail(request, options)) count++;
-    })();
-    await expect(drained).rejects.toMatchObject({ code: "rate_limited", detail: { limit: 5 } });
-    expect(count).toBe(2);
-  });
-
-  it("errors keep their kind and fields", async () => {
-    const request = { tenant: "fail", fromNs: 0n, toNs: 1n, matchers: [] };
-    const error = await carrier.services.ingester.select(request, options).catch((one) => one);
-    expect(error).toBeInstanceOf(SkaldError);
-    const { code, status, message, retryAfterSeconds, detail } = error;
-    expect([code, status, message, retryAfterSeconds, detail]).toEqual([
-      "rate_limited",
-      429,
-      "too much",
-      3,
-      { limit: 5 },
-    ]);
-  });
-
-  it("a signal that is aborted ends the call on the other side", async () => {
-    const abort = new AbortController();
-    const request = { tenant: "wait", fromNs: 0n, toNs: 1n, matchers: [] };
-    const asked = carrier.services.ingester
-      .select(request, { signal: abort.signal })
-      .catch((error) => error);
-    await happened(carrier, "waits");
-    abort.abort();
-    expect(await asked).toMatchObject({ name: "AbortError" });
-    await happened(carrier, "was aborted");
-  });
-
   it("a push that is larger than a server takes arrives", async () => {
     const rows = Array.from({ length: 100 }, (_, i) => ({
       ns: BigInt(i),
@@ -378,37 +278,5 @@ describe.each([
     const batch = makeBatch([{ labels: { a: "b" }, rows }]);
     const { refusals } = await carrier.services.ingester.push({ tenant: "a", batch }, options);
     expect(refusals.reduce((total, { entries }) => total + entries, 0)).toBe(100);
-  });
-});
-
-describe("an answer that makes no sense", () => {
-  const stops: (() => Promise<void>)[] = [];
-  afterEach(async () => {
-    for (const stop of stops.splice(0)) await stop();
-  });
-
-  it("is a fault of the other side, not of who asked", async () => {
-    const echoes = makeEchoes();
-    const blocks = Uint32Array.of(2, 1);
-    const rows = [Uint32Array.of(1), Uint32Array.of(1)];
-    const ingester = { ...echoes.ingester, duplicates: async () => ({ blocks, rows }) };
-    const { server, address } = await startTestServices({ ...echoes, ingester });
-    const { connection, services } = connectTestServices(address);
-    stops.push(
-      async () => connection.close(),
-      () => server.kill(),
-    );
-    const newer = {
-      kind: "head" as const,
-      id: "h",
-      tenant: "a",
-      minNs: 0n,
-      maxNs: 1n,
-      view: "v",
-      sizeBytes: 1,
-    };
-    const share = { tenant: "a", actors: [], cost: 0 };
-    const asked = services.ingester.duplicates({ newer, older: [] }, { signal, share });
-    await expect(asked).rejects.toMatchObject({ code: "internal" });
   });
 });
