@@ -1,21 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { SkaldError } from "@skald/model";
+import { queryErrorOf } from "../../testing/query-error.js";
 import { parseErrorDetail } from "../errors.js";
-import { parseQuery, queryBytesMax } from "./parser.js";
-
-const emptyMatcher =
-  "parse error : queries require at least one regexp or equality matcher that does not have an empty-compatible " +
-  'value. For instance, app=~".*" does not meet this requirement, but app=~".+" will';
-
-function errorOf(text: string): SkaldError {
-  try {
-    parseQuery(text);
-  } catch (error) {
-    if (error instanceof SkaldError) return error;
-    throw error;
-  }
-  throw new Error(`parsed: ${text}`);
-}
 
 const rows: readonly (readonly [query: string, message: string, offset: number])[] = [
   ["", "parse error : syntax error: unexpected $end", 0],
@@ -217,122 +202,18 @@ const rows: readonly (readonly [query: string, message: string, offset: number])
     "parse error at line 1, col 38: syntax error: unexpected $end",
     37,
   ],
-  ["{}", emptyMatcher, 0],
-  ['{a!="x"}', emptyMatcher, 0],
-  ['{a=~".*"}', emptyMatcher, 0],
-  ['{a=~"b|", c!~"d"}', emptyMatcher, 0],
-  ['sum(rate({a=""}[1m]))', emptyMatcher, 9],
-  [
-    '{a="b"} + {c="d"}',
-    "parse error : unexpected type for left leg of binary operation (+): *syntax.MatchersExpr",
-    8,
-  ],
-  [
-    '1 + ({a="b"} | json)',
-    "parse error : unexpected type for right leg of binary operation (+): *syntax.PipelineExpr",
-    2,
-  ],
-  [
-    "vector(1) or 1",
-    "parse error : unexpected literal for right leg of logical/set binary operation (or): 1.000000",
-    10,
-  ],
-  [
-    "1 unless vector(1)",
-    "parse error : unexpected literal for left leg of logical/set binary operation (unless): 1.000000",
-    2,
-  ],
-  [
-    'sum_over_time({a="b"}[1m])',
-    "parse error : invalid aggregation sum_over_time without unwrap",
-    0,
-  ],
-  [
-    'bytes_rate({a="b"} | unwrap x [1m])',
-    "parse error : invalid aggregation bytes_rate with unwrap",
-    0,
-  ],
-  [
-    'count_over_time({a="b"}[1m]) by (x)',
-    "parse error : grouping not allowed for count_over_time aggregation",
-    0,
-  ],
-  [
-    'quantile_over_time({a="b"} | unwrap x [1m])',
-    "parse error : parameter required for operation quantile_over_time",
-    0,
-  ],
-  ['rate(5, {a="b"}[1m])', "parse error : parameter 5 not supported for operation rate", 0],
-  ['topk(rate({a="b"}[1m]))', "parse error : parameter required for operation topk", 0],
-  ['sum(3, rate({a="b"}[1m]))', "parse error : unsupported parameter for operation sum(3,", 0],
-  ["topk(1.5, vector(1))", "parse error : invalid parameter topk(1.5,", 0],
-  ["topk(0, vector(1))", "parse error : invalid parameter (must be greater than 0) topk(0", 0],
-  ["sort(vector(1)) by (a)", "parse error : sort and sort_desc doesn't allow grouping by", 0],
-  [
-    "approx_topk(2, vector(1)) by (a)",
-    "parse error : grouping not allowed for approx_topk aggregation",
-    0,
-  ],
-  [
-    '{a="b"} | regexp "x"',
-    "parse error : invalid regexp parser: at least one named capture must be supplied",
-    17,
-  ],
-  [
-    '{a="b"} | regexp "(?P<x>"',
-    "parse error : invalid regexp parser: error parsing regexp: missing closing ): `(?P<x>`",
-    17,
-  ],
-  [
-    '{a="b"} | regexp "(?P<x>.)(?P<x>.)"',
-    "parse error : invalid regexp parser: duplicate extracted label name 'x'",
-    17,
-  ],
-  [
-    '{a="b"} | pattern "<a><b>"',
-    "parse error : invalid pattern parser: found consecutive capture '<a><b>': invalid expression",
-    18,
-  ],
-  [
-    '{a="b"} | pattern "<_> x"',
-    "parse error : invalid pattern parser: at least one capture is required",
-    18,
-  ],
-  [
-    '{a="b"} | pattern "<a> <a>"',
-    "parse error : invalid pattern parser: duplicate capture name (a): invalid expression",
-    18,
-  ],
-  ['{a=~"("}', "parse error : error parsing regexp: missing closing ): `(`", 4],
-  ['{a=~"b)(c"}', "parse error : error parsing regexp: unexpected ): `b)(c`", 4],
-  ['{a="b"} | c=~"["', "parse error : error parsing regexp: missing closing ]: `[`", 13],
-  [
-    'label_replace(vector(1),"a","b","c","(")',
-    "parse error : invalid regex in label_replace: error parsing regexp: missing closing ): `(`",
-    0,
-  ],
-  [
-    '{a="b"} | v > 0x1',
-    'parse error : unable to parse literal as a float: strconv.ParseFloat: parsing "0x1": invalid syntax',
-    14,
-  ],
-  [
-    "1e999",
-    'parse error : unable to parse literal as a float: strconv.ParseFloat: parsing "1e999": value out of range',
-    0,
-  ],
 ];
 
 describe("parse errors", () => {
   it.each(rows)("%s: %s", (query, message, offset) => {
-    const error = errorOf(query);
+    const error = queryErrorOf(query);
     expect(error.code).toBe("invalid_argument");
     expect(error.message).toBe(message);
     expect(parseErrorDetail(error)?.position.offset).toBe(offset);
   });
 
   it("carry the true line of a token whose message says line 0", () => {
-    const detail = parseErrorDetail(errorOf('rate(\n {a="b"}[5])'));
+    const detail = parseErrorDetail(queryErrorOf('rate(\n {a="b"}[5])'));
     expect(detail?.position).toEqual({ offset: 14, line: 2, column: 9 });
     expect(detail?.reason).toBe('not a valid duration string: "5"');
   });
@@ -345,65 +226,6 @@ describe("parse errors", () => {
     ["\t{😀}", " {😀}\n  ^"],
     [`{a="${"b".repeat(200)}"} |= x`, `${"b".repeat(93)}"} |= x\n${" ".repeat(99)}^`],
   ])("point at the place in %s", (query, hint) => {
-    expect(parseErrorDetail(errorOf(query))?.hint).toBe(hint);
-  });
-});
-
-describe("limits", () => {
-  it("refuses long queries by their bytes", () => {
-    const fits = `{a="${"x".repeat(queryBytesMax - 6)}"}`;
-    expect(() => parseQuery(fits)).not.toThrow();
-    expect(errorOf(`${fits} `).message).toBe("parse error : input size too long (131073 > 131072)");
-    const wide = `{a="${"ü".repeat(70_000)}"}`;
-    expect(errorOf(wide).message).toBe("parse error : input size too long (140006 > 131072)");
-    const emoji = `{a="${"😀".repeat(32_766)}"}`;
-    expect(() => parseQuery(emoji)).not.toThrow();
-  });
-
-  it("refuses half a surrogate pair", () => {
-    expect(errorOf('{a="\ud800"}').message).toBe("parse error : invalid UTF-8 encoding");
-  });
-
-  it.each<[string, (levels: number) => string]>([
-    ["parentheses", (n) => `${"(".repeat(n)}vector(1)${")".repeat(n)}`],
-    ["calls", (n) => `${"sum(".repeat(n)}vector(1)${")".repeat(n)}`],
-    ["label_replace", (n) => "label_replace(".repeat(n)],
-    ["operators", (n) => `vector(1)${" + vector(1)".repeat(n)}`],
-    ["powers", (n) => `vector(1)${" ^ vector(1)".repeat(n)}`],
-    ["ranges", (n) => `rate(${"(".repeat(n)}{a="b"}[5m]${")".repeat(n)})`],
-    ["filters in parentheses", (n) => `{a="b"} | ${"(".repeat(n)}a="b"${")".repeat(n)}`],
-    ["filters in a row", (n) => `{a="b"} | a=1${" or a=1".repeat(n)}`],
-    ["filters side by side", (n) => `{a="b"} | a=1${" a=1".repeat(n)}`],
-  ])("refuses too many levels of %s", (_, make) => {
-    expect(errorOf(make(9_000)).message).toContain("query nested too deeply");
-  });
-
-  it("lets long chains of label filters pass", () => {
-    const ids = Array.from({ length: 1400 }, (_, i) => `id="${i}"`).join(" or ");
-    expect(parseQuery(`{a="b"} | ${ids}`).kind).toBe("log");
-  });
-
-  it.each([
-    ["(?:x{1000}y{1000})".repeat(200)],
-    [".*".repeat(30_000)],
-    ["(".repeat(25_000) + ")".repeat(25_000)],
-    ["((a{30}){30}){30}x{100}".repeat(20)],
-  ])("refuses a hostile regular expression or parses it: %.30s", (regex) => {
-    try {
-      parseQuery(`{a="b"} | c=~"${regex}" |~ "${regex}"`);
-    } catch (error) {
-      expect(parseErrorDetail(error)?.reason).toContain("error parsing regexp: expression");
-    }
-  });
-
-  it("clips the expression in the message", () => {
-    const reason = parseErrorDetail(errorOf(`{a=~"${"(a|".repeat(900)}"}`))?.reason;
-    expect(reason?.startsWith("error parsing regexp: missing closing ): `(a|(a|")).toBe(true);
-    expect(reason?.length).toBeLessThan(320);
-  });
-
-  it("counts the expressions of line filters, which others compile", () => {
-    const regex = "(?:x{1000}y{1000})".repeat(200);
-    expect(errorOf(`{a="b"} |~ "${regex}"`).message).toContain("expression too large");
+    expect(parseErrorDetail(queryErrorOf(query))?.hint).toBe(hint);
   });
 });
