@@ -3,7 +3,7 @@ import { TemplateSyntaxError } from "./error.js";
 import { compileTemplates, newEnv, type TemplateSource } from "./eval.js";
 import type { TemplateRow } from "./function.js";
 import { type FunctionTable, logqlFunctions } from "./functions/table.js";
-import { parseTemplate } from "./parser.js";
+import { parseTemplate } from "./parser/parser.js";
 import type { GoMap } from "./value.js";
 
 /** A template of line_format or label_format, compiled once into closures. */
