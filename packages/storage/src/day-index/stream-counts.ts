@@ -1,10 +1,11 @@
 import { internal, type RunTable } from "@skald/model";
 import type { SectionReader } from "../segment/index-sections.js";
+import { RunColumns, runParts } from "../segment/read/block-runs.js";
 import type { Column, ImageReader } from "../segment/read/index-image.js";
 import { daySection } from "./sections.js";
 
 /** Parts that the counts of a day take in its image. */
-export const countParts = 7;
+export const countParts = runParts + 1;
 
 /** Where the streams of a day are: `first` by stream, of the places in `segments`; times of segments in ns since the start of the day. */
 export interface DayPlaces {
@@ -16,50 +17,30 @@ export interface DayPlaces {
 
 /** What an index counts of the streams of each segment: a segment as a block, with a run for each of its streams. */
 export class StreamCounts {
-  readonly #first: Uint32Array;
-  readonly #stream: Uint32Array;
-  readonly #rowStart: Uint32Array;
-  readonly #minTime: Float64Array;
-  readonly #maxTime: Float64Array;
-  readonly #lineBytes: Float64Array;
+  readonly #runs: RunColumns;
   readonly #alone: Uint8Array;
   readonly #names: (readonly string[])[];
 
   constructor(reader: ImageReader, part: number, sections: SectionReader) {
-    this.#first = reader.words(part);
-    this.#stream = reader.words(part + 1);
-    this.#rowStart = reader.words(part + 2);
-    this.#minTime = reader.numbers(part + 3);
-    this.#maxTime = reader.numbers(part + 4);
-    this.#lineBytes = reader.numbers(part + 5);
-    this.#alone = reader.bytes(part + 6);
-    this.#names = readNames(sections, this.#first.length - 1);
+    this.#runs = new RunColumns(reader, part);
+    this.#alone = reader.bytes(part + runParts);
+    this.#names = readNames(sections, this.#runs.first.length - 1);
   }
 
   /** Streams of segments that are counted. */
   get size(): number {
-    return this.#stream.length;
+    return this.#runs.stream.length;
   }
 
   /** The streams of a segment, ascending; undefined when they are not counted. */
   of(place: number): RunTable | undefined {
-    const from = this.#first[place]!;
-    const to = this.#first[place + 1]!;
-    if (from === to) return undefined;
-    return {
-      count: to - from,
-      stream: this.#stream.subarray(from, to),
-      // The row starts of a segment are one more than its runs.
-      rowStart: this.#rowStart.subarray(from + place, to + place + 1),
-      minTime: this.#minTime.subarray(from, to),
-      maxTime: this.#maxTime.subarray(from, to),
-      lineBytes: this.#lineBytes.subarray(from, to),
-    };
+    const { first } = this.#runs;
+    return first[place] === first[place + 1] ? undefined : this.#runs.of(place);
   }
 
   /** True when no other segment of the index has rows of the stream of a run between its first and its last. */
   isAlone(place: number, run: number): boolean {
-    return this.#alone[this.#first[place]! + run] === 1;
+    return this.#alone[this.#runs.first[place]! + run] === 1;
   }
 
   /** Names of the structured metadata of a segment that is counted. */

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { dayNs, internal, type RunTable } from "@skald/model";
+import { dayNs, internal } from "@skald/model";
 import { zstd, zstdContentBytes } from "../../zstd/zstd.js";
 import { type DigestTable, readDigests } from "../digest/digest-table.js";
 import { type FilterTable, readFilterTable } from "../filter/filter-table.js";
@@ -7,7 +7,9 @@ import { SectionReader, section } from "../index-sections.js";
 import { type LevelTable, readLevels } from "../levels/level-table.js";
 import { readSlices, type SliceTable } from "../slices/slice-table.js";
 import { endBytes, type SegmentTrailer, trailerBytes } from "../trailer.js";
-import { type Column, ImageReader, type IndexImage, writeImage } from "./index-image.js";
+import { BlockRuns, decodeRuns, RunColumns, runParts } from "./block-runs.js";
+import { ImageReader, type IndexImage, writeImage } from "./index-image.js";
+import { type MoreNames, readMoreNames } from "./more-names.js";
 import { decodeStreams, StreamTable } from "./stream-table.js";
 
 /** Places of the pages of one column, block by block. */
@@ -33,13 +35,8 @@ const maxIndexBytes = 1024 * 1024 * 1024;
 /** Parts of an image; those of the streams follow. */
 const parts = {
   sections: 0,
-  firstRuns: 1,
-  runStreams: 2,
-  rowStarts: 3,
-  minTimes: 4,
-  maxTimes: 5,
-  lineBytes: 6,
-  streams: 7,
+  runs: 1,
+  streams: 1 + runParts,
 } as const;
 
 /** Sections that an image has as columns. */
@@ -126,7 +123,7 @@ export class SegmentIndex {
     this.minTime = minTime!;
     this.maxTime = maxTime!;
     this.streams = new StreamTable(reader, parts.streams, sections, streams!);
-    this.runs = new BlockRuns(reader);
+    this.runs = new BlockRuns(new RunColumns(reader, parts.runs));
     this.blockCount = this.runs.blockCount;
     this.groupBlocks = sections.numbers(section.groupBlocks);
     this.metadataNames = sections.texts(section.metadataNames);
@@ -152,7 +149,7 @@ export class SegmentIndex {
 
   /** The names that share the map of structured metadata. */
   more(): MoreNames {
-    this.#more ??= readMore(this.#sections, this.groupBlocks);
+    this.#more ??= readMoreNames(this.#sections, this.groupBlocks);
     return this.#more;
   }
 
@@ -244,160 +241,4 @@ export class SegmentIndex {
 /** What `SegmentIndex.replaces` says of an image. */
 export function replacedBy(image: IndexImage): readonly string[] | undefined {
   return new SegmentIndex(image).replaces;
-}
-
-/** The runs of all blocks, numbered through. */
-export class BlockRuns {
-  readonly blockCount: number;
-  /** First run of each block, and the number of all. */
-  readonly #first: Uint32Array;
-  readonly #stream: Uint32Array;
-  readonly #rowStart: Uint32Array;
-  readonly #minTime: Float64Array;
-  readonly #maxTime: Float64Array;
-  readonly #lineBytes: Float64Array;
-  readonly #tables: (RunTable | undefined)[] = [];
-
-  constructor(image: ImageReader) {
-    this.#first = image.words(parts.firstRuns);
-    this.#stream = image.words(parts.runStreams);
-    this.#rowStart = image.words(parts.rowStarts);
-    this.#minTime = image.numbers(parts.minTimes);
-    this.#maxTime = image.numbers(parts.maxTimes);
-    this.#lineBytes = image.numbers(parts.lineBytes);
-    this.blockCount = this.#first.length - 1;
-  }
-
-  of(block: number): RunTable {
-    this.#tables[block] ??= this.#tableOf(block);
-    return this.#tables[block];
-  }
-
-  #tableOf(block: number): RunTable {
-    const from = this.#first[block]!;
-    const to = this.#first[block + 1]!;
-    return {
-      count: to - from,
-      stream: this.#stream.subarray(from, to),
-      // The row starts of a block are one more than its runs.
-      rowStart: this.#rowStart.subarray(from + block, to + block + 1),
-      minTime: this.#minTime.subarray(from, to),
-      maxTime: this.#maxTime.subarray(from, to),
-      lineBytes: this.#lineBytes.subarray(from, to),
-    };
-  }
-
-  /** Calls back for each run of a stream, in order; streams ascend over the runs, so nothing else is looked at. */
-  forEachOf(wanted: number, visit: (block: number, run: number) => void): void {
-    let run = lowerBound(this.#stream, wanted);
-    if (this.#stream[run] !== wanted) return;
-    let block = lowerBound(this.#first, run + 1) - 1;
-    for (; this.#stream[run] === wanted; run++) {
-      while (this.#first[block + 1]! <= run) block++;
-      visit(block, run - this.#first[block]!);
-    }
-  }
-}
-
-/** Place of the first number that is not below the wanted one; the numbers ascend. */
-function lowerBound(numbers: Uint32Array, wanted: number): number {
-  let low = 0;
-  let high = numbers.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (numbers[middle]! < wanted) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-/** The parts `firstRuns` to `lineBytes`, checked. Throws `internal`. */
-function decodeRuns(
-  sections: SectionReader,
-  total: { readonly streams: number; readonly rows: number },
-): Column[] {
-  const counts = sections.numbers(section.runCounts);
-  const stream = Uint32Array.from(sections.numbers(section.runStreams));
-  const rows = sections.numbers(section.runRows);
-  const minTime = sections.numbers(section.runMinTimes);
-  const maxTime = sections.numbers(section.runSpans);
-  const lineBytes = sections.numbers(section.runLineBytes);
-  const blockCount = counts.length;
-  const first = new Uint32Array(blockCount + 1);
-  const rowStart = new Uint32Array(stream.length + blockCount);
-  let run = 0;
-  let rowTotal = 0;
-  let before = 0;
-  for (let block = 0; block < blockCount; block++) {
-    first[block] = run;
-    let row = 0;
-    const end = run + counts[block]!;
-    if (end > stream.length) throw internal("index has fewer runs than its blocks");
-    for (; run < end; run++) {
-      const of = stream[run]!;
-      if (of >= total.streams)
-        throw internal(`index has a run of stream ${of} of ${total.streams}`);
-      if (of < before) throw internal(`index has a run of stream ${of} behind one of ${before}`);
-      before = of;
-      rowStart[run + block] = row;
-      row += rows[run]!;
-      maxTime[run]! += minTime[run]!;
-    }
-    rowStart[run + block] = row;
-    rowTotal += row;
-  }
-  first[blockCount] = run;
-  if (rowTotal !== total.rows) throw internal(`index has runs of ${rowTotal} rows`);
-  return [first, stream.subarray(0, run), rowStart, minTime, maxTime, lineBytes];
-}
-
-/** The names without a column of their own. */
-export interface MoreNames {
-  readonly names: readonly string[];
-  /** The number of a name; undefined when it is none of them. */
-  numberOf(name: string): number | undefined;
-  /** Numbers of the names that a block has, ascending. */
-  ofBlock(block: number): Float64Array;
-  /** The dictionary of the row group of a block: the number of the name that each code stands for. */
-  dictionary(block: number): readonly number[];
-  /** Levels of the key page of a block. */
-  levels(block: number): number;
-}
-
-function readMore(sections: SectionReader, groupBlocks: Float64Array): MoreNames {
-  const names = sections.texts(section.moreNames);
-  const counts = sections.numbers(section.moreCounts);
-  const ids = sections.numbers(section.moreIds);
-  const levels = sections.numbers(section.moreLevels);
-  const starts = new Uint32Array(counts.length + 1);
-  for (let b = 0; b < counts.length; b++) {
-    starts[b + 1] = starts[b]! + counts[b]!;
-  }
-  const ofBlock = (block: number) => ids.subarray(starts[block], starts[block + 1]);
-  let numbers: ReadonlyMap<string, number> | undefined;
-  const dictionaries = new Map<number, readonly number[]>();
-  return {
-    names,
-    numberOf(name) {
-      numbers ??= new Map(names.map((each, number) => [each, number]));
-      return numbers.get(name);
-    },
-    ofBlock,
-    dictionary(block) {
-      let from = 0;
-      let group = 0;
-      while (block >= from + groupBlocks[group]!) from += groupBlocks[group++]!;
-      const known = dictionaries.get(group);
-      if (known !== undefined) return known;
-      // Codes were given in order of first use, and each block uses its names in ascending order.
-      const seen = new Set<number>();
-      for (let b = from; b < from + groupBlocks[group]!; b++) {
-        for (const id of ofBlock(b)) seen.add(id);
-      }
-      const dictionary = [...seen];
-      dictionaries.set(group, dictionary);
-      return dictionary;
-    },
-    levels: (block) => levels[block]!,
-  };
 }
