@@ -3,8 +3,12 @@ import {
   type BitmapChoice,
   groupNeedleBits,
   type MarkedKeys,
+  markNeedleKeys,
+  markValueKeys,
   maxBitmapSlots,
+  windowBytes,
 } from "@skald/kernels";
+import type { BytesColumn } from "@skald/model";
 import {
   type FilterBlock,
   type FilterDomain,
@@ -32,10 +36,10 @@ const mostSpread = 1.15;
 const slotUnit = 64;
 
 /** Marks the keys of a block: with other slots, or with fewer of its keys, once more. */
-export type MarkBlock = (choice: BitmapChoice) => MarkedBlock;
+type MarkBlock = (choice: BitmapChoice) => MarkedBlock;
 
 /** The bits of a block, and whether its lines have signs that fold to letters. */
-export type MarkedBlock = MarkedKeys & { readonly hasSigns: boolean };
+type MarkedBlock = MarkedKeys & { readonly hasSigns: boolean };
 
 /** Bitmaps of one domain: holds the bits of the group that is being collected, about half a MB. */
 export class BitmapGroups {
@@ -53,8 +57,26 @@ export class BitmapGroups {
     this.#written = written;
   }
 
-  /** Adds the filter of a block, which is about so many bytes. */
-  add(mark: MarkBlock, bytes: number): void {
+  /** Adds the filter of the texts in the lines of a block, which is about so many bytes. */
+  addLines({ bytes: text, offsets }: BytesColumn, rowCount: number, bytes: number): void {
+    // No text that has a key stands in lines without a window, in whatever case.
+    if (!hasWindow(offsets, rowCount)) this.#addEmpty();
+    else this.#add((choice) => markNeedleKeys(text, offsets, rowCount, choice), bytes);
+  }
+
+  /** Adds the filter of values with these first keys, of a block of about so many bytes. */
+  addValues(firstKeys: Uint32Array, bytes: number): void {
+    if (firstKeys.length === 0) this.#addEmpty();
+    else {
+      const mark: MarkBlock = (choice) => ({
+        ...markValueKeys(firstKeys, firstKeys.length, choice),
+        hasSigns: false,
+      });
+      this.#add(mark, bytes);
+    }
+  }
+
+  #add(mark: MarkBlock, bytes: number): void {
     const chosen = chooseBits(mark, this.#slots || this.#lastSlots, maxSlots(bytes));
     const { slots, plainKeys, threshold, hasSigns, bits } = chosen;
     const isOther = this.#slots > 0 && this.#slots !== slots;
@@ -65,7 +87,7 @@ export class BitmapGroups {
   }
 
   /** Adds a block that has no key at all. */
-  addEmpty(): void {
+  #addEmpty(): void {
     if (this.#maps.length === maxGroupBlocks) this.finish();
     this.#maps.push(noBits);
     this.blocks.push({ threshold: 0, isSingle: false, hasSigns: false, isEmpty: true });
@@ -87,6 +109,13 @@ export class BitmapGroups {
 }
 
 const noBits = new Uint8Array(0);
+
+function hasWindow(offsets: Uint32Array, rows: number): boolean {
+  for (let row = 0; row < rows; row++) {
+    if (offsets[row + 1]! - offsets[row]! >= windowBytes) return true;
+  }
+  return false;
+}
 
 /** Marks with the slots of the group where they suit the block, else with as many as do. */
 function chooseBits(mark: MarkBlock, groupSlots: number, most: number): ChosenBits {

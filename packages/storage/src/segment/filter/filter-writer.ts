@@ -1,13 +1,6 @@
-import {
-  collectNeedleKeys,
-  keysOfValues,
-  markNeedleKeys,
-  markValueKeys,
-  windowBytes,
-} from "@skald/kernels";
 import type { BytesColumn } from "@skald/model";
 import type { SortedBlock } from "../write/layout.js";
-import { BitmapGroups, type MarkBlock } from "./bitmap-groups.js";
+import { BitmapGroups } from "./bitmap-groups.js";
 import {
   type FilterBlock,
   type FilterDomain,
@@ -22,100 +15,47 @@ import { firstKeys } from "./value-keys.js";
  * Makes the filters of the blocks of a segment: of their lines and of their metadata, in groups of blocks that follow each other.
  * Holds what one group is made from, and the filters of the segment (about 1.7 % of its lines, as bitmaps 2.3 %).
  */
-export interface FilterWriter {
+export class FilterWriter {
   readonly kind: FilterKind;
-  readonly groups: readonly WrittenGroup[];
-  readonly blocks: Readonly<Record<FilterDomain, readonly FilterBlock[]>>;
-  add(block: SortedBlock): void;
-  /** Ends the last groups; nothing can be added any more. */
-  finish(): void;
-}
-
-/** A writer of filters of a kind; `moreNames` are the names of the pairs of metadata that blocks bring. */
-export function filterWriter(kind: FilterKind, moreNames: readonly string[]): FilterWriter {
-  return kind === "ribbon" ? new RibbonWriter(moreNames) : new BitmapWriter(moreNames);
-}
-
-class RibbonWriter implements FilterWriter {
-  readonly kind = "ribbon";
   readonly groups: WrittenGroup[] = [];
-  readonly #lines = new RibbonGroups(filterDomains.lines, this.groups);
-  readonly #metadata = new RibbonGroups(filterDomains.metadata, this.groups);
+  readonly #lines: FilterGroups;
+  readonly #metadata: FilterGroups;
   readonly #moreNames: readonly string[];
 
-  constructor(moreNames: readonly string[]) {
+  /** `moreNames` are the names of the pairs of metadata that blocks bring. */
+  constructor(kind: FilterKind, moreNames: readonly string[]) {
+    const Groups = kind === "ribbon" ? RibbonGroups : BitmapGroups;
+    this.kind = kind;
+    this.#lines = new Groups(filterDomains.lines, this.groups);
+    this.#metadata = new Groups(filterDomains.metadata, this.groups);
     this.#moreNames = moreNames;
   }
 
-  get blocks(): FilterWriter["blocks"] {
+  get blocks(): Readonly<Record<FilterDomain, readonly FilterBlock[]>> {
     return { 0: this.#lines.blocks, 1: this.#metadata.blocks };
   }
 
   add(block: SortedBlock): void {
     const { lines, rowCount } = block;
-    const { mixed, plain, hasSigns } = collectNeedleKeys(lines.bytes, lines.offsets, rowCount);
-    this.#lines.add(mixed, plain, sizeOf(lines, rowCount), hasSigns);
-    const values = keysOfValues(firstKeys(block, this.#moreNames));
-    this.#metadata.add(values, noKeys, bytesOf(block), false);
+    this.#lines.addLines(lines, rowCount, sizeOf(lines, rowCount));
+    this.#metadata.addValues(firstKeys(block, this.#moreNames), bytesOf(block));
   }
 
+  /** Ends the last groups; nothing can be added any more. */
   finish(): void {
     this.#lines.finish();
     this.#metadata.finish();
   }
 }
 
-const noKeys = new Uint32Array(0);
-
-class BitmapWriter implements FilterWriter {
-  readonly kind = "bitmap";
-  readonly groups: WrittenGroup[] = [];
-  readonly #lines = new BitmapGroups(filterDomains.lines, this.groups);
-  readonly #metadata = new BitmapGroups(filterDomains.metadata, this.groups);
-  readonly #moreNames: readonly string[];
-
-  constructor(moreNames: readonly string[]) {
-    this.#moreNames = moreNames;
-  }
-
-  get blocks(): FilterWriter["blocks"] {
-    return { 0: this.#lines.blocks, 1: this.#metadata.blocks };
-  }
-
-  add(block: SortedBlock): void {
-    this.#addLines(block);
-    const values = firstKeys(block, this.#moreNames);
-    if (values.length === 0) this.#metadata.addEmpty();
-    else {
-      const mark: MarkBlock = (choice) => ({
-        ...markValueKeys(values, values.length, choice),
-        hasSigns: false,
-      });
-      this.#metadata.add(mark, bytesOf(block));
-    }
-  }
-
-  finish(): void {
-    this.#lines.finish();
-    this.#metadata.finish();
-  }
-
-  #addLines({ lines, rowCount }: SortedBlock): void {
-    const { bytes, offsets } = lines;
-    // No text that has a key stands in such lines, in whatever case.
-    if (!hasWindow(offsets, rowCount)) this.#lines.addEmpty();
-    else {
-      const mark: MarkBlock = (choice) => markNeedleKeys(bytes, offsets, rowCount, choice);
-      this.#lines.add(mark, sizeOf(lines, rowCount));
-    }
-  }
-}
-
-function hasWindow(offsets: Uint32Array, rows: number): boolean {
-  for (let row = 0; row < rows; row++) {
-    if (offsets[row + 1]! - offsets[row]! >= windowBytes) return true;
-  }
-  return false;
+/** The filters of one domain; each that is added is of a block of about so many bytes. */
+interface FilterGroups {
+  readonly blocks: readonly FilterBlock[];
+  /** Adds the filter of the texts in lines. */
+  addLines(lines: BytesColumn, rowCount: number, bytes: number): void;
+  /** Adds the filter of values with these first keys. */
+  addValues(firstKeys: Uint32Array, bytes: number): void;
+  finish(): void;
 }
 
 /** Bytes of lines and metadata. */

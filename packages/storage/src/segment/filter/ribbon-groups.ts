@@ -1,5 +1,13 @@
 import { crc32 } from "node:zlib";
-import { chooseKeys, maxRibbonKeys, slotsFor, solveNeedleFilter } from "@skald/kernels";
+import {
+  chooseKeys,
+  collectNeedleKeys,
+  keysOfValues,
+  maxRibbonKeys,
+  slotsFor,
+  solveNeedleFilter,
+} from "@skald/kernels";
+import type { BytesColumn } from "@skald/model";
 import {
   type FilterBlock,
   type FilterDomain,
@@ -18,6 +26,8 @@ const maxSpread = 1.15;
 /** A difference of so many keys does not matter. */
 const spreadMin = 64;
 
+const noKeys = new Uint32Array(0);
+
 /** Ribbons of one domain: holds the keys of the group that is being collected, about 10 MB. */
 export class RibbonGroups {
   readonly blocks: FilterBlock[] = [];
@@ -33,8 +43,18 @@ export class RibbonGroups {
     this.#written = written;
   }
 
-  /** Adds the filter of a block with these keys, which is about so many bytes. */
-  add(mixed: Uint32Array, plain: Uint32Array, bytes: number, hasSigns: boolean): void {
+  /** Adds the filter of the texts in the lines of a block, which is about so many bytes. */
+  addLines({ bytes: text, offsets }: BytesColumn, rowCount: number, bytes: number): void {
+    const { mixed, plain, hasSigns } = collectNeedleKeys(text, offsets, rowCount);
+    this.#add(mixed, plain, bytes, hasSigns);
+  }
+
+  /** Adds the filter of values with these first keys, of a block of about so many bytes. */
+  addValues(firstKeys: Uint32Array, bytes: number): void {
+    this.#add(keysOfValues(firstKeys), noKeys, bytes, false);
+  }
+
+  #add(mixed: Uint32Array, plain: Uint32Array, bytes: number, hasSigns: boolean): void {
     const most = maxKeys(bytes);
     const take = (count: number) => this.#memory.take(count);
     const { keys, threshold, plainKeys } = chooseKeys(mixed, plain, most, take);

@@ -9,7 +9,7 @@ import {
 import { magic } from "../../parquet/format.js";
 import { sealLevel, zstd } from "../../zstd/zstd.js";
 import type { FilterKind } from "../filter/filter-table.js";
-import { type FilterWriter, filterWriter } from "../filter/filter-writer.js";
+import { FilterWriter } from "../filter/filter-writer.js";
 import { trailerBytes, trailerMagic } from "../trailer.js";
 import { AtomicFile } from "./atomic-file.js";
 import { SegmentIndexWriter, type WrittenFilters } from "./index-writer.js";
@@ -74,7 +74,7 @@ export class SegmentWriter {
     this.#layout = segmentLayout({ ...options, level: options.level ?? sealLevel });
     this.#group = new RowGroup(this.#layout);
     this.#index = new SegmentIndexWriter(this.#layout, options.digests ?? true);
-    this.#filters = filterWriter(options.filters ?? "ribbon", this.#layout.metadataMore);
+    this.#filters = new FilterWriter(options.filters ?? "ribbon", this.#layout.metadataMore);
     this.#output = new AtomicFile(options.path, options);
     this.#output.write(Buffer.from(magic, "latin1"));
   }
