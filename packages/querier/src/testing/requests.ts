@@ -1,36 +1,15 @@
 import type { CallOptions, QueryRequest } from "@skald/contracts";
-import {
-  defaultQueryLimits,
-  type Plan,
-  parseQuery,
-  planQuery,
-  type QueryParams,
-} from "@skald/logql";
+import type { Plan } from "@skald/logql";
 import type { SegmentRef } from "@skald/model";
-import { makeSegment, row, type SourceRow, testDayNs } from "@skald/scan/testing";
+import { makeSegment, row, type SourceRow } from "@skald/scan/testing";
+import { planOf as planQueryText } from "@skald/scan/testing/plans";
 
 export const noLimits = { maxBytesRead: 0, maxMemoryBytes: 256 * 1024 * 1024 };
 export const never: CallOptions = { signal: new AbortController().signal };
 
-/** A plan over times that are ns after midnight of the test day; the end of a log query is exclusive. */
-export function planOf(
-  query: string,
-  params: Partial<Omit<QueryParams, "startNs" | "endNs">> & { from?: number; to?: number } = {},
-): Plan {
-  const { from = 0, to = 1e9, ...rest } = params;
-  return planQuery(
-    parseQuery(query),
-    {
-      startNs: testDayNs + BigInt(from),
-      endNs: testDayNs + BigInt(to),
-      stepNs: 0n,
-      limit: 1000,
-      direction: "forward",
-      intervalNs: 0n,
-      ...rest,
-    },
-    { ...defaultQueryLimits, maxSeries: 1e6 },
-  );
+/** A plan over times that are ns after midnight of the test day, for 1000 rows; the end of a log query is exclusive. */
+export function planOf(query: string, params: Parameters<typeof planQueryText>[1] = {}): Plan {
+  return planQueryText(query, { limit: 1000, ...params });
 }
 
 export function request(

@@ -1,5 +1,4 @@
 import {
-  defaultQueryLimits,
   groupLogRows,
   type LeafPlan,
   type LogPartial,
@@ -7,10 +6,6 @@ import {
   type MetricPartial,
   mergeLogPartials,
   mergeMetricPartials,
-  type Plan,
-  parseQuery,
-  planQuery,
-  type QueryParams,
 } from "@skald/logql";
 import { formatLabels } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
@@ -19,28 +14,8 @@ import { ScanMemory } from "../page-memory.js";
 import { openHead } from "../source/head.js";
 import { type OpenSource, type Source, segmentSource } from "../source/source.js";
 import type { ScanContext } from "../source/view.js";
+import { planOf } from "./plans.js";
 import { makeDirectory, makeHead, makeSegment, row, testDayNs } from "./sources.js";
-
-/** A plan over times that are ns after midnight; the end of a log query is exclusive. */
-export function planOf(
-  query: string,
-  params: Partial<Omit<QueryParams, "startNs" | "endNs">> & { from?: number; to?: number } = {},
-): Plan {
-  const { from = 0, to = 1e9, ...rest } = params;
-  return planQuery(
-    parseQuery(query),
-    {
-      startNs: testDayNs + BigInt(from),
-      endNs: testDayNs + BigInt(to),
-      stepNs: 0n,
-      limit: 100,
-      direction: "forward",
-      intervalNs: 0n,
-      ...rest,
-    },
-    { ...defaultQueryLimits, maxSeries: 1e6 },
-  );
-}
 
 export function logPlan(...args: Parameters<typeof planOf>): LogPlan {
   const plan = planOf(...args);
