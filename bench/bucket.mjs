@@ -14,13 +14,9 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import {
-  filesBelow,
-  makeFolder,
-  removeFolders,
-  startServer,
-} from "../packages/test/dist/testing/server.js";
+import { filesBelow, makeFolder, startServer } from "../packages/test/dist/testing/server.js";
 import { openBucket } from "./store/bucket.mjs";
+import { runComparison } from "./store/comparison.mjs";
 import { fillFlags, pushBodies, settle } from "./store/fill.mjs";
 
 const { values: options, positionals } = parseArgs({
@@ -52,18 +48,9 @@ const flags = [...fillFlags, "-auth.enabled=true"];
 const [main, other] = ["main", "other"];
 const otherMb = 30;
 
-let differences = 0;
-const table = {};
-try {
-  await compare();
-} finally {
-  await removeFolders();
-}
-console.table(table);
-console.log(differences === 0 ? "all answers are the same" : `${differences} answers differ`);
-process.exit(differences === 0 ? 0 : 1);
+await runComparison(compare);
 
-async function compare() {
+async function compare(found) {
   const bucket = await openBucket();
   const places = [{ name: "folder", folder: makeFolder(), own: [], delayMs: 0 }];
   const [{ folder }] = places;
@@ -79,7 +66,7 @@ async function compare() {
     for (const [i, { name }] of places.slice(1).entries()) {
       const { coldMs, warmMs, warmCpuMs, gets, mb, answer } = far[i];
       if (answer !== local.answer) {
-        differences++;
+        found.differences++;
         console.log(`${query.id}: another answer over a bucket`);
       }
       Object.assign(row, { [`${name} cold`]: coldMs, [`${name} warm`]: warmMs });
@@ -88,7 +75,7 @@ async function compare() {
       note(ratios, `${name}, warm`, warmMs / local.warmMs);
       note(ratios, `${name}, warm, processor time`, (1 + warmCpuMs) / (1 + local.warmCpuMs));
     }
-    table[query.id] = row;
+    found.table[query.id] = row;
     console.log(query.id, JSON.stringify(row));
   }
   for (const [name, list] of ratios) console.log(`${name}: ${summary(list)}`);

@@ -14,13 +14,9 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { getJson } from "../packages/test/dist/testing/client.js";
-import {
-  filesBelow,
-  makeFolder,
-  removeFolders,
-  startServer,
-} from "../packages/test/dist/testing/server.js";
+import { filesBelow, makeFolder, startServer } from "../packages/test/dist/testing/server.js";
 import { openBucket } from "./store/bucket.mjs";
+import { runComparison } from "./store/comparison.mjs";
 import { installDuckDb, openDuckDb } from "./store/duckdb-wasm.mjs";
 import { fillFlags, pushBodies, settle } from "./store/fill.mjs";
 
@@ -42,19 +38,12 @@ const toHour = Math.floor(manifest.endSec / hourSeconds) + 1;
 const range = `${(toHour - fromHour) * hourSeconds}s`;
 const labels = ["app", "namespace", "level", "pod", "stream"];
 
-const table = {};
-let differences = 0;
-try {
-  await measureFolder();
-  await measureBucket();
-} finally {
-  await removeFolders();
-}
-console.table(table);
-console.log(differences === 0 ? "all answers are the same" : `${differences} answers differ`);
-process.exit(differences === 0 ? 0 : 1);
+await runComparison(async (found) => {
+  await measureFolder(found);
+  await measureBucket(found);
+});
 
-async function measureFolder() {
+async function measureFolder(found) {
   const server = await startServer(makeFolder(), fillFlags);
   const chunks = join(server.folder, "chunks");
   const lines = await fill(server.url, "folder", () => filesBelow(chunks, ""));
@@ -63,13 +52,13 @@ async function measureFolder() {
     (await db.runAndReadAll(sql)).getRows().map((row) => row.map(String));
   const [[version]] = await query("SELECT version()");
   console.log(`folder: DuckDB ${version}, @duckdb/node-api`);
-  await compare(server.url, `read_parquet('${chunks}/tenant=*/date=*/*.parquet')`, {
+  await compare(found, server.url, `read_parquet('${chunks}/tenant=*/date=*/*.parquet')`, {
     ...{ query, lines, column: "folder" },
   });
   await server.kill("SIGTERM");
 }
 
-async function measureBucket() {
+async function measureBucket(found) {
   const bucket = await openBucket();
   const server = await startServer(makeFolder(), [...fillFlags, ...bucket.flags]);
   const lines = await fill(server.url, "bucket", bucket.keys);
@@ -88,7 +77,7 @@ async function measureBucket() {
     own.bytes += after.bytes - before.bytes;
     return rows;
   };
-  await compare(server.url, `read_parquet([${urls.join(", ")}])`, {
+  await compare(found, server.url, `read_parquet([${urls.join(", ")}])`, {
     ...{ query, lines, column: "S3" },
   });
   console.log(`bucket: DuckDB read ${(own.bytes / 1e6).toFixed(0)} MB in ${own.requests} requests`);
@@ -105,7 +94,7 @@ async function fill(url, name, keys) {
   return lines;
 }
 
-async function compare(url, from, { query, lines, column }) {
+async function compare(found, url, from, { query, lines, column }) {
   const texts = await pickTexts(url);
   for (const { name, sql, ask } of questions(from, texts)) {
     let began = performance.now();
@@ -117,11 +106,11 @@ async function compare(url, from, { query, lines, column }) {
     const got = new Map(rows);
     const same = want.size === got.size && [...want].every(([key, n]) => got.get(key) === n);
     if (!same) {
-      differences++;
+      found.differences++;
       console.log(`${name} of the ${column}: LogQL`, want, "DuckDB", got);
     }
-    table[name] = {
-      ...table[name],
+    found.table[name] = {
+      ...found.table[name],
       values: want.size,
       [`LogQL, ${column}, ms`]: Math.round(logqlMs),
       [`DuckDB, ${column}, ms`]: Math.round(duckdbMs),
@@ -129,7 +118,7 @@ async function compare(url, from, { query, lines, column }) {
     };
   }
   const [[total]] = await query(`SELECT count(*) FROM ${from}`);
-  if (Number(total) !== lines) differences++;
+  if (Number(total) !== lines) found.differences++;
   console.log(`${column}: ${total} rows of ${lines} that were pushed`);
 }
 
