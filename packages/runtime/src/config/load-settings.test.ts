@@ -1,127 +1,33 @@
 import { describe, expect, it } from "@jest/globals";
-import { z } from "zod";
-import * as field from "./field.js";
-import { type LoadedSettings, loadSettings, type SettingsPlan } from "./load-settings.js";
-import { readSchema } from "./schema.js";
-
-const client = field.section(
-  "A client.",
-  {
-    url: field.text("", "where"),
-    timeout: field.duration("10s", "time limit"),
-    password: field.secret("password"),
-    proxy: field.text("", "proxy", undefined, { unused: "no proxy is used" }),
-  },
-  { ignored: { old: "use url", "sse_*": "use sse" } },
-);
-
-const root = readSchema(
-  field.section(
-    "",
-    {
-      target: field.list(["all"], "services", "target"),
-      server: field.section("Listens.", {
-        port: field.integer(3100, "port", "server.port", { max: 65_535 }),
-        tls: field.toggle(false, "speak TLS", "server.tls", { unused: "no TLS yet" }),
-        workers: field.integer(0, "threads", "server.workers", {
-          unused: "one thread is used",
-          holds: (count) => count === 1,
-        }),
-        certs: field.section(
-          "Certificates.",
-          { cert: field.text("", "file", "server.cert") },
-          { refused: "use a proxy" },
-        ),
-        timeout: field.duration("30s", "time limit", "server.timeout"),
-        key: field.secret("key", "server.key"),
-        limits: field.section("Limits.", { body: field.size("1MB", "body", "server.body") }),
-      }),
-      limits_config: field.section(
-        "Limits.",
-        {
-          query_timeout: field.duration("1m", "time limit", "querier.query-timeout"),
-          labels: field.list(["a"], "labels", "limits.labels"),
-          names: field.data(z.record(z.string(), z.array(z.string())), {}, "map of lists", "names"),
-        },
-        { ignored: { unordered_writes: "removed" } },
-      ),
-      clients: field.sections(client, "clients"),
-      named: field.sectionMap(client, "named clients"),
-      ring: field.section(
-        "Ring.",
-        {
-          store: field.text("inmemory", "store", "ring.store"),
-          client: field.section("Client.", { host: field.text("", "host", "ring.host") }),
-        },
-        { unused: "needs no ring" },
-      ),
-    },
-    {
-      ignored: { bloom: { why: "an experiment", switch: "enabled" } },
-      ignoredFlags: { "legacy-read-mode": "removed" },
-    },
-  ),
-);
-
-const plan: SettingsPlan = {
-  root,
-  defaultYaml: "server: {port: 1}",
-  usage: "Usage: test",
-  version: "test 1",
-  targets: "all\n",
-  derive: (settings) => {
-    if (settings.isGiven("server.port"))
-      settings.derive("limits_config.query_timeout", settings.get("server.port"));
-    return [];
-  },
-  check: (settings, isBroken) => ({
-    problems: settings.get("server.port") === 666 && !isBroken("server.port") ? ["bad port"] : [],
-    warnings: [],
-  }),
-};
-
-function load(yaml: string, ...argv: string[]): LoadedSettings {
-  return loadSettings(plan, ["-config.file=c.yaml", ...argv], {
-    env: { PORT: "99" },
-    readFile: (name) => {
-      if (name === "c.yaml") return yaml;
-      throw Object.assign(new Error(`no ${name}`), { code: "ENOENT" });
-    },
-  });
-}
-
-function tree(loaded: LoadedSettings): unknown {
-  return loaded.kind === "run" ? loaded.tree : loaded.text;
-}
-
-function warnings(loaded: LoadedSettings): unknown {
-  return loaded.kind === "run" ? loaded.warnings : loaded.text;
-}
+import { loadSettings } from "./load-settings.js";
+import { loadTest, testPlan, tree } from "./testing/settings.js";
 
 describe("layers", () => {
   it("takes defaults, what follows, the file, and flags, each over the one before", () => {
-    expect(tree(load(""))).toMatchObject({
+    expect(tree(loadTest(""))).toMatchObject({
       server: { port: 3100, tls: false, limits: { body: 1_048_576 } },
       limits_config: { query_timeout: 60_000 },
     });
-    expect(tree(load("server: {port: 5}"))).toMatchObject({ limits_config: { query_timeout: 5 } });
-    expect(tree(load("server: {port: 5}\nlimits_config: {query_timeout: 2s}"))).toMatchObject({
+    expect(tree(loadTest("server: {port: 5}"))).toMatchObject({
+      limits_config: { query_timeout: 5 },
+    });
+    expect(tree(loadTest("server: {port: 5}\nlimits_config: {query_timeout: 2s}"))).toMatchObject({
       limits_config: { query_timeout: 2000 },
     });
-    expect(tree(load("server: {port: 5}", "-server.port=7"))).toMatchObject({
+    expect(tree(loadTest("server: {port: 5}", "-server.port=7"))).toMatchObject({
       server: { port: 7 },
     });
   });
 
   it("reads the built-in file when none is named", () => {
-    const loaded = loadSettings(plan, [], { env: {}, readFile: () => "" });
+    const loaded = loadSettings(testPlan, [], { env: {}, readFile: () => "" });
     expect(tree(loaded)).toMatchObject({ server: { port: 1 } });
   });
 
   it("takes the first file that exists", () => {
-    const loaded = load("server: {port: 8}", "-config.file=gone.yaml, c.yaml");
+    const loaded = loadTest("server: {port: 8}", "-config.file=gone.yaml, c.yaml");
     expect(tree(loaded)).toMatchObject({ server: { port: 8 } });
-    expect(load("", "-config.file=gone.yaml")).toEqual({
+    expect(loadTest("", "-config.file=gone.yaml")).toEqual({
       kind: "exit",
       code: 1,
       text: "CONFIG ERROR: gone.yaml does not exist, set config.file for custom config path\n",
@@ -132,15 +38,15 @@ describe("layers", () => {
     const readFile = (): string => {
       throw Object.assign(new Error("EACCES: permission denied"), { code: "EACCES" });
     };
-    const loaded = loadSettings(plan, ["-config.file=x"], { env: {}, readFile });
+    const loaded = loadSettings(testPlan, ["-config.file=x"], { env: {}, readFile });
     expect(tree(loaded)).toBe("CONFIG ERROR: cannot read x: EACCES: permission denied\n");
   });
 
   it("expands variables only when told to", () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: what a user writes
     const yaml = "server: {port: '${PORT:-5}'}";
-    expect(tree(load(yaml, "-config.expand-env=true"))).toMatchObject({ server: { port: 99 } });
-    expect(tree(load(yaml))).toBe(
+    expect(tree(loadTest(yaml, "-config.expand-env=true"))).toMatchObject({ server: { port: 99 } });
+    expect(tree(loadTest(yaml))).toBe(
       // biome-ignore lint/suspicious/noTemplateCurlyInString: what a user writes
       'CONFIG ERROR: c.yaml:1:16: server.port: "${PORT:-5}" is not a number; -config.expand-env=true replaces ${...}\n',
     );
@@ -183,7 +89,7 @@ describe("YAML", () => {
     ],
     ["a comment only", "# nothing", { server: { port: 3100 } }],
   ])("takes %s", (_, yaml, want) => {
-    expect(tree(load(yaml))).toMatchObject(want);
+    expect(tree(loadTest(yaml))).toMatchObject(want);
   });
 
   it.each([
@@ -252,78 +158,23 @@ describe("YAML", () => {
     ["a key twice", "server: {port: 1, port: 2}", "c.yaml:1:19: map keys must be unique"],
     ["a check", "server: {port: 666}", "bad port"],
   ])("refuses %s", (_, yaml, problem) => {
-    expect(tree(load(yaml))).toBe(`CONFIG ERROR: ${problem}\n`);
+    expect(tree(loadTest(yaml))).toBe(`CONFIG ERROR: ${problem}\n`);
   });
 
   it("tells where broken YAML breaks", () => {
-    expect(tree(load("server:\n  port: [1"))).toMatch(/CONFIG ERROR: c\.yaml:2:\d+: flow sequence/);
+    expect(tree(loadTest("server:\n  port: [1"))).toMatch(
+      /CONFIG ERROR: c\.yaml:2:\d+: flow sequence/,
+    );
   });
 
   it("tells all errors at once", () => {
-    expect(tree(load("server: {port: 666, x: 1}", "-nope", "-server.tls=5"))).toBe(
+    expect(tree(loadTest("server: {port: 666, x: 1}", "-nope", "-server.tls=5"))).toBe(
       "MULTIPLE CONFIG ERRORS FOUND, PLEASE READ CAREFULLY\n" +
         "CONFIG ERROR: unknown flag -nope; -help lists all\n" +
         'CONFIG ERROR: flag -server.tls: "5" is not true or false\n' +
         'CONFIG ERROR: c.yaml:1:21: unknown key "x" in server\n' +
         "CONFIG ERROR: bad port\n",
     );
-  });
-});
-
-describe("keys without effect", () => {
-  it("names those that differ from their default, once per section", () => {
-    const yaml = "server: {tls: true, port: 1}\nring: {store: x, client: {host: y}}";
-    expect(warnings(load(yaml))).toEqual([
-      "server: no TLS yet: tls",
-      "ring: needs no ring: store, client.host",
-    ]);
-    expect(warnings(load("server: {tls: false}\nring: {store: inmemory}"))).toEqual([]);
-    expect(warnings(load("", "-ring.store=x"))).toEqual(["ring: needs no ring: store"]);
-  });
-
-  it("says nothing about a value that holds all the same", () => {
-    expect(warnings(load("server: {workers: 1}"))).toEqual([]);
-    expect(warnings(load("server: {workers: 2}"))).toEqual(["server: one thread is used: workers"]);
-  });
-
-  it("looks into lists and maps of sections, and names a key once", () => {
-    const yaml = "clients: [{proxy: a}, {proxy: b}]\nnamed: {x: {proxy: c}}";
-    expect(warnings(load(yaml))).toEqual([
-      "clients[]: no proxy is used: proxy",
-      "named[]: no proxy is used: proxy",
-    ]);
-  });
-
-  it("does not start where ignoring a key would be unsafe", () => {
-    const problem = "CONFIG ERROR: server.certs: use a proxy: cert\n";
-    expect(tree(load("server: {certs: {cert: x}}"))).toBe(problem);
-    expect(tree(load("", "-server.cert=x"))).toBe(problem);
-    expect(warnings(load("server: {certs: {cert: ''}}"))).toEqual([]);
-  });
-
-  it("accepts keys that are not there any more with their reason", () => {
-    const yaml = `
-limits_config: {unordered_writes: true}
-clients: [{old: {a: [1]}}]
-named: {a: {sse_kind: 1}}
-bloom: {enabled: true}`;
-    expect(warnings(load(yaml))).toEqual([
-      "c.yaml:2:17: limits_config.unordered_writes: removed",
-      "c.yaml:3:12: clients[].old: use url",
-      "c.yaml:4:13: named[].sse_kind: use sse",
-      "c.yaml:5:1: bloom: an experiment",
-    ]);
-  });
-
-  it("is silent about such a section that is switched off", () => {
-    expect(warnings(load("bloom: {enabled: false, x: 1}"))).toEqual([]);
-    expect(warnings(load("bloom:"))).toEqual([]);
-  });
-
-  it("accepts flags that are not there any more", () => {
-    expect(warnings(load("", "-legacy-read-mode=false"))).toEqual([
-      "flag -legacy-read-mode: removed",
-    ]);
   });
 });
 
@@ -344,7 +195,7 @@ describe("flags", () => {
     ],
     ["the last of a scalar", ["-server.port=1", "-server.port=2"], { server: { port: 2 } }],
   ])("take %s", (_, argv, want) => {
-    expect(tree(load("", ...argv))).toMatchObject(want);
+    expect(tree(loadTest("", ...argv))).toMatchObject(want);
   });
 
   it.each([
@@ -358,16 +209,16 @@ describe("flags", () => {
     ],
     ["a bad switch", "-verify-config=5", 'flag -verify-config: "5" is not true or false'],
   ])("tell %s", (_, argument, problem) => {
-    expect(tree(load("", argument))).toBe(`CONFIG ERROR: ${problem}\n`);
+    expect(tree(loadTest("", argument))).toBe(`CONFIG ERROR: ${problem}\n`);
   });
 });
 
 describe("commands", () => {
   it("prints the version, the targets and the help", () => {
-    expect(load("", "-version")).toEqual({ kind: "exit", code: 0, text: "test 1\n" });
-    expect(load("", "-list-targets")).toEqual({ kind: "exit", code: 0, text: "all\n" });
+    expect(loadTest("", "-version")).toEqual({ kind: "exit", code: 0, text: "test 1\n" });
+    expect(loadTest("", "-list-targets")).toEqual({ kind: "exit", code: 0, text: "all\n" });
     for (const flag of ["-help", "--help", "-h"]) {
-      const text = tree(load("", flag));
+      const text = tree(loadTest("", flag));
       expect(text).toContain("Usage: test\n\n  -config.file\n");
       expect(text).toContain(
         "\nserver: Listens.\n  -server.port integer\n        port [server.port] (default 3100)\n",
@@ -377,13 +228,13 @@ describe("commands", () => {
   });
 
   it("verifies", () => {
-    expect(load("ring: {store: x}", "-verify-config")).toEqual({
+    expect(loadTest("ring: {store: x}", "-verify-config")).toEqual({
       kind: "exit",
       code: 0,
       text: "CONFIG WARNING: ring: needs no ring: store\nconfig is valid\n",
     });
-    expect(load("x: 1", "-verify-config")).toMatchObject({ kind: "exit", code: 1 });
-    expect(load("", "-verify-config=false")).toMatchObject({ kind: "run" });
+    expect(loadTest("x: 1", "-verify-config")).toMatchObject({ kind: "exit", code: 1 });
+    expect(loadTest("", "-verify-config=false")).toMatchObject({ kind: "run" });
   });
 
   it("prints the whole with secrets masked, in a form that can be read again", () => {
@@ -391,14 +242,14 @@ describe("commands", () => {
 server: {port: 7, key: k, timeout: 90s, limits: {body: 2MB}}
 clients: [{url: "http://u:p@h/x", password: p}]
 named: {a: {password: p}}`;
-    const printed = tree(load(yaml, "-print-config")) as string;
+    const printed = tree(loadTest(yaml, "-print-config")) as string;
     expect(printed).not.toMatch(/: p$|u:p@/m);
     expect(printed).toContain('key: "********"');
     expect(printed).toContain("url: http://u:********@h/x");
     expect(printed).toContain("timeout: 1m30s");
     expect(printed).toContain("body: 2MB");
-    expect(tree(load(printed))).toMatchObject({ server: { port: 7, timeout: 90_000 } });
-    expect(load("", "-print-config-stderr")).toMatchObject({
+    expect(tree(loadTest(printed))).toMatchObject({ server: { port: 7, timeout: 90_000 } });
+    expect(loadTest("", "-print-config-stderr")).toMatchObject({
       kind: "run",
       notice: expect.stringContaining("server:\n  port: 3100\n"),
     });
