@@ -1,6 +1,8 @@
 import type { Command, Operand, Pipe, TemplateNode, TemplateSet } from "./ast.js";
 import { TemplateSyntaxError } from "./error.js";
-import { compileTemplates, newEnv, type TemplateSource } from "./eval.js";
+import { newEnv } from "./eval/env.js";
+import { compileTemplates } from "./eval/eval.js";
+import type { TemplateSource } from "./eval/failures.js";
 import type { TemplateRow } from "./function.js";
 import { type FunctionTable, logqlFunctions } from "./functions/table.js";
 import { parseTemplate } from "./parser/parser.js";
