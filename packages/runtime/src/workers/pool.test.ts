@@ -1,53 +1,9 @@
-import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterEach, describe, expect, it } from "@jest/globals";
 import { errorCodeOf, SkaldError } from "@skald/model";
-import { WorkerPool, type WorkerPoolOptions } from "./pool.js";
+import { background, closePools, failureOf, hold, makePool, now, until } from "./testing/pool.js";
 import type { JobOptions, JobQueue, WaitingJob } from "./waiting-jobs.js";
 
-const pools: WorkerPool[] = [];
-afterEach(async () => {
-  await Promise.all(pools.splice(0).map((pool) => pool.close()));
-});
-
-function newPool(options: Partial<WorkerPoolOptions> = {}): WorkerPool {
-  const url = new URL("./testing/jobs.js", import.meta.url);
-  return new WorkerPool({ url, size: 1, maxQueued: 100, ...options });
-}
-
-/** A pool that is closed after the test. */
-function makePool(options: Partial<WorkerPoolOptions> = {}): WorkerPool {
-  const pool = newPool(options);
-  pools.push(pool);
-  return pool;
-}
-
-const now: JobOptions = { lane: "query" };
-const background: JobOptions = { lane: "background" };
-
-/** A job that runs until it is released. */
-function hold(pool: WorkerPool, options: JobOptions = now) {
-  const flag = new Int32Array(new SharedArrayBuffer(8));
-  const result = pool.run<string>("wait", { flag }, options);
-  const release = () => {
-    Atomics.store(flag, 1, 1);
-    Atomics.notify(flag, 1);
-  };
-  return { result, release, started: until(() => Atomics.load(flag, 0) === 1) };
-}
-
-/** Leaves the processor to the threads that it waits for. */
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await pause(1);
-}
-
-function failureOf(promise: Promise<unknown>): Promise<SkaldError> {
-  return promise.then(
-    () => {
-      throw new Error("it did not fail");
-    },
-    (error: SkaldError) => error,
-  );
-}
+afterEach(closePools);
 
 describe("WorkerPool", () => {
   it("runs jobs, synchronous or not", async () => {
@@ -122,136 +78,6 @@ describe("WorkerPool", () => {
     );
     expect(bytes.length).toBe(0);
     expect([...back]).toEqual([1, 2, 3]);
-  });
-});
-
-describe("errors of jobs", () => {
-  let pool: WorkerPool;
-  beforeAll(() => {
-    pool = newPool();
-  });
-  afterAll(() => pool.close());
-
-  it("keep code, status, text and detail", async () => {
-    const error = await failureOf(pool.run("refuse", {}, now));
-    expect(error).toMatchObject({
-      code: "invalid_argument",
-      status: 418,
-      message: "no such thing",
-      detail: { at: 3 },
-    });
-    expect(error.cause).toBeUndefined();
-  });
-
-  it("that nobody foresaw are internal, with their stack as the cause only", async () => {
-    const error = await failureOf(pool.run("fault", {}, now));
-    expect(error).toMatchObject({ code: "internal", status: 500, message: "x is undefined" });
-    expect(String(error.cause)).toContain("testing/jobs");
-    expect(await failureOf(pool.run("text", {}, now))).toMatchObject({
-      code: "internal",
-      message: "just text",
-    });
-  });
-
-  it("keep what their causes say", async () => {
-    const error = await failureOf(pool.run("caused", {}, now));
-    expect(error).toMatchObject({ code: "unavailable", status: 503, message: "not now" });
-    expect(error.cause).toMatchObject({ message: "disk: EIO" });
-  });
-
-  it("say when there is no such job", async () => {
-    const error = await failureOf(pool.run("nothing", {}, now));
-    expect(error).toMatchObject({ code: "internal", message: "no handler for job nothing" });
-  });
-
-  it("do not stop the thread, even when a result or a detail cannot be sent", async () => {
-    expect((await failureOf(pool.run("uncloneable", {}, now))).message).toMatch(
-      /could not be cloned/,
-    );
-    expect((await failureOf(pool.run("refuseOddly", {}, now))).message).toMatch(/cloned/);
-    expect(await pool.run("double", { n: 4 }, now)).toBe(8);
-  });
-
-  it("of payloads that cannot be sent leave the thread free", async () => {
-    const error = await failureOf(pool.run("double", { n: () => 1 }, now));
-    expect(error.message).toMatch(/could not be cloned/);
-    expect(await pool.run("double", { n: 4 }, now)).toBe(8);
-  });
-});
-
-describe("cancelling", () => {
-  it("drops a job that waits", async () => {
-    const pool = makePool();
-    const first = hold(pool);
-    await first.started;
-    const stop = new AbortController();
-    const second = failureOf(pool.run("double", { n: 1 }, { ...now, signal: stop.signal }));
-    const third = pool.run("double", { n: 2 }, now);
-    stop.abort();
-    expect(errorCodeOf(await second)).toBe("cancelled");
-    first.release();
-    expect(await third).toBe(4);
-  });
-
-  it("stops a job that runs, and only that one", async () => {
-    const pool = makePool();
-    const flag = new Int32Array(new SharedArrayBuffer(8));
-    const stop = new AbortController();
-    const running = failureOf(
-      pool.run("untilCancelled", { flag }, { ...now, signal: stop.signal }),
-    );
-    await until(() => Atomics.load(flag, 0) === 1);
-    stop.abort();
-    expect(errorCodeOf(await running)).toBe("cancelled");
-    expect(await pool.run("double", { n: 3 }, now)).toBe(6);
-  });
-
-  it("refuses a job whose caller has gone already", async () => {
-    const error = await failureOf(
-      makePool().run("double", { n: 1 }, { ...now, signal: AbortSignal.abort() }),
-    );
-    expect(errorCodeOf(error)).toBe("cancelled");
-  });
-
-  it("after the end does nothing", async () => {
-    const pool = makePool();
-    const stop = new AbortController();
-    expect(await pool.run("double", { n: 1 }, { ...now, signal: stop.signal })).toBe(2);
-    const next = hold(pool);
-    await next.started;
-    stop.abort();
-    next.release();
-    expect(await next.result).toBe("done");
-  });
-});
-
-describe("a thread that dies", () => {
-  it.each([
-    ["by an exit", "exit", /a worker thread ended with code 3/],
-    ["by an error outside of its job", "crash", /out of the blue/],
-  ])("%s fails its job; the pool goes on", async (_name, job, cause) => {
-    const lost: unknown[] = [];
-    const pool = makePool({ onThreadLost: (error) => lost.push(error) });
-    const failing = failureOf(pool.run(job, {}, now));
-    const waiting = pool.run("double", { n: 5 }, now);
-    const error = await failing;
-    expect(error).toMatchObject({ code: "internal", message: `job ${job} lost its thread` });
-    expect(String(error.cause)).toMatch(cause);
-    expect(await waiting).toBe(10);
-    expect(lost).toHaveLength(1);
-  });
-
-  it("before its first job is started again after a pause", async () => {
-    let losses = 0;
-    const url = new URL("./testing/broken.js", import.meta.url);
-    const pool = makePool({ url, onThreadLost: () => losses++ });
-    const waiting = failureOf(pool.run("double", { n: 1 }, now));
-    await until(() => losses > 0);
-    expect(errorCodeOf(await waiting)).toBe("internal");
-    const next = failureOf(pool.run("double", { n: 1 }, now));
-    await until(() => losses > 1);
-    expect(errorCodeOf(await next)).toBe("internal");
-    expect(losses).toBe(2);
   });
 });
 
@@ -378,19 +204,5 @@ describe("a lazy pool", () => {
     first.release();
     await first.result;
     expect(await pool.run("double", { n: 3 }, background)).toBe(6);
-  });
-});
-
-describe("closing", () => {
-  it("rejects what runs, waits and comes", async () => {
-    const pool = makePool();
-    const first = hold(pool);
-    await first.started;
-    const failures = [failureOf(first.result), failureOf(pool.run("double", { n: 1 }, background))];
-    await pool.close();
-    failures.push(failureOf(pool.run("double", { n: 1 }, now)));
-    for (const error of await Promise.all(failures)) {
-      expect(error).toMatchObject({ code: "unavailable", message: "the worker pool is closed" });
-    }
   });
 });
