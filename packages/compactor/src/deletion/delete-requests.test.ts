@@ -23,6 +23,12 @@ async function ready(...args: Parameters<typeof makeRequests>) {
   return { ...made, ids, statuses, active };
 }
 
+async function keysOf(store: MemoryStore): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of store.list("index/", options)) keys.push(key);
+  return keys;
+}
+
 describe("DeleteRequests", () => {
   it("hides rows from the first to the last ms, until they are stored no more", async () => {
     const { deletes, active, statuses } = await ready();
@@ -77,9 +83,7 @@ describe("DeleteRequests", () => {
     const store = new MemoryStore();
     const { deletes } = await ready(store);
     await deletes.create("t", asked("{a=`b`}", 1, 2), options);
-    const keys: string[] = [];
-    for await (const { key } of store.list("index/", options)) keys.push(key);
-    const key = keys[0] as string;
+    const [key = ""] = await keysOf(store);
     const text = Buffer.from(await store.get(key, options)).toString();
     await store.put(key, Buffer.from(text.replace("{a=`b`}", "{a=`x`}")), options);
     await store.put(
@@ -92,6 +96,35 @@ describe("DeleteRequests", () => {
     expect(other.ids()).toEqual([]);
     expect(other.damaged).toHaveLength(3);
   });
+
+  it.each(["a process that knows it", "a copy on the disk"])(
+    "are written again where they are damaged, by %s",
+    async (who) => {
+      const directory = await mkdtemp(join(tmpdir(), "skald-copy-"));
+      try {
+        const copy = () => new LocalCopy(join(directory, "requests.json"));
+        const store = new MemoryStore();
+        const before = await ready(store, undefined, {}, copy());
+        await before.deletes.create("t", asked("{a=`b`}", 1, 2), options);
+        const [key = ""] = await keysOf(store);
+        const text = async () => Buffer.from(await store.get(key, options)).toString();
+        const good = await text();
+        await store.put(key, Buffer.from(good.slice(0, 50)), options);
+        const after =
+          who === "a copy on the disk" ? makeRequests(store, undefined, {}, copy()) : before;
+        await after.deletes.refresh(options);
+        expect(await after.deletes.active({ tenant: "t", ...all })).toHaveLength(1);
+        expect(await text()).toBe(good);
+        // What a later program wrote is not for this one to change.
+        const newer = good.replace('"version":1', '"version":2');
+        await store.put(key, Buffer.from(newer), options);
+        await after.deletes.refresh(options);
+        expect(await text()).toBe(newer);
+      } finally {
+        await rm(directory, { recursive: true });
+      }
+    },
+  );
 
   it("reads files of version 1", async () => {
     const store = new MemoryStore();

@@ -30,7 +30,7 @@ export type DeletionMode = "disabled" | "filter-only" | "filter-and-delete";
 
 export interface DeleteRequestsOptions {
   readonly requests: RequestStore;
-  /** What is hidden while the store could not be read since the start. */
+  /** What is hidden while the store could not be read since the start, or is damaged there. */
   readonly copy?: LocalCopy;
   readonly modeOf: (tenant: string) => DeletionMode;
   /** Until a request is so old it can be cancelled and nothing is deleted. */
@@ -95,8 +95,9 @@ export class DeleteRequests implements Deletes {
   /** Reads what changed in the store since the last time, by this process or another. */
   refresh(options: CallOptions): Promise<void> {
     return this.#turn.run(async () => {
-      const stored = await this.#options.requests.load(options);
-      this.#know(stored);
+      const { requests, damaged } = await this.#options.requests.load(options);
+      const rewritten = damaged.size === 0 ? [] : await this.#rewrite(damaged, options);
+      this.#know([...requests, ...rewritten]);
       await this.#keepCopy();
     }, options.signal);
   }
@@ -250,6 +251,21 @@ export class DeleteRequests implements Deletes {
   #know(stored: readonly StoredRequest[]): void {
     this.#known = byTenant(stored.flatMap((one) => this.#parse(one)));
     this.#isLoaded = true;
+  }
+
+  /** Writes requests again that are damaged in the store, as this process or its copy knows them; answers those. */
+  async #rewrite(damaged: ReadonlySet<string>, options: CallOptions): Promise<StoredRequest[]> {
+    const { copy, log, requests } = this.#options;
+    const known = this.#isLoaded ? [...this.#known.values()].flat() : ((await copy?.read()) ?? []);
+    const found = known.filter(({ request }) => damaged.has(requests.keyOf(request)));
+    for (const { request } of found) {
+      await requests.replace(request, options);
+      log.warn("wrote a damaged delete request again", {
+        tenant: request.tenant,
+        request: request.id,
+      });
+    }
+    return found.map(({ request, progress }) => ({ request, progress }));
   }
 
   /** Of little consequence when it fails: the store has all of it. */

@@ -1,8 +1,8 @@
 import { dirname } from "node:path";
 import { mkdir, open, readFile, rename } from "@skald/storage/files";
-import type { StoredRequest } from "./request-store.js";
+import { decodeRequestFile, encodeRequestFile, type StoredRequest } from "./request-store.js";
 
-/** Keeps what this process knows of delete requests on its disk, for a start while the store does not answer. */
+/** Keeps what this process knows of delete requests on its disk, for a start while the store does not answer, and for what is damaged there. */
 export class LocalCopy {
   readonly #path: string;
   #written = "";
@@ -14,7 +14,7 @@ export class LocalCopy {
   /** What was written last; undefined when there is nothing that can be read. */
   async read(): Promise<readonly StoredRequest[] | undefined> {
     try {
-      return JSON.parse(await readFile(this.#path, "utf8")) as StoredRequest[];
+      return decodeRequestFile(await readFile(this.#path)) as StoredRequest[];
     } catch {
       return undefined;
     }
@@ -22,7 +22,7 @@ export class LocalCopy {
 
   /** Replaces the copy, unless it is the same. */
   async write(requests: readonly StoredRequest[]): Promise<void> {
-    const text = JSON.stringify(requests);
+    const text = Buffer.from(encodeRequestFile(requests)).toString();
     if (text === this.#written) return;
     await mkdir(dirname(this.#path), { recursive: true });
     const file = await open(`${this.#path}.tmp`, "w");

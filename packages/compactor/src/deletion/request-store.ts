@@ -13,7 +13,7 @@ export interface RequestStoreOptions {
   readonly store: ObjectStore;
   /** What keys begin with. */
   readonly prefix: string;
-  /** Told of a file that cannot be read: the request in it is not carried out. */
+  /** Told of a file that cannot be read: unless somebody knows its request, that is not carried out. */
   readonly onDamaged: (key: string, error: unknown) => void;
 }
 
@@ -25,6 +25,13 @@ interface Envelope {
   /** Of the JSON text of `body`. */
   readonly crc32: number;
   readonly body: unknown;
+}
+
+/** What a listing of the store found. */
+export interface LoadedRequests {
+  readonly requests: readonly StoredRequest[];
+  /** Keys of requests that are damaged, to be written again by whoever knows them. */
+  readonly damaged: ReadonlySet<string>;
 }
 
 /** What was read of a key, to be read again when the object has changed. */
@@ -52,34 +59,37 @@ export class RequestStore {
   }
 
   /** All requests of all tenants; only what changed since the last call is read. */
-  async load(options: CallOptions): Promise<StoredRequest[]> {
+  async load(options: CallOptions): Promise<LoadedRequests> {
     const { store } = this.#options;
     const read = new Map<string, Read>();
+    const damaged = new Set<string>();
     for await (const { key, sizeBytes, modifiedMs } of store.list(this.#folder, options)) {
       const stamp = `${sizeBytes} ${modifiedMs}`;
       const known = this.#read.get(key);
       const body = known?.stamp === stamp ? known.body : await this.#get(key, options);
-      if (body !== undefined) read.set(key, { stamp, body });
+      if (body === isDamaged) damaged.add(key);
+      else if (body !== undefined) read.set(key, { stamp, body });
     }
     this.#read = read;
-    return [...read].flatMap(([key, { body }]) => {
+    const requests = [...read].flatMap(([key, { body }]) => {
       if (key.endsWith(progressEnd)) return [];
       const request = body as DeleteRequest;
       const progress = read.get(progressKeyOf(key))?.body as DeleteProgress | undefined;
       return [{ request, progress: progress ?? noProgress }];
     });
+    return { requests, damaged };
   }
 
   /** Stores a new request; false when its id is taken. */
   async add(request: DeleteRequest, { signal }: CallOptions): Promise<boolean> {
     const { store } = this.#options;
-    const body = encode(request);
-    return (await store.put(this.#keyOf(request), body, { signal, ifAbsent: true })) === "stored";
+    const body = encodeRequestFile(request);
+    return (await store.put(this.keyOf(request), body, { signal, ifAbsent: true })) === "stored";
   }
 
   /** Replaces a request. */
   async replace(request: DeleteRequest, { signal }: CallOptions): Promise<void> {
-    await this.#options.store.put(this.#keyOf(request), encode(request), { signal });
+    await this.#options.store.put(this.keyOf(request), encodeRequestFile(request), { signal });
   }
 
   async saveProgress(
@@ -87,13 +97,13 @@ export class RequestStore {
     progress: DeleteProgress,
     { signal }: CallOptions,
   ): Promise<void> {
-    const key = progressKeyOf(this.#keyOf(request));
-    await this.#options.store.put(key, encode(progress), { signal });
+    const key = progressKeyOf(this.keyOf(request));
+    await this.#options.store.put(key, encodeRequestFile(progress), { signal });
   }
 
   /** Removes a request, and what is left of its progress. */
   async remove(request: DeleteRequest, options: CallOptions): Promise<void> {
-    const key = this.#keyOf(request);
+    const key = this.keyOf(request);
     await this.#options.store.delete(key, options);
     await this.#options.store.delete(progressKeyOf(key), options);
   }
@@ -102,7 +112,8 @@ export class RequestStore {
     return `${this.#options.prefix}delete_requests/`;
   }
 
-  #keyOf({ tenant, id, createdMs }: DeleteRequest): string {
+  /** Where a request is. */
+  keyOf({ tenant, id, createdMs }: DeleteRequest): string {
     return `${this.#folder}${tenantPrefix(tenant)}${String(createdMs).padStart(13, "0")}-${id}.json`;
   }
 
@@ -120,10 +131,15 @@ export class RequestStore {
       return decodeRequestFile(bytes);
     } catch (error) {
       this.#options.onDamaged(key, error);
-      return undefined;
+      return error instanceof NewerVersion ? undefined : isDamaged;
     }
   }
 }
+
+const isDamaged = Symbol("damaged");
+
+/** A file that a later program wrote, and that must stay as it is. */
+class NewerVersion extends Error {}
 
 const progressEnd = ".progress.json";
 
@@ -131,17 +147,22 @@ function progressKeyOf(key: string): string {
   return key.replace(/\.json$/, progressEnd);
 }
 
-function encode(body: DeleteRequest | DeleteProgress): Uint8Array {
+/** The bytes of a file of requests or their progress, with a version and a checksum. */
+export function encodeRequestFile(
+  body: DeleteRequest | DeleteProgress | readonly StoredRequest[],
+): Uint8Array {
   const checksum = checksumOf(body);
   return Buffer.from(`${JSON.stringify({ version, crc32: checksum, body } satisfies Envelope)}\n`);
 }
 
-/** The request, or its progress, of the bytes of a file. Throws for one that is damaged or of a newer version. */
+/** What is in the bytes of such a file. Throws for one that is damaged or of a newer version. */
 export function decodeRequestFile(bytes: Uint8Array): unknown {
   const envelope = JSON.parse(Buffer.from(bytes).toString()) as Envelope;
   if (typeof envelope?.version !== "number") throw new Error("it is no delete request");
   if (!(envelope.version <= version))
-    throw new Error(`version ${envelope.version} is newer than ${version}; update the program`);
+    throw new NewerVersion(
+      `version ${envelope.version} is newer than ${version}; update the program`,
+    );
   if (checksumOf(envelope.body) !== envelope.crc32) throw new Error("the checksum is wrong");
   return envelope.body;
 }

@@ -86,7 +86,10 @@ export function buildRequests({
     store,
     prefix: delete_request_store_key_prefix,
     onDamaged: (key, error) =>
-      log.error("a file of a delete request is damaged: it hides nothing", { key, error }),
+      log.error(
+        "a file of a delete request cannot be read: unless a copy is here, it hides nothing",
+        { key, error },
+      ),
   });
   return new DeleteRequests({
     ...{ requests, clock: systemClock, log, metrics },

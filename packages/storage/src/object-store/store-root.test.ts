@@ -3,6 +3,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
@@ -110,12 +111,38 @@ describe("the root of a store", () => {
     expect(readdirSync(root).filter((name) => name.startsWith(".skald"))).toHaveLength(1);
   });
 
-  it("whose marker cannot be read is told of", async () => {
-    const { root, rememberIn } = await makeStore();
-    rmSync(rememberIn);
+  it("whose marker is damaged gets it back from a process that remembers it", async () => {
+    const { root, open } = await makeStore();
+    const marker = join(root, ".skald-store");
+    const good = readFileSync(marker, "utf8");
+    for (const damaged of ["", good.slice(0, 10), "{}", "null"]) {
+      writeFileSync(marker, damaged);
+      expect(await keysOf(await open())).toEqual(["a/b"]);
+      expect(readFileSync(marker, "utf8")).toBe(good);
+    }
+    expect(readdirSync(root).filter((name) => name.startsWith(".skald"))).toHaveLength(1);
+  });
+
+  it("whose marker is damaged, and remembered nowhere, is unavailable", async () => {
+    const { root } = await makeStore();
     writeFileSync(join(root, ".skald-store"), "no marker");
-    await expect(
-      new FsStore(root).list("", { signal })[Symbol.asyncIterator]().next(),
-    ).rejects.toThrow(/cannot be reached in .*: .*JSON/);
+    const store = new FsStore(root);
+    expect(await outcomes(store)).toEqual(unavailable);
+    await expect(keysOf(store)).rejects.toThrow(/\.skald-store is damaged: write \{"id"/);
+  });
+
+  it("is learned anew from its marker by a process whose memory is damaged", async () => {
+    const { directory, root, rememberIn, open } = await makeStore();
+    const good = readFileSync(rememberIn, "utf8");
+    writeFileSync(rememberIn, good.slice(0, 20));
+    expect(await keysOf(await open())).toEqual(["a/b"]);
+    expect(readFileSync(rememberIn, "utf8")).toBe(good);
+
+    writeFileSync(rememberIn, "");
+    renameSync(root, join(directory, "aside"));
+    await expect(open()).rejects.toThrow(
+      /chunks is not there; .* delete .*store.json, which is damaged/,
+    );
+    expect(existsSync(root)).toBe(false);
   });
 });

@@ -86,8 +86,21 @@ export class StoreRoot {
     }
   }
 
+  /** Written again where it is damaged and the id is remembered: something that is no store has no marker at all. */
   async #readMarker(): Promise<Identity> {
-    return parse(await readFile(join(this.#root, storeMarkerName), "utf8"));
+    const path = join(this.#root, storeMarkerName);
+    const found = parse(await readFile(path, "utf8"));
+    if (found !== undefined) return found;
+    if (this.#id === undefined) {
+      const fix = 'write {"id":"<that of store.json of a process that used it>"} into it';
+      throw unavailable(
+        `${path} is damaged: ${fix}, or delete it if no other process uses the store`,
+      );
+    }
+    const temporary = `${path}.${randomUUID()}`;
+    await writeSynced(temporary, { id: this.#id } satisfies Identity);
+    await rename(temporary, path);
+    return { id: this.#id };
   }
 
   /** Changes when the marker is another file; undefined when there is none. */
@@ -103,13 +116,19 @@ export class StoreRoot {
 
   async #recall(): Promise<string | undefined> {
     if (this.#rememberIn === undefined) return undefined;
+    let text: string;
     try {
-      const { root, id } = parse(await readFile(this.#rememberIn, "utf8")) as Remembered;
-      return root === this.#root ? id : undefined;
+      text = await readFile(this.#rememberIn, "utf8");
     } catch (error) {
       if (isAbsent(error)) return undefined;
       throw error;
     }
+    const known = parse(text) as Remembered | undefined;
+    if (known !== undefined) return known.root === this.#root ? known.id : undefined;
+    // Whatever store it was: one without a marker may be a mount that is gone.
+    if ((await this.#look()) !== undefined) return undefined;
+    const fix = `mount it, or delete ${this.#rememberIn}, which is damaged, to begin an empty one`;
+    throw unavailable(`the object store in ${this.#root} is not there; ${fix}`);
   }
 
   async #remember(id: string): Promise<void> {
@@ -126,8 +145,14 @@ export function isAbsent(error: unknown): boolean {
   return ["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
 }
 
-function parse(text: string): Identity {
-  return JSON.parse(text) as Identity;
+/** Undefined for what is damaged. */
+function parse(text: string): Identity | undefined {
+  try {
+    const found = JSON.parse(text) as Partial<Identity> | null;
+    return typeof found?.id === "string" ? { ...found, id: found.id } : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 async function writeSynced(path: string, value: Identity | Remembered): Promise<void> {
