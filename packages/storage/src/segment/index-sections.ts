@@ -54,6 +54,7 @@ export const section = {
   sliceRows: 41,
   sliceBytes: 42,
   replaces: 43,
+  marks: 44,
 } as const;
 
 const kinds = { numbers: 1, texts: 2, codes: 3, words: 4 } as const;

@@ -54,6 +54,8 @@ export interface Segment {
   forEachRun(stream: number, visit: (block: number, run: number) => void): void;
   /** Digests of the rows of a stream; undefined when it has none. */
   digests(stream: number): StreamDigests | undefined;
+  /** A mark of each row of a block: rows of different marks differ. Undefined when there are none. */
+  marks(block: number): Uint32Array | undefined;
   /** The rows of a run by `detected_level`; undefined when they were not counted. */
   levels(block: number, run: number): LevelCounts | undefined;
   /** The rows of a run by slices of time; undefined when they were not counted. */

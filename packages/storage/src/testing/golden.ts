@@ -227,9 +227,9 @@ export async function writeGolden(directory: string): Promise<void> {
   // testdata/day-v1.day was written before streams were counted
   const day = goldenCountedDay().encode({ generation: 43, writtenMs: 5 });
   await writeFile(join(directory, "day-v1-counts.day"), day);
-  // testdata/segment-v1-digests.parquet has the same rows, and was written before levels were counted
+  // testdata/segment-v1-digests.parquet and segment-v1-levels.parquet have the same rows, and were written before rows were marked
   sealSegment({
-    ...{ tenant: "golden", id: "golden", path: join(directory, "segment-v1-levels.parquet") },
+    ...{ tenant: "golden", id: "golden", path: join(directory, "segment-v1-marks.parquet") },
     heads: [headOf([goldenDigestedRows()], goldenBaseNs)],
   });
 }

@@ -1,14 +1,13 @@
 import { type SectionWriter, section } from "../index-sections.js";
 import type { SortedBlock } from "../write/layout.js";
 import { digestKind, minuteNs } from "./digest-table.js";
-import { hashBlockRows } from "./row-hash.js";
+import type { RowHashes } from "./row-hash.js";
 
 /** A stream with fewer rows a minute has none: a digest takes ten bytes, and such rows are soon compared. */
 const minRowsPerDigest = 16;
 
 /** Collects the agreement digests of a segment while its blocks are written: of each stream and minute, rows and hashes. */
 export class DigestWriter {
-  readonly #moreNames: readonly string[];
   /** Digests of each stream so far. */
   readonly #counts: number[] = [];
   readonly #minutes: number[] = [];
@@ -19,17 +18,8 @@ export class DigestWriter {
   #first = 0;
   #streamRows = 0;
 
-  constructor(moreNames: readonly string[]) {
-    this.#moreNames = moreNames;
-  }
-
-  /** Adds a block; blocks come in the order of their streams, and within a stream of their times. */
-  add({ runs, timestamps, more, ...block }: SortedBlock): void {
-    const hashes = hashBlockRows({
-      ...block,
-      timestamps,
-      more: { rows: more, names: this.#moreNames },
-    });
+  /** Adds a block with the hashes of its rows; blocks come in the order of their streams, and within a stream of their times. */
+  add({ runs, timestamps }: Pick<SortedBlock, "runs" | "timestamps">, hashes: RowHashes): void {
     for (let run = 0; run < runs.count; run++) {
       const stream = runs.stream[run]!;
       if (stream !== this.#stream) this.#open(stream);

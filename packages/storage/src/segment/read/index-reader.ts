@@ -2,6 +2,7 @@ import { crc32 } from "node:zlib";
 import { dayNs, internal } from "@skald/model";
 import { zstd, zstdContentBytes } from "../../zstd/zstd.js";
 import { type DigestTable, readDigests } from "../digest/digest-table.js";
+import { readMarks } from "../digest/row-marks.js";
 import { type FilterTable, readFilterTable } from "../filter/filter-table.js";
 import { SectionReader, section } from "../index-sections.js";
 import { type LevelTable, readLevels } from "../levels/level-table.js";
@@ -104,6 +105,7 @@ export class SegmentIndex {
   readonly #names: (readonly string[])[] = [];
   readonly #nameLists = new Map<string, readonly string[]>();
   #digests: DigestTable | "none" | undefined;
+  #marks: Uint32Array | "none" | undefined;
   #levels: LevelTable | "none" | undefined;
   #slices: SliceTable | "none" | undefined;
 
@@ -170,6 +172,22 @@ export class SegmentIndex {
       this.#digests = readDigests(this.#sections, this.streams.count) ?? "none";
     }
     return this.#digests === "none" ? undefined : this.#digests;
+  }
+
+  /** A mark of each row, in their order: rows of different marks differ. Undefined when there are none. */
+  marks(): Uint32Array | undefined {
+    this.#marks ??= readMarks(this.#sections, this.rowCount) ?? "none";
+    return this.#marks === "none" ? undefined : this.#marks;
+  }
+
+  /** The marks of the rows of a block. */
+  marksOf(block: number): Uint32Array | undefined {
+    const marks = this.marks();
+    if (marks === undefined) return undefined;
+    const rowsOf = (one: number) => this.runs.of(one).rowStart.at(-1)!;
+    let from = 0;
+    for (let before = 0; before < block; before++) from += rowsOf(before);
+    return marks.subarray(from, from + rowsOf(block));
   }
 
   /** What is counted of the runs by level; undefined when nothing is. */

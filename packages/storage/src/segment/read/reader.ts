@@ -147,6 +147,10 @@ class OpenedSegment implements Segment {
     return this.#guard(() => this.#index.digests()?.of(stream));
   }
 
+  marks(block: number) {
+    return this.#guard(() => this.#index.marksOf(block));
+  }
+
   levels(block: number, run: number) {
     return this.#guard(() => this.#index.levels()?.of(block, run));
   }

@@ -4,7 +4,7 @@ import { hashBlockRows } from "../digest/row-hash.js";
 import type { Segment } from "../segment.js";
 import type { Damage } from "./verify-pages.js";
 
-/** Decodes every block and holds it against what its header, the digests and the counts of levels say. Yields raw bytes. */
+/** Decodes every block and holds it against what its header, the digests, the marks and the counts of levels say. Yields raw bytes. */
 export function* verifyBlocks(
   segment: Segment,
   onDamage: (damage: Damage) => void,
@@ -12,7 +12,9 @@ export function* verifyBlocks(
   const digests = new DigestCheck(segment, onDamage);
   for (let number = 0; number < segment.blockCount; number++) {
     try {
-      digests.add(verifyBlock(segment, number));
+      const block = verifyBlock(segment, number);
+      digests.add(block);
+      checkMarks(segment.marks(number), block);
     } catch (error) {
       digests.giveUp();
       onDamage({ part: `block ${number}`, message: (error as Error).message });
@@ -49,6 +51,12 @@ function verifyBlock(segment: Segment, number: number) {
     return column === undefined ? [] : [[name, column] as const];
   });
   return { runs, timestamps, hashes: hashBlockRows({ rowCount, timestamps, lines, metadata }) };
+}
+
+/** Throws `internal` when the marks are not those of the rows. */
+function checkMarks(marks: Uint32Array | undefined, { hashes: { low } }: DecodedBlock): void {
+  if (marks?.every((mark, row) => mark === low[row]) === false)
+    throw internal("its marks are not those of its rows");
 }
 
 /** Throws `internal` when the rows `from .. to)` are not those of the slices. */

@@ -4,7 +4,7 @@ import { goldenPath } from "../../testing/golden.js";
 import { bytesRange } from "../read/range-reader.js";
 import { readEnd, type SegmentCheck, verifySegment } from "./verify-segment.js";
 
-const names = ["", "-filters", "-bitmaps", "-digests", "-levels"].map(
+const names = ["", "-filters", "-bitmaps", "-digests", "-levels", "-marks"].map(
   (name) => `segment-v1${name}.parquet`,
 );
 

@@ -97,6 +97,7 @@ function decodeAll(index: SegmentIndex): void {
   index.more();
   index.filters();
   index.digests();
+  index.marks();
   index.levels();
   index.slices();
 }

@@ -1,6 +1,8 @@
 import { dayNs, type RunTable } from "@skald/model";
 import type { ChunkSummary } from "../../parquet/footer.js";
 import { DigestWriter } from "../digest/digest-writer.js";
+import { hashBlockRows } from "../digest/row-hash.js";
+import { MarkWriter } from "../digest/row-marks.js";
 import { writeFilterTable } from "../filter/filter-table.js";
 import { SectionWriter, section } from "../index-sections.js";
 import { LevelWriter } from "../levels/level-writer.js";
@@ -41,19 +43,29 @@ export class SegmentIndexWriter {
   readonly #groups: (readonly ChunkSummary[])[] = [];
 
   readonly #digests: DigestWriter | undefined;
+  readonly #marks = new MarkWriter();
   readonly #levels = new LevelWriter();
   readonly #slices = new SliceWriter();
 
   constructor(layout: SegmentLayout, hasDigests: boolean) {
     this.#layout = layout;
-    this.#digests = hasDigests ? new DigestWriter(layout.metadataMore) : undefined;
+    this.#digests = hasDigests ? new DigestWriter() : undefined;
   }
 
   /** Adds what headers say of a block before its pages are encoded, which use the bytes in front of the lines. */
   summarize(block: SortedBlock): void {
-    this.#digests?.add(block);
+    this.#hash(block);
     this.#levels.add(block);
     this.#slices.add(block);
+  }
+
+  #hash({ more, ...block }: SortedBlock): void {
+    const isMarked = this.#marks.wants(block.rowCount);
+    if (!isMarked && this.#digests === undefined) return;
+    const names = this.#layout.metadataMore;
+    const hashes = hashBlockRows({ ...block, more: { rows: more, names } });
+    if (isMarked) this.#marks.add(hashes.low);
+    this.#digests?.add(block, hashes);
   }
 
   addBlock(runs: RunTable, moreIds: readonly number[]): void {
@@ -112,6 +124,7 @@ export class SegmentIndexWriter {
     );
     writeFilterTable(sections, filters.offset, filters);
     this.#digests?.finish(sections, layout.streamCount);
+    this.#marks.finish(sections);
     this.#levels.finish(sections);
     this.#slices.finish(sections);
     if (summary.replaces !== undefined) sections.texts(section.replaces, summary.replaces);
