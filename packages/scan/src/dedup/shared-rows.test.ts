@@ -29,6 +29,16 @@ function withSources<T>(refs: readonly SegmentRef[], work: (sources: Source[]) =
   }
 }
 
+/** Marks as they are, of few values, of the first segments only, or of none. */
+type Marks = "own" | "coarse" | "some" | "none";
+
+function withMarks(source: Source, kind: Marks, place: number): Source {
+  const { marks, ...rest } = source;
+  if (kind === "none" || marks === undefined || (kind === "some" && place > 1)) return rest;
+  if (kind !== "coarse") return source;
+  return { ...rest, marks: (block) => marks(block)?.map((mark) => mark & 3) };
+}
+
 /** The rows that are named of each segment, as keys. */
 function namedOf(sources: readonly Source[], masks: ReturnType<typeof findShared>): string[][] {
   return masks.map(({ blocks, rows }, i) => {
@@ -65,6 +75,8 @@ const anyRow: fc.Arbitrary<SourceRow> = fc
   })
   .map(({ app, time, line, trace }) => row(app, time, line, { trace }));
 
+const anyMarks = fc.constantFrom<Marks>("own", "coarse", "some", "none");
+
 describe("findShared", () => {
   it("agrees with a set of rows, whichever part is asked for", () => {
     const some = fc.array(anyRow, { minLength: 1, maxLength: 25, size: "max" });
@@ -74,15 +86,16 @@ describe("findShared", () => {
     const rows = fc.tuple(some, fc.array(many, { maxLength: 3 })).map((all) => all.flat(2));
     const lists = fc.array(rows, { minLength: 1, maxLength: 7 });
     fc.assert(
-      fc.property(lists, fc.nat(6), fc.constantFrom(1, 2), (all, from, count) => {
+      fc.property(lists, fc.nat(6), fc.constantFrom(1, 2), anyMarks, (all, from, count, kind) => {
         const wantedFrom = Math.min(from, all.length - 1);
         const refs = all.map(segment);
-        const parts = withSources(refs, (sources) =>
-          Array.from({ length: count }, (_, index) => {
+        const parts = withSources(refs, (opened) => {
+          const sources = opened.map((source, place) => withMarks(source, kind, place));
+          return Array.from({ length: count }, (_, index) => {
             const part = { index, count };
             return namedOf(sources, findShared(sources, { check: () => {}, wantedFrom, part }));
-          }),
-        );
+          });
+        });
         const seen = new Set<string>();
         const want = all.map((own) => {
           // A segment holds each row once.
@@ -94,13 +107,13 @@ describe("findShared", () => {
         const got = parts[0]!.map((_, i) => parts.flatMap((named) => named[i]!).sort());
         expect(got).toEqual(want.slice(wantedFrom));
       }),
-      { numRuns: testRuns(80) },
+      { numRuns: testRuns(120) },
     );
   });
 
-  const read = (...lists: readonly SourceRow[][]) =>
+  const read = (lists: readonly SourceRow[][], marks: Marks = "own") =>
     withSources(lists.map(segment), (sources) => {
-      const counted = sources.map((source) => countReads(source));
+      const counted = sources.map((source, place) => countReads(withMarks(source, marks, place)));
       const masks = findShared(
         counted.map(({ source }) => source),
         { check: () => {} },
@@ -114,14 +127,14 @@ describe("findShared", () => {
 
   it("says by digests that are equal that all rows are, without a look at any", () => {
     const both = [...manyOf("a", 0), ...manyOf("a", 1), ...manyOf("b", 0)];
-    expect(read(both, both, both)).toEqual({
+    expect(read([both, both, both])).toEqual({
       ...{ named: [0, 60, 60], times: [0, 0, 0], lines: [0, 0, 0] },
     });
   });
 
   it("compares the minutes that differ with one of each digest", () => {
     const other = [...manyOf("a", 0), row("a", 3, "another")];
-    expect(read(manyOf("a", 0), other, manyOf("a", 0), other)).toEqual({
+    expect(read([manyOf("a", 0), other, manyOf("a", 0), other])).toEqual({
       ...{ named: [0, 20, 20, 21], times: [1, 1, 0, 0], lines: [1, 1, 0, 0] },
     });
   });
@@ -130,9 +143,15 @@ describe("findShared", () => {
     const even = [0, 2, 4].map((time) => row("a", time, "x"));
     const odd = [1, 3, 5].map((time) => row("a", time, "x"));
     const others = [0, 2, 4].map((time) => row("b", time, "x"));
-    expect(read(even, odd, others)).toEqual({
+    expect(read([even, odd, others], "none")).toEqual({
       ...{ named: [0, 0, 0], times: [1, 1, 0], lines: [0, 0, 0] },
     });
+  });
+
+  it("reads nothing where marks differ, and the blocks of rows whose marks are equal", () => {
+    const lists = ["x", "y", "x"].map((line) => [row("a", 0, line), row("a", 5, `${line}${line}`)]);
+    expect(read(lists.slice(0, 2))).toEqual({ named: [0, 0], times: [0, 0], lines: [0, 0] });
+    expect(read(lists)).toEqual({ named: [0, 0, 2], times: [1, 0, 1], lines: [1, 0, 1] });
   });
 
   it("ends when the query was cancelled", () => {

@@ -1,3 +1,4 @@
+import type { Block } from "@skald/model";
 import { minuteNs } from "@skald/storage";
 import { compareRows, hashRow } from "./compare-rows.js";
 import type { ComparedSource, SharedBlocks, SharedRun } from "./compared-source.js";
@@ -66,28 +67,28 @@ function compareStretch(
   context: TieContext,
 ): void {
   const { rows } = context;
-  gatherRows(runs, range, context);
+  if (!gatherMarks(runs, range.open, context)) gatherRows(runs, range, context);
   const tied = rows.tied();
   if (tied.length === 0) return;
   const placeOf = (at: number) => runs[rows.runs[at]!]!.of.place;
-  tied.sort((a, b) => rows.times[a]! - rows.times[b]! || placeOf(a) - placeOf(b));
+  tied.sort((a, b) => rows.keys[a]! - rows.keys[b]! || placeOf(a) - placeOf(b));
   for (let from = 0; from < tied.length; ) {
-    const time = rows.times[tied[from]!]!;
+    const key = rows.keys[tied[from]!]!;
     let to = from + 1;
-    while (to < tied.length && rows.times[tied[to]!] === time) to++;
+    while (to < tied.length && rows.keys[tied[to]!] === key) to++;
     compareTie(tied.slice(from, to), runs, context);
     from = to;
   }
 }
 
-/** Rows with their times, run by run; used again for each stretch. */
+/** Rows with what equal rows have in common, their times or their marks, run by run; used again for each stretch. */
 export class StretchRows {
-  times = new Float64Array(1024);
+  keys = new Float64Array(1024);
   runs = new Uint32Array(1024);
   rows = new Uint32Array(1024);
-  /** The halves of the times as bits. */
-  #words = new Uint32Array(this.times.buffer);
-  /** A hash table of times: places plus one. */
+  /** The halves of the keys as bits. */
+  #words = new Uint32Array(this.keys.buffer);
+  /** A hash table of keys: places plus one. */
   #slots = new Int32Array(2048);
   #isTied = new Uint8Array(1024);
   #count = 0;
@@ -96,29 +97,29 @@ export class StretchRows {
     this.#count = 0;
   }
 
-  push(time: number, run: number, row: number): void {
-    if (this.#count === this.times.length) this.#grow();
-    this.times[this.#count] = time;
+  push(key: number, run: number, row: number): void {
+    if (this.#count === this.keys.length) this.#grow();
+    this.keys[this.#count] = key;
     this.runs[this.#count] = run;
     this.rows[this.#count++] = row;
   }
 
-  /** Places of those whose time another one has too. */
+  /** Places of those whose key another one has too. */
   tied(): number[] {
     const places: number[] = [];
-    if (!this.#markTied()) return places;
+    if (!this.#flagTied()) return places;
     for (let at = 0; at < this.#count; at++) if (this.#isTied[at] === 1) places.push(at);
     return places;
   }
 
-  /** Marks those whose time another one has too; false when there are none. */
-  #markTied(): boolean {
+  /** Flags those whose key another one has too; false when there are none. */
+  #flagTied(): boolean {
     const count = this.#count;
     let size = 64;
     while (size < 2 * count) size *= 2;
     const slots = this.#slots;
     const words = this.#words;
-    const times = this.times;
+    const keys = this.keys;
     slots.fill(0, 0, size);
     this.#isTied.fill(0, 0, count);
     let isAny = false;
@@ -127,7 +128,7 @@ export class StretchRows {
       slot = (slot ^ (slot >>> 15)) & (size - 1);
       for (; slots[slot] !== 0; slot = (slot + 1) & (size - 1)) {
         const other = slots[slot]! - 1;
-        if (times[other] !== times[at]) continue;
+        if (keys[other] !== keys[at]) continue;
         this.#isTied[other] = 1;
         this.#isTied[at] = 1;
         isAny = true;
@@ -139,18 +140,36 @@ export class StretchRows {
   }
 
   #grow(): void {
-    const length = this.times.length * 2;
-    const { times, runs, rows } = this;
-    this.times = new Float64Array(length);
+    const length = this.keys.length * 2;
+    const { keys, runs, rows } = this;
+    this.keys = new Float64Array(length);
     this.runs = new Uint32Array(length);
     this.rows = new Uint32Array(length);
-    this.times.set(times);
+    this.keys.set(keys);
     this.runs.set(runs);
     this.rows.set(rows);
-    this.#words = new Uint32Array(this.times.buffer);
+    this.#words = new Uint32Array(this.keys.buffer);
     this.#slots = new Int32Array(2 * length);
     this.#isTied = new Uint8Array(length);
   }
+}
+
+/** Gathers all rows of the runs by their marks, without a look at a page; false where not all have some, or not all rows are wanted. */
+function gatherMarks(
+  runs: readonly SharedRun[],
+  open: OpenMinutes,
+  { rows, check }: TieContext,
+): boolean {
+  if (open !== "all") return false;
+  rows.clear();
+  for (let number = 0; number < runs.length; number++) {
+    check();
+    const { of, block, from, to, named } = runs[number]!;
+    const marks = named === undefined ? of.source.marks?.(block) : undefined;
+    if (marks === undefined) return false;
+    for (let row = from; row < to; row++) rows.push(marks[row]!, number, row);
+  }
+  return true;
 }
 
 function gatherRows(
@@ -191,7 +210,7 @@ function firstFrom(times: Float64Array, run: SharedRun, from: number): number {
 
 const noTwins = new Map<number, number[]>();
 
-/** Compares rows of one time, ordered by segment. */
+/** Compares rows of one time or mark, ordered by segment. */
 function compareTie(
   tie: readonly number[],
   runs: readonly SharedRun[],
@@ -218,11 +237,15 @@ function compareTie(
     const count = isSmall ? first : twins.length;
     for (let j = 0; j < count; j++) {
       const other = twins[j]!;
-      if (!compareRows(blockOf(other), rows[other]!, own, rows[at]!)) continue;
+      if (!isSameRow(blockOf(other), rows[other]!, own, rows[at]!)) continue;
       of.found.add(block, rows[at]!);
       break;
     }
   }
+}
+
+function isSameRow(a: Block, rowA: number, b: Block, rowB: number): boolean {
+  return a.timestamps()[rowA] === b.timestamps()[rowB] && compareRows(a, rowA, b, rowB);
 }
 
 function addTo(map: Map<number, number[]>, key: number, value: number): void {

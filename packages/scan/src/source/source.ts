@@ -24,6 +24,8 @@ export interface Source {
   refuse(formula: NeedleFormula, wanted: Uint8Array): boolean;
   /** Digests of the rows of a stream; undefined when there are none. Absent where rows are still being added. */
   readonly digests?: (stream: number) => StreamDigests | undefined;
+  /** A mark of each row of a block: rows of different marks differ. Undefined, or absent, when there are none. */
+  readonly marks?: (block: number) => Uint32Array | undefined;
   /** The rows of a run by `detected_level`, without a look at a page; undefined when that is not known. */
   levels(block: number, run: number): LevelCounts | undefined;
   /** The rows of a run by slices of time, without a look at a page; undefined when that is not known. */
@@ -58,6 +60,7 @@ export function segmentSource(segment: Segment, cached?: CachedReads): Source {
     streams: segment.streams,
     refuse: (formula, wanted) => segment.refuse(formula, wanted),
     digests: (stream) => segment.digests(stream),
+    marks: (block) => segment.marks(block),
     levels: (block, run) => segment.levels(block, run),
     slices: (block, run) => segment.slices(block, run),
     metadataNames: (block) => segment.metadataNames(block),
