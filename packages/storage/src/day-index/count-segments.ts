@@ -1,6 +1,9 @@
 import type { SectionWriter } from "../segment/index-sections.js";
 import type { SegmentIndex } from "../segment/read/index-reader.js";
+import { writeMarks } from "./row-marks.js";
 import { daySection } from "./sections.js";
+import type { DayPlaces } from "./stream-counts.js";
+import { sharingRuns } from "./stream-spans.js";
 
 /** What a segment holds of each of its streams, in the order of their texts. */
 export interface SegmentCounts {
@@ -12,6 +15,8 @@ export interface SegmentCounts {
   /** ns since the start of the day, inclusive */
   readonly minTimes: Float64Array;
   readonly maxTimes: Float64Array;
+  /** A mark of each row, stream by stream, where the segment has some: rows of different marks differ. */
+  readonly marks?: Uint32Array;
 }
 
 /** A segment of a day as its index is written; times in ns since the start of the day. */
@@ -50,11 +55,18 @@ export function countSegment(index: SegmentIndex): SegmentCounts | undefined {
   }
   const isWhole = rows.every((held) => held > 0);
   const metadataNames = [...names].sort();
-  return isWhole ? { metadataNames, rows, lineBytes, minTimes, maxTimes } : undefined;
+  if (!isWhole) return undefined;
+  const marks = index.marks();
+  const counts = { metadataNames, rows, lineBytes, minTimes, maxTimes };
+  return marks === undefined ? counts : { ...counts, marks };
 }
 
-/** Writes the counts of the segments of a day; see docs/formats/day-index.md. */
-export function writeCounts(sections: SectionWriter, segments: readonly CountedSegment[]): void {
+/** Writes the counts of the segments of a day, with the places that hold each stream in turn; see docs/formats/day-index.md. */
+export function writeCounts(
+  sections: SectionWriter,
+  segments: readonly CountedSegment[],
+  holders: Pick<DayPlaces, "first" | "segments">,
+): void {
   const kept = keptOf(segments);
   const all = kept.flatMap(({ counts, ...times }) =>
     counts === undefined ? [] : [{ counts, ...times }],
@@ -94,6 +106,26 @@ export function writeCounts(sections: SectionWriter, segments: readonly CountedS
     ends.map((time) => time / unit),
   );
   writeNames(sections, kept);
+  const marked = kept.map(({ maxTime, counts }) => ({ maxTime, marks: counts?.marks }));
+  writeMarks(sections, marked, meetingPlaces(kept, holders));
+}
+
+/** The places of segments that have rows of a stream within the times that another one has some. */
+function meetingPlaces(
+  segments: readonly CountedSegment[],
+  { first, segments: places }: Pick<DayPlaces, "first" | "segments">,
+): Set<number> {
+  const met = new Set<number>();
+  const next = new Uint32Array(segments.length);
+  for (let stream = 0; stream + 1 < first.length; stream++) {
+    const spans = Array.from(places.subarray(first[stream], first[stream + 1]), (run) => {
+      const { counts, minTime, maxTime } = segments[run]!;
+      const at = next[run]!++;
+      return { run, min: counts?.minTimes[at] ?? minTime, max: counts?.maxTimes[at] ?? maxTime };
+    });
+    for (const place of sharingRuns(spans)) met.add(place);
+  }
+  return met;
 }
 
 /** The segments, without the counts of those with the most streams where all together are too many. */

@@ -6,7 +6,7 @@ import { labelColumns, writeStreams } from "../segment/streams.js";
 import { zstd } from "../zstd/zstd.js";
 import { type SegmentCounts, writeCounts } from "./count-segments.js";
 import type { DayIndex, GoneSegment, IndexedSegment } from "./day-index.js";
-import { dayHeaderBytes, dayMagic, dayVersion } from "./image.js";
+import { dayHeaderBytes, dayMagic, dayVersion, runningSum } from "./image.js";
 import { daySection } from "./sections.js";
 
 /** Level of zstd: postings and labels are written rarely, and read often. */
@@ -78,7 +78,7 @@ export class DayEdit {
       daySection.summary,
       Float64Array.of(day, generation, writtenMs, streams.texts.length),
     );
-    this.#writeSegments(sections, segments);
+    this.#writeSegments(sections, segments, streams);
     this.#writeGone(sections, places);
     writeStreams(sections, labelColumns(streams.texts.map(parseStreamText)));
     sections.numbers(daySection.streamCounts, Uint32Array.from(streams.counts));
@@ -104,7 +104,11 @@ export class DayEdit {
     return { texts, counts, segments };
   }
 
-  #writeSegments(sections: SectionWriter, segments: readonly IndexedSegment[]): void {
+  #writeSegments(
+    sections: SectionWriter,
+    segments: readonly IndexedSegment[],
+    holders: { readonly counts: readonly number[]; readonly segments: readonly number[] },
+  ): void {
     const numbers = (id: number, of: (segment: IndexedSegment) => number) =>
       sections.numbers(id, Float64Array.from(segments, of));
     const ids = segments.map(({ id }) => id);
@@ -122,6 +126,7 @@ export class DayEdit {
         maxTime: Number(maxNs - this.#day.baseNs),
         counts: this.#counts.get(id),
       })),
+      { first: runningSum(holders.counts), segments: Uint32Array.from(holders.segments) },
     );
   }
 
@@ -143,7 +148,15 @@ function countsAt({ counts }: DayIndex, place: number): SegmentCounts | undefine
   if (runs === undefined) return undefined;
   const { count, rowStart, lineBytes, minTime: minTimes, maxTime: maxTimes } = runs;
   const rows = Float64Array.from({ length: count }, (_, i) => rowStart[i + 1]! - rowStart[i]!);
-  return { metadataNames: counts.metadataNames(place), rows, lineBytes, minTimes, maxTimes };
+  const marks = counts.marks(place);
+  const counted = {
+    rows,
+    lineBytes,
+    minTimes,
+    maxTimes,
+    ...(marks === undefined ? {} : { marks }),
+  };
+  return { metadataNames: counts.metadataNames(place), ...counted };
 }
 
 function framed(raw: Uint8Array): Uint8Array {

@@ -2,7 +2,13 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import { errorCodeOf, type Matcher } from "@skald/model";
 import { type Random, seededRandom, testRuns, testSeed } from "@skald/testkit";
-import { goldenBaseNs, goldenCountedDay, goldenDay, goldenPath } from "../testing/golden.js";
+import {
+  goldenBaseNs,
+  goldenCountedDay,
+  goldenDay,
+  goldenMarkedDay,
+  goldenPath,
+} from "../testing/golden.js";
 import { DayEdit } from "./day-edit.js";
 import { DayIndex, type GoneSegment, type IndexedSegment } from "./day-index.js";
 import { decodeDayIndex } from "./image.js";
@@ -121,6 +127,43 @@ it("reads what the first version with counts wrote", () => {
   });
   expect(index.counts.metadataNames(place)).toEqual(["level", "trace_id"]);
   expect([0, 1].map((run) => index.counts.isAlone(place, run))).toEqual([false, true]);
+});
+
+it("reads what the first version with marks wrote", () => {
+  const bytes = readFileSync(goldenPath("day-v1-marks.day"));
+  const index = new DayIndex(decodeDayIndex("golden", bytes));
+  expect(index.segments).toEqual(reopened(goldenMarkedDay(), 44).segments);
+  const places = ["head-5", "head-6"].map((id) => index.segments.findIndex((one) => one.id === id));
+  expect(places.map((place) => index.counts.marks(place))).toEqual([
+    Uint32Array.of(1, 0xffffffff, 3),
+    Uint32Array.of(2, 5, 3),
+  ]);
+  const alone = places.map((place) => [0, 1].map((run) => index.counts.isAlone(place, run)));
+  expect(alone).toEqual([
+    [true, false],
+    [true, false],
+  ]);
+});
+
+it("has marks of segments that share times first, and of the last of the others, as many as there is room for", () => {
+  const edit = new DayEdit(day);
+  const add = (id: string, from: number, rows: number) =>
+    edit.add({ ...segment(id, from, from + 9), rows }, ['{app="a"}'], {
+      ...{ metadataNames: [], rows: Float64Array.of(rows), lineBytes: Float64Array.of(rows) },
+      ...{ minTimes: Float64Array.of(from), maxTimes: Float64Array.of(from + 9) },
+      marks: Uint32Array.from({ length: rows }, (_, i) => from + 10 * i),
+    });
+  const most = 1024 * 1024;
+  add("met", 100, most - 2048);
+  add("meeting", 105, 1024);
+  for (let at = 0; at < 3; at++) add(`alone-${at}`, 200 + 10 * at, 512);
+  const marked = () => {
+    const index = reopened(edit);
+    return index.segments.filter((_, i) => index.counts.marks(i) !== undefined).map(({ id }) => id);
+  };
+  expect(marked()).toEqual(["met", "meeting", "alone-1", "alone-2"]);
+  add("long", 109, 513);
+  expect(marked()).toEqual(["met", "meeting", "long"]);
 });
 
 function codeOf(act: () => unknown): string {

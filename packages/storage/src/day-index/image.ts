@@ -79,10 +79,9 @@ function decode(bytes: Uint8Array): IndexImage {
   ]);
 }
 
-function runningSum(counts: Float64Array): Uint32Array {
+/** Where each of some lists that follow each other begins, and where the last one ends. */
+export function runningSum(counts: ArrayLike<number>): Uint32Array {
   const sums = new Uint32Array(counts.length + 1);
-  counts.forEach((count, i) => {
-    sums[i + 1] = sums[i]! + count;
-  });
+  for (let i = 0; i < counts.length; i++) sums[i + 1] = sums[i]! + counts[i]!;
   return sums;
 }

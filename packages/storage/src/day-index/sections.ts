@@ -25,4 +25,6 @@ export const daySection = {
   metadataNames: 86,
   segmentNameCounts: 87,
   segmentNames: 88,
+  marked: 89,
+  marks: 90,
 } as const;

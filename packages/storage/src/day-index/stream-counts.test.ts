@@ -92,6 +92,10 @@ function byPlace(a: { id: string; text: string }, b: { id: string; text: string 
   return `${a.id} ${a.text}` < `${b.id} ${b.text}` ? -1 : 1;
 }
 
+function isSame(a: Row, b: Row): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
 /** The counts of one of some segments, row by row. */
 function wantOf(id: string, own: readonly Row[], all: readonly (readonly Row[])[], place: number) {
   const distinct = [...new Map(own.map((row) => [JSON.stringify(row), row])).values()];
@@ -101,13 +105,13 @@ function wantOf(id: string, own: readonly Row[], all: readonly (readonly Row[])[
     const spanOf = (list: readonly Row[]) => of(list).map(({ time }) => time);
     const times = spanOf(own);
     const [minTime, maxTime] = [Math.min(...times), Math.max(...times)];
-    const others = all.filter((_, i) => i !== place).map(spanOf);
+    const others = all.filter((_, i) => i !== place);
     return {
       ...{ id, text: `{app="${app}"}`, names, minTime, maxTime },
       rows: of(distinct).length,
       lineBytes: of(distinct).reduce((sum, { line }) => sum + Buffer.byteLength(line), 0),
-      isAlone: others.every(
-        (list) => list.length === 0 || Math.min(...list) > maxTime || Math.max(...list) < minTime,
+      isAlone: others.every((list) =>
+        list.every((row) => !of(own).some((one) => isSame(one, row))),
       ),
     };
   });

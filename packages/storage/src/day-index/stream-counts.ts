@@ -2,7 +2,9 @@ import { internal, type RunTable } from "@skald/model";
 import type { SectionReader } from "../segment/index-sections.js";
 import { RunColumns, runParts } from "../segment/read/block-runs.js";
 import type { Column, ImageReader } from "../segment/read/index-image.js";
+import { readMarks } from "./row-marks.js";
 import { daySection } from "./sections.js";
+import { type Span, separateRuns, sharingRuns } from "./stream-spans.js";
 
 /** Parts that the counts of a day take in its image. */
 export const countParts = runParts + 1;
@@ -20,11 +22,14 @@ export class StreamCounts {
   readonly #runs: RunColumns;
   readonly #alone: Uint8Array;
   readonly #names: (readonly string[])[];
+  readonly #sections: SectionReader;
+  #marks: readonly (Uint32Array | undefined)[] | undefined;
 
   constructor(reader: ImageReader, part: number, sections: SectionReader) {
     this.#runs = new RunColumns(reader, part);
     this.#alone = reader.bytes(part + runParts);
     this.#names = readNames(sections, this.#runs.first.length - 1);
+    this.#sections = sections;
   }
 
   /** Streams of segments that are counted. */
@@ -38,9 +43,15 @@ export class StreamCounts {
     return first[place] === first[place + 1] ? undefined : this.#runs.of(place);
   }
 
-  /** True when no other segment of the index has rows of the stream of a run between its first and its last. */
+  /** True when no other segment of the index has a row of a run: none between its first and its last, or none with the mark of one. */
   isAlone(place: number, run: number): boolean {
     return this.#alone[this.#runs.first[place]! + run] === 1;
+  }
+
+  /** The marks of the rows of a segment, stream by stream; undefined when the index has none. */
+  marks(place: number): Uint32Array | undefined {
+    this.#marks ??= readMarks(this.#sections, rowCounts(this.#runs.first, this.#runs.rowStart));
+    return this.#marks[place];
   }
 
   /** Names of the structured metadata of a segment that is counted. */
@@ -80,15 +91,27 @@ export function decodeCounts(sections: SectionReader, places: DayPlaces): Column
       if (!(minTime[run]! <= maxTime[run]!)) throw internal("it has a stream that ends too early");
     }
   }
-  const runs = { first, minTime, maxTime };
+  const marks = readMarks(sections, rowCounts(first, rowStart));
+  const runs = { first, minTime, maxTime, rowStart, marks };
   const { stream, alone } = placeRuns(places, runs, total);
   return [first, stream, rowStart, minTime, maxTime, read(daySection.streamLineBytes), alone];
 }
 
+/** Rows of each counted segment. */
+function rowCounts(first: Uint32Array, rowStart: Uint32Array): number[] {
+  return Array.from(
+    { length: first.length - 1 },
+    (_, place) => rowStart[first[place + 1]! + place]!,
+  );
+}
+
 interface Runs {
   readonly first: Uint32Array;
+  readonly rowStart: Uint32Array;
   readonly minTime: Float64Array;
   readonly maxTime: Float64Array;
+  /** By place of the segment. */
+  readonly marks: readonly (Uint32Array | undefined)[];
 }
 
 /** The stream of each run, and which of them are alone. */
@@ -98,23 +121,27 @@ function placeRuns(
   total: number,
 ): { readonly stream: Uint32Array; readonly alone: Uint8Array } {
   const stream = new Uint32Array(total);
-  const alone = new Uint8Array(total);
+  const alone = new Uint8Array(total).fill(1);
   const next = runs.first.slice();
-  let spans: Span[] = [];
   for (let s = 0; s + 1 < first.length; s++) {
-    spans = [];
+    const spans: PlacedSpan[] = [];
     for (let at = first[s]!; at < first[s + 1]!; at++) {
       const place = segments[at]!;
       if (runs.first[place] === runs.first[place + 1]) {
-        spans.push({ run: -1, min: minTimes[place]!, max: maxTimes[place]! });
+        spans.push({ place, run: -1, min: minTimes[place]!, max: maxTimes[place]! });
         continue;
       }
       const run = next[place]!++;
       if (run >= runs.first[place + 1]!) throw internal("it counts too few streams of a segment");
       stream[run] = s;
-      spans.push({ run, min: runs.minTime[run]!, max: runs.maxTime[run]! });
+      spans.push({ place, run, min: runs.minTime[run]!, max: runs.maxTime[run]! });
     }
-    markAlone(spans, alone);
+    if (spans.length < 2) continue;
+    const sharing = sharingRuns(spans);
+    for (const run of sharing) if (run >= 0) alone[run] = 0;
+    if (sharing.size === 0 || runs.marks.length === 0) continue;
+    const met = spans.filter(({ run }) => sharing.has(run));
+    for (const run of separateRuns(met, (span) => marksOf(runs, span))) alone[run] = 1;
   }
   for (let place = 0; place + 1 < runs.first.length; place++) {
     if (next[place] !== runs.first[place + 1])
@@ -123,23 +150,14 @@ function placeRuns(
   return { stream, alone };
 }
 
-/** Where one stream is; `run` -1: a segment that is not counted. */
-interface Span {
-  readonly run: number;
-  readonly min: number;
-  readonly max: number;
+interface PlacedSpan extends Span {
+  readonly place: number;
 }
 
-/** Marks the runs that share no time with another span. */
-function markAlone(spans: Span[], alone: Uint8Array): void {
-  spans.sort((a, b) => a.min - b.min);
-  let last: Span | undefined;
-  for (const span of spans) {
-    const isMet = last !== undefined && span.min <= last.max;
-    if (span.run >= 0) alone[span.run] = isMet ? 0 : 1;
-    if (isMet && last!.run >= 0) alone[last!.run] = 0;
-    if (last === undefined || span.max > last.max) last = span;
-  }
+/** The marks of the rows of a run; undefined where its segment has none, or is not counted. */
+function marksOf({ marks, rowStart }: Runs, { place, run }: PlacedSpan): Uint32Array | undefined {
+  if (run < 0) return undefined;
+  return marks[place]?.subarray(rowStart[run + place], rowStart[run + place + 1]);
 }
 
 /** The names of each segment; segments with the same names share one list. */

@@ -239,7 +239,9 @@ export class SectionReader {
     const { bytes, count } = this.#find(id, ordinal, kinds.words);
     if (bytes.byteLength !== count * 4) throw internal(`index section ${id} has a wrong length`);
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    return Uint32Array.from({ length: count }, (_, i) => view.getUint32(i * 4, true));
+    const words = new Uint32Array(count);
+    for (let i = 0; i < count; i++) words[i] = view.getUint32(i * 4, true);
+    return words;
   }
 
   #find(id: number, ordinal: number, kind?: number): Section {

@@ -112,6 +112,26 @@ export function goldenCountedDay(): DayEdit {
   return edit;
 }
 
+/** The day of testdata/day-v1-marks.day, of generation 44: two segments that share times have marks, and one has a row of the other. */
+export function goldenMarkedDay(): DayEdit {
+  const edit = goldenDay();
+  const segment = { sizeBytes: 99, rows: 3, lineBytes: 50, level: 0 };
+  const add = (id: string, from: number, marks: readonly number[]) => {
+    const times = { minNs: goldenBaseNs + BigInt(from), maxNs: goldenBaseNs + BigInt(from) + 900n };
+    edit.add({ id, ...times, ...segment }, ['{app="cache"}', '{app="db"}'], {
+      metadataNames: [],
+      rows: Float64Array.of(2, 1),
+      lineBytes: Float64Array.of(39, 11),
+      minTimes: Float64Array.of(from, from + 900),
+      maxTimes: Float64Array.of(from + 900, from + 900),
+      marks: Uint32Array.from(marks),
+    });
+  };
+  add("head-5", 1000, [1, 0xffffffff, 3]);
+  add("head-6", 1000, [2, 5, 3]);
+  return edit;
+}
+
 /** Rows of testdata/head-v1.bin: three that a view shows, then one that was not published. */
 export const goldenHeadRows: readonly Row[] = [
   {
@@ -224,9 +244,9 @@ export async function writeGolden(directory: string): Promise<void> {
   sealSegment({ tenant: "golden", id: "golden", path, heads, filters: "ribbon" });
   const bitmaps = join(directory, "segment-v1-bitmaps.parquet");
   sealSegment({ tenant: "golden", id: "golden", path: bitmaps, heads });
-  // testdata/day-v1.day was written before streams were counted
-  const day = goldenCountedDay().encode({ generation: 43, writtenMs: 5 });
-  await writeFile(join(directory, "day-v1-counts.day"), day);
+  // testdata/day-v1.day was written before streams were counted, and day-v1-counts.day before rows were marked
+  const day = goldenMarkedDay().encode({ generation: 44, writtenMs: 5 });
+  await writeFile(join(directory, "day-v1-marks.day"), day);
   // testdata/segment-v1-digests.parquet and segment-v1-levels.parquet have the same rows, and were written before rows were marked
   sealSegment({
     ...{ tenant: "golden", id: "golden", path: join(directory, "segment-v1-marks.parquet") },

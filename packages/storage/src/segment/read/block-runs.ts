@@ -10,7 +10,7 @@ export class RunColumns {
   /** First run of each block, and the number of all. */
   readonly first: Uint32Array;
   readonly stream: Uint32Array;
-  readonly #rowStart: Uint32Array;
+  readonly rowStart: Uint32Array;
   readonly #minTime: Float64Array;
   readonly #maxTime: Float64Array;
   readonly #lineBytes: Float64Array;
@@ -19,7 +19,7 @@ export class RunColumns {
   constructor(image: ImageReader, part: number) {
     this.first = image.words(part);
     this.stream = image.words(part + 1);
-    this.#rowStart = image.words(part + 2);
+    this.rowStart = image.words(part + 2);
     this.#minTime = image.numbers(part + 3);
     this.#maxTime = image.numbers(part + 4);
     this.#lineBytes = image.numbers(part + 5);
@@ -32,7 +32,7 @@ export class RunColumns {
       count: to - from,
       stream: this.stream.subarray(from, to),
       // The row starts of a block are one more than its runs.
-      rowStart: this.#rowStart.subarray(from + block, to + block + 1),
+      rowStart: this.rowStart.subarray(from + block, to + block + 1),
       minTime: this.#minTime.subarray(from, to),
       maxTime: this.#maxTime.subarray(from, to),
       lineBytes: this.#lineBytes.subarray(from, to),
