@@ -11,6 +11,8 @@ export interface SegmentRef {
   readonly sizeBytes: number;
   /** Ids, of those that the asker has, of segments whose rows are in this one. */
   readonly replaces?: readonly string[];
+  /** Whether it surely shares no row with any other segment of its listing that is so. */
+  readonly isApart?: boolean;
 }
 
 /** Where the bytes are: a file of this machine, or of the instance that is named, or an object of the store. */

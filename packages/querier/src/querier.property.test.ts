@@ -41,7 +41,7 @@ const placed: fc.Arbitrary<Placed> = fc
     time: fc.integer({ min: 0, max: 12 }),
     line: fc.constantFrom("", "x=1", "x=22 hit", "hit"),
     trace: fc.constantFrom("", "1", "2"),
-    places: fc.uniqueArray(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 3 }),
+    places: fc.uniqueArray(fc.integer({ min: 0, max: 5 }), { minLength: 1, maxLength: 3 }),
   })
   .map(({ tenant, day, app, time, line, trace, places }) => ({
     tenant,
@@ -78,7 +78,7 @@ function keyOf({ tenant, row: { labels, ns, line, metadata } }: Placed): string 
   return JSON.stringify([tenant, labels, String(ns), line, metadata]);
 }
 
-/** Every second place is a head; those of even tens are at the ingester. */
+/** One place is a head and one a segment of the ingester; the others are segments of the store. */
 function sourcesOf(rows: readonly Placed[], placeOf: (row: Placed) => readonly number[]) {
   const groups = new Map<string, SourceRow[]>();
   for (const one of rows) {

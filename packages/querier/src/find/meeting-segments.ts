@@ -19,11 +19,11 @@ const manyWanted = 128;
 
 /**
  * Groups segments, in the order of their first times, so that each is compared with the earlier ones that it shares times with: in its group.
- * One that shares its time with no earlier one is in none.
+ * One that shares its time with no earlier one is in none; nor are those between which surely no row is shared.
  */
 export function meetingSegments(refs: readonly SegmentRef[]): Map<SegmentRef, MeetingSegments> {
   const groups = new Map<SegmentRef, MeetingSegments>();
-  const { meeting, met } = meetingOf(refs);
+  const { meeting, met } = meetingOf(comparedOf(refs));
   let earlier: SegmentRef[] = [];
   let wanted: SegmentRef[] = [];
   const close = () => {
@@ -53,6 +53,23 @@ export function meetingSegments(refs: readonly SegmentRef[]): Map<SegmentRef, Me
 
 function bytesOf(refs: readonly SegmentRef[]): number {
   return refs.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+}
+
+/** Those that are not apart, and the others that share times with one of them. */
+function comparedOf(refs: readonly SegmentRef[]): readonly SegmentRef[] {
+  const unknown = refs.filter(({ isApart }) => isApart !== true);
+  if (unknown.length === 0 || unknown.length === refs.length) return unknown;
+  // How far those reach that begin before each, and which is the next to begin.
+  let reach: bigint | undefined;
+  let next = 0;
+  return refs.filter(({ isApart, minNs, maxNs }) => {
+    for (; next < unknown.length && unknown[next]!.minNs <= minNs; next++) {
+      const end = unknown[next]!.maxNs;
+      if (reach === undefined || end > reach) reach = end;
+    }
+    if (isApart !== true || (reach !== undefined && reach >= minNs)) return true;
+    return next < unknown.length && unknown[next]!.minNs <= maxNs;
+  });
 }
 
 /** Those that share times with another one, and with an earlier one. */

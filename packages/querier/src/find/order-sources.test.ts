@@ -63,6 +63,16 @@ describe("segments that meet", () => {
     expect(groupsOf(chain(100, 9))).toEqual([]);
   });
 
+  it("are in none where they are said to be apart, but for those that meet one that is not", () => {
+    const apart = (ref: SegmentRef) => ({ ...ref, isApart: true });
+    const all = chain(20, 1000).map(apart);
+    expect(groupsOf(all)).toEqual([]);
+    expect(groupsOf([segment("first", 0, 9), ...all])).toEqual([[2, 0]]);
+    const chained = chain(20, 14).map((ref, i) => (i === 10 ? ref : apart(ref)));
+    expect(groupsOf(chained)).toEqual([[3, 0]]);
+    expect(groupsOf([...all, segment("last", 1180, 2000)])).toEqual([[3, 0]]);
+  });
+
   it("are in larger groups beside a large one", () => {
     const large = { ...segment("all", 0, 10_000), sizeBytes: 1_000_000 };
     expect(groupsOf([large, ...chain(300, 9)])).toEqual([

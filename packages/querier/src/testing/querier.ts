@@ -98,7 +98,11 @@ export function querierOf(
   };
   const catalog: Catalog = indexed
     ? new CountingCatalog({
-        catalog: { list, days: async (request) => indexedDays(await list(request)) },
+        catalog: {
+          list: async (request) =>
+            indexedDays(await list(request)).flatMap((day) => day.select(request)),
+          days: async (request) => indexedDays(await list(request)),
+        },
         countDay: async (task) => countDay(task, new DayIndex(task.image), { check: () => {} }),
       })
     : { list };

@@ -68,5 +68,6 @@ function refOf(
   const { id, minNs, maxNs, sizeBytes } = index.segments[place]!;
   const { tenant } = index;
   const location = locate(segmentKey({ tenant, id, minNs, maxNs }));
-  return { kind: "segment", id, tenant, minNs, maxNs, sizeBytes, location };
+  const ref: SegmentRef = { kind: "segment", id, tenant, minNs, maxNs, sizeBytes, location };
+  return index.counts.isApart(place) ? { ...ref, isApart: true } : ref;
 }

@@ -48,6 +48,13 @@ export class StreamCounts {
     return this.#alone[this.#runs.first[place]! + run] === 1;
   }
 
+  /** Whether no other segment of the index has a row of a segment; false when its streams are not counted. */
+  isApart(place: number): boolean {
+    const from = this.#first[place]!;
+    const to = this.#first[place + 1]!;
+    return from < to && this.#alone.subarray(from, to).every((flag) => flag === 1);
+  }
+
   /** The marks of the rows of a segment, stream by stream; undefined when the index has none. */
   marks(place: number): Uint32Array | undefined {
     this.#marks ??= readMarks(this.#sections, rowCounts(this.#runs.first, this.#runs.rowStart));

@@ -1,5 +1,6 @@
 import type { SegmentLocation, SegmentRef, TimeRange } from "@skald/model";
 import {
+  bool,
   field,
   int64,
   type Member,
@@ -33,6 +34,7 @@ const segmentFields = message<Omit<SegmentRef, "kind">>({
   location: field(5, location),
   sizeBytes: field(6, uint),
   replaces: optional(7, textList),
+  isApart: optional(8, bool),
 });
 
 export const segmentRef: MessageCodec<SegmentRef> = mapped(

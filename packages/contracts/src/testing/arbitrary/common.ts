@@ -51,7 +51,7 @@ export const rowLabels: fc.Arbitrary<RowLabels> = record<RowLabels>({
 });
 
 export const arbitrarySource: fc.Arbitrary<SourceRef> = fc.oneof(
-  record<Extract<SourceRef, { kind: "segment" }>, "replaces">(
+  record<Extract<SourceRef, { kind: "segment" }>, "replaces" | "isApart">(
     {
       kind: fc.constant("segment"),
       id: text,
@@ -67,7 +67,7 @@ export const arbitrarySource: fc.Arbitrary<SourceRef> = fc.oneof(
       ),
       sizeBytes: fc.maxSafeNat(),
     },
-    { replaces: fc.array(text, { maxLength: 3 }) },
+    { replaces: fc.array(text, { maxLength: 3 }), isApart: fc.boolean() },
   ),
   record<Extract<SourceRef, { kind: "head" }>, "instance">(
     {
