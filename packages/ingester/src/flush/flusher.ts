@@ -126,6 +126,11 @@ export class Flusher {
       merge,
       maxInputBytes: options.bounds.maxMergeBytes,
       isSealing: (tenant) => isReplaying() || (heads.find(tenant)?.frozen.size ?? 0) > 0,
+      headsOf: (tenant) =>
+        [...(heads.find(tenant)?.unsealed() ?? [])].map(({ id, baseNs }) => ({
+          id,
+          minNs: baseNs,
+        })),
       log,
     });
     return new Uploader({

@@ -1,4 +1,4 @@
-import { readdir } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { heldSeal, kinds, metric, minuteMs, pushLine, started } from "../testing/flush.js";
@@ -102,8 +102,58 @@ describe("small local segments", () => {
     for (let sweeps = 0; sweeps < 2; sweeps++) await again.ingester.sweep();
     expect(await kinds(again)).toEqual([]);
     const left = await readdir(join(dir, "segments"), { recursive: true });
-    expect(left.filter((name) => name.includes("."))).toEqual([]);
+    expect(left.filter((name) => name.includes("."))).toEqual(["uploads.marked"]);
     expect(await readUnion(again, "t")).toEqual(rows);
     await again.ingester.stop();
+  });
+
+  describe("of an earlier process", () => {
+    const rowCount = 4;
+
+    /** What is on the disk of a process that sealed some and ended, before or while it uploaded them. */
+    async function left({ isUploading = false } = {}): Promise<Pick<Setup, "dir" | "store">> {
+      const bounds = { maxMergeBytes: 1 };
+      const setup = await started({ changes: isUploading ? { ...small, bounds } : small });
+      await sealed(setup, rowCount);
+      if (isUploading) {
+        setup.store.isDown = true;
+        await swept(setup);
+        await until(async () => (await metric(setup, "chunks_flush_failures_total")) > 0);
+      }
+      const dir = await newDir();
+      await copyFiles(setup, dir);
+      setup.store.isDown = false;
+      await setup.ingester.stop();
+      setup.store.objects.clear();
+      return { dir, store: setup.store };
+    }
+
+    async function uploaded(options: Pick<Setup, "dir" | "store">): Promise<number> {
+      const again = await started({ ...options, changes: small });
+      expect(await kinds(again)).toHaveLength(rowCount);
+      await again.ingester.flush({});
+      expect(await readUnion(again, "t")).toHaveLength(rowCount);
+      await again.ingester.stop();
+      return options.store.objects.size;
+    }
+
+    it("are merged where nobody had begun to upload them", async () => {
+      expect(await uploaded(await left())).toBe(1);
+    });
+
+    it("are uploaded as they are where the store may have them", async () => {
+      expect(await uploaded(await left({ isUploading: true }))).toBe(rowCount);
+    });
+
+    it("are uploaded as they are where it is not known whether the store has them", async () => {
+      const { dir, store } = await left();
+      await rm(join(dir, "segments", "uploads.marked"));
+      const again = await started({ dir, store, changes: small });
+      const next = await newDir();
+      await copyFiles(again, next);
+      await again.ingester.stop();
+      store.objects.clear();
+      expect(await uploaded({ dir: next, store })).toBe(rowCount);
+    });
   });
 });

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { dayNs, floorDiv } from "@skald/model";
+import { dayNs, floorDiv, type SegmentRef } from "@skald/model";
 import type { Logger } from "@skald/runtime";
 import { inOrderOfArrival, type SealedSegment } from "@skald/storage";
 import type { LocalSegment, LocalSegments } from "./local-segments.js";
@@ -30,6 +30,8 @@ export interface LocalMergerOptions {
   readonly maxInputBytes: number;
   /** Whether heads of a tenant wait to be sealed: their rows may have arrived between those of segments. */
   readonly isSealing: (tenant: string) => boolean;
+  /** What a tenant holds in heads: those of an earlier process may be older than its segments. */
+  readonly headsOf: (tenant: string) => readonly Pick<SegmentRef, "id" | "minNs">[];
   readonly log: Logger;
 }
 
@@ -54,28 +56,30 @@ export class LocalMerger {
 
   /** The segments that are to be merged with one that is to be uploaded, itself included; none when it is uploaded as it is. */
   groupOf(due: LocalSegment): readonly LocalSegment[] {
-    const { segments, isSealing, maxInputBytes } = this.#options;
+    const { segments, isSealing, headsOf, maxInputBytes } = this.#options;
     const { tenant } = due.ref;
     if (!this.#isSmall(due) || isSealing(tenant)) return [];
     const day = dayOf(due);
     const ofDay = segments.of(tenant).filter((one) => dayOf(one) === day);
     if (ofDay.filter((one) => this.#isSmall(one)).length < 2) return [];
-    const byRef = new Map(ofDay.map((one) => [one.ref, one]));
+    const byId = new Map(ofDay.map((one) => [one.ref.id, one]));
+    const heads = headsOf(tenant).filter(({ minNs }) => floorDiv(minNs, dayNs) === day);
     let group: LocalSegment[] = [];
     let bytes = 0;
     // What is merged has one place in the order of arrival: nothing may lie between its inputs.
-    for (const ref of inOrderOfArrival([...byRef.keys()])) {
-      const one = byRef.get(ref) as LocalSegment;
-      const isFull =
-        group.length === maxInputs || bytes + ref.sizeBytes > maxGrowth * maxInputBytes;
-      if (!this.#isSmall(one) || isFull) {
+    for (const { id } of inOrderOfArrival([...ofDay.map(({ ref }) => ref), ...heads])) {
+      const found = byId.get(id);
+      const one = found !== undefined && this.#isSmall(found) ? found : undefined;
+      const { sizeBytes = 0 } = one?.ref ?? {};
+      const isFull = group.length === maxInputs || bytes + sizeBytes > maxGrowth * maxInputBytes;
+      if (one === undefined || isFull) {
         if (group.includes(due)) break;
         group = [];
         bytes = 0;
       }
-      if (!this.#isSmall(one)) continue;
+      if (one === undefined) continue;
       group.push(one);
-      bytes += ref.sizeBytes;
+      bytes += sizeBytes;
     }
     return group.length > 1 && group.includes(due) ? group : [];
   }

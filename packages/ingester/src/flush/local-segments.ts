@@ -39,12 +39,15 @@ export interface LocalSegmentsOptions {
 
 /**
  * The segments on the local disk: `<dir>/<tenant>/<id>.parquet`, and beside each that the store has an empty
- * `<id>.uploaded`, so that no restart uploads again what the compactor has merged and deleted since. One that was merged of others
+ * `<id>.uploaded`, so that no restart uploads again what the compactor has merged and deleted since; `<id>.uploading` stands beside one of
+ * which an upload was begun, and `<dir>/uploads.marked` says that none was of one without. One that was merged of others
  * says so in its index, and counts instead of them from the moment that it is there.
  */
 export class LocalSegments {
   readonly #dir: string;
   readonly #quarantineDir: string;
+  /** There since a process that marks what it begins to upload had opened the directory. */
+  readonly #markedPath: string;
   readonly #log: Logger;
   readonly #clock: SteadyClock;
   readonly #timeOfDay: Clock;
@@ -62,6 +65,7 @@ export class LocalSegments {
 
   constructor(options: LocalSegmentsOptions) {
     this.#dir = join(options.dataDir, "segments");
+    this.#markedPath = join(this.#dir, "uploads.marked");
     this.#quarantineDir = join(options.dataDir, "quarantine");
     this.#log = options.log;
     this.#clock = options.clock;
@@ -78,6 +82,7 @@ export class LocalSegments {
     const paths = new Set(files.map((entry) => join(entry.parentPath, entry.name)));
     // What a process had placed that was killed before its sync: the log is cut for it too.
     for (const dir of this.#directoriesOf(paths)) await this.#syncs.sync(dir);
+    const isMarked = paths.has(this.#markedPath);
     let corrupt = 0;
     const replaced = new Map<LocalSegment, readonly string[]>();
     for (const path of [...paths].sort()) {
@@ -88,7 +93,16 @@ export class LocalSegments {
     for (const [segment, ids] of replaced) {
       for (const id of ids) this.#link(this.get(segment.ref.tenant, id), segment);
     }
+    if (!isMarked) await this.#markAll();
     return { corrupt };
+  }
+
+  /** An earlier version did not say which uploads it had begun. */
+  async #markAll(): Promise<void> {
+    const waiting = this.files().filter(({ uploadedMs }) => uploadedMs === undefined);
+    for (const segment of waiting) await this.markUploading(segment);
+    await this.syncPlaced();
+    await writeFile(this.#markedPath, "");
   }
 
   /** Where the segment of a head goes; its directory is there. */
@@ -221,6 +235,13 @@ export class LocalSegments {
     return dropped >= earlier ? dropped + 1n : earlier;
   }
 
+  /** Remembers that the store may have the segment, also for later processes; after a power cut too once its name is synced. */
+  async markUploading(segment: LocalSegment): Promise<void> {
+    await writeFile(uploadingMarkerOf(segment.path), "");
+    this.#unsynced.add(segment.path);
+    segment.mayBeStored = true;
+  }
+
   /**
    * Remembers, also for later processes and after a power cut, that the store has the segment: by then it may be merged there, and
    * its object gone.
@@ -230,6 +251,7 @@ export class LocalSegments {
     for (const input of this.#inputsOf(segment)) await writeFile(markerOf(input.path), "");
     await writeFile(markerOf(segment.path), "");
     await this.#syncs.sync(dirname(segment.path));
+    await rm(uploadingMarkerOf(segment.path), { force: true });
     segment.uploadedMs = this.#clock.elapsedMs();
   }
 
@@ -249,6 +271,7 @@ export class LocalSegments {
     await rm(segment.path, { force: true });
     this.#onDropped(segment.path);
     await rm(markerOf(segment.path), { force: true });
+    await rm(uploadingMarkerOf(segment.path), { force: true });
   }
 
   #directoriesOf(paths: Iterable<string>): Set<string> {
@@ -295,7 +318,7 @@ export class LocalSegments {
         sealedMs: nowMs - ageMs,
         lastWalFile: 0,
         uploadedMs: uploaded ? nowMs : undefined,
-        mayBeStored: true,
+        mayBeStored: uploaded || paths.has(uploadingMarkerOf(path)) || !paths.has(this.#markedPath),
       });
       replaced.set(adopted, replacedBy(segment.image) ?? []);
       return true;
@@ -342,18 +365,23 @@ const nsPerMs = 1_000_000n;
 const maxSyncs = 4;
 const segmentSuffix = ".parquet";
 const uploadedSuffix = ".uploaded";
+const uploadingSuffix = ".uploading";
 const temporarySuffix = ".tmp";
 /** What a seal that did not end leaves behind. */
 const unfinished = /\.parquet(\.tmp)+$/;
 
 /** Whether a path is the marker of a segment that is there no more: a process ended between the two when it dropped them. */
 function isStray(path: string, paths: ReadonlySet<string>): boolean {
-  if (!path.endsWith(uploadedSuffix)) return false;
-  return !paths.has(path.slice(0, -uploadedSuffix.length) + segmentSuffix);
+  const suffix = [uploadedSuffix, uploadingSuffix].find((one) => path.endsWith(one));
+  return suffix !== undefined && !paths.has(path.slice(0, -suffix.length) + segmentSuffix);
 }
 
 function markerOf(path: string): string {
   return path.slice(0, -segmentSuffix.length) + uploadedSuffix;
+}
+
+function uploadingMarkerOf(path: string): string {
+  return path.slice(0, -segmentSuffix.length) + uploadingSuffix;
 }
 
 function refOf(

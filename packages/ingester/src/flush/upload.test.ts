@@ -225,11 +225,11 @@ describe("local segments", () => {
     const dir = join(setup.dir, "segments");
     const endings = async () =>
       (await readdir(dir, { recursive: true })).map((name) => extname(name)).sort();
-    expect(await endings()).toEqual(["", ".parquet", ".uploaded"]);
+    expect(await endings()).toEqual(["", ".marked", ".parquet", ".uploaded"]);
     const names = await readdir(dir, { recursive: true });
     await rm(join(dir, names.find((name) => name.endsWith(".parquet")) as string));
     const again = await started({ dir: setup.dir, store: setup.store });
-    expect(await endings()).toEqual([""]);
+    expect(await endings()).toEqual(["", ".marked"]);
     expect(setup.store.puts).toBe(1);
     await again.ingester.stop();
   });
