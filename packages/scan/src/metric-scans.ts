@@ -45,6 +45,12 @@ export class MetricScans {
     this.#refused = refusedBy(plan);
   }
 
+  /** What scans every candidate, where no filter of a segment has a say in it. */
+  get unfiltered(): MetricScan | undefined {
+    const { scan } = this.#whole;
+    return this.#refused.length === 0 && scan.formula === undefined ? scan : undefined;
+  }
+
   /** The candidates that may have a row that counts, by what has to scan them. */
   split(view: SourceView, candidates: Candidate[], stats?: ReadStats): ScanPart[] {
     const wanted = withoutRefused(view, candidates, this.#whole.scan.formula, stats);

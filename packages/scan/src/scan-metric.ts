@@ -19,6 +19,7 @@ import {
   candidateOf,
   candidatesOf,
   countRead,
+  type RunCounter,
   rangeOf,
   type ScanContext,
   type SourceView,
@@ -38,7 +39,14 @@ export function scanMetric(
   const views = task.sources.map((scanned) => viewOf(open(scanned.ref), scanned, plan));
   const stats = startStats(views);
   for (const view of views) {
-    const candidates = candidatesOf(view, rangeOf(plan), stats);
+    // A candidate takes longer to be made than a run to be counted.
+    const counter =
+      scans.unfiltered === undefined ? undefined : runCounter(scans.unfiltered, view, context);
+    const candidates = candidatesOf(view, rangeOf(plan), stats, counter);
+    if (counter !== undefined) {
+      readCandidates({ plan, scan: scans.unfiltered!, candidates }, view, stats, context);
+      continue;
+    }
     for (const part of scans.split(view, candidates, stats)) scanPart(part, view, stats, context);
   }
   const streams = Math.max(0, ...views.map(({ streamCount }) => streamCount));
@@ -52,9 +60,19 @@ function scanPart(
   context: ScanContext,
 ): void {
   const left = uncounted(scan, view, candidates, context);
-  const reader = new BlockReader(view.source, scan.needs, left, context.memory);
+  readCandidates({ plan, scan, candidates: left }, view, stats, context);
+}
+
+function readCandidates(
+  { plan, scan, candidates }: ScanPart,
+  view: SourceView,
+  stats: ReadStats,
+  context: ScanContext,
+): void {
+  if (candidates.length === 0) return;
+  const reader = new BlockReader(view.source, scan.needs, candidates, context.memory);
   try {
-    for (const candidate of left) {
+    for (const candidate of candidates) {
       context.check();
       try {
         scan.addBlock(reader.read(candidate.block), view.streams, selectionOf(view, candidate));
@@ -102,40 +120,79 @@ export function uncounted(
   scan: Pick<MetricScan, "addRun">,
   view: SourceView,
   candidates: readonly Candidate[],
-  { check }: Pick<ScanContext, "check">,
+  context: Pick<ScanContext, "check">,
 ): Candidate[] {
-  const { source, streams } = view;
+  const isCounted = runCounter(scan, view, context);
   const left: Candidate[] = [];
   for (const candidate of candidates) {
     const { block, runs } = candidate;
-    check();
-    const header = { baseNs: source.baseNs, metadataNames: source.metadataNames(block) };
-    const table = source.runs(block);
-    const hasExcluded = view.excludedOf(block) !== undefined;
-    const rest: number[] = [];
-    for (let i = 0; i < runs.length; i++) {
-      const run = runs[i]!;
-      const isCounted =
-        !(hasExcluded && view.excludedIn(block, run) > 0) &&
-        scan.addRun(streams, header, runHeader(source, table, block, run));
-      if (!isCounted) rest.push(run);
-    }
+    const table = view.source.runs(block);
+    const rest = runs.filter((run) => !isCounted(block, run, table));
     if (rest.length === runs.length) left.push(candidate);
-    else if (rest.length > 0) left.push(candidateOf(block, Uint32Array.from(rest), table));
+    else if (rest.length > 0) left.push(candidateOf(block, rest, table));
   }
   return left;
 }
 
-function runHeader(source: Source, table: RunTable, block: number, run: number): RunHeader {
-  return {
-    levels: () => source.levels(block, run),
-    slices: () => source.slices(block, run),
-    stream: table.stream[run]!,
-    rows: table.rowStart[run + 1]! - table.rowStart[run]!,
-    minTime: table.minTime[run]!,
-    maxTime: table.maxTime[run]!,
-    lineBytes: table.lineBytes[run]!,
+/** Lets the scan count runs by their headers, one by one, block by block. */
+function runCounter(
+  scan: Pick<MetricScan, "addRun">,
+  view: SourceView,
+  { check }: Pick<ScanContext, "check">,
+): RunCounter {
+  const { source, streams } = view;
+  const header = new BlockRun(source);
+  let summary = { baseNs: source.baseNs, metadataNames: noNames };
+  let last = -1;
+  let hasExcluded = false;
+  return (block, run, table) => {
+    if (block !== last) {
+      check();
+      last = block;
+      hasExcluded = view.excludedOf(block) !== undefined;
+      const metadataNames = source.metadataNames(block);
+      if (metadataNames !== summary.metadataNames) summary = { ...summary, metadataNames };
+    }
+    if (hasExcluded && view.excludedIn(block, run) > 0) return false;
+    header.show(block, run, table);
+    return scan.addRun(streams, summary, header);
   };
+}
+
+const noNames: readonly string[] = [];
+
+/** What headers say of a run, one after the other: objects for each of many would take longer than to count them. */
+class BlockRun implements RunHeader {
+  stream = 0;
+  rows = 0;
+  minTime = 0;
+  maxTime = 0;
+  lineBytes = 0;
+  #block = 0;
+  #run = 0;
+  readonly #source: Source;
+
+  constructor(source: Source) {
+    this.#source = source;
+  }
+
+  show(block: number, run: number, table: RunTable): void {
+    this.#block = block;
+    this.#run = run;
+    this.stream = table.stream[run]!;
+    this.rows = table.rowStart[run + 1]! - table.rowStart[run]!;
+    this.minTime = table.minTime[run]!;
+    this.maxTime = table.maxTime[run]!;
+    this.lineBytes = table.lineBytes[run]!;
+  }
+
+  levels() {
+    return this.#source.levels(this.#block, this.#run);
+  }
+
+  slices() {
+    return this.#source.slices(this.#block, this.#run);
+  }
 }
 
 /** Bytes of the lines of all blocks that a scan may have to read, from headers. */

@@ -88,8 +88,19 @@ export function viewOf(
   };
 }
 
-/** The blocks of a view with rows in a range that are not all left out. Those that are count as duplicates. */
-export function candidatesOf(view: SourceView, range: TimeRange, stats?: ReadStats): Candidate[] {
+/** Whether all rows of a run are counted already, so that it need not be looked at. */
+export type RunCounter = (block: number, run: number, table: RunTable) => boolean;
+
+/**
+ * The blocks of a view with rows in a range that are neither all left out nor counted as they are found. Those that are left out count as
+ * duplicates.
+ */
+export function candidatesOf(
+  view: SourceView,
+  range: TimeRange,
+  stats?: ReadStats,
+  isCounted?: RunCounter,
+): Candidate[] {
   const { source } = view;
   const from = Number(range.fromNs - source.baseNs);
   const to = Number(range.toNs - source.baseNs);
@@ -100,7 +111,8 @@ export function candidatesOf(view: SourceView, range: TimeRange, stats?: ReadSta
     let count = 0;
     for (let i = 0; i < selected.length; i++) {
       const run = selected[i]!;
-      if (maxTime[run]! >= from && minTime[run]! < to) selected[count++] = run;
+      if (maxTime[run]! < from || minTime[run]! >= to) continue;
+      if (isCounted === undefined || !isCounted(block, run, table)) selected[count++] = run;
     }
     if (count === 0) continue;
     let runs = isFirstRun(selected, count) ? firstRun : selected.slice(0, count);
