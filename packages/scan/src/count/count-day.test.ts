@@ -1,8 +1,9 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { decodeOutcome } from "@skald/contracts";
-import { defaultQueryLimits, type LeafPlan, parseQuery, planQuery } from "@skald/logql";
+import type { LeafPlan } from "@skald/logql";
 import { formatLabels } from "@skald/model";
 import { DayIndex, editDay } from "@skald/storage";
+import { instantLeaf } from "../testing/scans.js";
 import { makeDirectory, makeSegment, row, type SourceRow, testDayNs } from "../testing/sources.js";
 import { countDay } from "./count-day.js";
 
@@ -26,13 +27,6 @@ const { image } = editDay({
   ...{ generation: 1, writtenMs: 1 },
 });
 const day = new DayIndex(image);
-
-function leafOf(text: string, to: number): LeafPlan {
-  const time = testDayNs + BigInt(to);
-  const params = { startNs: time, endNs: time, stepNs: 0n, limit: 1, intervalNs: 0n };
-  const plan = planQuery(parseQuery(text), { ...params, direction: "forward" }, defaultQueryLimits);
-  return (plan as { readonly leaves: readonly LeafPlan[] }).leaves[0]!;
-}
 
 describe("counting by the index of a day", () => {
   it.each<[string, string, number, number[], string, string]>([
@@ -61,7 +55,7 @@ describe("counting by the index of a day", () => {
     ],
     ["a stream that is not there", "sum(count_over_time({app=`z`}[1s]))", 100, [], "", ""],
   ])("%s", (_, text, to, busy, left, want) => {
-    const task = { plan: leafOf(text, to), busy: Float64Array.from(busy) };
+    const task = { plan: instantLeaf(text, to), busy: Float64Array.from(busy) };
     const found = countDay(task, day, { check: () => {} });
     const ids = Array.from(found.left, (place) => day.segments[place]!.id);
     expect(ids.sort()).toEqual(left.split(" ").filter(Boolean).sort());

@@ -8,14 +8,17 @@ import type {
 } from "@skald/contracts";
 import type { SegmentRef, TimeRange } from "@skald/model";
 import type { DayIndex, DayView, SegmentCatalog } from "@skald/storage";
-import type { CountDayTask, DayCount } from "./count-day.js";
+import { type CountDayTask, countDay, type DayCount } from "./count-day.js";
 
 export interface CountingCatalogDeps {
   readonly catalog: Pick<SegmentCatalog, "list" | "days">;
-  /** Counts elsewhere than on this thread. */
+  /** Counts elsewhere than on this thread, where that is worth it. */
   readonly countDay: (task: CountDayTask, options: ScanOptions) => Promise<DayCount>;
+  /** Streams, and streams of segments, that are counted on this thread: to ask another one takes longer. 1024 where absent. */
+  readonly maxHere?: number;
 }
 
+const defaultMaxHere = 1024;
 /** Bytes of lines that take as long to be read as a stream of a segment to be counted. */
 const streamCost = 64;
 
@@ -66,9 +69,12 @@ export class CountingCatalog implements Catalog {
       busy: united(stretches, index.baseNs),
     };
     const cost = options.share.cost + index.counts.size * streamCost;
-    const { left, outcome, countedSegments } = await this.#deps.countDay(task, {
-      ...{ ...options, share: { ...options.share, cost } },
-    });
+    const { maxHere = defaultMaxHere } = this.#deps;
+    const isSmall = index.counts.size <= maxHere && index.streams.count <= maxHere;
+    const check = () => options.signal.throwIfAborted();
+    const { left, outcome, countedSegments } = isSmall
+      ? countDay(task, index, { check })
+      : await this.#deps.countDay(task, { ...options, share: { ...options.share, cost } });
     const segments = day.select({ ...asked, places: left });
     const counted = countedSegments === 0 ? [] : [outcome];
     return { segments, counted, countedSegments, known: [...known] };

@@ -30,6 +30,11 @@ export function leafOf(...args: Parameters<typeof planOf>): LeafPlan {
   return plan.leaves[0] as LeafPlan;
 }
 
+/** The only leaf of an instant query, so many ns after midnight. */
+export function instantLeaf(query: string, at: number): LeafPlan {
+  return leafOf(query, { from: at, to: at });
+}
+
 /** Rows in the order of the answer: time after midnight, stream, line. */
 export function rowsOf(plan: LogPlan, partials: readonly LogPartial[]): [number, string, string][] {
   const result = mergeLogPartials(plan, partials);
