@@ -106,6 +106,7 @@ export function writeCounts(
     ends.map((time) => time / unit),
   );
   writeNames(sections, kept);
+  if (kept.every(({ counts }) => counts?.marks === undefined)) return;
   const marked = kept.map(({ maxTime, counts }) => ({ maxTime, marks: counts?.marks }));
   writeMarks(sections, marked, meetingPlaces(kept, holders));
 }
