@@ -82,10 +82,16 @@ function damage(path: string, random: Random): string {
 async function wrongOf(mayLack: (counts: Counts) => boolean): Promise<string[]> {
   const server = await startServer(folder, keepHeads);
   const params = new URLSearchParams({ query: '{app="a"}', limit: "5000", since: "1h" });
-  const response = await fetch(`${server.url}/loki/api/v1/query_range?${params}`);
-  const text = await response.text();
+  let status = 0;
+  let text = "";
+  await waitFor(async () => {
+    const response = await fetch(`${server.url}/loki/api/v1/query_range?${params}`);
+    ({ status } = response);
+    text = await response.text();
+    return status !== 503 || !text.endsWith("is damaged; compaction writes it anew");
+  });
   const wrong: string[] = [];
-  if (response.ok) {
+  if (status === 200) {
     const { data, warnings = [] } = JSON.parse(text) as QueryAnswer;
     const streams = data.result as readonly { values: [string, string][] }[];
     const found = streams.flatMap(({ values }) => values);
@@ -95,7 +101,7 @@ async function wrongOf(mayLack: (counts: Counts) => boolean): Promise<string[]> 
     const lost = await readMetric(server.url, "loki_ingester_wal_corruptions_total");
     if (lines.size < pushed.size && !mayLack({ warnings: warnings.length, lost }))
       wrong.push(`${pushed.size - lines.size} rows lost`);
-  } else if (!/another object store/.test(text)) wrong.push(`${response.status} ${text}`);
+  } else if (!/another object store/.test(text)) wrong.push(`${status} ${text}`);
   await server.kill("SIGKILL");
   return wrong;
 }

@@ -94,7 +94,12 @@ describe("a catalog with a day index", () => {
     const { store } = await mergedDay();
     await putIndex(store, new Uint8Array(40), 1);
     const listing = catalogOf(store).list(range, { signal });
-    await expect(listing).rejects.toMatchObject({ code: "internal" });
+    await expect(listing).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(
+        /^the index of tenant=.*\/ is damaged; compaction writes it anew$/,
+      ),
+    });
   });
 
   it("lists anew when an index is deleted while it reads", async () => {

@@ -50,8 +50,8 @@ export class StreamCounts {
 
   /** Whether no other segment of the index has a row of a segment; false when its streams are not counted. */
   isApart(place: number): boolean {
-    const from = this.#first[place]!;
-    const to = this.#first[place + 1]!;
+    const from = this.#runs.first[place]!;
+    const to = this.#runs.first[place + 1]!;
     return from < to && this.#alone.subarray(from, to).every((flag) => flag === 1);
   }
 

@@ -7,6 +7,7 @@ import {
   type SegmentRef,
   type SteadyClock,
   type TimeRange,
+  unavailable,
 } from "@skald/model";
 import { sleep } from "@skald/runtime";
 import { LRUCache } from "lru-cache";
@@ -180,11 +181,23 @@ export class SegmentCatalog {
       if (objects === undefined) byDay.set(day, [object]);
       else objects.push(object);
     }
-    const days = [...byDay.values()].map(async (objects) => {
-      const index: DayIndex | undefined = await this.#opened.newest(objects, { signal });
+    const days = [...byDay].map(async ([day, objects]) => {
+      const index = await this.#newest(day, objects);
       return dayView(objects, index, this.#options.locate);
     });
     return Promise.all(days);
+  }
+
+  /** Without an index it is not known which segments have the rows of others: the day waits until compaction has written one. */
+  async #newest(day: string, objects: readonly ObjectInfo[]): Promise<DayIndex | undefined> {
+    const { signal } = new AbortController();
+    try {
+      return await this.#opened.newest(objects, { signal });
+    } catch (error) {
+      if (errorCodeOf(error) !== "internal") throw error;
+      const text = `the index of ${day} is damaged; compaction writes it anew`;
+      throw unavailable(text, { cause: error });
+    }
   }
 }
 
