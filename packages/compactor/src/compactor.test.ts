@@ -7,6 +7,7 @@ import { Metrics } from "@skald/runtime/metrics";
 import { MemoryStore, type ObjectStore } from "@skald/storage";
 import { Compactor, type CompactorDeps } from "./compactor.js";
 import { testBounds, threadsHere } from "./testing/compactors.js";
+import { methodsOf } from "./testing/faulty-stores.js";
 import { listDay, putRows, readRows, rowTexts } from "./testing/stored-rows.js";
 
 const directory = mkdtempSync(join(tmpdir(), "skald-compactor-"));
@@ -92,16 +93,3 @@ it("tells of days that fail, and goes on with others", async () => {
   const { text } = await metrics.read();
   expect(text).toContain('compact_tables_operation_total{status="failure"} 1');
 });
-
-function methodsOf(store: ObjectStore): ObjectStore {
-  return {
-    put: (...args) => store.put(...args),
-    putFile: (...args) => store.putFile(...args),
-    get: (...args) => store.get(...args),
-    stat: (...args) => store.stat(...args),
-    getRange: (...args) => store.getRange(...args),
-    list: (...args) => store.list(...args),
-    folders: (...args) => store.folders(...args),
-    delete: (...args) => store.delete(...args),
-  };
-}

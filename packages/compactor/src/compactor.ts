@@ -84,6 +84,7 @@ export class Compactor {
       bounds: {
         ...planBounds,
         ...{ settleMs, rememberMs, graceMs: config.retention_delete_delay },
+        deletesAtOnce: config.retention_delete_worker_count,
         ...deps.bounds,
       },
       onMerged: (merge) => {

@@ -18,7 +18,7 @@ const retention = {
     150,
     "deletes at a time",
     flag("retention-delete-worker-count"),
-    byIndex,
+    { min: 1 },
   ),
   retention_table_timeout: field.duration(
     "0s",

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { MemoryStore, type ObjectStore } from "@skald/storage";
 import { Compactors, testBounds } from "../testing/compactors.js";
+import { methodsOf } from "../testing/faulty-stores.js";
 import {
   baseNs,
   listDay,
@@ -77,6 +78,43 @@ describe("compacting a day", () => {
     nowMs += testBounds.rememberMs;
     await days.run(table, { signal });
     expect((await keysOf(store)).at(-1)).toBe("index-0000000003.day");
+  });
+
+  it("fetches what it merges, and deletes, several at a time", async () => {
+    for (const i of [0, 1, 2, 3]) await putRows(store, `s${i}`, rowsOf(i * 10, 10));
+    const all = methodsOf(store);
+    let [fetches, deletes, most] = [0, 0, 0];
+    let letAllGo = (): void => {};
+    const allAreAsked = new Promise<void>((resolve) => {
+      letAllGo = resolve;
+    });
+    let isIndexed = false;
+    const days = await compactors.make(
+      {
+        ...all,
+        put: (...args) => {
+          isIndexed = true;
+          return all.put(...args);
+        },
+        getRange: async (...args) => {
+          if (isIndexed && ++fetches === 4) letAllGo();
+          if (isIndexed) await allAreAsked;
+          return all.getRange(...args);
+        },
+        delete: async (...args) => {
+          most = Math.max(most, ++deletes);
+          await all.delete(...args);
+          deletes--;
+        },
+      },
+      { clock },
+    );
+    await days.run(table, { signal });
+    expect(fetches).toBe(4);
+    nowMs += testBounds.graceMs + 1;
+    await days.run(table, { signal });
+    expect(await keysOf(store)).toHaveLength(2);
+    expect(most).toBe(testBounds.deletesAtOnce);
   });
 
   it("hides and deletes a replaced segment that is uploaded again", async () => {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Clock, errorCodeOf, type SegmentLocation, type SegmentRef } from "@skald/model";
-import type { Logger } from "@skald/runtime";
+import { type Logger, runConcurrently } from "@skald/runtime";
 import {
   type AddedSegment,
   corruptSegmentOf,
@@ -69,7 +69,8 @@ export interface DayCompactionDeps {
   readonly work: WorkFiles;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly bounds: PlanBounds & SweepBounds & { readonly settleMs: number };
+  readonly bounds: PlanBounds &
+    SweepBounds & { readonly settleMs: number; readonly deletesAtOnce: number };
   readonly rules?: DayRules | undefined;
   /** Told of what was done. */
   readonly onMerged: (merge: { readonly inputs: number; readonly bytes: number }) => void;
@@ -93,6 +94,8 @@ interface MergeInput {
 
 /** Indexes of segments that are fetched at a time. */
 const indexesAtOnce = 16;
+/** Inputs of a merge that are fetched at a time, each of them in pieces. */
+const inputsAtOnce = 8;
 const nsPerMs = 1_000_000n;
 const dayMs = 86_400_000;
 
@@ -126,10 +129,10 @@ export class DayCompaction {
     let day = await readDay(table, reader, { signal });
     if (day.isDamaged) day = await this.#rebuild(day, signal);
     const { deletes, orphans, forget } = planSweep(day.index, day.objects, clock.nowMs(), bounds);
-    for (const key of deletes) {
+    await runConcurrently(deletes, bounds.deletesAtOnce, signal, async (key, signal) => {
       await store.delete(key, { signal });
       this.#deps.onDeleted(key);
-    }
+    });
     const add = await this.#young(day, signal);
     if (add.length + orphans.length + forget.length > 0)
       day = await this.#publish(day, { add, remove: orphans, forget }, signal);
@@ -238,18 +241,13 @@ export class DayCompaction {
     inputs: readonly MergeInput[],
     signal: AbortSignal,
   ): Promise<DayState> {
-    const { store, work, threads } = this.#deps;
+    const { work, threads } = this.#deps;
     const path = work.newPath();
-    const files: string[] = [path];
+    const files = [path, ...inputs.map(() => "")];
     const first = inputs[0] as MergeInput;
     const id = mergedId(first.segment, hashOf(day, inputs));
     try {
-      const sources: MergeJob["inputs"][number][] = [];
-      for (const { segment, dropped } of inputs) {
-        const ref = await work.local(this.#refOf(day, segment), store, { signal });
-        files.push(ref.location.path);
-        sources.push({ ref, dropped });
-      }
+      const sources = await this.#fetch(day, inputs, files, signal);
       const job = { tenant: day.tenant, id, path, inputs: sources };
       const sealed = await threads.merge(job, { signal });
       const add =
@@ -266,6 +264,23 @@ export class DayCompaction {
     } finally {
       for (const file of files) await work.remove(file);
     }
+  }
+
+  /** The inputs of a merge as files of this machine; `files` is told their paths, behind the first. */
+  async #fetch(
+    day: DayState,
+    inputs: readonly MergeInput[],
+    files: string[],
+    signal: AbortSignal,
+  ): Promise<MergeJob["inputs"]> {
+    const { store, work } = this.#deps;
+    const sources: MergeJob["inputs"][number][] = [];
+    await runConcurrently(inputs.entries(), inputsAtOnce, signal, async ([i, input], signal) => {
+      const ref = await work.local(this.#refOf(day, input.segment), store, { signal });
+      files[i + 1] = ref.location.path;
+      sources[i] = { ref, dropped: input.dropped };
+    });
+    return sources;
   }
 
   /** Puts a merged file into the store; also what is there already from a try that ended after that. */

@@ -35,6 +35,20 @@ export function loose(store: ObjectStore): ObjectStore {
   };
 }
 
+/** The methods of a store, for one that does some of them otherwise. */
+export function methodsOf(store: ObjectStore): ObjectStore {
+  return {
+    put: (...args) => store.put(...args),
+    putFile: (...args) => store.putFile(...args),
+    get: (...args) => store.get(...args),
+    stat: (...args) => store.stat(...args),
+    getRange: (...args) => store.getRange(...args),
+    list: (...args) => store.list(...args),
+    folders: (...args) => store.folders(...args),
+    delete: (...args) => store.delete(...args),
+  };
+}
+
 function wrap(store: ObjectStore, around: Around): ObjectStore {
   async function* each<T>(list: () => AsyncIterable<T>): AsyncIterable<T> {
     const all = await around(async () => {
