@@ -76,6 +76,11 @@ export interface Selection {
   readonly sources: readonly SourceRef[];
   /** Rows from this time on that the ingester ever took are all in the sources, ns since the epoch; absent when unknown. */
   readonly completeFromNs?: bigint;
+  /**
+   * A listing of the store that was begun less than this ago, in ms, has all that the ingester stored and does not have any more; absent
+   * when any listing has that may be used.
+   */
+  readonly storedAgoMs?: number;
   /** As was wished for. */
   readonly compared?: { readonly windows: readonly WindowDigests[] };
 }

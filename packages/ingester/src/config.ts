@@ -68,10 +68,9 @@ const chunkEncodings = [
 
 const chunks = {
   chunk_retain_period: field.duration(
-    "0s",
-    "how long data stays on the local disk after its upload",
+    "15m",
+    "how long data stays on the local disk after its upload, for queries to read it there; one that runs longer may have to begin again",
     "ingester.chunks-retain-period",
-    { unused: "it stays for 15 minutes" },
   ),
   chunk_idle_period: field.duration(
     "30m",

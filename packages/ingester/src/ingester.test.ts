@@ -310,7 +310,7 @@ describe("the life of an ingester", () => {
 });
 
 it("gives each query a prefix of what was pushed, while heads are sealed and uploaded", async () => {
-  const setup = await setUp({ changes: { head_target_size: 300, bounds: { localRetainMs: 0 } } });
+  const setup = await setUp({ changes: { head_target_size: 300, chunk_retain_period: 0 } });
   const { ingester } = setup;
   await ingester.start();
   const lines = 120;

@@ -43,8 +43,6 @@ export interface IngesterBounds {
   readonly maxLocalBytes: number;
   /** Size of a local segment up to which it is merged with others that wait with it, so that they are one object. */
   readonly maxMergeBytes: number;
-  /** How long a local copy stays once the store lists it: longer than any query runs. */
-  readonly localRetainMs: number;
 }
 
 const MiB = 1024 * 1024;
@@ -65,5 +63,4 @@ export const defaultBounds: IngesterBounds = {
   minFreeBytes: 128 * MiB,
   maxLocalBytes: 4096 * MiB,
   maxMergeBytes: 4 * MiB,
-  localRetainMs: 15 * 60_000,
 };

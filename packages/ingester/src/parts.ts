@@ -114,6 +114,7 @@ export class IngesterParts {
       dataDir: options.dataDir,
       log,
       clock: this.#clock,
+      retainMs: options.config.chunk_retain_period,
       timeOfDay: this.#timeOfDay,
       onDropped: (path) => onDropped?.(path),
     });

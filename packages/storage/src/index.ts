@@ -19,7 +19,11 @@ export { MemoryStore } from "./object-store/memory-store.js";
 export * from "./object-store/object-store.js";
 export * from "./object-store/s3/options.js";
 export { S3Store, type S3StoreDeps } from "./object-store/s3/s3-store.js";
-export { SegmentCatalog, type SegmentCatalogOptions } from "./object-store/segment-catalog.js";
+export {
+  maxListingAgeMs,
+  SegmentCatalog,
+  type SegmentCatalogOptions,
+} from "./object-store/segment-catalog.js";
 export type { SealHead } from "./seal/open-heads.js";
 export { type SealedSegment, type SealInput, sealSegment } from "./seal/seal.js";
 export { corruptSegment, corruptSegmentOf } from "./segment/corrupt.js";

@@ -53,6 +53,7 @@ export const selection: MessageCodec<Selection> = message<Selection>({
     4,
     message<NonNullable<Selection["compared"]>>({ windows: repeated(1, windowDigests) }),
   ),
+  storedAgoMs: optional(5, double),
 });
 
 export const askedSpan: MessageCodec<AskedSpan> = message<AskedSpan>({

@@ -90,7 +90,7 @@ describe("small local segments", () => {
     await copyFiles(setup, dir);
     await setup.ingester.stop();
     setup.store.isDown = false;
-    const changes = { ...small, bounds: { localRetainMs: minuteMs } };
+    const changes = { ...small, chunk_retain_period: minuteMs };
     const again = await started({ dir, store: setup.store, changes });
     expect(await kinds(again)).toEqual(["segment"]);
     expect(await readRows(again.ingester, "t")).toEqual(rows);

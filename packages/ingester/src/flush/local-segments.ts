@@ -10,6 +10,7 @@ import {
 } from "@skald/storage";
 import { mkdir, open, readdir, rename, rm, stat, writeFile } from "@skald/storage/files";
 import type { Head } from "../head/head.js";
+import { DroppedCopies } from "./dropped-copies.js";
 
 /** A sealed file on this machine. */
 export interface LocalSegment {
@@ -33,6 +34,8 @@ export interface LocalSegmentsOptions {
   readonly clock: SteadyClock;
   /** What files of earlier processes are dated by. */
   readonly timeOfDay: Clock;
+  /** How long a copy stays once the store has it. */
+  readonly retainMs: number;
   /** Told of each file that was deleted. */
   readonly onDropped: (path: string) => void;
 }
@@ -44,6 +47,7 @@ export interface LocalSegmentsOptions {
  * says so in its index, and counts instead of them from the moment that it is there.
  */
 export class LocalSegments {
+  readonly dropped: DroppedCopies;
   readonly #dir: string;
   readonly #quarantineDir: string;
   /** There since a process that marks what it begins to upload had opened the directory. */
@@ -64,6 +68,7 @@ export class LocalSegments {
   readonly #byTenant = new Map<string, Map<string, LocalSegment>>();
 
   constructor(options: LocalSegmentsOptions) {
+    this.dropped = new DroppedCopies(options);
     this.#dir = join(options.dataDir, "segments");
     this.#markedPath = join(this.#dir, "uploads.marked");
     this.#quarantineDir = join(options.dataDir, "quarantine");
@@ -263,6 +268,8 @@ export class LocalSegments {
   /** Deletes a local copy. */
   async drop(segment: LocalSegment): Promise<void> {
     const { tenant, id, maxNs } = segment.ref;
+    const { uploadedMs } = segment.replacedBy ?? segment;
+    if (uploadedMs !== undefined) this.dropped.note(segment.ref, uploadedMs);
     if (isCurrent(segment) && maxNs > (this.#droppedNs.get(tenant) ?? 0n))
       this.#droppedNs.set(tenant, maxNs);
     const segments = this.#byTenant.get(tenant);

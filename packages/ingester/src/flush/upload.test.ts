@@ -8,7 +8,7 @@ import { copyFiles, everything, newDir, readRows, readUnion, until } from "../te
 describe("uploading", () => {
   it("uploads by age, and drops the local copy later", async () => {
     const setup = await started({
-      changes: { chunk_idle_period: 6000, bounds: { localRetainMs: 5000 } },
+      changes: { chunk_idle_period: 6000, chunk_retain_period: 5000 },
     });
     const { ingester, clock, store } = setup;
     await pushLine(setup, 1);
@@ -32,6 +32,29 @@ describe("uploading", () => {
     await ingester.sweep();
     expect(await kinds(setup)).toEqual(["head"]);
     expect(await readUnion(setup, "t")).toHaveLength(2);
+    await ingester.stop();
+  });
+
+  it("tells those who list the store of what it dropped before listings are sure to have it", async () => {
+    const setup = await started({ changes: { chunk_idle_period: 0, chunk_retain_period: 5000 } });
+    const { ingester, clock } = setup;
+    const told = async (tenant = "t") =>
+      (await ingester.select({ ...everything, tenant })).storedAgoMs;
+    clock.ms += 2 * minuteMs;
+    await pushLine(setup, 1);
+    await ingester.flush();
+    const minNs = ingester.oldestNs();
+    expect(await told()).toBeUndefined();
+    clock.ms += 5000;
+    await ingester.sweep();
+    expect(await kinds(setup)).toEqual([]);
+    expect([await told(), await told("another"), ingester.oldestNs()]).toEqual([
+      5000,
+      undefined,
+      minNs,
+    ]);
+    clock.ms += minuteMs;
+    expect([await told(), ingester.oldestNs()]).toEqual([undefined, undefined]);
     await ingester.stop();
   });
 
@@ -100,7 +123,7 @@ describe("uploading", () => {
     const changes = {
       chunk_idle_period: 1000,
       flush_op_backoff: { min_period: 1000, max_period: 1000, max_retries: 10 },
-      bounds: { localRetainMs: 5000 },
+      chunk_retain_period: 5000,
     };
     const setup = await started({ changes });
     const { ingester, clock, store } = setup;
@@ -122,7 +145,7 @@ describe("uploading", () => {
   });
 
   it("says from when on it has all rows", async () => {
-    const setup = await started({ changes: { bounds: { localRetainMs: 0 } } });
+    const setup = await started({ changes: { chunk_retain_period: 0 } });
     const { ingester } = setup;
     const completeFrom = async () =>
       (await ingester.select({ ...everything, tenant: "t" })).completeFromNs as bigint;

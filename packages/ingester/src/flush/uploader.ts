@@ -101,8 +101,8 @@ export class Uploader {
 
   /** Deletes local copies that nobody needs: uploaded long enough ago, and not known to any log file that is left. */
   async dropOld(firstWalFile: number): Promise<void> {
-    const { segments, bounds, clock } = this.#options;
-    const before = clock.elapsedMs() - bounds.localRetainMs;
+    const { segments, config, clock } = this.#options;
+    const before = clock.elapsedMs() - config.chunk_retain_period;
     for (const segment of segments.files()) {
       const { lastWalFile, replacedBy } = segment;
       const { uploadedMs } = replacedBy ?? segment;

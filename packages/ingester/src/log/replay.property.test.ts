@@ -188,7 +188,8 @@ describe("Ingester, by random pushes", () => {
         const model = new Model();
         const changes = {
           head_target_size: 300,
-          bounds: { maxWalFileBytes: 500, maxPinnedWalBytes: 1500, localRetainMs: 1000 },
+          chunk_retain_period: 1000,
+          bounds: { maxWalFileBytes: 500, maxPinnedWalBytes: 1500 },
         };
         const dir = await newDir();
         const store = new TestStore(await newDir());

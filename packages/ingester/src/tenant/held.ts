@@ -41,12 +41,15 @@ export class Held {
     this.#deps = deps;
   }
 
-  /** The time of the oldest row that is held, ns since the epoch: 0 while that is not known, undefined when there is none. */
+  /**
+   * The time of the oldest row that is held, or was so lately that listings of the store may lack it, ns since the epoch: 0 while that is not
+   * known, undefined when there is none.
+   */
   oldestNs(): bigint | undefined {
     if (!this.#deps.recovery.isDone) return 0n;
     const segments = this.#deps.segments.all().map(({ ref }) => ref.minNs);
-    const heads = this.#deps.heads.oldestNs();
-    return [...segments, ...(heads === undefined ? [] : [heads])].reduce<bigint | undefined>(
+    const others = [this.#deps.heads.oldestNs(), this.#deps.segments.dropped.oldestNs()];
+    return [...segments, ...others.filter((ns) => ns !== undefined)].reduce<bigint | undefined>(
       (oldest, ns) => (oldest === undefined || ns < oldest ? ns : oldest),
       undefined,
     );
@@ -69,7 +72,11 @@ export class Held {
     const { refs, ...view } = this.#deps.views.open(heads);
     const graceMs = this.#deps.limitsOf(request.tenant).creation_grace_period;
     const completeFromNs = this.#deps.segments.completeFromNs(request.tenant, graceMs);
-    const found = { ...view, sources: [...segments, ...refs], completeFromNs };
+    const storedAgoMs = this.#deps.segments.dropped.storedAgoMs(request.tenant);
+    const found = {
+      ...{ ...view, sources: [...segments, ...refs], completeFromNs },
+      ...(storedAgoMs === undefined ? {} : { storedAgoMs }),
+    };
     const windows = await this.#compare(request, found.sources, signal);
     if (signal?.aborted === true && view.view !== undefined) this.#deps.views.release(view.view);
     signal?.throwIfAborted();

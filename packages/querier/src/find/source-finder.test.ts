@@ -29,6 +29,25 @@ it("uses the store's segment instead of those that it has replaced", async () =>
   expect(asked).toEqual([{ ...request, held: ["local", "other"] }]);
 });
 
+it.each([
+  ["one that has what the ingester dropped", false, 300, { maxAgeMs: 300 }],
+  ["a new one when segments had moved", true, 300, { maxAgeMs: 0 }],
+  ["any when the ingester has all that it stored lately", false, undefined, {}],
+])("asks for a listing: %s", async (_, fresh, storedAgoMs, want) => {
+  const selection = { sources: [], ...(storedAgoMs === undefined ? {} : { storedAgoMs }) };
+  const ingester = { select: async () => selection } as unknown as Ingester;
+  const corrupt = new CorruptSegments({ clock: { elapsedMs: () => 0 }, onFound: () => {} });
+  const asked: unknown[] = [];
+  const list = async (request: unknown) => {
+    asked.push(request);
+    return [];
+  };
+  const finder = new SourceFinder({ ingester, catalog: { list }, corrupt });
+  const request = { tenant: "t", matchers: [], fromNs: 0n, toNs: 40n };
+  await finder.list(request, { fresh, views: [], missing: new Set() }, signal);
+  expect(asked).toEqual([{ ...request, held: [], ...want }]);
+});
+
 it("does not scan what the ingester has of segments that the catalog has counted", async () => {
   const ids = ["merged away", "counted", "left", "only here"];
   const sources = ids.map((id): SegmentRef => ({ ...local, id }));

@@ -7,6 +7,7 @@ import type {
   HeldRows,
   QueryShare,
   RowFilter,
+  Selection,
   SourceRef,
 } from "@skald/contracts";
 import type { LeafPlan } from "@skald/logql";
@@ -89,15 +90,17 @@ export class SourceFinder {
     const { views, missing } = search;
     const { share } = search;
     const asked = share === undefined ? request : { ...request, share };
-    const { view, sources, completeFromNs, compared } = await ingester.select(asked, { signal });
+    const selection = await ingester.select(asked, { signal });
+    const { view, sources, completeFromNs, compared } = selection;
     if (view !== undefined) views.push(view);
+    const age = ageOf(search, selection);
     signal.throwIfAborted();
     const segments = sources.filter(({ kind }) => kind === "segment").map(({ id }) => id);
     const listing: Promise<CatalogListing> =
       "count" in request && this.#deps.catalog.count !== undefined
-        ? this.#count(request, sources, search, signal)
+        ? this.#count({ ...request, ...age }, sources, signal)
         : this.#deps.catalog
-            .list({ ...request, held: segments, ...ageOf(search) }, { signal })
+            .list({ ...request, held: segments, ...age }, { signal })
             .then((listed) => ({ listed, known: [] }));
     const { listed, known } = await listing.catch((error: unknown) => {
       const isRecent = completeFromNs !== undefined && request.fromNs >= completeFromNs;
@@ -121,11 +124,11 @@ export class SourceFinder {
 
   /** Lists what the catalog cannot count. */
   async #count(
-    { tenant, matchers, fromNs, toNs, count, deleted, tenantLabel }: CountedRequest,
+    request: CountedRequest & Pick<CatalogRequest, "maxAgeMs">,
     sources: readonly SourceRef[],
-    search: Search,
     signal: AbortSignal,
   ): Promise<CatalogListing> {
+    const { count, deleted, tenantLabel, ...wanted } = request;
     const { share } = count;
     const segments = sources.filter(({ kind }) => kind === "segment");
     const heads = sources.filter(({ kind }) => kind === "head");
@@ -133,11 +136,11 @@ export class SourceFinder {
       ...[...segments, ...heads].map(({ minNs, maxNs }) => ({ fromNs: minNs, toNs: maxNs + 1n })),
       ...deleted.map((filter) => ({ fromNs: filter.fromNs, toNs: filter.toNs })),
     ];
-    const plan = { ...count.plan, matchers };
+    const plan = { ...count.plan, matchers: wanted.matchers };
     const labels = tenantLabel === undefined ? {} : { tenantLabel };
     const counting = { plan, busy, heldBusy: segments.length, ...labels };
     const held = segments.map(({ id }) => id);
-    const asked = { tenant, matchers, fromNs, toNs, held, counting, ...ageOf(search) };
+    const asked = { ...wanted, held, counting };
     const found = (await this.#deps.catalog.count?.(asked, { signal, share })) as CatalogCounts;
     count.counted.push(...found.counted);
     count.segments += found.countedSegments;
@@ -187,8 +190,12 @@ export class SourceFinder {
   }
 }
 
-function ageOf({ fresh }: Search): Pick<CatalogRequest, "maxAgeMs"> {
-  return fresh ? { maxAgeMs: 0 } : {};
+function ageOf(
+  { fresh }: Search,
+  { storedAgoMs }: Pick<Selection, "storedAgoMs">,
+): Pick<CatalogRequest, "maxAgeMs"> {
+  const maxAgeMs = fresh ? 0 : storedAgoMs;
+  return maxAgeMs === undefined ? {} : { maxAgeMs };
 }
 
 /** The sources, each with those of other places; as they are, where there is one place only. */

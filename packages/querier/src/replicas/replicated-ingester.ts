@@ -268,7 +268,11 @@ export class ReplicatedIngester<Instance extends Replica = Replica> implements H
     const windows: WindowDigests[] = [];
     let completeFromNs: bigint | undefined;
     let isKnown = true;
+    let storedAgoMs: number | undefined;
     for (const [instance, selection] of answers) {
+      const agoMs = selection.storedAgoMs;
+      if (agoMs !== undefined && (storedAgoMs === undefined || agoMs < storedAgoMs))
+        storedAgoMs = agoMs;
       if (selection.view !== undefined) views.push({ instance, view: selection.view });
       for (const ref of selection.sources) sources.push(withInstance(ref, instance));
       for (const one of selection.compared?.windows ?? []) windows.push({ ...one, instance });
@@ -279,7 +283,8 @@ export class ReplicatedIngester<Instance extends Replica = Replica> implements H
     }
     const known = isKnown && completeFromNs !== undefined ? { completeFromNs } : {};
     const compared = windows.length === 0 ? {} : { compared: { windows } };
-    return { ...this.#open(views), sources, ...known, ...compared };
+    const ago = storedAgoMs === undefined ? {} : { storedAgoMs };
+    return { ...this.#open(views), sources, ...known, ...ago, ...compared };
   }
 
   #open(views: readonly OpenView[]): Pick<Selection, "view"> {

@@ -66,7 +66,7 @@ it("a local segment that is dropped is closed by every thread that had it open",
   if ("exit" in loaded) throw new Error(loaded.exit.text);
   const { options } = ingesterOptionsOf(loaded.config, "i");
   const running = new Ingester({
-    options: { ...options, bounds: { ...options.bounds, localRetainMs: 1000 } },
+    options: { ...options, config: { ...options.config, chunk_retain_period: 1000 } },
     limitsOf: () => loaded.config.limits_config,
     store,
     scanner,

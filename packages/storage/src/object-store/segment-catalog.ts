@@ -43,8 +43,8 @@ interface ListRequest extends TimeRange {
 
 /** A listing older than this is read again, while queries go on with it: listing a full day takes long. */
 const listingLifeMs = 5_000;
-/** A listing older than this is waited for; ingesters keep what they uploaded much longer. */
-const maxListingAgeMs = 60_000;
+/** A listing older than this, in ms, is waited for; ingesters tell of what they uploaded and dropped since then. */
+export const maxListingAgeMs = 60_000;
 /** For this long after a store did not answer, a query waits for it only so much, while it is asked again. */
 const failureLifeMs = 10_000;
 const patienceMs = 500;

@@ -252,12 +252,13 @@ const windowDigests: fc.Arbitrary<WindowDigests> = record<WindowDigests, "instan
 
 export const arbitrarySelection: fc.Arbitrary<Selection> = record<
   Selection,
-  "view" | "completeFromNs" | "compared"
+  "view" | "completeFromNs" | "storedAgoMs" | "compared"
 >(
   { sources },
   {
     view: text,
     completeFromNs: ns,
+    storedAgoMs: fc.nat(),
     compared: fc.record({ windows: fc.array(windowDigests, { maxLength: 2 }) }),
   },
 );
