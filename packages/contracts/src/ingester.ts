@@ -71,7 +71,7 @@ export interface WindowDigests extends TimeRange {
 }
 
 export interface Selection {
-  /** Names the view to `release`; absent when nothing of it has to be held. */
+  /** Names the view to `release`; absent when nothing was found. */
   readonly view?: string;
   readonly sources: readonly SourceRef[];
   /** Rows from this time on that the ingester ever took are all in the sources, ns since the epoch; absent when unknown. */

@@ -69,7 +69,7 @@ const chunkEncodings = [
 const chunks = {
   chunk_retain_period: field.duration(
     "15m",
-    "how long data stays on the local disk after its upload, for queries to read it there; one that runs longer may have to begin again",
+    "how long data stays on the local disk after its upload, for queries to read it there",
     "ingester.chunks-retain-period",
   ),
   chunk_idle_period: field.duration(

@@ -249,7 +249,8 @@ export class Ingester implements IngesterContract, Tailer {
     this.#journal.relieve();
     this.#parts.heads.removeIdle();
     await this.#journal.cutAll();
-    await this.#flusher.uploader.dropOld(this.#journal.wal.firstFile);
+    const isInUse = (id: string) => this.#views.holds(id);
+    await this.#flusher.uploader.dropOld(this.#journal.wal.firstFile, isInUse);
   }
 
   /** Looks whether the disk has room and takes writes: until the next look pushes are taken or refused accordingly. */

@@ -3,7 +3,15 @@ import { basename, dirname, extname, join, relative } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { makeBatch } from "@skald/testkit";
 import { kinds, metric, minuteMs, pushLine, started } from "../testing/flush.js";
-import { copyFiles, everything, newDir, readRows, readUnion, until } from "../testing/ingester.js";
+import {
+  copyFiles,
+  everything,
+  newDir,
+  readRows,
+  readUnion,
+  selectOnce,
+  until,
+} from "../testing/ingester.js";
 
 describe("uploading", () => {
   it("uploads by age, and drops the local copy later", async () => {
@@ -39,7 +47,7 @@ describe("uploading", () => {
     const setup = await started({ changes: { chunk_idle_period: 0, chunk_retain_period: 5000 } });
     const { ingester, clock } = setup;
     const told = async (tenant = "t") =>
-      (await ingester.select({ ...everything, tenant })).storedAgoMs;
+      (await selectOnce(ingester, { ...everything, tenant })).storedAgoMs;
     clock.ms += 2 * minuteMs;
     await pushLine(setup, 1);
     await ingester.flush();
@@ -148,7 +156,7 @@ describe("uploading", () => {
     const setup = await started({ changes: { chunk_retain_period: 0 } });
     const { ingester } = setup;
     const completeFrom = async () =>
-      (await ingester.select({ ...everything, tenant: "t" })).completeFromNs as bigint;
+      (await selectOnce(ingester, { ...everything, tenant: "t" })).completeFromNs as bigint;
     const before = await completeFrom();
     const late = before + 3_600_000_000_000n;
     const rows = [{ ns: late, line: "late" }];

@@ -99,15 +99,15 @@ export class Uploader {
     );
   }
 
-  /** Deletes local copies that nobody needs: uploaded long enough ago, and not known to any log file that is left. */
-  async dropOld(firstWalFile: number): Promise<void> {
+  /** Deletes local copies that nobody needs: uploaded long enough ago, not in use, and not known to any log file that is left. */
+  async dropOld(firstWalFile: number, isInUse: (id: string) => boolean): Promise<void> {
     const { segments, config, clock } = this.#options;
     const before = clock.elapsedMs() - config.chunk_retain_period;
     for (const segment of segments.files()) {
       const { lastWalFile, replacedBy } = segment;
       const { uploadedMs } = replacedBy ?? segment;
       if (uploadedMs === undefined || uploadedMs > before || lastWalFile >= firstWalFile) continue;
-      if (segments.isLast(segment)) await segments.drop(segment);
+      if (segments.isLast(segment) && !isInUse(segment.ref.id)) await segments.drop(segment);
     }
   }
 

@@ -10,6 +10,7 @@ import {
   readUnion,
   type Setup,
   type SetupOptions,
+  selectOnce,
   setUp,
 } from "../testing/ingester.js";
 
@@ -28,7 +29,7 @@ async function push({ ingester }: Setup, tenant: string, ...numbers: number[]): 
 }
 
 async function sourcesOf({ ingester }: Setup, tenant: string) {
-  const { sources } = await ingester.select({ ...everything, tenant });
+  const { sources } = await selectOnce(ingester, { ...everything, tenant });
   return sources.map(({ kind, id }) => ({ kind, id }));
 }
 

@@ -4,7 +4,7 @@ import { expect, it } from "@jest/globals";
 import type { Sleep } from "@skald/runtime";
 import { nodeWalDisk, type WalDisk } from "@skald/storage";
 import { makeBatch } from "@skald/testkit";
-import { everything, readRows, setUp, until } from "../testing/ingester.js";
+import { everything, readRows, selectOnce, setUp, until } from "../testing/ingester.js";
 
 const day = 20_400n * 86_400_000_000_000n;
 
@@ -39,7 +39,7 @@ it("seals what a failed sync leaves in doubt, and goes on in a new file", async 
     return ingester.push({ tenant, batch: makeBatch([{ labels: { app: "a" }, rows }]) });
   };
   const kinds = async (tenant: string) =>
-    (await ingester.select({ ...everything, tenant })).sources.map(({ kind }) => kind);
+    (await selectOnce(ingester, { ...everything, tenant })).sources.map(({ kind }) => kind);
   await push(1n, "a");
   await until(() => state.syncs === 1);
   state.fails = true;

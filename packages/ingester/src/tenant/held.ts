@@ -69,7 +69,7 @@ export class Held {
     const tenant = this.#deps.heads.find(request.tenant);
     const heads = tenant === undefined ? [] : selectHeads(request, tenant);
     const segments = this.#deps.segments.select(request.tenant, request.fromNs, request.toNs);
-    const { refs, ...view } = this.#deps.views.open(heads);
+    const { refs, ...view } = this.#deps.views.open(heads, segments);
     const graceMs = this.#deps.limitsOf(request.tenant).creation_grace_period;
     const completeFromNs = this.#deps.segments.completeFromNs(request.tenant, graceMs);
     const storedAgoMs = this.#deps.segments.dropped.storedAgoMs(request.tenant);

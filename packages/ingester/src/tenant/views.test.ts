@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import type { SegmentRef } from "@skald/model";
 import { type HeadView, shareTexts } from "@skald/storage";
 import { Views } from "./views.js";
 
@@ -13,6 +14,11 @@ const head = (id: string): HeadView => ({
   ],
 });
 
+const segment: SegmentRef = {
+  ...{ kind: "segment", id: "s", tenant: "t", minNs: 0n, maxNs: 1n, sizeBytes: 1 },
+  location: { kind: "file", path: "s" },
+};
+
 function viewsOf() {
   let nowMs = 0;
   const views = new Views({ elapsedMs: () => nowMs });
@@ -23,7 +29,7 @@ describe("Views", () => {
   it("name heads in plain data, and find them until they are released", () => {
     const { views } = viewsOf();
     const a = head("a");
-    const { view = "", refs } = views.open([a]);
+    const { view = "", refs } = views.open([a], []);
     const ref = { kind: "head", id: "a", tenant: "t", minNs: 0n, maxNs: 1n, view, sizeBytes: 8 };
     expect(refs).toEqual([ref]);
     expect(views.find(refs[0]!)).toBe(a);
@@ -32,16 +38,31 @@ describe("Views", () => {
     expect(() => views.find(refs[0]!)).toThrow(`the view ${view} of head a is gone`);
   });
 
-  it("hold nothing when no head was selected", () => {
+  it("keep the files of segments until they are released", () => {
+    const { views, pass } = viewsOf();
+    const { view = "", refs } = views.open([], [segment]);
+    expect([refs, views.holds("s"), views.holds("other")]).toEqual([[], true, false]);
+    const { view: another = "" } = views.open([head("a")], [segment]);
+    views.release(view);
+    expect(views.holds("s")).toBe(true);
+    views.release(another);
+    expect(views.holds("s")).toBe(false);
+    views.open([], [segment]);
+    pass(11 * 60_000);
+    views.sweep();
+    expect(views.holds("s")).toBe(false);
+  });
+
+  it("hold nothing when nothing was selected", () => {
     const { views } = viewsOf();
-    expect(views.open([])).toEqual({ refs: [] });
+    expect(views.open([], [])).toEqual({ refs: [] });
     expect(views.size).toBe(0);
   });
 
   it("are forgotten when nobody scans them any more", () => {
     const { views, pass } = viewsOf();
-    const [used] = views.open([head("a")]).refs;
-    views.open([head("b")]);
+    const [used] = views.open([head("a")], []).refs;
+    views.open([head("b")], []);
     pass(9 * 60_000);
     views.find(used!);
     pass(9 * 60_000);

@@ -1,5 +1,5 @@
 import type { HeadRef } from "@skald/contracts";
-import { notFound, type SteadyClock } from "@skald/model";
+import { notFound, type SegmentRef, type SteadyClock } from "@skald/model";
 import type { HeadView } from "@skald/storage";
 
 /** A view that nobody scanned for this long is forgotten: whoever selected it is gone. */
@@ -7,10 +7,12 @@ const maxIdleMs = 10 * 60_000;
 
 interface View {
   readonly heads: ReadonlyMap<string, HeadView>;
+  /** Ids. */
+  readonly segments: ReadonlySet<string>;
   usedMs: number;
 }
 
-/** Heads as queries selected them: what another process may name, and this one can read until the view is released. */
+/** What queries selected: heads as they were, which another process may name, and segments whose files stay until the view is released. */
 export class Views {
   readonly #clock: SteadyClock;
   readonly #views = new Map<string, View>();
@@ -24,12 +26,18 @@ export class Views {
     return this.#views.size;
   }
 
-  /** Holds heads under a new name; gives them as another process may know them. */
-  open(heads: readonly HeadView[]): { readonly view?: string; readonly refs: HeadRef[] } {
-    if (heads.length === 0) return { refs: [] };
+  /** Holds heads and segments under a new name; gives the heads as another process may know them. */
+  open(
+    heads: readonly HeadView[],
+    segments: readonly SegmentRef[],
+  ): { readonly view?: string; readonly refs: HeadRef[] } {
+    if (heads.length + segments.length === 0) return { refs: [] };
     const view = `v${this.#opened++}`;
-    const held = new Map(heads.map((head) => [head.id, head]));
-    this.#views.set(view, { heads: held, usedMs: this.#clock.elapsedMs() });
+    this.#views.set(view, {
+      heads: new Map(heads.map((head) => [head.id, head])),
+      segments: new Set(segments.map(({ id }) => id)),
+      usedMs: this.#clock.elapsedMs(),
+    });
     return { view, refs: heads.map((head) => refOf(head, view)) };
   }
 
@@ -42,6 +50,11 @@ export class Views {
     }
     found.usedMs = this.#clock.elapsedMs();
     return head;
+  }
+
+  /** Whether the file of a segment has to stay. */
+  holds(segment: string): boolean {
+    return [...this.#views.values()].some(({ segments }) => segments.has(segment));
   }
 
   release(view: string): void {

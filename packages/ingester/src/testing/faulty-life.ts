@@ -3,7 +3,15 @@ import type { Sleep } from "@skald/runtime";
 import { FsStore, parseSegmentKey, segmentKey, tenantPrefix } from "@skald/storage";
 import { type MemoryDisk, makeBatch } from "@skald/testkit";
 import type { SegmentStore } from "../flush/uploader.js";
-import { everything, readRows, readSegmentRows, type Setup, setUp, TestClock } from "./ingester.js";
+import {
+  everything,
+  readRows,
+  readSegmentRows,
+  type Setup,
+  selectOnce,
+  setUp,
+  TestClock,
+} from "./ingester.js";
 
 const base = 20_400n * 86_400_000_000_000n;
 const tenants = ["a", "b"];
@@ -145,7 +153,7 @@ export class FaultyLife {
   /** Rows of heads, local segments, and of those segments that only the store has. */
   async #rowsOf(tenant: string): Promise<string[]> {
     const { ingester } = this.#there();
-    const { sources } = await ingester.select({ ...everything, tenant });
+    const { sources } = await selectOnce(ingester, { ...everything, tenant });
     const local = new Set(sources.map(({ id }) => id));
     const stored = (await this.#listed(tenant)).filter(({ id }) => !local.has(id));
     return [...(await readRows(ingester, tenant)), ...stored.flatMap(readSegmentRows)];

@@ -1,6 +1,13 @@
 import { makeBatch } from "@skald/testkit";
 import type { Seal } from "../flush/sealer.js";
-import { everything, type Setup, type SetupOptions, sealHere, setUp } from "./ingester.js";
+import {
+  everything,
+  type Setup,
+  type SetupOptions,
+  sealHere,
+  selectOnce,
+  setUp,
+} from "./ingester.js";
 
 /** The time of a day, ns since the epoch. */
 export const base = 20_400n * 86_400_000_000_000n;
@@ -21,7 +28,7 @@ export function pushLine(setup: Setup, ns: number, line = `line ${ns}`, tenant =
 
 /** Kinds of the sources of a tenant, sorted. */
 export async function kinds({ ingester }: Setup, tenant = "t"): Promise<string[]> {
-  const { sources } = await ingester.select({ ...everything, tenant });
+  const { sources } = await selectOnce(ingester, { ...everything, tenant });
   return sources.map(({ kind }) => kind).sort();
 }
 

@@ -1,7 +1,7 @@
 import { copyFile, mkdir, mkdtemp, readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
-import type { Scanner, SelectRequest, SourceRef } from "@skald/contracts";
+import type { Scanner, Selection, SelectRequest, SourceRef } from "@skald/contracts";
 import type { Block, Matcher, MetadataColumn, SegmentRef } from "@skald/model";
 import type { Sleep } from "@skald/runtime";
 import { defaultLimits, defaultsOf, readSchema } from "@skald/runtime/config";
@@ -202,13 +202,20 @@ export async function localRefs(
   return asked;
 }
 
+/** What a query finds that ends at once. */
+export async function selectOnce(ingester: Ingester, request: SelectRequest): Promise<Selection> {
+  const selection = await ingester.select(request);
+  if (selection.view !== undefined) await ingester.release(selection.view);
+  return selection;
+}
+
 /** All rows that a query would see, by stream, time and arrival, from heads and segments. */
 export async function readRows(
   ingester: Ingester,
   tenant: string,
   request: Partial<SelectRequest> = {},
 ): Promise<RowText[]> {
-  const { sources } = await ingester.select({ ...everything, ...request, tenant });
+  const { view, sources } = await ingester.select({ ...everything, ...request, tenant });
   const rows: { text: string; ns: bigint; row: RowText }[] = [];
   for (const source of await localRefs(ingester, sources)) {
     if (source.kind === "head") {
@@ -217,13 +224,14 @@ export async function readRows(
       for (const ref of source.blocks) readBlock(openHeadBlock(ref), (n) => texts.get(n), rows);
     } else readSegment(source, rows);
   }
+  if (view !== undefined) await ingester.release(view);
   rows.sort((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : Number(a.ns - b.ns)));
   return rows.map(({ row }) => row);
 }
 
 /** Rows of the ingester and of the segments that only the store has, sorted as texts. */
 export async function readUnion({ ingester, store }: Setup, tenant: string): Promise<RowText[]> {
-  const { sources } = await ingester.select({ ...everything, tenant });
+  const { sources } = await selectOnce(ingester, { ...everything, tenant });
   const known = new Set(sources.map(({ id }) => id));
   const stored = [...store.objects.values()].filter(({ ref }) => {
     return ref.tenant === tenant && !known.has(ref.id);

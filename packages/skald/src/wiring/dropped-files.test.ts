@@ -83,7 +83,7 @@ it("a local segment that is dropped is closed by every thread that had it open",
   await running.push({ tenant: "t", batch: lineBatch() });
   await running.flush();
   const range = { fromNs: 0n, toNs: 1n << 62n };
-  const { sources } = await running.select({ tenant: "t", matchers: [], ...range });
+  const { view = "", sources } = await running.select({ tenant: "t", matchers: [], ...range });
   const { signal } = new AbortController();
   const share = { tenant: "t", actors: [], cost: 0 };
   const task = { sources, selectors: [], ...range, label: "app" };
@@ -91,6 +91,10 @@ it("a local segment that is dropped is closed by every thread that had it open",
   expect(await Promise.all([ask(), ask(), ask()])).toEqual(Array(3).fill(["a"]));
   expect(openSegments().length).toBeGreaterThan(0);
   clock.ms += 1000;
+  await running.sweep();
+  // It is in use.
+  expect(openSegments().length).toBeGreaterThan(0);
+  await running.release(view);
   await running.sweep();
   // A thread closes the file between two jobs: once each has run another one it has done so.
   await Promise.all(Array.from({ length: pool.size }, () => nextJob(signal)));
