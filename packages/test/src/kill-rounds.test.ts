@@ -1,15 +1,17 @@
-import { watch } from "node:fs";
 import { afterAll, describe, expect, it } from "@jest/globals";
+import { runConcurrently } from "@skald/runtime";
 import { parseSegmentKey } from "@skald/storage";
-import { type Random, S3Server, seededRandom, testRuns, testSeed } from "@skald/testkit";
-import { KnownRows } from "./testing/known-rows.js";
-import { findLeftovers, folderStore, type SeenStore, stepsCutShort } from "./testing/leftovers.js";
+import { type Random, seededRandom, testRuns, testSeed } from "@skald/testkit";
+import { Killer, moments, startMoments } from "./testing/kill-rounds/killer.js";
+import { KnownRows } from "./testing/kill-rounds/known-rows.js";
+import { findLeftovers, stepsCutShort } from "./testing/kill-rounds/leftovers.js";
+import { bucketPlace, folderPlace, type Place } from "./testing/kill-rounds/place.js";
 import {
-  makeFolder,
   removeFolders,
   spawnServer,
   startServer,
   type TestServer,
+  untilReady,
   waitFor,
 } from "./testing/server.js";
 
@@ -20,6 +22,8 @@ const rounds = testRuns(4);
 const manyRounds = 100;
 /** After so many rounds a server is left alone until it has cleared up, and the next ones begin with nothing. */
 const roundsOfAPlace = 25;
+/** Most of the time one process works alone, on one processor. */
+const placesAtOnce = 2;
 const roundMs = 30_000;
 /** A busy machine takes minutes to clear what many killed processes left. */
 const restMs = 240_000;
@@ -29,6 +33,7 @@ const flags = [
   "-ingester.head-target-size=64KB",
   "-ingester.chunks-idle-period=1ms",
   "-ingester.flush-check-period=20ms",
+  "-ingester.chunks-retain-period=200ms",
   "-compactor.compaction-interval=50ms",
   "-compactor.retention-delete-delay=300ms",
   "-compactor.retention-enabled",
@@ -39,56 +44,6 @@ const flags = [
   "-validation.max-entries-limit=10000000",
 ];
 
-/** Where segments are kept, and how a kill in the middle of what is done there is timed. */
-interface Place {
-  readonly folder: string;
-  readonly flags: readonly string[];
-  readonly store: SeenStore;
-  /** Calls back at each change of the store; answers how to stop that. */
-  onChange(changed: () => void): () => void;
-  close(): Promise<void>;
-}
-
-async function folderPlace(): Promise<Place> {
-  const folder = makeFolder();
-  const onChange = (changed: () => void) => {
-    const watcher = watch(folder, { recursive: true }, (event) => {
-      if (event === "rename") changed();
-    });
-    return () => watcher.close();
-  };
-  return { folder, flags, store: folderStore(folder), onChange, close: async () => {} };
-}
-
-async function bucketPlace(): Promise<Place> {
-  const bucket = new S3Server();
-  const url = await bucket.open();
-  const { host } = new URL(url);
-  const read = (key: string) => bucket.object(key)?.body as Uint8Array;
-  return {
-    folder: makeFolder(),
-    flags: [
-      ...flags,
-      `-s3.url=s3://${bucket.accessKeyId}:secret@${host}/${bucket.bucket}`,
-      "-s3.force-path-style",
-      "-s3.insecure",
-    ],
-    store: { keys: () => bucket.keys, read },
-    onChange: (changed) => {
-      bucket.faults.push({
-        // Nothing fails: it only looks at what is asked.
-        when: ({ method }) => {
-          if (method === "PUT" || method === "DELETE") changed();
-          return false;
-        },
-        fault: { kind: "hang" },
-      });
-      return () => bucket.faults.splice(0);
-    },
-    close: () => bucket.close(),
-  };
-}
-
 describe.each([
   ["a folder", folderPlace],
   ["a bucket", bucketPlace],
@@ -96,14 +51,18 @@ describe.each([
   it(
     "kill -9 at any time of writing, sealing, uploading, merging, retention and deletion loses nothing, doubles nothing, leaves nothing behind",
     async () => {
-      const random = seededRandom(testSeed());
       const caught = new Set<string>();
-      for (let left = rounds; left > 0; left -= roundsOfAPlace) {
-        const place = await makePlace();
-        await killAgainAndAgain(place, { random, caught, rounds: Math.min(left, roundsOfAPlace) });
+      const places = Array.from({ length: Math.ceil(rounds / roundsOfAPlace) }, (_, n) => n);
+      const { signal } = new AbortController();
+      await runConcurrently(places, placesAtOnce, signal, async (n) => {
+        const place = await makePlace(flags);
+        const random = seededRandom(testSeed() * 1000 + n);
+        const own = Math.min(rounds - n * roundsOfAPlace, roundsOfAPlace);
+        await killAgainAndAgain(place, { random, caught, rounds: own });
         await place.close();
-      }
-      if (rounds >= manyRounds) expect(steps.filter((step) => !caught.has(step))).toEqual([]);
+      });
+      const wanted = [...steps, ...moments.map(({ name }) => name)];
+      if (rounds >= manyRounds) expect(wanted.filter((step) => !caught.has(step))).toEqual([]);
     },
     rounds * roundMs + 2 * restMs,
   );
@@ -112,7 +71,7 @@ describe.each([
 interface Rounds {
   readonly rounds: number;
   readonly random: Random;
-  /** Told what was cut short. */
+  /** Told what was cut short, and at what it was. */
   readonly caught: Set<string>;
 }
 
@@ -120,62 +79,55 @@ async function killAgainAndAgain(place: Place, { rounds, random, caught }: Round
   const rows = new KnownRows();
   for (let round = 0; round < rounds; round++) {
     // Now and then it does not even come to be ready.
-    if (random(8) === 0) await killWhileStarting(place, random(2500));
+    if (random(8) === 0) await killWhileStarting(place, random);
     const server = await startServer(place.folder, place.flags);
     expect(await rows.check(server.url)).toEqual([]);
     rows.begin();
-    await loadAndKill(server, { place, rows, random });
+    const killer = new Killer({ place, process: server, moments, random });
+    await pushUntilKilled(server, { killer, rows, random });
+    if (await killer.killed) caught.add(killer.moment.name);
     for (const step of stepsCutShort(place.folder, place.store)) caught.add(step);
   }
   await rest(place, rows, rounds);
 }
 
-async function killWhileStarting({ folder, flags }: Place, afterMs: number): Promise<void> {
-  const starting = spawnServer(folder, flags);
-  await new Promise((resolve) => setTimeout(resolve, afterMs));
-  await starting.kill("SIGKILL");
+async function killWhileStarting(place: Place, random: Random): Promise<void> {
+  const starting = spawnServer(place.folder, place.flags);
+  const killer = new Killer({ place, process: starting, moments: startMoments, random });
+  starting.process.stdout?.on("data", () => killer.hear({ to: "log", name: "", isGone: false }));
+  const ready = untilReady(starting).catch((error: unknown) => {
+    if (!killer.isOver) throw error;
+  });
+  await Promise.race([ready, killer.killed]);
+  killer.end();
+  await Promise.all([ready, killer.killed]);
 }
 
 interface Load {
-  readonly place: Place;
+  readonly killer: Killer;
   readonly rows: KnownRows;
   readonly random: Random;
 }
 
-/** Pushes and deletes until the process is killed: after some time, or in the middle of some change of the store. */
-async function loadAndKill(server: TestServer, { place, rows, random }: Load): Promise<void> {
-  let isKilled = false;
-  const killed = new Promise<void>((resolve) => {
-    const kill = () => {
-      if (isKilled) return;
-      isKilled = true;
-      stopWatching();
-      clearTimeout(timer);
-      resolve(server.kill("SIGKILL").then(() => undefined));
-    };
-    let changesLeft = 1 + random(150);
-    const stopWatching = place.onChange(() => {
-      if (--changesLeft <= 0) setTimeout(kill, random(4));
-    });
-    const timer = setTimeout(kill, 200 + random(2000));
-  });
-  const { url } = server;
+/** Pushes and deletes until the process is killed. */
+async function pushUntilKilled({ url }: TestServer, { killer, rows, random }: Load): Promise<void> {
   const pushLines = async (word: string) => {
     const texts = Array.from(
       { length: 1 + random(20) },
       () => `${word} ${"x".repeat(random(500))}`,
     );
     await rows.push(url, texts);
+    killer.hear({ to: "client", name: "", isGone: false });
   };
   const pushAll = async () => {
-    while (!isKilled) await pushLines("public");
+    while (!killer.isOver) await pushLines("public");
   };
   const deleteSome = async () => {
-    for (let pushes = random(3); pushes > 0 && !isKilled; pushes--) await pushLines("secret");
-    if (random(2) === 0 && !isKilled) await rows.delete(url);
-    while (!isKilled) await rows.pushExpired(url, (2 + random(2)) * dayMs);
+    for (let pushes = random(3); pushes > 0 && !killer.isOver; pushes--) await pushLines("secret");
+    if (random(2) === 0 && !killer.isOver) await rows.delete(url);
+    while (!killer.isOver) await rows.pushExpired(url, (2 + random(2)) * dayMs);
   };
-  await Promise.all([pushAll(), pushAll(), deleteSome(), killed]);
+  await Promise.all([pushAll(), pushAll(), deleteSome()]);
 }
 
 /** Leaves a server alone until nothing is left that should not be there. */

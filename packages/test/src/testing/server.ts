@@ -91,6 +91,13 @@ export async function urlOf(started: StartedProcess): Promise<string> {
   return `http://127.0.0.1:${port()}`;
 }
 
+/** Resolves with the address of a process as soon as it says that it is ready; fails when it ends before. */
+export async function untilReady(started: StartedProcess): Promise<string> {
+  const url = await urlOf(started);
+  await waitFor(async () => (await fetch(`${url}/ready`)).ok);
+  return url;
+}
+
 /** Starts the program on a free port and waits until it is ready. */
 export async function startServer(
   folder: string,
@@ -98,8 +105,7 @@ export async function startServer(
   options: StartOptions = {},
 ): Promise<TestServer> {
   const started = spawnServer(folder, flags, options);
-  const url = await urlOf(started);
-  await waitFor(async () => (await fetch(`${url}/ready`)).ok);
+  const url = await untilReady(started);
   return { ...started, url, port: Number(new URL(url).port), folder };
 }
 

@@ -9,7 +9,7 @@ import {
   parseDayIndexKey,
   parseSegmentKey,
 } from "@skald/storage";
-import { filesBelow } from "./server.js";
+import { filesBelow } from "../server.js";
 
 /** A store as a test sees it, without the program. */
 export interface SeenStore {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { getJson, pushJson, queryStreams } from "./client.js";
+import { getJson, pushJson, queryStreams } from "../client.js";
 
 /** Rows of one round: what was sent, what was acknowledged, and once a query has told which of the rest were stored, that. */
 interface Round {

@@ -1,0 +1,94 @@
+import type { Random } from "@skald/testkit";
+import type { StartedProcess } from "../server.js";
+import type { Deed, Place } from "./place.js";
+
+/** A kind of deed. */
+interface Moment {
+  readonly name: string;
+  /** A process is killed at the nth of them at the latest: what it does in about a second. */
+  readonly most: number;
+  readonly is: (deed: Deed) => boolean;
+}
+
+/** When a process is killed that works. */
+export const moments: readonly Moment[] = [
+  { name: "answer", most: 100, is: ({ to }) => to === "client" },
+  { name: "object", most: 60, is: ({ to }) => to === "object" },
+  { name: "file", most: 250, is: ({ to }) => to === "file" },
+  { name: "unfinished file", most: 100, is: ({ name }) => name.endsWith(".tmp") },
+  {
+    name: "merged segment",
+    most: 2,
+    is: ({ to, name }) => to === "object" && name.includes("merged-"),
+  },
+  { name: "day index", most: 6, is: ({ name }) => name.endsWith(".day") },
+  { name: "deleted object", most: 30, is: ({ to, isGone }) => to === "object" && isGone },
+  {
+    name: "dropped copy",
+    most: 20,
+    is: ({ name, isGone }) => /^ingester\/segments\/.*\.parquet$/.test(name) && isGone,
+  },
+];
+
+/** When one is killed that starts. */
+export const startMoments: readonly Moment[] = [
+  { name: "line", most: 8, is: ({ to }) => to === "log" },
+  { name: "anything", most: 60, is: () => true },
+];
+
+/** Answers that end the wait for what does not come. */
+const mostAnswers = 200;
+
+export interface KillerOptions {
+  readonly place: Place;
+  readonly process: StartedProcess;
+  readonly moments: readonly Moment[];
+  readonly random: Random;
+}
+
+/** Kills a process at the nth deed of a kind, both by chance, in the same turn in which it hears of it. */
+export class Killer {
+  readonly moment: Moment;
+  /** Resolves when the process is gone, with whether the deed came. */
+  readonly killed: Promise<boolean>;
+  readonly #process: StartedProcess;
+  readonly #stopWatching: () => void;
+  #resolve: (killed: Promise<boolean>) => void = () => undefined;
+  #left: number;
+  #answersLeft = mostAnswers;
+
+  constructor({ place, process, moments, random }: KillerOptions) {
+    this.killed = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+    this.#process = process;
+    this.moment = moments[random(moments.length)] as Moment;
+    this.#left = 1 + random(this.moment.most);
+    const isLastDone = random(2) === 0;
+    this.#stopWatching = place.watch((deed) => this.hear(deed) || isLastDone);
+  }
+
+  get isOver(): boolean {
+    return this.#left === 0;
+  }
+
+  /** Answers whether the process lives on. */
+  hear(deed: Deed): boolean {
+    if (this.isOver) return false;
+    if (this.moment.is(deed) && --this.#left === 0) this.#kill(true);
+    else if (deed.to === "client" && --this.#answersLeft === 0) this.end();
+    return !this.isOver;
+  }
+
+  /** Kills it now, if it lives. */
+  end(): void {
+    if (this.isOver) return;
+    this.#left = 0;
+    this.#kill(false);
+  }
+
+  #kill(hasCome: boolean): void {
+    this.#resolve(this.#process.kill("SIGKILL").then(() => hasCome));
+    this.#stopWatching();
+  }
+}

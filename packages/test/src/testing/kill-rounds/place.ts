@@ -1,0 +1,76 @@
+import { S3Server } from "@skald/testkit";
+import { makeFolder } from "../server.js";
+import { folderStore, type SeenStore } from "./leftovers.js";
+import { watchFiles } from "./watch-files.js";
+
+/** Something that a process did, as others see it. */
+export interface Deed {
+  readonly to: "object" | "file" | "client" | "log";
+  /** The key of an object, the path of a file below its folder. */
+  readonly name: string;
+  /** It is there no more. */
+  readonly isGone: boolean;
+}
+
+/** Told of a deed; answers whether an object is put or deleted that it is told of before that is done. */
+type Heard = (deed: Deed) => boolean;
+
+/** Where rows and segments are kept, in the eyes of a test. */
+export interface Place {
+  readonly folder: string;
+  /** Flags of a process that works there. */
+  readonly flags: readonly string[];
+  readonly store: SeenStore;
+  /** Tells of each deed; answers how to stop that. */
+  watch(heard: Heard): () => void;
+  close(): Promise<void>;
+}
+
+/** All in one folder. */
+export async function folderPlace(flags: readonly string[]): Promise<Place> {
+  const folder = makeFolder();
+  return {
+    ...{ folder, flags, store: folderStore(folder) },
+    watch: (heard) => watchFolder(folder, heard),
+    close: async () => {},
+  };
+}
+
+/** Segments in a bucket, the rest in a folder. */
+export async function bucketPlace(flags: readonly string[]): Promise<Place> {
+  const bucket = new S3Server();
+  const { host } = new URL(await bucket.open());
+  const folder = makeFolder();
+  const url = `s3://${bucket.accessKeyId}:secret@${host}/${bucket.bucket}`;
+  return {
+    folder,
+    flags: [...flags, `-s3.url=${url}`, "-s3.force-path-style", "-s3.insecure"],
+    store: {
+      keys: () => bucket.keys,
+      read: (key) => bucket.object(key)?.body as Uint8Array,
+    },
+    watch: (heard) => {
+      const stop = watchFolder(folder, heard);
+      bucket.faults.push({
+        when: ({ method, key }) => {
+          if (method !== "PUT" && method !== "DELETE") return false;
+          return !heard({ to: "object", name: key, isGone: method === "DELETE" });
+        },
+        fault: { kind: "hang" },
+      });
+      return () => {
+        stop();
+        bucket.faults.length = 0;
+      };
+    },
+    close: () => bucket.close(),
+  };
+}
+
+/** Tells of objects of a store in a folder too, when they are put or deleted. */
+function watchFolder(folder: string, heard: Heard): () => void {
+  return watchFiles(folder, (path, isGone) => {
+    const [, key] = /^chunks\/(tenant=.*)/.exec(path) ?? [];
+    heard({ to: key === undefined ? "file" : "object", name: key ?? path, isGone });
+  });
+}
