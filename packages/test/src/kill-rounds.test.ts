@@ -109,15 +109,21 @@ interface Load {
   readonly random: Random;
 }
 
-/** Pushes and deletes until the process is killed. */
+/**
+ * Pushes and deletes until the process is killed. Now and then all wait for a flush: only where no row is in the log alone can it be
+ * cut, and local copies be dropped.
+ */
 async function pushUntilKilled({ url }: TestServer, { killer, rows, random }: Load): Promise<void> {
+  let flushed = Promise.resolve();
   const pushLines = async (word: string) => {
+    await flushed;
     const texts = Array.from(
       { length: 1 + random(20) },
       () => `${word} ${"x".repeat(random(500))}`,
     );
     await rows.push(url, texts);
     killer.hear({ to: "client", name: "", isGone: false });
+    if (random(20) === 0) flushed = flush(url);
   };
   const pushAll = async () => {
     while (!killer.isOver) await pushLines("public");
@@ -125,9 +131,17 @@ async function pushUntilKilled({ url }: TestServer, { killer, rows, random }: Lo
   const deleteSome = async () => {
     for (let pushes = random(3); pushes > 0 && !killer.isOver; pushes--) await pushLines("secret");
     if (random(2) === 0 && !killer.isOver) await rows.delete(url);
-    while (!killer.isOver) await rows.pushExpired(url, (2 + random(2)) * dayMs);
+    while (!killer.isOver) {
+      await flushed;
+      await rows.pushExpired(url, (2 + random(2)) * dayMs);
+    }
   };
   await Promise.all([pushAll(), pushAll(), deleteSome()]);
+}
+
+/** A process that is killed meanwhile does not answer. */
+async function flush(url: string): Promise<void> {
+  await fetch(`${url}/flush`, { method: "POST" }).catch(() => undefined);
 }
 
 /** Leaves a server alone until nothing is left that should not be there. */
