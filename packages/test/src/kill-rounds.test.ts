@@ -54,11 +54,11 @@ describe.each([
       const caught = new Set<string>();
       const places = Array.from({ length: Math.ceil(rounds / roundsOfAPlace) }, (_, n) => n);
       const { signal } = new AbortController();
-      await runConcurrently(places, placesAtOnce, signal, async (n) => {
+      await runConcurrently(places, placesAtOnce, signal, async (n, signal) => {
         const place = await makePlace(flags);
         const random = seededRandom(testSeed() * 1000 + n);
         const own = Math.min(rounds - n * roundsOfAPlace, roundsOfAPlace);
-        await killAgainAndAgain(place, { random, caught, rounds: own });
+        await killAgainAndAgain(place, { random, caught, rounds: own, signal });
         await place.close();
       });
       const wanted = [...steps, ...moments.map(({ name }) => name)];
@@ -73,11 +73,17 @@ interface Rounds {
   readonly random: Random;
   /** Told what was cut short, and at what it was. */
   readonly caught: Set<string>;
+  /** Another place has failed. */
+  readonly signal: AbortSignal;
 }
 
-async function killAgainAndAgain(place: Place, { rounds, random, caught }: Rounds): Promise<void> {
+async function killAgainAndAgain(
+  place: Place,
+  { rounds, random, caught, signal }: Rounds,
+): Promise<void> {
   const rows = new KnownRows();
   for (let round = 0; round < rounds; round++) {
+    signal.throwIfAborted();
     // Now and then it does not even come to be ready.
     if (random(8) === 0) await killWhileStarting(place, random);
     const server = await startServer(place.folder, place.flags);

@@ -39,6 +39,7 @@ export const startMoments: readonly Moment[] = [
 /** Answers that end the wait for what does not come. */
 const mostAnswers = 200;
 
+/** Which process is killed, and at what. */
 export interface KillerOptions {
   readonly place: Place;
   readonly process: StartedProcess;
@@ -49,7 +50,7 @@ export interface KillerOptions {
 /** Kills a process at the nth deed of a kind, both by chance, in the same turn in which it hears of it. */
 export class Killer {
   readonly moment: Moment;
-  /** Resolves when the process is gone, with whether the deed came. */
+  /** Resolves when the process is gone, with whether the deed came; fails with its log when it has ended by itself. */
   readonly killed: Promise<boolean>;
   readonly #process: StartedProcess;
   readonly #stopWatching: () => void;
@@ -61,6 +62,8 @@ export class Killer {
     this.killed = new Promise((resolve) => {
       this.#resolve = resolve;
     });
+    // Whoever waits does so later.
+    this.killed.catch(() => undefined);
     this.#process = process;
     this.moment = moments[random(moments.length)] as Moment;
     this.#left = 1 + random(this.moment.most);
@@ -88,7 +91,11 @@ export class Killer {
   }
 
   #kill(hasCome: boolean): void {
-    this.#resolve(this.#process.kill("SIGKILL").then(() => hasCome));
+    const ended = this.#process.kill("SIGKILL").then((how) => {
+      if (how === "SIGKILL") return hasCome;
+      throw new Error(`the process had ended with ${how}:\n${this.#process.log()}`);
+    });
+    this.#resolve(ended);
     this.#stopWatching();
   }
 }
