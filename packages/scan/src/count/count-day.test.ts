@@ -13,9 +13,12 @@ afterAll(directory.remove);
 /** By id; two rows each, so many ns after midnight. */
 const segments: Readonly<Record<string, readonly SourceRow[]>> = {
   one: [row("a", 10, "x"), row("a", 20, "xx")],
-  // Shares times with the next, but only of another stream.
+  // Has a row of the next too, of another stream.
   two: [row("a", 30, "x"), row("b", 40, "x")],
-  three: [row("a", 50, "x"), row("b", 40, "y")],
+  three: [row("a", 50, "x"), row("b", 40, "x")],
+  // Share times, but no row.
+  even: [row("c", 80, "x"), row("c", 90, "x")],
+  odd: [row("c", 80, "y"), row("c", 95, "x")],
   traced: [row("a", 60, "x", { trace: "1" }), row("a", 70, "x")],
 };
 const add = Object.entries(segments).map(([id, rows]) => ({
@@ -30,7 +33,7 @@ const day = new DayIndex(image);
 
 describe("counting by the index of a day", () => {
   it.each<[string, string, number, number[], string, string]>([
-    ["all streams", "sum(count_over_time({app=~`.+`}[1s]))", 100, [], "two three", "{} 4"],
+    ["all streams", "sum(count_over_time({app=~`.+`}[1s]))", 100, [], "two three", "{} 8"],
     ["one stream", "count_over_time({app=`a`}[1s])", 100, [], "traced", '{app="a"} 4'],
     ["bytes of one stream, as a group", "sum(bytes_over_time({app=`a`}[1s]))", 100, [], "", "{} 7"],
     ["an edge in a segment", "sum(count_over_time({app=`a`}[1s]))", 65, [], "traced", "{} 4"],
