@@ -249,7 +249,7 @@ export class Ingester implements IngesterContract, Tailer {
     this.#journal.relieve();
     this.#parts.heads.removeIdle();
     await this.#journal.cutAll();
-    const isInUse = (id: string) => this.#views.holds(id);
+    const isInUse = (id: string) => this.#parts.views.holds(id);
     await this.#flusher.uploader.dropOld(this.#journal.wal.firstFile, isInUse);
   }
 
