@@ -73,7 +73,8 @@ function localLeftovers(folder: string): string[] {
 }
 
 /** What a process has for as long as it runs, and what is no copy of anything. */
-const kept = /\/lock(\.owner)?$|^compactor\/delete-requests\.json$|^ingester\/quarantine\//;
+const kept =
+  /\/lock(\.owner)?$|^compactor\/delete-requests\.json$|^ingester\/quarantine\/|^ingester\/segments\/uploads\.marked$/;
 
 function storeLeftovers(store: SeenStore): string[] {
   return days(store).flatMap(({ index, keys }) =>
