@@ -6,6 +6,7 @@ import type { Heads } from "../tenant/heads.js";
 import { LocalMerger, type MergeLocal } from "./local-merger.js";
 import type { LocalSegment, LocalSegments } from "./local-segments.js";
 import { type Seal, Sealer } from "./sealer.js";
+import { temporaryOf } from "./segment-paths.js";
 import { type SegmentStore, Uploader } from "./uploader.js";
 
 export interface FlusherContext {
@@ -93,9 +94,9 @@ export class Flusher {
     const digests = config.lifecycler.ring.replication_factor > 1;
     return new Sealer({
       seal: async (job) => {
-        const path = segments.temporaryOf(job.path);
+        const path = temporaryOf(job.path);
         const sealed = await seal({ ...job, path, digests, sync: false });
-        await segments.place(job.path);
+        await segments.placed.place(job.path);
         return sealed;
       },
       concurrency: bounds.sealConcurrency,

@@ -3,6 +3,7 @@ import { dayNs, floorDiv, type SegmentRef } from "@skald/model";
 import type { Logger } from "@skald/runtime";
 import { inOrderOfArrival, type SealedSegment } from "@skald/storage";
 import type { LocalSegment, LocalSegments } from "./local-segments.js";
+import { temporaryOf } from "./segment-paths.js";
 
 /** Local segments of one tenant and day to make one of; survives a structured clone, so that a worker can do it. */
 export interface LocalMergeJob {
@@ -98,11 +99,11 @@ export class LocalMerger {
     try {
       const path = await segments.pathOf({ tenant, id });
       const sources = inputs.map(({ ref }) => ({ ref }));
-      const written = { path: segments.temporaryOf(path), inputs: sources };
+      const written = { path: temporaryOf(path), inputs: sources };
       const job = { tenant, id, ...written, level: 1, filters: "bitmap", sync: false } as const;
       const sealed = await merge(job, { signal: this.#abort.signal });
       if (sealed === undefined) throw new Error("no row is left of them");
-      await segments.place(path);
+      await segments.placed.place(path);
       segments.replace(inputs, { id, sealed, path });
       log.debug("merged local segments", { tenant, segment: id, inputs: inputs.length });
     } catch (error) {

@@ -1,16 +1,27 @@
-import { basename, dirname, join, relative, sep } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { type Clock, type SegmentRef, SkaldError, type SteadyClock } from "@skald/model";
 import type { Logger } from "@skald/runtime";
 import {
-  DirectorySyncs,
   makeLastingDirectory,
   openSegmentFile,
   replacedBy,
   type SealedSegment,
 } from "@skald/storage";
-import { mkdir, open, readdir, rename, rm, stat, writeFile } from "@skald/storage/files";
+import { mkdir, readdir, rename, rm, stat, writeFile } from "@skald/storage/files";
 import type { Head } from "../head/head.js";
 import { DroppedCopies } from "./dropped-copies.js";
+import { PlacedFiles } from "./placed-files.js";
+import {
+  isStray,
+  isUnfinished,
+  markerOf,
+  segmentSuffix,
+  tenantDir,
+  tenantOf,
+  uploadingMarkerOf,
+} from "./segment-paths.js";
+
+const nsPerMs = 1_000_000n;
 
 /** A sealed file on this machine. */
 export interface LocalSegment {
@@ -48,6 +59,7 @@ export interface LocalSegmentsOptions {
  */
 export class LocalSegments {
   readonly dropped: DroppedCopies;
+  readonly placed: PlacedFiles;
   readonly #dir: string;
   readonly #quarantineDir: string;
   /** There since a process that marks what it begins to upload had opened the directory. */
@@ -56,12 +68,6 @@ export class LocalSegments {
   readonly #clock: SteadyClock;
   readonly #timeOfDay: Clock;
   readonly #onDropped: (path: string) => void;
-  readonly #syncs = new DirectorySyncs();
-  /** Files whose names may be gone after a power cut. */
-  #unsynced = new Set<string>();
-  /** The last sync that was begun, and the one that will be. */
-  #sync = { paths: new Set<string>(), done: Promise.resolve() };
-  #nextSync: Promise<void> | undefined;
   /** When this process began, and by tenant the last time of a segment that it dropped; ns since the epoch. */
   readonly #startNs: bigint;
   readonly #droppedNs = new Map<string, bigint>();
@@ -70,6 +76,7 @@ export class LocalSegments {
   constructor(options: LocalSegmentsOptions) {
     this.dropped = new DroppedCopies(options);
     this.#dir = join(options.dataDir, "segments");
+    this.placed = new PlacedFiles(this.#dir);
     this.#markedPath = join(this.#dir, "uploads.marked");
     this.#quarantineDir = join(options.dataDir, "quarantine");
     this.#log = options.log;
@@ -86,12 +93,12 @@ export class LocalSegments {
     const files = entries.filter((entry) => entry.isFile());
     const paths = new Set(files.map((entry) => join(entry.parentPath, entry.name)));
     // What a process had placed that was killed before its sync: the log is cut for it too.
-    for (const dir of this.#directoriesOf(paths)) await this.#syncs.sync(dir);
+    for (const dir of this.placed.directoriesOf(paths)) await this.placed.syncs.sync(dir);
     const isMarked = paths.has(this.#markedPath);
     let corrupt = 0;
     const replaced = new Map<LocalSegment, readonly string[]>();
     for (const path of [...paths].sort()) {
-      if (unfinished.test(path) || isStray(path, paths)) await rm(path, { force: true });
+      if (isUnfinished(path) || isStray(path, paths)) await rm(path, { force: true });
       else if (path.endsWith(segmentSuffix) && !(await this.#adopt(path, paths, replaced)))
         corrupt++;
     }
@@ -106,66 +113,15 @@ export class LocalSegments {
   async #markAll(): Promise<void> {
     const waiting = this.files().filter(({ uploadedMs }) => uploadedMs === undefined);
     for (const segment of waiting) await this.markUploading(segment);
-    await this.syncPlaced();
+    await this.placed.sync();
     await writeFile(this.#markedPath, "");
   }
 
   /** Where the segment of a head goes; its directory is there. */
   async pathOf(head: Pick<Head, "tenant" | "id">): Promise<string> {
-    const path = join(this.#dir, tenantDir(head.tenant), `${head.id}${segmentSuffix}`);
+    const path = join(this.#dir, tenantDir(head.tenant), head.id + segmentSuffix);
     await mkdir(dirname(path), { recursive: true });
     return path;
-  }
-
-  /** Where the file of a segment is written until it is `place`d. */
-  temporaryOf(path: string): string {
-    return path + temporarySuffix;
-  }
-
-  /** Puts a written file in its place and syncs what is in it; its name survives a power cut from `syncPlaced` on. */
-  async place(path: string): Promise<void> {
-    const temporary = this.temporaryOf(path);
-    const file = await open(temporary, "r");
-    try {
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(temporary, path);
-    this.#unsynced.add(path);
-  }
-
-  /**
-   * Makes the names of all placed files last: to be done before the log is cut behind them, and before the store has them,
-   * as rows that come back from the log must not be in a segment elsewhere. For many tenants at a time: the sync of the first
-   * directory writes what the others need too. With a path it waits for that file only.
-   */
-  syncPlaced(path?: string): Promise<void> {
-    const { paths, done } = this.#sync;
-    const waits = path === undefined ? this.#unsynced.size > 0 : this.#unsynced.has(path);
-    if (!waits) return path === undefined || paths.has(path) ? done : Promise.resolve();
-    this.#nextSync ??= done.catch(() => undefined).then(() => this.#startSync());
-    return this.#nextSync;
-  }
-
-  #startSync(): Promise<void> {
-    const paths = this.#unsynced;
-    this.#nextSync = undefined;
-    this.#unsynced = new Set();
-    const done = this.#syncDirectoriesOf(paths).catch((error: unknown) => {
-      for (const path of paths) this.#unsynced.add(path);
-      throw error;
-    });
-    this.#sync = { paths, done };
-    return done;
-  }
-
-  async #syncDirectoriesOf(paths: ReadonlySet<string>): Promise<void> {
-    const queue = [...this.#directoriesOf(paths)];
-    const next = async (): Promise<void> => {
-      for (let dir = queue.pop(); dir !== undefined; dir = queue.pop()) await this.#syncs.sync(dir);
-    };
-    await Promise.all(Array.from({ length: maxSyncs }, next));
   }
 
   add(head: Head, sealed: SealedSegment, path: string): LocalSegment {
@@ -243,7 +199,7 @@ export class LocalSegments {
   /** Remembers that the store may have the segment, also for later processes; after a power cut too once its name is synced. */
   async markUploading(segment: LocalSegment): Promise<void> {
     await writeFile(uploadingMarkerOf(segment.path), "");
-    this.#unsynced.add(segment.path);
+    this.placed.note(segment.path);
     segment.mayBeStored = true;
   }
 
@@ -255,7 +211,7 @@ export class LocalSegments {
     // Without the file that names them they would be taken for what the store lacks.
     for (const input of this.#inputsOf(segment)) await writeFile(markerOf(input.path), "");
     await writeFile(markerOf(segment.path), "");
-    await this.#syncs.sync(dirname(segment.path));
+    await this.placed.syncs.sync(dirname(segment.path));
     await rm(uploadingMarkerOf(segment.path), { force: true });
     segment.uploadedMs = this.#clock.elapsedMs();
   }
@@ -279,17 +235,6 @@ export class LocalSegments {
     this.#onDropped(segment.path);
     await rm(markerOf(segment.path), { force: true });
     await rm(uploadingMarkerOf(segment.path), { force: true });
-  }
-
-  #directoriesOf(paths: Iterable<string>): Set<string> {
-    const dirs = new Set<string>();
-    for (const path of paths) {
-      for (let dir = dirname(path); !dirs.has(dir); dir = dirname(dir)) {
-        dirs.add(dir);
-        if (dir === this.#dir) break;
-      }
-    }
-    return dirs;
   }
 
   #inputsOf(segment: LocalSegment): LocalSegment[] {
@@ -343,7 +288,7 @@ export class LocalSegments {
       await makeLastingDirectory(dirname(aside));
       await rename(path, aside);
       // Before its old name is gone for good.
-      await this.#syncs.sync(dirname(aside));
+      await this.placed.syncs.sync(dirname(aside));
       this.#log.error("a local segment is corrupt; set aside", {
         tenant,
         path: aside,
@@ -367,30 +312,6 @@ function isCurrent({ replacedBy: other }: LocalSegment): boolean {
   return other === undefined;
 }
 
-const nsPerMs = 1_000_000n;
-/** Directories that are synced at a time. */
-const maxSyncs = 4;
-const segmentSuffix = ".parquet";
-const uploadedSuffix = ".uploaded";
-const uploadingSuffix = ".uploading";
-const temporarySuffix = ".tmp";
-/** What a seal that did not end leaves behind. */
-const unfinished = /\.parquet(\.tmp)+$/;
-
-/** Whether a path is the marker of a segment that is there no more: a process ended between the two when it dropped them. */
-function isStray(path: string, paths: ReadonlySet<string>): boolean {
-  const suffix = [uploadedSuffix, uploadingSuffix].find((one) => path.endsWith(one));
-  return suffix !== undefined && !paths.has(path.slice(0, -suffix.length) + segmentSuffix);
-}
-
-function markerOf(path: string): string {
-  return path.slice(0, -segmentSuffix.length) + uploadedSuffix;
-}
-
-function uploadingMarkerOf(path: string): string {
-  return path.slice(0, -segmentSuffix.length) + uploadingSuffix;
-}
-
 function refOf(
   tenant: string,
   id: string,
@@ -399,14 +320,4 @@ function refOf(
 ): SegmentRef {
   const location = { kind: "file", path } as const;
   return { kind: "segment", id, tenant, minNs, maxNs, location, sizeBytes };
-}
-
-/** Long names are cut into several directories, because file systems take 255 bytes for each. */
-function tenantDir(tenant: string): string {
-  const escaped = encodeURIComponent(tenant).replaceAll(".", "%2E");
-  return (escaped.match(/.{1,200}/g) as string[]).join(sep);
-}
-
-function tenantOf(dir: string): string {
-  return decodeURIComponent(dir.split(sep).join(""));
 }

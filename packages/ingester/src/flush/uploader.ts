@@ -214,7 +214,7 @@ export class Uploader {
     const timeout = AbortSignal.timeout(config.flush_op_timeout);
     const signal = AbortSignal.any([this.#abort.signal, timeout]);
     if (!segment.mayBeStored) await segments.markUploading(segment);
-    await segments.syncPlaced(segment.path);
+    await segments.placed.sync(segment.path);
     // Also what is there from an attempt that failed: only a put that succeeds says that a power cut leaves it there.
     await store.put(segment.ref, segment.path, { signal });
     if (!(await store.has(segment.ref, { signal }))) {

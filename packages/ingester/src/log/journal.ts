@@ -14,7 +14,7 @@ import { forwardRecordsOf, recordsOf } from "./push-record.js";
 export interface JournalContext {
   readonly options: IngesterOptions;
   readonly heads: Heads;
-  readonly segments: Pick<LocalSegments, "syncPlaced">;
+  readonly segments: Pick<LocalSegments, "placed">;
   /** Told when rows were published or taken back: a head may have got its last one. */
   readonly onSettled: () => void;
   /** Told of each push whose rows can be seen from now on. */
@@ -139,7 +139,7 @@ export class Journal {
       const { heads, segments } = this.#context;
       try {
         const before = heads.firstWalFile();
-        if (this.#wal.canCut(before)) await segments.syncPlaced();
+        if (this.#wal.canCut(before)) await segments.placed.sync();
         await this.#wal.cut(before);
       } catch (error) {
         this.#context.log.error("cutting the write-ahead log failed", { error });
