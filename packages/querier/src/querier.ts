@@ -53,7 +53,8 @@ import { estimateBytes, indexShare, TaskCutter } from "./run/cut-tasks.js";
 import { readsHeaders } from "./run/guess-outcome.js";
 import { logTasks, runLogQuery } from "./run/log-query.js";
 import { leafTasks, runLeaf } from "./run/metric-query.js";
-import { QueryRun, QueryTooHeavy, type Scanners, shareOf } from "./run/query-run.js";
+import { QueryRun, QueryTooHeavy, shareOf } from "./run/query-run.js";
+import type { Scanners } from "./run/scanners.js";
 import { StreamLists } from "./run/stream-lists.js";
 import { VolumeMerge } from "./run/volume-merge.js";
 

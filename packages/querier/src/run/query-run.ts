@@ -5,15 +5,10 @@ import {
   type QueryByteLimits,
   type QueryRequest,
   type QueryShare,
-  type RowMask,
-  type Scanner,
   type ScanOutcome,
   type ScanPlan,
   type ScanSource,
   type ScanTask,
-  type SegmentScanner,
-  type SourceRef,
-  type StreamMinutes,
   type VolumeOutcome,
   type VolumePlan,
 } from "@skald/contracts";
@@ -23,35 +18,21 @@ import {
   emptyReadStats,
   type QueryStats,
   type ReadStats,
-  type SegmentRef,
   type TimeRange,
 } from "@skald/model";
-import { emptyMask, uniteMasks, urgentBytes } from "@skald/scan";
-import type { MeetingSegments } from "../find/meeting-segments.js";
-import {
-  type FoundSource,
-  instanceOf,
-  type PlannedSource,
-  type ReplicaGroup,
-  type Side,
-} from "../find/order-sources.js";
+import { uniteMasks, urgentBytes } from "@skald/scan";
+import { instanceOf, type PlannedSource, type Side } from "../find/order-sources.js";
 import type { LeafCount } from "../find/source-finder.js";
-import { type LeftOut, ReplicaAgreement } from "../replicas/agreement.js";
+import type { LeftOut } from "../replicas/agreement.js";
 import { tooManyBytesRead } from "./byte-limits.js";
-import { type QueryTask, rawBytes } from "./cut-tasks.js";
+import type { QueryTask } from "./cut-tasks.js";
 import { countsHeaders, guessOutcome } from "./guess-outcome.js";
+import { LeftOutRows } from "./left-out-rows.js";
 import { ScanRoom } from "./scan-room.js";
+import type { Scanners } from "./scanners.js";
 
 /** Scans in flight per thread: one runs, one waits, so that no thread idles between two. */
 const tasksPerThread = 2;
-/** Segments that are compared by more than one thread. */
-const minShared = 64;
-
-/** Who scans the sources of a side. Segments that are nobody's own can be read on the side of the store, wherever they are. */
-export type Scanners = Readonly<
-  Record<"ingester", Scanner> & Record<"store", SegmentScanner<SourceRef>>
->;
-
 export interface QueryRunOptions {
   readonly limits: QueryByteLimits;
   readonly scanners: Scanners;
@@ -89,9 +70,7 @@ export class QueryRun {
     store: emptyReadStats(),
   };
   readonly #room: ScanRoom;
-  readonly #masks = new Map<PlannedSource, Promise<RowMask>>();
-  readonly #shared = new Map<MeetingSegments, Promise<readonly RowMask[]>>();
-  readonly #agreements = new Map<ReplicaGroup, ReplicaAgreement>();
+  readonly #leftOut: LeftOutRows;
   #ingesters = 0;
   #streams = 0;
   #shards = 0;
@@ -104,6 +83,7 @@ export class QueryRun {
     this.#share = share;
     this.#maxCost = maxCost ?? Number.POSITIVE_INFINITY;
     this.#scanners = scanners;
+    this.#leftOut = new LeftOutRows({ scanners, threads, share: () => this.#share });
   }
 
   /** Scans in flight. */
@@ -185,7 +165,7 @@ export class QueryRun {
       task.sources.map(async ({ source, part }) => ({
         ...scanSource(source, part),
         // What one of several places reads, the others do not.
-        ...partOf(await this.#leftOut(source, signal)),
+        ...partOf(await this.#leftOut.replicated(source, signal)),
       })),
     );
     return this.#scanners[task.side].measure(
@@ -230,126 +210,21 @@ export class QueryRun {
     return Promise.all(
       sources.map(async ({ source, part }) => {
         const scanned = scanSource(source, part);
-        const left = await this.#leftOut(source, signal);
+        const left = await this.#leftOut.replicated(source, signal);
         const isSpared = left?.isAll === true;
         if (isSpared || isWhole(source))
           return { source: { ...scanned, ...partOf(left) }, isSpared };
-        const own = await this.#maskOf(source, range, signal);
+        const own = await this.#leftOut.maskOf(source, range, signal);
         const mask = left?.mask === undefined ? own : uniteMasks([own, left.mask]);
         return { source: { ...scanned, ...partOf(left), mask }, isSpared };
       }),
     );
-  }
-
-  /** What other places have too. */
-  async #leftOut(source: PlannedSource, signal: AbortSignal): Promise<LeftOut | undefined> {
-    const { replicas } = source;
-    if (replicas === undefined) return undefined;
-    let agreement = this.#agreements.get(replicas);
-    if (agreement === undefined) {
-      agreement = new ReplicaAgreement(replicas, this.#agreementCalls(signal));
-      this.#agreements.set(replicas, agreement);
-    }
-    return agreement.leaveOut(source);
-  }
-
-  #agreementCalls(signal: AbortSignal) {
-    const options = { signal, share: this.#share };
-    const scannerOf = ([first]: readonly FoundSource[]) => this.#scanners[first?.side ?? "store"];
-    return {
-      digests: (
-        sources: readonly FoundSource[],
-        { fromNs, toNs, matchers }: ReplicaGroup,
-        minutesEach: number,
-      ) => {
-        const task = { sources: refsOf(sources), matchers, fromNs, toNs, minutesEach };
-        return scannerOf(sources).digests(task, options);
-      },
-      rowHashes: (
-        sources: readonly FoundSource[],
-        wanted: StreamMinutes,
-        { fromNs, toNs }: ReplicaGroup,
-      ) =>
-        scannerOf(sources).rowHashes({ sources: refsOf(sources), wanted, fromNs, toNs }, options),
-    };
-  }
-
-  /** Found out once per query: parts of a source and several leaves ask for the same. */
-  #maskOf(source: PlannedSource, range: TimeRange, signal: AbortSignal): Promise<RowMask> {
-    const known = this.#masks.get(source);
-    if (known !== undefined) return known;
-    const parts = [
-      this.#duplicatesOf(source, range, signal),
-      this.#deletedOf(source, range, signal),
-    ];
-    const finding = Promise.all(parts).then(uniteMasks);
-    this.#masks.set(source, finding);
-    return finding;
-  }
-
-  async #duplicatesOf(
-    source: PlannedSource,
-    range: TimeRange,
-    signal: AbortSignal,
-  ): Promise<RowMask> {
-    const shared = await this.#sharedOf(source, signal);
-    const { ref: newer, older } = source;
-    if (older.length === 0) return shared;
-    // An ingester can read the store; nobody else can read what an ingester holds.
-    const sides = [source, ...older].map(({ side }) => side);
-    const scanner = this.#scanners[sides.includes("ingester") ? "ingester" : "store"];
-    const task = { newer, older: older.map(({ ref }) => ref), range };
-    const mask = await scanner.duplicates(task, { signal, share: this.#share });
-    return uniteMasks([shared, mask]);
-  }
-
-  /** Found out once for all segments of a group, however many of them are looked at. */
-  async #sharedOf({ ref, meets }: PlannedSource, signal: AbortSignal): Promise<RowMask> {
-    if (meets === undefined) return emptyMask;
-    const { sources, wantedFrom } = meets;
-    let finding = this.#shared.get(meets);
-    if (finding === undefined) {
-      finding = this.#findShared(meets, signal);
-      this.#shared.set(meets, finding);
-    }
-    return (await finding)[sources.indexOf(ref as SegmentRef) - wantedFrom] ?? emptyMask;
-  }
-
-  /** Many segments are compared by several threads, each some of the streams. */
-  async #findShared(meets: MeetingSegments, signal: AbortSignal): Promise<readonly RowMask[]> {
-    const count = meets.sources.length < minShared ? 1 : this.threads;
-    const parts = await Promise.all(
-      Array.from({ length: count }, (_, index) =>
-        this.#scanners.store.sharedRows(
-          { ...meets, part: { index, count } },
-          { signal, share: this.#share },
-        ),
-      ),
-    );
-    return parts[0]!.map((_, i) => uniteMasks(parts.map((masks) => masks[i] ?? emptyMask)));
-  }
-
-  async #deletedOf(
-    { ref: source, side, deleted: filters = [] }: PlannedSource,
-    range: TimeRange,
-    signal: AbortSignal,
-  ): Promise<RowMask> {
-    if (filters.length === 0) return emptyMask;
-    const isRead = filters.some(({ log }) => log.stages.length > 0);
-    // Rows of a segment are found once for all queries, so that this one may read more than it asked for.
-    const cost = isRead ? Math.max(this.#share.cost, rawBytes(source)) : this.#share.cost;
-    const options = { signal, share: { ...this.#share, cost } };
-    return (await this.#scanners[side].matches({ source, filters, range }, options)).mask;
   }
 }
 
 /** True when no row of the source has to be left out. */
 function isWhole({ older, meets, deleted }: PlannedSource): boolean {
   return older.length === 0 && meets === undefined && deleted === undefined;
-}
-
-function refsOf(sources: readonly FoundSource[]): SourceRef[] {
-  return sources.map(({ ref }) => ref);
 }
 
 /** What is left out, as a scan is told of it. */

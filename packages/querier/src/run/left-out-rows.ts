@@ -1,0 +1,141 @@
+import type { QueryShare, RowMask, SourceRef, StreamMinutes } from "@skald/contracts";
+import type { SegmentRef, TimeRange } from "@skald/model";
+import { emptyMask, uniteMasks } from "@skald/scan";
+import type { MeetingSegments } from "../find/meeting-segments.js";
+import type { FoundSource, PlannedSource, ReplicaGroup } from "../find/order-sources.js";
+import { type LeftOut, ReplicaAgreement } from "../replicas/agreement.js";
+import { rawBytes } from "./cut-tasks.js";
+import type { Scanners } from "./scanners.js";
+
+/** Segments that are compared by more than one thread. */
+const minShared = 64;
+
+interface LeftOutOptions {
+  readonly scanners: Scanners;
+  /** Threads that scan at the same time. */
+  readonly threads: number;
+  /** Whose query it is, and what it costs by now. */
+  readonly share: () => QueryShare;
+}
+
+/** Finds the rows that one query leaves out of its sources: what others have too, and what is deleted. */
+export class LeftOutRows {
+  readonly #scanners: Scanners;
+  readonly #threads: number;
+  readonly #share: () => QueryShare;
+  readonly #masks = new Map<PlannedSource, Promise<RowMask>>();
+  readonly #shared = new Map<MeetingSegments, Promise<readonly RowMask[]>>();
+  readonly #agreements = new Map<ReplicaGroup, ReplicaAgreement>();
+
+  constructor({ scanners, threads, share }: LeftOutOptions) {
+    this.#scanners = scanners;
+    this.#threads = threads;
+    this.#share = share;
+  }
+
+  /** What other places have too; undefined where there are none. */
+  async replicated(source: PlannedSource, signal: AbortSignal): Promise<LeftOut | undefined> {
+    const { replicas } = source;
+    if (replicas === undefined) return undefined;
+    let agreement = this.#agreements.get(replicas);
+    if (agreement === undefined) {
+      agreement = new ReplicaAgreement(replicas, this.#agreementCalls(signal));
+      this.#agreements.set(replicas, agreement);
+    }
+    return agreement.leaveOut(source);
+  }
+
+  /** Rows of a source that older ones have, or that are deleted. Found out once: parts of a source and several leaves ask for the same. */
+  maskOf(source: PlannedSource, range: TimeRange, signal: AbortSignal): Promise<RowMask> {
+    const known = this.#masks.get(source);
+    if (known !== undefined) return known;
+    const parts = [
+      this.#duplicatesOf(source, range, signal),
+      this.#deletedOf(source, range, signal),
+    ];
+    const finding = Promise.all(parts).then(uniteMasks);
+    this.#masks.set(source, finding);
+    return finding;
+  }
+
+  #agreementCalls(signal: AbortSignal) {
+    const options = { signal, share: this.#share() };
+    const scannerOf = ([first]: readonly FoundSource[]) => this.#scanners[first?.side ?? "store"];
+    return {
+      digests: (
+        sources: readonly FoundSource[],
+        { fromNs, toNs, matchers }: ReplicaGroup,
+        minutesEach: number,
+      ) => {
+        const task = { sources: refsOf(sources), matchers, fromNs, toNs, minutesEach };
+        return scannerOf(sources).digests(task, options);
+      },
+      rowHashes: (
+        sources: readonly FoundSource[],
+        wanted: StreamMinutes,
+        { fromNs, toNs }: ReplicaGroup,
+      ) =>
+        scannerOf(sources).rowHashes({ sources: refsOf(sources), wanted, fromNs, toNs }, options),
+    };
+  }
+
+  async #duplicatesOf(
+    source: PlannedSource,
+    range: TimeRange,
+    signal: AbortSignal,
+  ): Promise<RowMask> {
+    const shared = await this.#sharedOf(source, signal);
+    const { ref: newer, older } = source;
+    if (older.length === 0) return shared;
+    // An ingester can read the store; nobody else can read what an ingester holds.
+    const sides = [source, ...older].map(({ side }) => side);
+    const scanner = this.#scanners[sides.includes("ingester") ? "ingester" : "store"];
+    const task = { newer, older: older.map(({ ref }) => ref), range };
+    const mask = await scanner.duplicates(task, { signal, share: this.#share() });
+    return uniteMasks([shared, mask]);
+  }
+
+  /** Found out once for all segments of a group, however many of them are looked at. */
+  async #sharedOf({ ref, meets }: PlannedSource, signal: AbortSignal): Promise<RowMask> {
+    if (meets === undefined) return emptyMask;
+    const { sources, wantedFrom } = meets;
+    let finding = this.#shared.get(meets);
+    if (finding === undefined) {
+      finding = this.#findShared(meets, signal);
+      this.#shared.set(meets, finding);
+    }
+    return (await finding)[sources.indexOf(ref as SegmentRef) - wantedFrom] ?? emptyMask;
+  }
+
+  /** Many segments are compared by several threads, each some of the streams. */
+  async #findShared(meets: MeetingSegments, signal: AbortSignal): Promise<readonly RowMask[]> {
+    const count = meets.sources.length < minShared ? 1 : this.#threads;
+    const parts = await Promise.all(
+      Array.from({ length: count }, (_, index) =>
+        this.#scanners.store.sharedRows(
+          { ...meets, part: { index, count } },
+          { signal, share: this.#share() },
+        ),
+      ),
+    );
+    return parts[0]!.map((_, i) => uniteMasks(parts.map((masks) => masks[i] ?? emptyMask)));
+  }
+
+  async #deletedOf(
+    { ref: source, side, deleted: filters = [] }: PlannedSource,
+    range: TimeRange,
+    signal: AbortSignal,
+  ): Promise<RowMask> {
+    if (filters.length === 0) return emptyMask;
+    const isRead = filters.some(({ log }) => log.stages.length > 0);
+    const share = this.#share();
+    // Rows of a segment are found once for all queries, so that this one may read more than it asked for.
+    const cost = isRead ? Math.max(share.cost, rawBytes(source)) : share.cost;
+    const options = { signal, share: { ...share, cost } };
+    return (await this.#scanners[side].matches({ source, filters, range }, options)).mask;
+  }
+}
+
+function refsOf(sources: readonly FoundSource[]): SourceRef[] {
+  return sources.map(({ ref }) => ref);
+}
