@@ -1,9 +1,7 @@
-import { createHash } from "node:crypto";
-import { type Clock, errorCodeOf, type SegmentLocation, type SegmentRef } from "@skald/model";
+import { errorCodeOf, type SegmentRef } from "@skald/model";
 import { type Logger, runConcurrently } from "@skald/runtime";
 import {
   type AddedSegment,
-  corruptSegmentOf,
   type DayChange,
   DayIndex,
   type DroppedRows,
@@ -12,23 +10,24 @@ import {
   type GoneSegment,
   type IndexedSegment,
   isMergedId,
-  mergedId,
-  type ObjectStore,
   OpenedDays,
   objectRange,
   openSegmentAsync,
   parseSegmentKey,
   replacedBy,
-  type SealedSegment,
-  segmentKey,
 } from "@skald/storage";
 import { type DayState, readDay } from "./day-state.js";
-import type { MergeJob } from "./jobs.js";
 import { type PlanBounds, planMerges } from "./plan.js";
 import { type ListedSegment, planRebuild } from "./rebuild-day.js";
+import {
+  goneOf,
+  type MergeDeps,
+  type MergeInput,
+  type MergeThreads,
+  SegmentMerge,
+} from "./segment-merge.js";
 import { planSweep, type SweepBounds } from "./sweep.js";
 import type { Table } from "./tables.js";
-import type { WorkFiles } from "./work-files.js";
 
 interface Cancellable {
   readonly signal: AbortSignal;
@@ -40,8 +39,7 @@ interface DayRun extends Cancellable {
 }
 
 /** The work of a compactor that takes long, on other threads. */
-export interface CompactionThreads {
-  merge(job: MergeJob, options: Cancellable): Promise<SealedSegment | undefined>;
+export interface CompactionThreads extends MergeThreads {
   edit(change: DayChange, options: Cancellable): Promise<EditedDay>;
   open(name: string, bytes: Uint8Array): Promise<DayIndex["image"]>;
 }
@@ -62,12 +60,8 @@ export interface DayRemovals {
   readonly rewrite: ReadonlyMap<string, DroppedRows>;
 }
 
-export interface DayCompactionDeps {
-  readonly store: ObjectStore;
+export interface DayCompactionDeps extends MergeDeps {
   readonly threads: CompactionThreads;
-  readonly locate: (key: string) => SegmentLocation;
-  readonly work: WorkFiles;
-  readonly clock: Clock;
   readonly log: Logger;
   readonly bounds: PlanBounds &
     SweepBounds & { readonly settleMs: number; readonly deletesAtOnce: number };
@@ -87,15 +81,8 @@ interface Changes {
   readonly forget?: readonly string[];
 }
 
-interface MergeInput {
-  readonly segment: IndexedSegment;
-  readonly dropped?: DroppedRows | undefined;
-}
-
 /** Indexes of segments that are fetched at a time. */
 const indexesAtOnce = 16;
-/** Inputs of a merge that are fetched at a time, each of them in pieces. */
-const inputsAtOnce = 8;
 const nsPerMs = 1_000_000n;
 const dayMs = 86_400_000;
 
@@ -241,71 +228,20 @@ export class DayCompaction {
     inputs: readonly MergeInput[],
     signal: AbortSignal,
   ): Promise<DayState> {
-    const { work, threads } = this.#deps;
-    const path = work.newPath();
-    const files = [path, ...inputs.map(() => "")];
-    const first = inputs[0] as MergeInput;
-    const id = mergedId(first.segment, hashOf(day, inputs));
+    const merge = new SegmentMerge(this.#deps, day, inputs);
     try {
-      const sources = await this.#fetch(day, inputs, files, signal);
-      const job = { tenant: day.tenant, id, path, inputs: sources };
-      const sealed = await threads.merge(job, { signal });
-      const add =
-        sealed === undefined ? [] : [await this.#put(day, { id, path, sealed, inputs }, signal)];
-      const sinceMs = this.#deps.clock.nowMs();
-      const by = sealed === undefined ? undefined : id;
-      const remove = inputs.map(({ segment }) => goneOf(segment, sinceMs, by));
+      const { add, remove, bytes } = await merge.run(signal);
       const next = await this.#publish(day, { add, remove }, signal);
-      this.#deps.onMerged({ inputs: inputs.length, bytes: sealed?.bytes ?? 0 });
+      this.#deps.onMerged({ inputs: inputs.length, bytes });
       return next;
     } catch (error) {
-      if (!this.#isDamageOf(error, day, inputs, files)) throw error;
+      const damaged = merge.damagedBy(error);
+      if (damaged === undefined) throw error;
+      this.#setAside(damaged.id, (error as Error).message, day);
       return day;
     } finally {
-      for (const file of files) await work.remove(file);
+      await merge.clear();
     }
-  }
-
-  /** The inputs of a merge as files of this machine; `files` is told their paths, behind the first. */
-  async #fetch(
-    day: DayState,
-    inputs: readonly MergeInput[],
-    files: string[],
-    signal: AbortSignal,
-  ): Promise<MergeJob["inputs"]> {
-    const { store, work } = this.#deps;
-    const sources: MergeJob["inputs"][number][] = [];
-    await runConcurrently(inputs.entries(), inputsAtOnce, signal, async ([i, input], signal) => {
-      const ref = await work.local(this.#refOf(day, input.segment), store, { signal });
-      files[i + 1] = ref.location.path;
-      sources[i] = { ref, dropped: input.dropped };
-    });
-    return sources;
-  }
-
-  /** Puts a merged file into the store; also what is there already from a try that ended after that. */
-  async #put(
-    day: DayState,
-    merged: {
-      readonly id: string;
-      readonly path: string;
-      readonly sealed: SealedSegment;
-      readonly inputs: readonly MergeInput[];
-    },
-    signal: AbortSignal,
-  ): Promise<AddedSegment> {
-    const { store } = this.#deps;
-    const { id, path, inputs } = merged;
-    const { minNs, maxNs } = merged.sealed;
-    const key = segmentKey({ tenant: day.tenant, id, minNs, maxNs });
-    await store.putFile(key, path, { ifAbsent: true, isSynced: true, signal });
-    const { sizeBytes } = await store.stat(key, { signal });
-    const location = { kind: "file", path } as const;
-    const ref: SegmentRef = {
-      ...{ kind: "segment", id, tenant: day.tenant },
-      ...{ minNs, maxNs, sizeBytes, location },
-    };
-    return { ref, level: 1 + Math.max(...inputs.map(({ segment }) => segment.level)) };
   }
 
   /** Puts the next generation of the index. Throws OtherWasFirst when there is one. */
@@ -330,27 +266,6 @@ export class DayCompaction {
     return { ...day, index: new DayIndex(edited.image), generation, young: [], isDamaged: false };
   }
 
-  #refOf({ tenant }: DayState, segment: IndexedSegment): SegmentRef {
-    const { id, minNs, maxNs, sizeBytes } = segment;
-    const location = this.#deps.locate(segmentKey({ tenant, id, minNs, maxNs }));
-    return { kind: "segment", id, tenant, minNs, maxNs, sizeBytes, location };
-  }
-
-  /** Whether a merge failed because of one of its inputs, which is left alone from then on. */
-  #isDamageOf(
-    error: unknown,
-    day: DayState,
-    inputs: readonly MergeInput[],
-    files: readonly string[],
-  ): boolean {
-    const damaged = corruptSegmentOf(error);
-    const place = damaged === undefined ? -1 : files.indexOf(damaged) - 1;
-    const segment = inputs[place]?.segment;
-    if (segment === undefined) return false;
-    this.#setAside(segment.id, (error as Error).message, day);
-    return true;
-  }
-
   #setAside(id: string, reason: string, facts: Partial<Table> = {}): void {
     if (this.#damaged.has(id)) return;
     this.#damaged.add(id);
@@ -362,25 +277,4 @@ export class DayCompaction {
 
 function findAll(index: DayIndex, ids: readonly string[]): IndexedSegment[] {
   return ids.flatMap((id) => index.find(id) ?? []);
-}
-
-function goneOf(
-  { id, minNs, maxNs }: IndexedSegment,
-  sinceMs: number,
-  by: string | undefined,
-): GoneSegment {
-  return { id, minNs, maxNs, sinceMs, by };
-}
-
-/** The same for two compactors that do the same to the same generation; an id is never used again in a later one. */
-function hashOf({ tenant, baseNs, generation }: DayState, inputs: readonly MergeInput[]): string {
-  const hash = createHash("sha256");
-  hash.update(JSON.stringify([tenant, String(baseNs), generation]));
-  for (const { segment, dropped } of inputs) {
-    hash.update(JSON.stringify(segment.id));
-    if (dropped === undefined) continue;
-    hash.update(dropped.blocks);
-    for (const rows of dropped.rows) hash.update(rows);
-  }
-  return hash.digest("hex").slice(0, 32);
 }

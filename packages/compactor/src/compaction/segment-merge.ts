@@ -1,0 +1,153 @@
+import { createHash } from "node:crypto";
+import type { Clock, SegmentLocation, SegmentRef } from "@skald/model";
+import { runConcurrently } from "@skald/runtime";
+import {
+  type AddedSegment,
+  corruptSegmentOf,
+  type DroppedRows,
+  type GoneSegment,
+  type IndexedSegment,
+  mergedId,
+  type ObjectStore,
+  type SealedSegment,
+  segmentKey,
+} from "@skald/storage";
+import type { DayState } from "./day-state.js";
+import type { MergeJob } from "./jobs.js";
+import type { WorkFiles } from "./work-files.js";
+
+/** The part of a merge that takes long, on another thread. */
+export interface MergeThreads {
+  merge(
+    job: MergeJob,
+    options: { readonly signal: AbortSignal },
+  ): Promise<SealedSegment | undefined>;
+}
+
+/** What a merge works with. */
+export interface MergeDeps {
+  readonly store: ObjectStore;
+  readonly threads: MergeThreads;
+  readonly locate: (key: string) => SegmentLocation;
+  readonly work: WorkFiles;
+  readonly clock: Clock;
+}
+
+/** A segment that is merged, and rows of it that do not go on. */
+export interface MergeInput {
+  readonly segment: IndexedSegment;
+  readonly dropped?: DroppedRows | undefined;
+}
+
+/** What the index has to say of a merge; `bytes` of the file that was put. */
+interface MergeChanges {
+  readonly add: readonly AddedSegment[];
+  readonly remove: readonly GoneSegment[];
+  readonly bytes: number;
+}
+
+/** Inputs of a merge that are fetched at a time, each of them in pieces. */
+const inputsAtOnce = 8;
+
+/** One merge of segments of a day: its file is put into the store, and counts once the index says so. */
+export class SegmentMerge {
+  readonly #deps: MergeDeps;
+  readonly #day: DayState;
+  readonly #inputs: readonly MergeInput[];
+  readonly #path: string;
+  /** Paths of the inputs on this machine, by their places. */
+  readonly #fetched: string[];
+
+  constructor(deps: MergeDeps, day: DayState, inputs: readonly MergeInput[]) {
+    this.#deps = deps;
+    this.#day = day;
+    this.#inputs = inputs;
+    this.#path = deps.work.newPath();
+    this.#fetched = inputs.map(() => "");
+  }
+
+  /** Puts the file that has the rows of all inputs; none when no row is left. */
+  async run(signal: AbortSignal): Promise<MergeChanges> {
+    const first = this.#inputs[0] as MergeInput;
+    const id = mergedId(first.segment, hashOf(this.#day, this.#inputs));
+    const sources = await this.#fetch(signal);
+    const job = { tenant: this.#day.tenant, id, path: this.#path, inputs: sources };
+    const sealed = await this.#deps.threads.merge(job, { signal });
+    const add = sealed === undefined ? [] : [await this.#put(id, sealed, signal)];
+    const sinceMs = this.#deps.clock.nowMs();
+    const by = sealed === undefined ? undefined : id;
+    const remove = this.#inputs.map(({ segment }) => goneOf(segment, sinceMs, by));
+    return { add, remove, bytes: sealed?.bytes ?? 0 };
+  }
+
+  /** The input because of which it failed; undefined where that was none. */
+  damagedBy(error: unknown): IndexedSegment | undefined {
+    const damaged = corruptSegmentOf(error);
+    const place = damaged === undefined ? -1 : this.#fetched.indexOf(damaged);
+    return this.#inputs[place]?.segment;
+  }
+
+  /** Removes what it has on this machine. */
+  async clear(): Promise<void> {
+    for (const file of [this.#path, ...this.#fetched]) await this.#deps.work.remove(file);
+  }
+
+  /** The inputs as files of this machine. */
+  async #fetch(signal: AbortSignal): Promise<MergeJob["inputs"]> {
+    const { store, work } = this.#deps;
+    const sources: MergeJob["inputs"][number][] = [];
+    await runConcurrently(
+      this.#inputs.entries(),
+      inputsAtOnce,
+      signal,
+      async ([i, input], signal) => {
+        const ref = await work.local(this.#refOf(input.segment), store, { signal });
+        this.#fetched[i] = ref.location.path;
+        sources[i] = { ref, dropped: input.dropped };
+      },
+    );
+    return sources;
+  }
+
+  /** Puts a merged file into the store; also what is there already from a try that ended after that. */
+  async #put(id: string, sealed: SealedSegment, signal: AbortSignal): Promise<AddedSegment> {
+    const { store } = this.#deps;
+    const { tenant } = this.#day;
+    const { minNs, maxNs } = sealed;
+    const key = segmentKey({ tenant, id, minNs, maxNs });
+    await store.putFile(key, this.#path, { ifAbsent: true, isSynced: true, signal });
+    const { sizeBytes } = await store.stat(key, { signal });
+    const location = { kind: "file", path: this.#path } as const;
+    const ref: SegmentRef = { kind: "segment", id, tenant, minNs, maxNs, sizeBytes, location };
+    return { ref, level: 1 + Math.max(...this.#inputs.map(({ segment }) => segment.level)) };
+  }
+
+  #refOf(segment: IndexedSegment): SegmentRef {
+    const { tenant } = this.#day;
+    const { id, minNs, maxNs, sizeBytes } = segment;
+    const location = this.#deps.locate(segmentKey({ tenant, id, minNs, maxNs }));
+    return { kind: "segment", id, tenant, minNs, maxNs, sizeBytes, location };
+  }
+}
+
+/** A segment as the index remembers it from a time on; `by`: the one that has its rows. */
+export function goneOf(
+  { id, minNs, maxNs }: IndexedSegment,
+  sinceMs: number,
+  by: string | undefined,
+): GoneSegment {
+  return { id, minNs, maxNs, sinceMs, by };
+}
+
+/** The same for two compactors that do the same to the same generation; an id is never used again in a later one. */
+function hashOf({ tenant, baseNs, generation }: DayState, inputs: readonly MergeInput[]): string {
+  const hash = createHash("sha256");
+  hash.update(JSON.stringify([tenant, String(baseNs), generation]));
+  for (const { segment, dropped } of inputs) {
+    hash.update(JSON.stringify(segment.id));
+    if (dropped === undefined) continue;
+    hash.update(dropped.blocks);
+    for (const rows of dropped.rows) hash.update(rows);
+  }
+  return hash.digest("hex").slice(0, 32);
+}
