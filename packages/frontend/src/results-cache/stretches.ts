@@ -1,5 +1,5 @@
 import type { MatrixSeries } from "@skald/logql";
-import { compareLabels, formatLabels } from "@skald/model";
+import { compareLabels, formatLabels, lowerBound } from "@skald/model";
 
 /** Points of a query, both ends inclusive. */
 export interface PointRun {
@@ -48,18 +48,6 @@ function joinSlices(slices: readonly Slice[]): MatrixSeries {
     for (let i = begin; i < end; i++) at[place++] = series.at[i]! + shift;
   }
   return { labels: slices[0]!.series.labels, at, values };
-}
-
-/** How many of some ascending numbers are less than a bound. */
-function lowerBound(numbers: Uint32Array, bound: number): number {
-  let low = 0;
-  let high = numbers.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (numbers[middle]! < bound) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /** Runs of the points for which `is` holds, between two points. */

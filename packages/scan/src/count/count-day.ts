@@ -1,6 +1,6 @@
 import { type EncodedOutcome, encodeOutcome } from "@skald/contracts";
 import { isInShard, type LeafPlan, startMetricScan } from "@skald/logql";
-import { emptyReadStats, type RunTable } from "@skald/model";
+import { emptyReadStats, placeAmong, type RunTable } from "@skald/model";
 import { DayIndex, type IndexImage } from "@skald/storage";
 import { LRUCache } from "lru-cache";
 import { flagsOf, rangeOf, type ScanContext, streamLabels } from "../source/view.js";
@@ -106,7 +106,7 @@ function runFinder(wanted: Uint32Array, count: number): (table: RunTable) => num
     return ({ stream }) => {
       const runs: number[] = [];
       for (const one of wanted) {
-        const run = placeOf(stream, one);
+        const run = placeAmong(stream, one);
         if (run >= 0) runs.push(run);
       }
       return runs;
@@ -118,20 +118,6 @@ function runFinder(wanted: Uint32Array, count: number): (table: RunTable) => num
     for (let run = 0; run < stream.length; run++) if (flags[stream[run]!] === 1) runs.push(run);
     return runs;
   };
-}
-
-/** Place of a number among ascending ones; -1 when it is not there. */
-function placeOf(numbers: Uint32Array, wanted: number): number {
-  let low = 0;
-  let high = numbers.length - 1;
-  while (low <= high) {
-    const middle = (low + high) >>> 1;
-    const found = numbers[middle]!;
-    if (found === wanted) return middle;
-    if (found < wanted) low = middle + 1;
-    else high = middle - 1;
-  }
-  return -1;
 }
 
 /** Whether times, both inclusive, touch one of the stretches. */

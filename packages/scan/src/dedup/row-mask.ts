@@ -1,4 +1,5 @@
 import type { RowMask } from "@skald/contracts";
+import { lowerBound } from "@skald/model";
 
 export const emptyMask: RowMask = { blocks: new Uint32Array(0), rows: [] };
 
@@ -35,18 +36,6 @@ export function shareMask({ blocks, rows }: RowMask): RowMask {
 /** How many of the ascending numbers lie in [from, to). */
 export function countWithin(sorted: Uint32Array, from: number, to: number): number {
   return lowerBound(sorted, to) - lowerBound(sorted, from);
-}
-
-/** Place of the first number that is not below the wanted one. */
-function lowerBound(sorted: Uint32Array, wanted: number): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((sorted[middle] as number) < wanted) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /** How many rows a mask names. */

@@ -1,4 +1,4 @@
-import type { RunTable } from "@skald/model";
+import { lowerBound, type RunTable } from "@skald/model";
 import type { RowRanges } from "../seal/row-ranges.js";
 import type { PageSet, Segment } from "../segment/segment.js";
 import type { BlockWindow } from "./block-window.js";
@@ -157,7 +157,7 @@ export class InputCursor {
   #pushKept({ number, from }: Piece, to: number, ranges: RowRanges): void {
     let start = from;
     const rows = this.#droppedOf(this.#block);
-    for (let i = firstFrom(rows, from); i < rows.length && rows[i]! < to; i++) {
+    for (let i = lowerBound(rows, from); i < rows.length && rows[i]! < to; i++) {
       if (rows[i]! > start) ranges.push(number, start, rows[i]!);
       start = rows[i]! + 1;
     }
@@ -169,16 +169,4 @@ export class InputCursor {
     while (this.#droppedAt < blocks.length && blocks[this.#droppedAt]! < block) this.#droppedAt++;
     return blocks[this.#droppedAt] === block ? rows[this.#droppedAt]! : noRows;
   }
-}
-
-/** Place of the first number that is not below the wanted one. */
-export function firstFrom(sorted: Uint32Array, wanted: number): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (sorted[middle]! < wanted) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

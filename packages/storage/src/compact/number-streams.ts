@@ -1,4 +1,5 @@
-import { type DroppedRows, firstFrom, type MergeInput } from "./input-cursor.js";
+import { lowerBound } from "@skald/model";
+import type { DroppedRows, MergeInput } from "./input-cursor.js";
 
 /** The streams of all inputs, numbered through in the order of their texts. */
 export interface MergedStreams {
@@ -25,7 +26,7 @@ export function numberStreams(inputs: readonly MergeInput[]): MergedStreams {
       for (let run = 0; run < count; run++) {
         const from = rowStart[run]!;
         const to = rowStart[run + 1]!;
-        const gone = rows === undefined ? 0 : firstFrom(rows, to) - firstFrom(rows, from);
+        const gone = rows === undefined ? 0 : lowerBound(rows, to) - lowerBound(rows, from);
         if (gone < to - from) hasRows[ofInput[i]![stream[run]!]!] = 1;
       }
     }
@@ -37,6 +38,6 @@ export function numberStreams(inputs: readonly MergeInput[]): MergedStreams {
 
 function rowsDropped(dropped: DroppedRows | undefined, block: number): Uint32Array | undefined {
   if (dropped === undefined) return undefined;
-  const at = firstFrom(dropped.blocks, block);
+  const at = lowerBound(dropped.blocks, block);
   return dropped.blocks[at] === block ? dropped.rows[at] : undefined;
 }

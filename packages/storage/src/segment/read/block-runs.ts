@@ -1,4 +1,4 @@
-import { internal, type RunTable } from "@skald/model";
+import { internal, lowerBound, type RunTable } from "@skald/model";
 import { type SectionReader, section } from "../index-sections.js";
 import type { Column, ImageReader } from "./index-image.js";
 
@@ -67,18 +67,6 @@ export class BlockRuns {
       visit(block, run - first[block]!);
     }
   }
-}
-
-/** Place of the first number that is not below the wanted one; the numbers ascend. */
-function lowerBound(numbers: Uint32Array, wanted: number): number {
-  let low = 0;
-  let high = numbers.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (numbers[middle]! < wanted) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /** The columns of the runs, checked. Throws `internal`. */

@@ -1,4 +1,4 @@
-import { internal } from "@skald/model";
+import { internal, placeAmong } from "@skald/model";
 import { type SectionReader, section } from "../index-sections.js";
 import type { Column, ImageReader } from "./index-image.js";
 
@@ -93,14 +93,8 @@ export function openColumn(image: ImageReader, part: number, name: string): Stre
 /** The code of a stream plus one, 0 when it has not the name. */
 export function codeOf({ codes, streams }: StreamColumn, stream: number): number {
   if (streams === undefined) return codes[stream]!;
-  let low = 0;
-  let high = streams.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (streams[middle]! < stream) low = middle + 1;
-    else high = middle;
-  }
-  return streams[low] === stream ? codes[low]! : 0;
+  const place = placeAmong(streams, stream);
+  return place < 0 ? 0 : codes[place]!;
 }
 
 function codesFor(most: number, length: number): Uint8Array | Uint16Array | Uint32Array {
