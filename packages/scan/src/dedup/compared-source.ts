@@ -13,18 +13,42 @@ export interface ComparedSource {
   readonly found: FoundRows;
 }
 
-/** A stretch of rows of one stream in one block of a segment. */
-export interface SharedRun {
-  readonly of: ComparedSource;
-  readonly stream: number;
+/** A stretch of rows of one stream in one block. */
+export interface StreamRun {
   readonly block: number;
   readonly from: number;
   readonly to: number;
   /** ns since the base, inclusive */
   readonly minTime: number;
   readonly maxTime: number;
+}
+
+/** A stretch of rows of a stream that segments share. */
+export interface SharedRun extends StreamRun {
+  readonly of: ComparedSource;
+  readonly stream: number;
   /** Minutes of the day of which all rows are told without a look at them. */
   readonly named?: ReadonlySet<number> | undefined;
+}
+
+/** From when to when, inclusive, in ns since a base. */
+export interface Times {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** When the first and the last row of a source are; of one without rows it ends before it begins. */
+export function timesOf(source: Source): Times {
+  let from = Number.POSITIVE_INFINITY;
+  let to = Number.NEGATIVE_INFINITY;
+  for (let block = 0; block < source.blockCount; block++) {
+    const { count, minTime, maxTime } = source.runs(block);
+    for (let run = 0; run < count; run++) {
+      if (minTime[run]! < from) from = minTime[run]!;
+      if (maxTime[run]! > to) to = maxTime[run]!;
+    }
+  }
+  return { from, to };
 }
 
 /** Memory of decoded blocks that stay: the next stream is most often in the same ones. */

@@ -5,6 +5,7 @@ import type { Source } from "../source/source.js";
 import { flagsOf, type ScanContext } from "../source/view.js";
 import { type Agreement, agreementOf, HeadDigests, isSameBetween } from "./agreement.js";
 import { compareRows, hashRow, RecentBlocks } from "./compare-rows.js";
+import { type StreamRun, timesOf } from "./compared-source.js";
 import { FoundRows } from "./found-rows.js";
 import { streamKey } from "./minutes.js";
 import { emptyMask } from "./row-mask.js";
@@ -14,15 +15,6 @@ import { RowTimes } from "./row-times.js";
 const maxPairs = 64;
 /** Rows between two looks at the cancellation. */
 const rowsPerCheck = 4096;
-
-/** A stretch of rows of one stream in one block. */
-interface StreamRun {
-  readonly block: number;
-  readonly from: number;
-  readonly to: number;
-  readonly minTime: number;
-  readonly maxTime: number;
-}
 
 /**
  * Finds the rows of `newer` that equal a row of `older` in stream, time, line and metadata: what an agent sent
@@ -38,7 +30,7 @@ export function findDuplicates(
   if (older.baseNs !== newer.baseNs) return emptyMask;
   const found = new FoundRows();
   const pair = { older: new RecentBlocks(older), newer: new RecentBlocks(newer), found, check };
-  const { from, to } = timesOf(range, newer.baseNs);
+  const { from, to } = boundsOf(range, newer.baseNs);
   // Rows outside the time that both have, and streams without any inside, need not be looked at.
   const shared = sharedTime(older, newer, from, to);
   if (shared.from >= shared.to) return emptyMask;
@@ -167,34 +159,21 @@ function hashTie(pair: Pair, { a, from, to }: Tie): Map<number, number[]> {
   return byHash;
 }
 
-function timesOf(range: TimeRange | undefined, baseNs: bigint): { from: number; to: number } {
+function boundsOf(range: TimeRange | undefined, baseNs: bigint): { from: number; to: number } {
   if (range === undefined) return { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
   return { from: Number(range.fromNs - baseNs), to: Number(range.toNs - baseNs) };
 }
 
 /** The times within the bounds that both sources have rows around, `from .. to)`. */
 function sharedTime(older: Source, newer: Source, from: number, to: number): NumberRange {
-  const a = timesOfRuns(older);
-  const b = timesOfRuns(newer);
-  return { from: Math.max(a.from, b.from, from), to: Math.min(a.to, b.to, to) };
+  const a = timesOf(older);
+  const b = timesOf(newer);
+  return { from: Math.max(a.from, b.from, from), to: Math.min(a.to + 1, b.to + 1, to) };
 }
 
 interface NumberRange {
   readonly from: number;
   readonly to: number;
-}
-
-function timesOfRuns(source: Source): NumberRange {
-  let from = Number.POSITIVE_INFINITY;
-  let last = Number.NEGATIVE_INFINITY;
-  for (let block = 0; block < source.blockCount; block++) {
-    const { count, minTime, maxTime } = source.runs(block);
-    for (let r = 0; r < count; r++) {
-      if (minTime[r]! < from) from = minTime[r]!;
-      if (maxTime[r]! > last) last = maxTime[r]!;
-    }
-  }
-  return { from, to: last + 1 };
 }
 
 /** Finds the stream of a table, among some, that has the same labels as a stream of another table. */

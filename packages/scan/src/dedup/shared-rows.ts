@@ -1,7 +1,13 @@
 import type { RowMask, SharedTask } from "@skald/contracts";
 import type { Source } from "../source/source.js";
 import type { ScanContext } from "../source/view.js";
-import { type ComparedSource, SharedBlocks, type SharedRun } from "./compared-source.js";
+import {
+  type ComparedSource,
+  SharedBlocks,
+  type SharedRun,
+  type Times,
+  timesOf,
+} from "./compared-source.js";
 import { FoundRows } from "./found-rows.js";
 import { streamKey } from "./minutes.js";
 import { findSameMinutes } from "./same-minutes.js";
@@ -106,24 +112,6 @@ function* ofOneStream(runs: SharedRun[]): Generator<SharedRun[]> {
     if (same.length === left.length) return;
     left = left.filter((run) => rest(run) !== first);
   }
-}
-
-interface Times {
-  readonly from: number;
-  readonly to: number;
-}
-
-function timesOf(source: Source): Times {
-  let from = Number.POSITIVE_INFINITY;
-  let to = Number.NEGATIVE_INFINITY;
-  for (let block = 0; block < source.blockCount; block++) {
-    const { count, minTime, maxTime } = source.runs(block);
-    for (let run = 0; run < count; run++) {
-      if (minTime[run]! < from) from = minTime[run]!;
-      if (maxTime[run]! > to) to = maxTime[run]!;
-    }
-  }
-  return { from, to };
 }
 
 /** For each of some spans, from where to where the others reach. */
