@@ -41,13 +41,18 @@ export function writeMarks(
     Uint32Array.from(segments, (_, place) => (kept.has(place) ? 1 : 0)),
   );
   const lists = segments.flatMap(({ marks }, place) => (kept.has(place) ? [marks!] : []));
+  sections.words(daySection.marks, joinMarks(lists));
+}
+
+/** The marks of several lists, one list behind the other. */
+export function joinMarks(lists: readonly Uint32Array[]): Uint32Array {
   const marks = new Uint32Array(lists.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const list of lists) {
     marks.set(list, at);
     at += list.length;
   }
-  sections.words(daySection.marks, marks);
+  return marks;
 }
 
 /** By place, the marks of a segment's rows, where there are some. Throws `internal` when they are not as many as its rows. */

@@ -1,3 +1,5 @@
+import { joinMarks } from "./row-marks.js";
+
 /** A stretch of one stream in a segment, times inclusive; `run` -1: a segment that is not counted. */
 export interface Span {
   readonly run: number;
@@ -56,13 +58,7 @@ function touches(others: readonly Span[]): (span: Span) => boolean {
 
 /** The numbers that occur more than once. */
 function repeated(lists: readonly Uint32Array[]): Set<number> {
-  const all = new Uint32Array(lists.reduce((sum, { length }) => sum + length, 0));
-  let count = 0;
-  for (const list of lists) {
-    all.set(list, count);
-    count += list.length;
-  }
-  all.sort();
+  const all = joinMarks(lists).sort();
   const twice = new Set<number>();
   for (let i = 1; i < all.length; i++) if (all[i] === all[i - 1]) twice.add(all[i]!);
   return twice;
