@@ -1,3 +1,5 @@
+import { setTimeout as pause } from "node:timers/promises";
+
 /** Streams that the lines are dealt out to. */
 const streams = 8;
 const linesPerPush = 40;
@@ -167,10 +169,6 @@ export class NumberedLines {
     await pause(retryMs);
     return undefined;
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 interface Answer {
