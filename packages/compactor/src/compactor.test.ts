@@ -13,6 +13,8 @@ import { listDay, putRows, readRows, rowTexts } from "./testing/stored-rows.js";
 const directory = mkdtempSync(join(tmpdir(), "skald-compactor-"));
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
+const { signal } = new AbortController();
+
 function compactorOf(
   store: ObjectStore,
   metrics: Metrics,
@@ -78,6 +80,23 @@ it("works on its own days, and on those of another once they are its own", async
   expect(await mergesOf("one")).toBe(1);
   expect(await mergesOf("two")).toBeGreaterThan(0);
   expect(await readRows(store)).toHaveLength(4);
+});
+
+it("looks at once at a day whose index is damaged, also while it works on it", async () => {
+  const store = new MemoryStore({ nowMs: () => 1_000_000 });
+  const rows = [1, 2, 3].map((time) => ({ app: "a", time, line: `${time}` }));
+  for (const [i, row] of rows.entries()) await putRows(store, `s${i}`, [row]);
+  const compactor = compactorOf(store, new Metrics());
+  await compactor.runOnce();
+  const keys: string[] = [];
+  for await (const { key } of store.list("", { signal })) keys.push(key);
+  const newest = keys.filter((key) => key.endsWith(".day")).at(-1) as string;
+  for (const key of keys.filter((one) => one.endsWith(".day"))) {
+    await store.put(key, new Uint8Array(40), { signal });
+  }
+  await expect(listDay(store)).rejects.toThrow("is damaged");
+  await Promise.all([compactor.repair(newest), compactor.repair(newest), compactor.repair("x")]);
+  expect(await readRows(store)).toEqual(rowTexts(rows));
 });
 
 it("tells of days that fail, and goes on with others", async () => {

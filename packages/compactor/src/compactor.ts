@@ -1,7 +1,7 @@
 import type { Clock, SegmentLocation } from "@skald/model";
 import { type Logger, type Metrics, repeat } from "@skald/runtime";
 import { tracedApart } from "@skald/runtime/tracing";
-import type { ObjectStore } from "@skald/storage";
+import { type ObjectStore, parseDayIndexKey } from "@skald/storage";
 import {
   type CompactionThreads,
   DayCompaction,
@@ -53,6 +53,8 @@ export class Compactor {
   readonly #abort = new AbortController();
   /** By prefix, when a quiet day was looked at. */
   readonly #seenMs = new Map<string, number>();
+  /** By prefix, the days that are worked on; whether each ended well. */
+  readonly #running = new Map<string, Promise<boolean>>();
   readonly #operations;
   readonly #lastRun;
   readonly #races;
@@ -112,6 +114,30 @@ export class Compactor {
   async stop(): Promise<void> {
     this.#abort.abort();
     await this.#loop;
+    await Promise.all(this.#running.values());
+  }
+
+  /** Looks at a day now whose index, told by its key, was found to be damaged: its queries wait for that. What fails is told. */
+  async repair(indexKey: string): Promise<void> {
+    const table = parseDayIndexKey(indexKey);
+    if (table === undefined || this.#abort.signal.aborted || !this.#owns(table)) return;
+    try {
+      await this.#open();
+      await this.#compact(table);
+    } catch (error) {
+      this.#deps.log.error("a damaged day index could not be looked at", { key: indexKey, error });
+    }
+  }
+
+  /** The directory for work; tried again where that failed. */
+  async #open(): Promise<void> {
+    this.#opened ??= this.#work.open();
+    try {
+      await this.#opened;
+    } catch (error) {
+      this.#opened = undefined;
+      throw error;
+    }
   }
 
   /** Looks at all days once. Rejects when the store cannot be listed; what fails in a day is told and counted. */
@@ -119,8 +145,7 @@ export class Compactor {
     const { config, store } = this.#deps;
     const { signal } = this.#abort;
     try {
-      this.#opened ??= this.#work.open();
-      await this.#opened;
+      await this.#open();
       const tables = await listTables(store, this.#choice, signal);
       const due = tables.filter((table) => this.#isDue(table));
       let failed = 0;
@@ -136,14 +161,23 @@ export class Compactor {
       this.#operations.inc({ status: failed === 0 ? "success" : "failure" });
       if (failed === 0) this.#lastRun.set(this.#deps.clock.nowMs() / 1000);
     } catch (error) {
-      this.#opened = undefined;
       if (signal.aborted) return;
       this.#operations.inc({ status: "failure" });
       throw error;
     }
   }
 
-  async #compact(table: Table): Promise<boolean> {
+  /** Works on a day, unless that is being done. */
+  #compact(table: Table): Promise<boolean> {
+    const prefix = prefixOf(table);
+    const running =
+      this.#running.get(prefix) ??
+      this.#compactDay(table).finally(() => this.#running.delete(prefix));
+    this.#running.set(prefix, running);
+    return running;
+  }
+
+  async #compactDay(table: Table): Promise<boolean> {
     const { log, clock } = this.#deps;
     const { signal } = this.#abort;
     const facts = { tenant: table.tenant, day: prefixOf(table) };

@@ -17,7 +17,12 @@ const flags = [
   "-compactor.retention-enabled",
   "-compactor.delete-request-store=filesystem",
 ];
-const keepHeads = [...flags, "-ingester.chunks-idle-period=1h"];
+/** What is damaged is found by queries, not by the next compaction. */
+const keepHeads = [
+  ...flags,
+  "-ingester.chunks-idle-period=1h",
+  "-compactor.compaction-interval=1h",
+];
 
 /** All kinds of files that a process and its store keep. */
 const kinds: Readonly<Record<string, RegExp>> = {

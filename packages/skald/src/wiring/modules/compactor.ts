@@ -5,10 +5,8 @@ import { compactionThreads } from "../compaction-threads.js";
 import type { BuiltModule, ModuleContext, Parts } from "./module.js";
 
 /** Merges what ingesters stored, and removes what is to go. */
-export function buildCompactor(
-  { store, locate, pool, removalRules, serviceRings, threads: scans }: Parts,
-  { config, log, metrics }: ModuleContext,
-): BuiltModule {
+export function buildCompactor(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
+  const { store, locate, pool, removalRules, serviceRings, threads: scans } = parts;
   const { threads, close } = compactionThreads({
     size: config.compactor.max_compaction_parallelism,
     isBusy: () => pool.busy > 0,
@@ -25,6 +23,7 @@ export function buildCompactor(
     },
     rules: removalRules,
   });
+  parts.repairDay = (indexKey) => void compactor.repair(indexKey);
   const service = new Service({
     name: "compactor",
     start: () => compactor.start(),

@@ -61,6 +61,8 @@ export interface Parts {
   locate: (key: string) => SegmentLocation;
   /** Of the store, as this process sees it. */
   ownCatalog: Catalog;
+  /** Has a day looked at whose index is damaged; absent where this process has no compactor. */
+  repairDay: ((indexKey: string) => void) | undefined;
   /** What queries find segments by: its own, or that of an index gateway. */
   catalog: Catalog;
   /** That of this process, and its ring; absent where others find patterns, or nobody does. */

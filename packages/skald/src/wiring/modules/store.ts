@@ -25,6 +25,7 @@ export function buildStore(parts: Parts, { config, log, metrics }: ModuleContext
     onCorruptIndex: (error, key) => {
       corrupt.inc();
       log.error("a day index is damaged; the one before it is used", { key, error });
+      parts.repairDay?.(key);
     },
     onListFailure: (error, prefix) => {
       failures.inc();
