@@ -1,15 +1,6 @@
+import { goDurationUnits } from "@skald/model";
 import type { Parsed } from "./float.js";
 
-const unitNs: Readonly<Record<string, number | undefined>> = {
-  ns: 1,
-  us: 1e3,
-  µs: 1e3,
-  μs: 1e3,
-  ms: 1e6,
-  s: 1e9,
-  m: 60e9,
-  h: 3600e9,
-};
 const maxNs = 2 ** 63;
 
 /**
@@ -30,7 +21,7 @@ export function parseGoDuration(text: string): Parsed<number> {
     rest = rest.slice(m[0].length);
     const unit = /^[^.\d]*/.exec(rest)?.[0] ?? "";
     if (unit === "") return { error: `time: missing unit in duration ${quoteBytes(text)}` };
-    const scale = unitNs[unit];
+    const scale = goDurationUnits[unit];
     if (scale === undefined) {
       return { error: `time: unknown unit ${quoteBytes(unit)} in duration ${quoteBytes(text)}` };
     }

@@ -8,7 +8,8 @@ const prometheusUnits: readonly (readonly [string, bigint])[] = [
   ["s", 1_000_000_000n],
   ["ms", 1_000_000n],
 ];
-const goUnits: Readonly<Record<string, number>> = {
+/** ns in each unit of a duration of Go. */
+export const goDurationUnits: Readonly<Record<string, number | undefined>> = {
   ns: 1,
   us: 1e3,
   µs: 1e3,
@@ -63,7 +64,7 @@ export function parseGoDuration(text: string): bigint | undefined {
   for (const [, whole = "", fraction = "", unit = ""] of rest.matchAll(
     /(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/g,
   )) {
-    const scale = goUnits[unit] as number;
+    const scale = goDurationUnits[unit] as number;
     total += BigInt(whole === "" ? 0 : whole) * BigInt(scale);
     // Digits first and one factor, as Go does: 0.1 * 1e9 would miss whole nanoseconds.
     const digits = fraction.slice(0, 18);
