@@ -61,7 +61,7 @@ async function made(limits: RetentionLimits = forEver) {
   const held: SegmentRef[] = [];
   const ingester = {
     select: async () => ({ view: "v", sources: held }),
-    matches: (task: Parameters<StoreScanner["matches"]>[0]) => scanner.matches(task),
+    run: scanner.run.bind(scanner),
     release: async () => undefined,
   } as unknown as Ingester;
   const pass = new DeletePass({

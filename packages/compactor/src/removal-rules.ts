@@ -20,7 +20,7 @@ import { type RetentionLimits, RetentionRules } from "./retention/retention-rule
 export interface RemovalRulesOptions {
   readonly deletes: DeleteRequests;
   readonly limitsOf: (tenant: string) => RetentionLimits;
-  readonly scanner: Pick<Scanner<SegmentRef>, "matches">;
+  readonly scanner: Scanner<SegmentRef, "matches">;
   /** Where the bytes of a key are. */
   readonly locate: (key: string) => SegmentLocation;
   readonly clock: Clock;
@@ -152,7 +152,7 @@ export class RemovalRules implements DayRules {
     const match = async (filters: readonly RowFilter[]) => {
       if (filters.length === 0) return emptyMask;
       const look = lookOptions(tenant, sizeBytes, signal);
-      return (await scanner.matches({ source, filters }, look)).mask;
+      return (await scanner.run("matches", { sources: [{ ref: source }], filters }, look)).mask;
     };
     try {
       const old = await match(expired);

@@ -49,8 +49,8 @@ async function serve() {
   const outcome = logOutcome(40_000);
   serveIngester(server, {
     push: async () => ({ refusals: [] }),
-    scan: async () => outcome,
-    measure: async () => {
+    run: async (kind) => {
+      if (kind === "scan") return outcome;
       const { user, system } = process.cpuUsage();
       return user + system;
     },
@@ -87,7 +87,7 @@ async function measure() {
   const task = { plan, sources: [] };
   const cpu = async () => {
     const { user, system } = process.cpuUsage();
-    return (user + system + (await ingester.measure(task, { signal, share }))) / 1e6;
+    return (user + system + (await ingester.run("measure", task, { signal, share }))) / 1e6;
   };
   const table = [];
   const run = async (what, count, concurrency, bytes, one) => {
@@ -125,7 +125,7 @@ async function measure() {
   );
   await run("push of 1 MB, 4 at a time", 300, 4, 1_000_000, () => ingester.push(large, { signal }));
   await run("scan outcome of 8 MB, decoded", 100, 2, 8_000_000, async () =>
-    decodeOutcome(await ingester.scan(task, { signal, share })),
+    decodeOutcome(await ingester.run("scan", task, { signal, share })),
   );
   console.table(table);
   connection.close();

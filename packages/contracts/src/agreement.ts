@@ -1,4 +1,5 @@
 import type { Matcher, TimeRange } from "@skald/model";
+import type { TaskSource } from "./source.js";
 
 /**
  * Rows are compared by stream and minute of event time. A stream is named by 53 bits of its hash, a minute is counted from
@@ -14,7 +15,7 @@ export interface StreamMinutes {
 
 /** Asks what some sources of one place hold together, so that it can be compared with what others hold. */
 export interface DigestTask<Ref> extends TimeRange {
-  readonly sources: readonly Ref[];
+  readonly sources: readonly TaskSource<Ref>[];
   readonly matchers: readonly Matcher[];
   /** Minutes that one digest covers, told by the first of them, a multiple of this. */
   readonly minutesEach: number;
@@ -32,7 +33,7 @@ export interface MinuteDigests extends StreamMinutes {
 
 /** Asks for the hash of each row in some minutes of some streams. */
 export interface RowHashTask<Ref> extends TimeRange {
-  readonly sources: readonly Ref[];
+  readonly sources: readonly TaskSource<Ref>[];
   readonly wanted: StreamMinutes;
 }
 

@@ -10,39 +10,59 @@ import type {
 import type { CallOptions } from "./call.js";
 import type { EncodedStreams } from "./codec/streams.js";
 import type { QueryShare } from "./querier.js";
-import type { SourceRef } from "./source.js";
+import type { SourceRef, TaskSource } from "./source.js";
 import type { VolumeCells, VolumePlan } from "./volume.js";
 
-/**
- * Reads sources where they are: the threads of this process, or an ingester. `Ref` is how it is told of a source. Every
- * call ends soon after its signal; one for a segment that is gone rejects with not_found.
- */
-export interface Scanner<Ref = SourceRef> {
+/** Every kind of scan: what it is asked, about sources that are named by `Ref`, and what it answers. */
+export interface ScanKinds<Ref> {
   /** Runs a plan over some sources. Throws invalid_argument when it breaks a limit of the plan. */
-  scan(task: ScanTask<ScanPlan, Ref>, options: ScanOptions): Promise<EncodedOutcome>;
+  readonly scan: Kind<ScanTask<ScanPlan, Ref>, EncodedOutcome>;
   /** Bytes of lines that a scan may have to read, from headers. */
-  measure(task: ScanTask<ScanPlan, Ref>, options: ScanOptions): Promise<number>;
-  /** Counts rows and bytes without a look at lines, as `VolumeOutcome`. Throws invalid_argument at too many groups. */
-  volumes(task: VolumeTask<Ref>, options: ScanOptions): Promise<EncodedOutcome>;
+  readonly measure: Kind<ScanTask<ScanPlan, Ref>, number>;
+  /** Counts rows and bytes without reading lines, as `VolumeOutcome`. Throws invalid_argument at too many groups. */
+  readonly volumes: Kind<VolumeTask<Ref>, EncodedOutcome>;
   /** Matching streams, each once, as `StreamColumns`. */
-  streams(task: StreamTask<Ref>, options: ScanOptions): Promise<EncodedStreams>;
+  readonly streams: Kind<StreamTask<Ref>, EncodedStreams>;
   /** Label names of matching streams, or the values of one name, sorted, as texts. */
-  labels(task: LabelTask<Ref>, options: ScanOptions): Promise<EncodedStreams>;
-  /** Rows of `newer` that any of `older` has too, in the range of the query at least. */
-  duplicates(task: DuplicateTask<Ref>, options: ScanOptions): Promise<RowMask>;
-  /** Rows of a source that any of some filters names. */
-  matches(task: MatchTask<Ref>, options: ScanOptions): Promise<MatchedRows>;
+  readonly labels: Kind<LabelTask<Ref>, EncodedStreams>;
+  /** Rows of the first source that any of the others has too, in the range of the query at least. */
+  readonly duplicates: Kind<DuplicateTask<Ref>, RowMask>;
+  /** Rows of one source that any of some filters names. */
+  readonly matches: Kind<MatchTask<Ref>, MatchedRows>;
   /** What sources hold of some streams, minute by minute, to be compared with what other places hold. */
-  digests(task: DigestTask<Ref>, options: ScanOptions): Promise<MinuteDigests>;
+  readonly digests: Kind<DigestTask<Ref>, MinuteDigests>;
   /** The hashes of rows in the minutes in which digests differ. */
-  rowHashes(task: RowHashTask<Ref>, options: ScanOptions): Promise<PlacedHashes>;
+  readonly rowHashes: Kind<RowHashTask<Ref>, PlacedHashes>;
+  /** For each segment from `wantedFrom` on, the rows that an earlier one has too. Only the store answers it. */
+  readonly sharedRows: Kind<SharedTask<Ref>, readonly RowMask[]>;
 }
 
-/** Reads sealed segments that it can open by itself, all of them. */
-export interface SegmentScanner<Ref = SegmentRef> extends Scanner<Ref> {
-  /** For each segment from `wantedFrom` on, the rows that an earlier one has too. */
-  sharedRows(task: SharedTask<Ref>, options: ScanOptions): Promise<readonly RowMask[]>;
+interface Kind<Task, Answer> {
+  readonly task: Task;
+  readonly answer: Answer;
 }
+
+export type ScanKind = keyof ScanKinds<SourceRef>;
+/** The kinds that an ingester answers about what it holds. */
+export type HeldKind = Exclude<ScanKind, "sharedRows">;
+export type TaskOf<K extends ScanKind, Ref = SourceRef> = ScanKinds<Ref>[K]["task"];
+export type AnswerOf<K extends ScanKind> = ScanKinds<unknown>[K]["answer"];
+
+/** A function for each kind of scan. */
+export type ScanFunctions<Ref = SourceRef, Kinds extends ScanKind = HeldKind> = {
+  readonly [K in Kinds]: (task: TaskOf<K, Ref>, options: ScanOptions) => Promise<AnswerOf<K>>;
+};
+
+/**
+ * Reads sources where they are: on the threads of this process, or in an ingester. `Ref` names a source to it. Every call
+ * ends soon after its signal; one for a segment that is gone rejects with not_found.
+ */
+export interface Scanner<Ref = SourceRef, Kinds extends ScanKind = HeldKind> {
+  run<K extends Kinds>(kind: K, task: TaskOf<K, Ref>, options: ScanOptions): Promise<AnswerOf<K>>;
+}
+
+/** Reads sealed segments of the store. */
+export type SegmentScanner<Ref = SegmentRef> = Scanner<Ref, ScanKind>;
 
 /** What a scan is told besides its task: on whose account it runs, so that threads are shared out fairly. */
 export interface ScanOptions extends CallOptions {
@@ -63,8 +83,7 @@ export interface ScanTask<Plan extends ScanPlan = ScanPlan, Ref = SourceRef> {
   readonly boundNs?: bigint;
 }
 
-export interface ScanSource<Ref = SourceRef> {
-  readonly ref: Ref;
+export interface ScanSource<Ref = SourceRef> extends TaskSource<Ref> {
   /** Order of arrival among the sources of the query; decides between rows of equal time. */
   readonly sequence: number;
   /** A part of the blocks, its ends as shares of them from 0 to 1; all blocks when absent. */
@@ -92,7 +111,7 @@ export type EncodedOutcome = Uint8Array<ArrayBuffer>;
 
 /** Asks for the streams of some sources that have rows in the range and satisfy any of the selectors. */
 export interface StreamTask<Ref = SourceRef> extends TimeRange {
-  readonly sources: readonly Ref[];
+  readonly sources: readonly TaskSource<Ref>[];
   /** No selector at all means every stream. */
   readonly selectors: readonly (readonly Matcher[])[];
   /** One of `count` parts of what there is to find, by hash: another task over the same sources finds the others. */
@@ -105,8 +124,8 @@ export interface LabelTask<Ref = SourceRef> extends StreamTask<Ref> {
 }
 
 export interface DuplicateTask<Ref = SourceRef> {
-  readonly newer: Ref;
-  readonly older: readonly Ref[];
+  /** The newer source, then the older ones that it is compared with. */
+  readonly sources: readonly TaskSource<Ref>[];
   /** Rows outside do not matter; without it all rows do. */
   readonly range?: TimeRange | undefined;
 }
@@ -114,7 +133,7 @@ export interface DuplicateTask<Ref = SourceRef> {
 /** Asks which rows several segments have. */
 export interface SharedTask<Ref = SegmentRef> {
   /** In order of arrival: by their first times. */
-  readonly sources: readonly Ref[];
+  readonly sources: readonly TaskSource<Ref>[];
   /** Of those before, only that others have their rows is of interest. */
   readonly wantedFrom: number;
   /** One of `count` parts of all streams, by hash: what the others are asked for adds to it. */
@@ -133,7 +152,8 @@ export interface RowFilter extends TimeRange {
 }
 
 export interface MatchTask<Ref = SourceRef> {
-  readonly source: Ref;
+  /** One source. */
+  readonly sources: readonly TaskSource<Ref>[];
   readonly filters: readonly RowFilter[];
   /** Rows outside do not matter; without it all rows do. */
   readonly range?: TimeRange | undefined;

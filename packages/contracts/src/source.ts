@@ -18,3 +18,8 @@ export interface HeadRef {
   /** Memory of its blocks: what a scan of all of them reads at most. */
   readonly sizeBytes: number;
 }
+
+/** A source of a task. */
+export interface TaskSource<Ref = SourceRef> {
+  readonly ref: Ref;
+}

@@ -84,7 +84,9 @@ describe("Ingester", () => {
       const { ingester, asked } = await open(async () => digests);
       const { compared } = await ingester.select(request);
       expect(compared).toEqual({ windows: [{ ...held, digests, sources: 1 }] });
-      expect(asked).toMatchObject([{ ...held, minutesEach: 10, sources: [{ kind: "head" }] }]);
+      expect(asked).toMatchObject([
+        { ...held, minutesEach: 10, sources: [{ ref: { kind: "head" } }] },
+      ]);
       const { compare: _, ...rest } = request;
       expect(await ingester.select(rest)).not.toHaveProperty("compared");
       expect(asked).toHaveLength(1);

@@ -1,31 +1,19 @@
 import type {
-  DigestTask,
-  DuplicateTask,
-  EncodedOutcome,
-  EncodedStreams,
+  AnswerOf,
   FlushRequest,
   HeldChanges,
   HeldChangesRequest,
+  HeldKind,
   Ingester as IngesterContract,
-  LabelTask,
-  MatchedRows,
-  MatchTask,
-  MinuteDigests,
-  PlacedHashes,
   PushOutcome,
   PushRequest,
-  RowHashTask,
-  RowMask,
   ScanOptions,
-  ScanTask,
   Selection,
   SelectRequest,
-  SourceRef,
-  StreamTask,
   Tailer,
   TailRequest,
   TailRows,
-  VolumeTask,
+  TaskOf,
 } from "@skald/contracts";
 import { unavailable } from "@skald/model";
 import { type Logger, repeat } from "@skald/runtime";
@@ -126,8 +114,8 @@ export class Ingester implements IngesterContract, Tailer {
     return this.#parts.recovery.done;
   }
 
-  /** Runs until the signal is aborted. Rejects when the log cannot be replayed: what is in it would not be found. */
-  async run(signal: AbortSignal): Promise<void> {
+  /** Resolves when the signal is aborted. Rejects when the log cannot be replayed: what is in it would not be found. */
+  async runUntil(signal: AbortSignal): Promise<void> {
     await this.replayed;
     if (signal.aborted) return;
     await new Promise<void>((resolve) => {
@@ -197,40 +185,12 @@ export class Ingester implements IngesterContract, Tailer {
     this.#parts.views.release(view);
   }
 
-  async scan(task: ScanTask, options: ScanOptions): Promise<EncodedOutcome> {
-    return this.#scanner.scan(task, options);
-  }
-
-  async measure(task: ScanTask, options: ScanOptions): Promise<number> {
-    return this.#scanner.measure(task, options);
-  }
-
-  async volumes(task: VolumeTask, options: ScanOptions): Promise<EncodedOutcome> {
-    return this.#scanner.volumes(task, options);
-  }
-
-  async streams(task: StreamTask, options: ScanOptions): Promise<EncodedStreams> {
-    return this.#scanner.streams(task, options);
-  }
-
-  async labels(task: LabelTask, options: ScanOptions): Promise<EncodedStreams> {
-    return this.#scanner.labels(task, options);
-  }
-
-  async duplicates(task: DuplicateTask, options: ScanOptions): Promise<RowMask> {
-    return this.#scanner.duplicates(task, options);
-  }
-
-  async matches(task: MatchTask, options: ScanOptions): Promise<MatchedRows> {
-    return this.#scanner.matches(task, options);
-  }
-
-  async digests(task: DigestTask<SourceRef>, options: ScanOptions): Promise<MinuteDigests> {
-    return this.#scanner.digests(task, options);
-  }
-
-  async rowHashes(task: RowHashTask<SourceRef>, options: ScanOptions): Promise<PlacedHashes> {
-    return this.#scanner.rowHashes(task, options);
+  async run<K extends HeldKind>(
+    kind: K,
+    task: TaskOf<K>,
+    options: ScanOptions,
+  ): Promise<AnswerOf<K>> {
+    return this.#scanner.run(kind, task, options);
   }
 
   /** Seals every head and uploads every local segment, of one tenant or of all. */

@@ -190,7 +190,7 @@ export class IngesterParts {
       heads: this.heads,
       segments: this.segments,
       views: this.views,
-      digests: (task, scanOptions) => this.scanner.digests(task, scanOptions),
+      scanner: this.scanner,
       recovery: this.recovery,
       limitsOf,
       maxReplayWaitMs: options.bounds.maxReplayWaitMs,

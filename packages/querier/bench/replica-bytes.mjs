@@ -7,13 +7,10 @@ import { minuteDigests, placedHashes } from "../../contracts/dist/codec/scan/dig
 import { digestsCall, rowHashesCall, scanCall } from "../../contracts/dist/codec/scan/tasks.js";
 import { makeHead, row } from "../../scan/dist/testing/sources.js";
 import { encodeMessage } from "../../transport/dist/protobuf.js";
-import {
-  LocalScanner,
-  never,
-  plain,
-  planOf,
-  replicatedQuerierOf,
-} from "../dist/testing/querier.js";
+import { LocalScanner } from "../dist/testing/local-scanner.js";
+import { plain } from "../dist/testing/plain.js";
+import { replicatedQuerierOf } from "../dist/testing/querier.js";
+import { never, planOf } from "../dist/testing/requests.js";
 
 const rowCount = 150_000;
 const streams = 100;

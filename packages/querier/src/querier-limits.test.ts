@@ -64,7 +64,7 @@ describe("limits", () => {
   it("let a query read as far as its limit parameter goes, and no further", async () => {
     const querier = querierOf(scans, { store: large });
     await querier.query(request("{app=`a`}", reading(50), { limit: 5 }), never);
-    expect(scans.jobs).toEqual(["scan_log s0"]);
+    expect(scans.jobs).toEqual(["scan s0"]);
     await expect(querier.query(request("{app=`a`}", reading(50)), never)).rejects.toThrow(
       "the query would read too many bytes",
     );
@@ -146,7 +146,7 @@ describe("the first scans of a query", () => {
     const store = segments.map((ref) => ({ ...ref, sizeBytes }));
     const seen: number[] = [];
     scans.onJob = (name) => {
-      if (name.startsWith("scan_")) seen.push(held);
+      if (name === "scan") seen.push(held);
     };
     await querierOf(scans, { store }, undefined, { memory }).query(request(asked), never);
     return seen;
@@ -172,11 +172,8 @@ describe("cancellation", () => {
   it.each([
     ["measure", "sum(count_over_time({app=`a`} |= `a` [2s]))"],
     ["sharedRows", "sum(count_over_time({app=`a`}[2s]))"],
-    [
-      "scan_metric",
-      "sum(count_over_time({app=`a`}[2s])) / sum(count_over_time({app=`a`} |= `a` [2s]))",
-    ],
-    ["scan_log", "{app=`a`} |= `a`"],
+    ["scan", "sum(count_over_time({app=`a`}[2s])) / sum(count_over_time({app=`a`} |= `a` [2s]))"],
+    ["scan", "{app=`a`} |= `a`"],
   ])("in %s ends the query: nothing more is begun", async (name, query) => {
     const stop = new AbortController();
     const querier = querierOf(scans, { store: [...segments, overlapping] });

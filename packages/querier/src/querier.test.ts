@@ -40,19 +40,19 @@ describe("log queries", () => {
   it("read only as many sources as they need, the best first", async () => {
     const querier = querierOf(scans, { store: large });
     expect(await lines(querier, "{app=`a`}", { limit: 3 })).toEqual(["a0", "a1", "a2"]);
-    expect(scans.jobs).toEqual(["scan_log s0"]);
+    expect(scans.jobs).toEqual(["scan s0"]);
     scans.jobs.length = 0;
     const params = { limit: 11, direction: "backward" };
     expect(await lines(querier, "{app=`a`}", params)).toHaveLength(11);
     // One source has ten rows: the second wave is two wide.
-    expect(scans.jobs).toEqual(["scan_log s50", "scan_log s40", "scan_log s30"]);
+    expect(scans.jobs).toEqual(["scan s50", "scan s40", "scan s30"]);
   });
 
   it("begin with a source for each thread when a filter may drop rows", async () => {
     const halves = large.map((ref) => ({ ...ref, sizeBytes: ref.sizeBytes / 2 }));
     const querier = querierOf(scans, { store: halves });
     expect(await lines(querier, "{app=`a`} |= `a5`", { limit: 2 })).toEqual(["a5", "a50"]);
-    expect(scans.jobs.slice(0, 2)).toEqual(["scan_log s0", "scan_log s10"]);
+    expect(scans.jobs.slice(0, 2)).toEqual(["scan s0", "scan s10"]);
     expect(scans.jobs.slice(2).join()).toContain("s20,s30");
   });
 
@@ -80,7 +80,7 @@ describe("log queries", () => {
     const overlapping = makeSegment(directory.path, tenRows("b", 55), { id: "b55" });
     const querier = querierOf(scans, { store: [...large, overlapping] });
     await lines(querier, "{app=`a`}", { limit: 3 });
-    expect(scans.jobs).toEqual(["scan_log s0"]);
+    expect(scans.jobs).toEqual(["scan s0"]);
   });
 
   it("are empty without sources or time", async () => {
@@ -101,8 +101,8 @@ describe("metric queries", () => {
     expect(plain(await querier.query(request(query), never))).toEqual(["{} 1"]);
     expect(scans.jobs).toEqual([
       "sharedRows s50,a55",
-      "scan_metric s0,s10,s20,s30,s40,s50,a55",
-      "scan_metric s0,s10,s20,s30,s40,s50,a55",
+      "scan s0,s10,s20,s30,s40,s50,a55",
+      "scan s0,s10,s20,s30,s40,s50,a55",
     ]);
   });
 

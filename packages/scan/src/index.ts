@@ -22,5 +22,6 @@ export { StreamHashes } from "./streams/hash-numbers.js";
 export { scanLabels, scanStreams } from "./streams/scan-streams.js";
 export { TailRunner } from "./tail/run-tails.js";
 export type * from "./tail/tail-task.js";
+export { refsOf, sourcesOf, withRefs } from "./task-refs.js";
 export { scanVolumes } from "./volume/scan-volumes.js";
 export { VolumeCounts } from "./volume/volume-counts.js";

@@ -9,6 +9,7 @@ import {
   type MatchTask,
   type RowHashTask,
   type RowMask,
+  type ScanKind,
   type ScanOutcome,
   type ScanPlan,
   type ScanTask,
@@ -16,6 +17,7 @@ import {
   type StreamTask,
   type VolumeTask,
 } from "@skald/contracts";
+import type { LeafPlan, LogPlan } from "@skald/logql";
 import type { JobContext, JobHandler, JobResult } from "@skald/runtime";
 import { type LocalRef, type SlotRange, SlotsMissing } from "@skald/storage";
 import { type CountDayTask, countDay, OpenIndexes } from "./count/count-day.js";
@@ -44,6 +46,7 @@ import { type OpenedImage, SourceCache } from "./source/cache.js";
 import type { OpenSource } from "./source/source.js";
 import type { ScanContext } from "./source/view.js";
 import { scanLabels, scanStreams } from "./streams/scan-streams.js";
+import { refsOf } from "./task-refs.js";
 import { scanVolumes } from "./volume/scan-volumes.js";
 
 /** Open files per thread. */
@@ -59,8 +62,11 @@ export interface ScanReply<T> {
   readonly decoded: readonly OpenedImage[];
 }
 
+/** A job for each kind of scan, and those that only a pool knows. */
+export type ScanJob = ScanKind | "countDay" | "decode" | "forget";
+
 /** The jobs of `ScanPool`, for a worker thread. */
-export function scanJobs(): Record<string, JobHandler> {
+export function scanJobs(): Record<ScanJob, JobHandler> {
   const sources = new SourceCache({ maxOpenSegments, maxSegments, maxIndexBytes });
   const memory = new ScanMemory();
   const digests = new BlockDigestCache();
@@ -75,7 +81,7 @@ export function scanJobs(): Record<string, JobHandler> {
   const scanWith =
     <Plan extends ScanPlan>(
       scan: (task: ScanTask<Plan, LocalRef>, open: OpenSource, context: ScanContext) => ScanOutcome,
-    ): JobHandler =>
+    ) =>
     (task: ScanTask<Plan, LocalRef>, { check }: JobContext): JobResult => {
       const found = use(
         (open) => countCached(task, open, () => scan(task, open, { check, memory })),
@@ -83,9 +89,13 @@ export function scanJobs(): Record<string, JobHandler> {
       );
       return reply(isMissing(found) ? found : encodeOutcome(found));
     };
+  const scanLogs = scanWith(scanLog);
+  const scanMetrics = scanWith(scanMetric);
   return {
-    scan_metric: scanWith(scanMetric),
-    scan_log: scanWith(scanLog),
+    scan: (task: ScanTask<ScanPlan, LocalRef>, context: JobContext): JobResult =>
+      "log" in task.plan
+        ? scanLogs(task as ScanTask<LogPlan, LocalRef>, context)
+        : scanMetrics(task as ScanTask<LeafPlan, LocalRef>, context),
     measure: (task: ScanTask<ScanPlan, LocalRef>, { check }: JobContext): JobResult => {
       const found = use(
         (open) => measureScan(task, open, { check }),
@@ -103,14 +113,14 @@ export function scanJobs(): Record<string, JobHandler> {
     streams: (task: StreamTask<LocalRef>, { check }: JobContext): JobResult => {
       const found = use(
         (open) => scanStreams(task, open, check),
-        (open) => missingIndexes(task.sources, open),
+        (open) => missingIndexes(task, open),
       );
       return reply(isMissing(found) ? found : encodeStreams(found));
     },
     labels: (task: LabelTask<LocalRef>, { check }: JobContext): JobResult => {
       const found = use(
         (open) => scanLabels(task, open, check),
-        (open) => missingIndexes(task.sources, open),
+        (open) => missingIndexes(task, open),
       );
       return reply(isMissing(found) ? found : encodeTexts(found));
     },
@@ -119,35 +129,34 @@ export function scanJobs(): Record<string, JobHandler> {
       return { value: undefined };
     },
     duplicates: (task: DuplicateTask<LocalRef>, { check }: JobContext): JobResult => {
-      const { older, newer, range } = task;
+      const [newer, ...older] = refsOf(task) as [LocalRef, ...LocalRef[]];
+      const { range } = task;
       const masks: RowMask[] = [];
       for (const ref of older) {
         const mask = use(
           (open) => findDuplicates(open(ref), open(newer), { check, range }),
-          (open) => missingTimes([newer, ...older], open),
+          (open) => missingTimes(task, open),
         );
         if (isMissing(mask)) return reply(mask);
         masks.push(mask);
       }
       return reply(masks);
     },
-    shared_rows: (
-      { sources: refs, ...wanted }: SharedTask<LocalRef>,
-      { check }: JobContext,
-    ): JobResult => {
+    sharedRows: (task: SharedTask<LocalRef>, { check }: JobContext): JobResult => {
+      const { sources: _, ...wanted } = task;
       const found = use(
-        (open) => findShared(refs.map(open), { check, ...wanted }),
-        (open) => missingTimes(refs, open),
+        (open) => findShared(refsOf(task).map(open), { check, ...wanted }),
+        (open) => missingTimes(task, open),
       );
       return reply(found);
     },
     // The answer is what comes with every answer: the indexes that were decoded for it.
-    decode: ({ sources: refs }: Pick<SharedTask<LocalRef>, "sources">): JobResult => {
+    decode: (task: Pick<SharedTask<LocalRef>, "sources">): JobResult => {
       const found = use(
         (open) => {
-          for (const ref of refs) open(ref);
+          for (const ref of refsOf(task)) open(ref);
         },
-        (open) => missingIndexes(refs, open),
+        (open) => missingIndexes(task, open),
       );
       return reply(found);
     },
@@ -158,14 +167,14 @@ export function scanJobs(): Record<string, JobHandler> {
       );
       return reply(found);
     },
-    row_hashes: (task: RowHashTask<LocalRef>, { check }: JobContext): JobResult => {
+    rowHashes: (task: RowHashTask<LocalRef>, { check }: JobContext): JobResult => {
       const found = use(
         (open) => placeHashes(task, open, { check }),
         (open) => missingRowHashes(task, open),
       );
       return reply(found);
     },
-    count_day: (task: CountDayTask, { check }: JobContext): JobResult =>
+    countDay: (task: CountDayTask, { check }: JobContext): JobResult =>
       reply(countDay(task, indexes.of(task), { check })),
     matches: (task: MatchTask<LocalRef>, { check }: JobContext): JobResult => {
       const found = use(

@@ -7,6 +7,7 @@ import { scanLog } from "./scan-log.js";
 import { scanMetric } from "./scan-metric.js";
 import { SourceCache } from "./source/cache.js";
 import { scanLabels, scanStreams } from "./streams/scan-streams.js";
+import { sourcesOf } from "./task-refs.js";
 import { makeDirectory, makeSegment, row, type SourceRow, testDayNs } from "./testing/sources.js";
 
 const directory = makeDirectory();
@@ -72,7 +73,7 @@ describe("streams that are put together", () => {
   });
 
   it("are none for names, values and label sets", () => {
-    const task = { sources: refs, selectors: [], ...range };
+    const task = { sources: sourcesOf(refs), selectors: [], ...range };
     const { result, made } = count((open) => ({
       names: scanLabels(task, open, check),
       pods: scanLabels({ ...task, label: "pod" }, open, check).length,

@@ -5,6 +5,7 @@ import { type HeadView, type LocalRef, shareTexts } from "@skald/storage";
 import { maxIndexBytes } from "./jobs.js";
 import { ScanPool } from "./pool.js";
 import type { ImagedRef } from "./source/cache.js";
+import { refsOf, sourcesOf } from "./task-refs.js";
 
 const { signal } = new AbortController();
 const share = { tenant: "t", actors: [], cost: 0 };
@@ -35,14 +36,21 @@ function maskOf(older: LocalRef): RowMask {
 function poolOf() {
   const jobs: string[] = [];
   let fails = false;
-  const run = (name: string, { newer, older, range: asked }: DuplicateTask<LocalRef>) => {
-    jobs.push(`${name} ${older.map(({ id }) => id).join()}|${newer.id}${asked ? " range" : ""}`);
+  const run = (name: string, task: DuplicateTask<LocalRef>) => {
+    const [newer, ...older] = refsOf(task) as [LocalRef, ...LocalRef[]];
+    jobs.push(
+      `${name} ${older.map(({ id }) => id).join()}|${newer.id}${task.range ? " range" : ""}`,
+    );
     if (fails) return Promise.reject(new Error("cancelled"));
     return Promise.resolve({ value: older.map(maskOf), decoded: [] });
   };
   const scans = new ScanPool({ run } as unknown as ConstructorParameters<typeof ScanPool>[0]);
   const rowsOf = async (newer: LocalRef, ...older: LocalRef[]) => {
-    const { rows } = await scans.duplicates({ newer, older, range }, { signal, share });
+    const { rows } = await scans.run(
+      "duplicates",
+      { sources: sourcesOf([newer, ...older]), range },
+      { signal, share },
+    );
     return String.fromCharCode(...(rows[0] ?? []));
   };
   return { jobs, rowsOf, fail: (now: boolean) => (fails = now) };
@@ -54,7 +62,8 @@ describe("indexes of segments", () => {
     const given: unknown[] = [];
     const forgotten: unknown[] = [];
     const scans = new ScanPool({
-      run: async <T>(_: string, { sources }: StreamTask<ImagedRef>) => {
+      run: async <T>(_: string, task: StreamTask<ImagedRef>) => {
+        const sources = refsOf(task);
         given.push(...sources.map((ref) => ref.image));
         const decoded = sources
           .filter((ref) => ref.image === undefined)
@@ -64,7 +73,11 @@ describe("indexes of segments", () => {
       broadcast: (_, payload) => forgotten.push(payload),
     });
     const ask = (id: string) =>
-      scans.streams({ sources: [segment(id)], selectors: [], ...range }, { signal, share });
+      scans.run(
+        "streams",
+        { sources: sourcesOf([segment(id)]), selectors: [], ...range },
+        { signal, share },
+      );
     for (const id of ["a", "b", "c"]) images.set(id, new SharedArrayBuffer(maxIndexBytes / 2));
     for (const id of ["a", "a", "b", "a", "c", "b"]) await ask(id);
     const [a, c] = [images.get("a"), images.get("c")];
@@ -84,7 +97,8 @@ describe("ScanPool.sharedRows", () => {
   it("has each index decoded by one thread, and gives it to all that compare", async () => {
     const jobs: string[] = [];
     const scans = new ScanPool({
-      run: async <T>(name: string, { sources }: { readonly sources: readonly ImagedRef[] }) => {
+      run: async <T>(name: string, task: StreamTask<ImagedRef>) => {
+        const sources = refsOf(task);
         await Promise.resolve();
         const ids = sources.map(({ id, image }) => (image === undefined ? id : `${id}!`));
         jobs.push(`${name} ${ids.join(" ")}`);
@@ -94,15 +108,10 @@ describe("ScanPool.sharedRows", () => {
       },
       broadcast: () => {},
     });
-    const sources = ["a", "b", "c"].map(segment);
+    const sources = sourcesOf(["a", "b", "c"].map(segment));
     const parts = [0, 1].map((index) => ({ sources, wantedFrom: 0, part: { index, count: 2 } }));
-    await Promise.all(parts.map((task) => scans.sharedRows(task, { signal, share })));
-    expect(jobs).toEqual([
-      "decode a c",
-      "decode b",
-      "shared_rows a! b! c!",
-      "shared_rows a! b! c!",
-    ]);
+    await Promise.all(parts.map((task) => scans.run("sharedRows", task, { signal, share })));
+    expect(jobs).toEqual(["decode a c", "decode b", "sharedRows a! b! c!", "sharedRows a! b! c!"]);
   });
 });
 

@@ -1,22 +1,15 @@
 import type {
-  DigestTask,
+  AnswerOf,
   DuplicateTask,
-  EncodedOutcome,
-  EncodedStreams,
-  LabelTask,
   MatchedRows,
   MatchTask,
-  MinuteDigests,
-  PlacedHashes,
-  RowHashTask,
   RowMask,
+  ScanFunctions,
+  ScanKind,
   ScanOptions,
-  ScanPlan,
-  ScanTask,
   SegmentScanner,
   SharedTask,
-  StreamTask,
-  VolumeTask,
+  TaskOf,
 } from "@skald/contracts";
 import type { SegmentRef } from "@skald/model";
 import type { WorkerPool } from "@skald/runtime";
@@ -25,10 +18,11 @@ import { LRUCache } from "lru-cache";
 import type { CountDayTask, DayCount } from "./count/count-day.js";
 import { meetingKeys } from "./dedup/meeting-keys.js";
 import { maskBytes, shareMask, uniteMasks } from "./dedup/row-mask.js";
-import { maxIndexBytes, type ScanReply } from "./jobs.js";
+import { maxIndexBytes, type ScanJob, type ScanReply } from "./jobs.js";
 import { isMissing } from "./remote/missing.js";
 import type { FoundMatches } from "./scan-matches.js";
 import { type ImagedRef, placeOf } from "./source/cache.js";
+import { refsOf, sourcesOf, withRefs } from "./task-refs.js";
 
 /** Scans of queries that read no more than this do not wait for those of larger ones. */
 export const urgentBytes = 8 * 1024 * 1024;
@@ -45,7 +39,7 @@ export class ScanPool implements SegmentScanner<LocalRef> {
   });
 
   /** Rows of a segment that are named by a filter, or by some together. */
-  readonly #matches = new LRUCache<string, MatchedRows>({
+  readonly #matched = new LRUCache<string, MatchedRows>({
     maxSize: maxRememberedBytes,
     sizeCalculation: ({ mask }) => maskBytes(mask),
   });
@@ -62,33 +56,32 @@ export class ScanPool implements SegmentScanner<LocalRef> {
   /** By place, indexes that a thread decodes now for several. */
   readonly #decoding = new Map<string, Promise<unknown>>();
 
+  /** The kinds whose answers are remembered. */
+  readonly #remembered: Pick<
+    ScanFunctions<LocalRef, ScanKind>,
+    "duplicates" | "matches" | "sharedRows"
+  > = {
+    duplicates: (task, options) => this.#duplicates(task, options),
+    matches: (task, options) => this.#matches(task, options),
+    sharedRows: (task, options) => this.#sharedRows(task, options),
+  };
+
   constructor(pool: Pick<WorkerPool, "run" | "broadcast">) {
     this.#pool = pool;
   }
 
-  scan(task: ScanTask<ScanPlan, LocalRef>, options: ScanOptions): Promise<EncodedOutcome> {
-    const name = "log" in task.plan ? "scan_log" : "scan_metric";
-    return this.#run(name, this.#imagedTask(task), options);
+  run<K extends ScanKind>(
+    kind: K,
+    task: TaskOf<K, LocalRef>,
+    options: ScanOptions,
+  ): Promise<AnswerOf<K>> {
+    const remembered: Partial<ScanFunctions<LocalRef, ScanKind>> = this.#remembered;
+    const scan = remembered[kind];
+    return scan === undefined ? this.#scan(kind, task, options) : scan(task, options);
   }
 
-  measure(task: ScanTask<ScanPlan, LocalRef>, options: ScanOptions): Promise<number> {
-    return this.#run("measure", this.#imagedTask(task), options);
-  }
-
-  volumes(task: VolumeTask<LocalRef>, options: ScanOptions): Promise<EncodedOutcome> {
-    return this.#run("volumes", this.#imagedTask(task), options);
-  }
-
-  streams(task: StreamTask<LocalRef>, options: ScanOptions): Promise<EncodedStreams> {
-    return this.#run("streams", { ...task, sources: this.#imaged(task.sources) }, options);
-  }
-
-  labels(task: LabelTask<LocalRef>, options: ScanOptions): Promise<EncodedStreams> {
-    return this.#run("labels", { ...task, sources: this.#imaged(task.sources) }, options);
-  }
-
-  async duplicates(task: DuplicateTask<LocalRef>, options: ScanOptions): Promise<RowMask> {
-    const { newer, older } = task;
+  async #duplicates(task: DuplicateTask<LocalRef>, options: ScanOptions): Promise<RowMask> {
+    const [newer, ...older] = refsOf(task) as [LocalRef, ...LocalRef[]];
     if (newer.kind === "head") {
       return uniteMasks(await this.#findDuplicates(task, options));
     }
@@ -99,7 +92,7 @@ export class ScanPool implements SegmentScanner<LocalRef> {
     const known = keys.map((key) => this.#masks.get(key));
     const missing = older.filter((_, i) => known[i] === undefined);
     if (missing.length > 0) {
-      const asked: DuplicateTask<LocalRef> = { newer, older: missing };
+      const asked = { sources: sourcesOf([newer, ...missing]) };
       const found = await this.#findDuplicates(asked, options);
       for (const [i, key] of keys.entries()) {
         if (known[i] !== undefined) continue;
@@ -114,18 +107,18 @@ export class ScanPool implements SegmentScanner<LocalRef> {
   }
 
   /** Each segment's rows are remembered with the earlier ones that it was compared with. */
-  async sharedRows(task: SharedTask<LocalRef>, options: ScanOptions): Promise<readonly RowMask[]> {
+  async #sharedRows(task: SharedTask<LocalRef>, options: ScanOptions): Promise<readonly RowMask[]> {
     const { sources, wantedFrom, part = { index: 0, count: 1 } } = task;
     const suffix = `|${part.index}/${part.count}`;
-    const keys = meetingKeys(sources)
+    const keys = meetingKeys(refsOf(task))
       .slice(wantedFrom)
       .map((key) => key + suffix);
     const known = keys.map((key) => this.#masks.get(key));
     const missing = known.indexOf(undefined);
     if (missing >= 0) {
-      await this.#decodeTogether(sources, part, options);
-      const asked = { sources: this.#imaged(sources), wantedFrom: wantedFrom + missing, part };
-      const found = await this.#run<readonly RowMask[]>("shared_rows", asked, options);
+      await this.#decodeTogether(refsOf(task), part, options);
+      const asked = { sources, wantedFrom: wantedFrom + missing, part };
+      const found = await this.#scan("sharedRows", asked, options);
       found.forEach((mask, i) => {
         known[missing + i] = shareMask(mask);
         this.#masks.set(keys[missing + i]!, known[missing + i]!);
@@ -146,7 +139,7 @@ export class ScanPool implements SegmentScanner<LocalRef> {
       (ref, i) => i % count === index && !this.#decoding.has(placeOf(ref as SegmentRef)),
     );
     if (own.length > 0) {
-      const decoding = this.#run("decode", { sources: own }, options).finally(() => {
+      const decoding = this.#run("decode", { sources: sourcesOf(own) }, options).finally(() => {
         for (const ref of own) this.#decoding.delete(placeOf(ref as SegmentRef));
       });
       for (const ref of own) this.#decoding.set(placeOf(ref as SegmentRef), decoding);
@@ -158,8 +151,9 @@ export class ScanPool implements SegmentScanner<LocalRef> {
     );
   }
 
-  async matches(task: MatchTask<LocalRef>, options: ScanOptions): Promise<MatchedRows> {
-    const { source, filters } = task;
+  async #matches(task: MatchTask<LocalRef>, options: ScanOptions): Promise<MatchedRows> {
+    const { sources, filters } = task;
+    const [source] = refsOf(task) as [LocalRef];
     const ids = filters.flatMap(({ id }) => (id === undefined ? [] : [id]));
     // What nobody asks for again is not remembered, and heads grow.
     if (source.kind === "head" || ids.length < filters.length) {
@@ -168,34 +162,26 @@ export class ScanPool implements SegmentScanner<LocalRef> {
     }
     const keys = ids.map((id) => `${source.id}|${id}`);
     const all = `${source.id}|${ids.join()}`;
-    const united = this.#matches.get(all);
+    const united = this.#matched.get(all);
     if (united !== undefined) return united;
-    const known = keys.map((key) => this.#matches.get(key));
+    const known = keys.map((key) => this.#matched.get(key));
     const missing = filters.filter((_, i) => known[i] === undefined);
-    const { masks, rowCount } = await this.#findMatches({ source, filters: missing }, options);
+    const { masks, rowCount } = await this.#findMatches({ sources, filters: missing }, options);
     const found = [...masks];
     const parts = known.map((part, i) => {
       if (part !== undefined) return part.mask;
       const mask = found.shift() as RowMask;
-      this.#matches.set(keys[i] as string, { mask, rowCount });
+      this.#matched.set(keys[i] as string, { mask, rowCount });
       return mask;
     });
     const result = { mask: shareMask(uniteMasks(parts)), rowCount };
-    this.#matches.set(all, result);
+    this.#matched.set(all, result);
     return result;
-  }
-
-  digests(task: DigestTask<LocalRef>, options: ScanOptions): Promise<MinuteDigests> {
-    return this.#run("digests", { ...task, sources: this.#imaged(task.sources) }, options);
-  }
-
-  rowHashes(task: RowHashTask<LocalRef>, options: ScanOptions): Promise<PlacedHashes> {
-    return this.#run("row_hashes", { ...task, sources: this.#imaged(task.sources) }, options);
   }
 
   /** Counts what the index of a day says of a leaf. */
   countDay(task: CountDayTask, options: ScanOptions): Promise<DayCount> {
-    return this.#run("count_day", task, options);
+    return this.#run("countDay", task, options);
   }
 
   /** Has every thread close the file of a segment that was deleted: until then it takes a descriptor and its place on disk. */
@@ -204,32 +190,36 @@ export class ScanPool implements SegmentScanner<LocalRef> {
     this.#pool.broadcast("forget", { path });
   }
 
+  /** A mask for each of the older sources. */
   #findDuplicates(task: DuplicateTask<LocalRef>, options: ScanOptions): Promise<RowMask[]> {
-    const [newer, ...older] = this.#imaged([task.newer, ...task.older]);
-    return this.#run("duplicates", { ...task, newer, older }, options);
+    return this.#run("duplicates", this.#imaged(task), options);
   }
 
+  /** A mask for each filter. */
   #findMatches(task: MatchTask<LocalRef>, options: ScanOptions): Promise<FoundMatches> {
-    const [source] = this.#imaged([task.source]);
-    return this.#run("matches", { ...task, source }, options);
+    return this.#run("matches", this.#imaged(task), options);
   }
 
-  #imagedTask(task: Pick<ScanTask<ScanPlan, LocalRef>, "sources">) {
-    const refs = this.#imaged(task.sources.map(({ ref }) => ref));
-    return { ...task, sources: task.sources.map((source, i) => ({ ...source, ref: refs[i] })) };
+  #scan<K extends ScanKind>(
+    kind: K,
+    task: TaskOf<K, LocalRef>,
+    options: ScanOptions,
+  ): Promise<AnswerOf<K>> {
+    return this.#run(kind, this.#imaged(task), options);
   }
 
-  /** The references with the indexes that threads have decoded before. */
-  #imaged(refs: readonly LocalRef[]): ImagedRef[] {
-    return refs.map((ref) => {
+  /** The task, its sources with the indexes that threads have decoded before. */
+  #imaged<K extends ScanKind>(task: TaskOf<K, LocalRef>): TaskOf<K, ImagedRef> {
+    const refs = refsOf<LocalRef>(task).map((ref): ImagedRef => {
       const image = ref.kind === "segment" ? this.#images.get(placeOf(ref)) : undefined;
       return image === undefined ? ref : { ...ref, image };
     });
+    return withRefs<K, ImagedRef>(task, refs);
   }
 
   /** Throws SlotsMissing when a source is partly in the cache, and what the job needs of it is not there. */
   async #run<T>(
-    name: string,
+    name: ScanJob,
     payload: unknown,
     { signal, share, background = false }: ScanOptions,
   ): Promise<T> {

@@ -22,7 +22,7 @@ function filter(query: string, from: number, to: number, more: Partial<RowFilter
 describe.each(refs)("scanMatches of a %s", (_, ref) => {
   const ids = (filters: readonly RowFilter[]) => {
     const source = open(ref);
-    const { masks, rowCount } = scanMatches({ source: ref, filters }, open, contextOf());
+    const { masks, rowCount } = scanMatches({ sources: [{ ref }], filters }, open, contextOf());
     expect(rowCount).toBe(12);
     return masks.map(({ blocks, rows }) =>
       [...blocks]
@@ -67,13 +67,13 @@ describe.each(refs)("scanMatches of a %s", (_, ref) => {
   it("finds the rows of each filter, those outside a range not needed", () => {
     const filters = [filter("{app=`a`}", 0, 99), filter("{app=`b`} |= `odd`", 0, 99)];
     const range = { fromNs: testDayNs, toNs: testDayNs + 11n * BigInt(ms) };
-    const { masks } = scanMatches({ source: ref, filters, range }, open, contextOf());
+    const { masks } = scanMatches({ sources: [{ ref }], filters, range }, open, contextOf());
     expect(masks.map(maskRows)).toEqual([2, 1]);
   });
 
   it("reads nothing of blocks of which headers tell enough", () => {
     const { source, lines, times } = countReads(open(ref));
-    const task = { source: ref, filters: [filter("{app=`a`}", 0, 30)] };
+    const task = { sources: [{ ref }], filters: [filter("{app=`a`}", 0, 30)] };
     const { masks } = scanMatches(task, () => source, contextOf());
     expect(masks.map(maskRows)).toEqual([3]);
     expect(lines).toEqual([]);

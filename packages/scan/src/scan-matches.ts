@@ -1,4 +1,4 @@
-import type { MatchTask, RowFilter, RowMask } from "@skald/contracts";
+import type { MatchTask, RowFilter, RowMask, TaskSource } from "@skald/contracts";
 import { type LogPlan, RowMatch } from "@skald/logql";
 import type { TimeRange } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
@@ -25,10 +25,11 @@ export interface FoundMatches {
 
 /** Finds the rows of a source that filters name; of one without stages from headers, but for the edges of its range. */
 export function scanMatches(
-  { source: ref, filters, range }: MatchTask<LocalRef>,
+  { sources, filters, range }: MatchTask<LocalRef>,
   open: OpenSource,
   context: ScanContext,
 ): FoundMatches {
+  const { ref } = sources[0] as TaskSource<LocalRef>;
   const source = open(ref);
   const masks = filters.map((filter) => {
     const look = lookOf(source, ref, filter, range, context);

@@ -106,7 +106,7 @@ describe("spans of all that take part", () => {
       "skald.v1.Scheduler/Run",
       "scheduled query",
       "skald.v1.Ingester/Scan",
-      "job scan_log",
+      "job scan",
     ];
     await spansWith(id, names);
     await waitFor(() => orphansOf(collector.of(id)).length === 0, 30_000);

@@ -10,9 +10,9 @@ import type { DeleteRequests } from "./delete-requests.js";
 export interface DeletePassOptions {
   readonly deletes: DeleteRequests;
   readonly catalog: Catalog;
-  readonly scanner: Pick<Scanner<SegmentRef>, "matches">;
+  readonly scanner: Scanner<SegmentRef, "matches">;
   /** Rows that it holds are not in the store yet. */
-  readonly ingester: Pick<Ingester, "select" | "matches" | "release">;
+  readonly ingester: Pick<Ingester, "select" | "run" | "release">;
   /** Whether the requests of a tenant are this process's to look after; by default all are. */
   readonly owns?: (tenant: string) => boolean;
   /** Requests of one run, the oldest of each tenant. */
@@ -74,7 +74,11 @@ export class DeletePass {
         const filters = filtersOf(known, rangeOf(source));
         if (filters.length === 0) continue;
         const look = lookOptions(tenant, source.sizeBytes, signal);
-        const { mask } = await ingester.matches({ source, filters }, look);
+        const { mask } = await ingester.run(
+          "matches",
+          { sources: [{ ref: source }], filters },
+          look,
+        );
         if (maskRows(mask) > 0) meet(known, clear, rangeOf(source));
       }
     } finally {
@@ -95,7 +99,7 @@ export class DeletePass {
       const filters = filtersOf(known, rangeOf(source));
       if (filters.length === 0) continue;
       const look = lookOptions(tenant, source.sizeBytes, signal);
-      const { mask } = await scanner.matches({ source, filters }, look);
+      const { mask } = await scanner.run("matches", { sources: [{ ref: source }], filters }, look);
       if (maskRows(mask) > 0) meet(known, clear, rangeOf(source));
       if (clear.size === 0) return;
     }

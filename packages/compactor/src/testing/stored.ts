@@ -1,11 +1,11 @@
-import type { MatchedRows, MatchTask } from "@skald/contracts";
+import type { MatchedRows, MatchTask, Scanner } from "@skald/contracts";
 import type { SegmentRef } from "@skald/model";
-import { scanMatches, segmentSource, uniteMasks } from "@skald/scan";
+import { refsOf, scanMatches, segmentSource, uniteMasks } from "@skald/scan";
 import { bytesRange, type ObjectStore, openSegment, segmentKey } from "@skald/storage";
 import { signal } from "./requests.js";
 
 /** Looks for rows in the segments of a store, and writes down in which. */
-export class StoreScanner {
+export class StoreScanner implements Scanner<SegmentRef, "matches"> {
   readonly looked: string[] = [];
   /** Called before each look; may throw. */
   onLook: (id: string) => void = () => {};
@@ -15,8 +15,8 @@ export class StoreScanner {
     this.#store = store;
   }
 
-  async matches(task: MatchTask<SegmentRef>): Promise<MatchedRows> {
-    const { source: ref } = task;
+  async run(_: "matches", task: MatchTask<SegmentRef>): Promise<MatchedRows> {
+    const [ref] = refsOf(task) as [SegmentRef];
     this.looked.push(ref.id);
     this.onLook(ref.id);
     const key = segmentKey(ref);

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { SkaldError } from "@skald/model";
 import { type Carrier, carriers, happened } from "../testing/carriers.js";
 import { makeEchoes } from "../testing/echo.js";
+import { scannerOf } from "../testing/scanner-of.js";
 import { connectTestServices, startTestServices } from "../testing/services.js";
 
 const { signal } = new AbortController();
@@ -74,7 +75,10 @@ describe("an answer that makes no sense", () => {
     const echoes = makeEchoes();
     const blocks = Uint32Array.of(2, 1);
     const rows = [Uint32Array.of(1), Uint32Array.of(1)];
-    const ingester = { ...echoes.ingester, duplicates: async () => ({ blocks, rows }) };
+    const ingester = {
+      ...echoes.ingester,
+      ...scannerOf({ duplicates: async () => ({ blocks, rows }) }),
+    };
     const { server, address } = await startTestServices({ ...echoes, ingester });
     const { connection, services } = connectTestServices(address);
     stops.push(
@@ -91,7 +95,11 @@ describe("an answer that makes no sense", () => {
       sizeBytes: 1,
     };
     const share = { tenant: "a", actors: [], cost: 0 };
-    const asked = services.ingester.duplicates({ newer, older: [] }, { signal, share });
+    const asked = services.ingester.run(
+      "duplicates",
+      { sources: [{ ref: newer }] },
+      { signal, share },
+    );
     await expect(asked).rejects.toMatchObject({ code: "internal" });
   });
 });

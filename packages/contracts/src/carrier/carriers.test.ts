@@ -77,10 +77,10 @@ describe.each(carriers)("the contracts by %s", (_name, open) => {
       async ([task, share]) => {
         const { ingester } = carrier.services;
         const want = textOf({ task, share });
-        expect(JSON.parse(told(await ingester.scan(task, { signal, share }))!)).toEqual(
+        expect(JSON.parse(told(await ingester.run("scan", task, { signal, share }))!)).toEqual(
           JSON.parse(want),
         );
-        expect(await ingester.measure(task, { signal, share })).toBe(want.length);
+        expect(await ingester.run("measure", task, { signal, share })).toBe(want.length);
       },
     ));
 
@@ -90,7 +90,7 @@ describe.each(carriers)("the contracts by %s", (_name, open) => {
       async ([task, share, more]) => {
         const { ingester } = carrier.services;
         const want = JSON.parse(textOf({ task, share, ...more }));
-        const found = await ingester.volumes(task, { signal, share, ...more });
+        const found = await ingester.run("volumes", task, { signal, share, ...more });
         expect(JSON.parse(told(found)!)).toEqual(want);
       },
     ));
@@ -99,19 +99,21 @@ describe.each(carriers)("the contracts by %s", (_name, open) => {
     withAny(fc.tuple(tasks.arbitraryLabelTask, common.arbitraryShare), async ([task, share]) => {
       const { ingester } = carrier.services;
       const want = JSON.parse(textOf({ task, share }));
-      expect(JSON.parse(told(await ingester.labels(task, { signal, share }))!)).toEqual(want);
-      const { label: _, ...streamTask } = task;
-      delete want.task.label;
-      expect(JSON.parse(told(await ingester.streams(streamTask, { signal, share }))!)).toEqual(
+      expect(JSON.parse(told(await ingester.run("labels", task, { signal, share }))!)).toEqual(
         want,
       );
+      const { label: _, ...streamTask } = task;
+      delete want.task.label;
+      expect(
+        JSON.parse(told(await ingester.run("streams", streamTask, { signal, share }))!),
+      ).toEqual(want);
     }));
 
   it("Ingester.duplicates", () =>
     withAny(
       fc.tuple(tasks.arbitraryDuplicateTask, common.arbitraryShare),
       async ([task, share]) => {
-        const { blocks, rows } = await carrier.services.ingester.duplicates(task, {
+        const { blocks, rows } = await carrier.services.ingester.run("duplicates", task, {
           signal,
           share,
         });
@@ -126,7 +128,7 @@ describe.each(carriers)("the contracts by %s", (_name, open) => {
       fc.tuple(tasks.arbitraryMatchTask(seed), common.arbitraryShare, common.arbitraryBackground),
       async ([task, share, more]) => {
         const { ingester } = carrier.services;
-        const { mask, rowCount } = await ingester.matches(task, { signal, share, ...more });
+        const { mask, rowCount } = await ingester.run("matches", task, { signal, share, ...more });
         expect(mask).toEqual({ blocks: Uint32Array.of(3), rows: [Uint32Array.of(1, 2)] });
         expect(rowCount).toBe(textOf({ task, share, ...more }).length);
       },
@@ -136,7 +138,11 @@ describe.each(carriers)("the contracts by %s", (_name, open) => {
     withAny(
       fc.tuple(tasks.arbitraryDigestTask, common.arbitraryShare, common.arbitraryBackground),
       async ([task, share, more]) => {
-        const digests = await carrier.services.ingester.digests(task, { signal, share, ...more });
+        const digests = await carrier.services.ingester.run("digests", task, {
+          signal,
+          share,
+          ...more,
+        });
         expect(textOf(digests)).toBe(
           textOf({
             ...{ streams: [2 ** 53 - 1], counts: [1], minutes: [2 ** 32 - 1] },
@@ -150,7 +156,11 @@ describe.each(carriers)("the contracts by %s", (_name, open) => {
     withAny(
       fc.tuple(tasks.arbitraryRowHashTask, common.arbitraryShare, common.arbitraryBackground),
       async ([task, share, more]) => {
-        const rows = await carrier.services.ingester.rowHashes(task, { signal, share, ...more });
+        const rows = await carrier.services.ingester.run("rowHashes", task, {
+          signal,
+          share,
+          ...more,
+        });
         expect(textOf(rows)).toBe(
           textOf({
             ...{ minute: [1], source: [2], block: [3] },

@@ -1,6 +1,5 @@
-import type { GrpcConnection, GrpcServer } from "@skald/transport/grpc";
-import { empty } from "@skald/transport/protobuf";
-import type { DigestTask, MinuteDigests, PlacedHashes, RowHashTask } from "../agreement.js";
+import type { GrpcConnection, GrpcHandler, GrpcServer } from "@skald/transport/grpc";
+import { empty, mapped } from "@skald/transport/protobuf";
 import type { CallOptions } from "../call.js";
 import {
   flushRequest,
@@ -27,18 +26,7 @@ import {
 } from "../codec/scan/tasks.js";
 import type { FlushRequest, Ingester, Selection, SelectRequest } from "../ingester.js";
 import type { HeldChanges, HeldChangesRequest } from "../querier.js";
-import type {
-  DuplicateTask,
-  LabelTask,
-  MatchedRows,
-  MatchTask,
-  RowMask,
-  ScanOptions,
-  ScanTask,
-  StreamTask,
-  VolumeTask,
-} from "../scan.js";
-import type { SourceRef } from "../source.js";
+import type { AnswerOf, HeldKind, Scanner, ScanOptions, TaskOf } from "../scan.js";
 import { callRemote, encodedWire, type Method, serve, type Wire, wireOf } from "./method.js";
 import { IngesterPushes, outcomeWire, pushBodyWire, pushWire, serveBodies } from "./pushes.js";
 import { Releases } from "./releases.js";
@@ -66,43 +54,27 @@ const methods = {
   ),
   release: method("Release", wireOf(releaseRequest), wireOf(released)),
   flush: method<FlushRequest, object>("Flush", wireOf(flushRequest), nothing),
-  scan: method<Shared<ScanTask>, Uint8Array<ArrayBuffer>>("Scan", wireOf(scanCall), encodedWire),
-  measure: method("Measure", wireOf(scanCall), wireOf(measureAnswer)),
-  volumes: method<Shared<VolumeTask>, Uint8Array<ArrayBuffer>>(
-    "Volumes",
-    wireOf(volumesCall),
-    encodedWire,
-  ),
-  streams: method<Shared<StreamTask>, Uint8Array<ArrayBuffer>>(
-    "Streams",
-    wireOf(streamsCall),
-    encodedWire,
-  ),
-  labels: method<Shared<LabelTask>, Uint8Array<ArrayBuffer>>(
-    "Labels",
-    wireOf(labelsCall),
-    encodedWire,
-  ),
-  duplicates: method<Shared<DuplicateTask>, RowMask>(
-    "Duplicates",
-    wireOf(duplicatesCall),
-    wireOf(rowMask),
-  ),
-  matches: method<Shared<MatchTask>, MatchedRows>(
-    "Matches",
-    wireOf(matchesCall),
-    wireOf(matchedRows),
-  ),
-  digests: method<Shared<DigestTask<SourceRef>>, MinuteDigests>(
-    "Digests",
-    wireOf(digestsCall),
-    wireOf(minuteDigests),
-  ),
-  rowHashes: method<Shared<RowHashTask<SourceRef>>, PlacedHashes>(
-    "RowHashes",
-    wireOf(rowHashesCall),
-    wireOf(placedHashes),
-  ),
+};
+
+const measured = mapped(
+  measureAnswer,
+  (bytes: number) => ({ bytes }),
+  ({ bytes }) => bytes,
+);
+
+/** How each kind of scan is sent. */
+const scanMethods: {
+  readonly [K in HeldKind]: Method<Shared<TaskOf<K>>, AnswerOf<K>>;
+} = {
+  scan: method("Scan", wireOf(scanCall), encodedWire),
+  measure: method("Measure", wireOf(scanCall), wireOf(measured)),
+  volumes: method("Volumes", wireOf(volumesCall), encodedWire),
+  streams: method("Streams", wireOf(streamsCall), encodedWire),
+  labels: method("Labels", wireOf(labelsCall), encodedWire),
+  duplicates: method("Duplicates", wireOf(duplicatesCall), wireOf(rowMask)),
+  matches: method("Matches", wireOf(matchesCall), wireOf(matchedRows)),
+  digests: method("Digests", wireOf(digestsCall), wireOf(minuteDigests)),
+  rowHashes: method("RowHashes", wireOf(rowHashesCall), wireOf(placedHashes)),
 };
 
 /** Lets other processes call an ingester. */
@@ -125,35 +97,22 @@ export function serveIngester(server: Pick<GrpcServer, "add">, ingester: Ingeste
         await ingester.flush(request, options);
         return {};
       }),
-      Scan: serve(methods.scan, ({ task, ...account }, options) =>
-        ingester.scan(task, { ...options, ...account }),
-      ),
-      Measure: serve(methods.measure, async ({ task, ...account }, options) => ({
-        bytes: await ingester.measure(task, { ...options, ...account }),
-      })),
-      Volumes: serve(methods.volumes, ({ task, ...account }, options) =>
-        ingester.volumes(task, { ...options, ...account }),
-      ),
-      Streams: serve(methods.streams, ({ task, ...account }, options) =>
-        ingester.streams(task, { ...options, ...account }),
-      ),
-      Labels: serve(methods.labels, ({ task, ...account }, options) =>
-        ingester.labels(task, { ...options, ...account }),
-      ),
-      Duplicates: serve(methods.duplicates, ({ task, ...account }, options) =>
-        ingester.duplicates(task, { ...options, ...account }),
-      ),
-      Matches: serve(methods.matches, ({ task, ...account }, options) =>
-        ingester.matches(task, { ...options, ...account }),
-      ),
-      Digests: serve(methods.digests, ({ task, ...account }, options) =>
-        ingester.digests(task, { ...options, ...account }),
-      ),
-      RowHashes: serve(methods.rowHashes, ({ task, ...account }, options) =>
-        ingester.rowHashes(task, { ...options, ...account }),
-      ),
+      ...serveScans(ingester),
     },
   });
+}
+
+function serveScans(ingester: Scanner): Record<string, GrpcHandler> {
+  const handler = <K extends HeldKind>(kind: K) =>
+    serve<Shared<TaskOf<K>>, AnswerOf<K>>(scanMethods[kind], ({ task, ...account }, options) =>
+      ingester.run(kind, task, { ...options, ...account }),
+    );
+  const kinds = Object.keys(scanMethods) as HeldKind[];
+  return Object.fromEntries(kinds.map((kind) => [nameOf(scanMethods[kind]), handler(kind)]));
+}
+
+function nameOf({ path }: { readonly path: string }): string {
+  return path.slice(path.lastIndexOf("/") + 1);
 }
 
 /** The ingester at the other end of a connection. A large push goes as several, one after the other. */
@@ -163,11 +122,6 @@ export function remoteIngester(connection: GrpcConnection): Ingester {
     value: Request,
     options: CallOptions,
   ) => callRemote(connection, one, value, options);
-  const shared = <Task>(task: Task, { share, background }: ScanOptions): Shared<Task> => ({
-    task,
-    share,
-    ...(background === undefined ? {} : { background }),
-  });
   const pushes = new IngesterPushes(connection, methods);
   const { signal } = new AbortController();
   const releases = new Releases(([view = "", ...more]) =>
@@ -179,15 +133,11 @@ export function remoteIngester(connection: GrpcConnection): Ingester {
     changes: (request, options) => call(methods.changes, request, options),
     release: (view) => releases.add(view),
     flush: async (request, options) => void (await call(methods.flush, request, options)),
-    scan: (task, options) => call(methods.scan, shared(task, options), options),
-    measure: async (task, options) =>
-      (await call(methods.measure, shared(task, options), options)).bytes,
-    volumes: (task, options) => call(methods.volumes, shared(task, options), options),
-    streams: (task, options) => call(methods.streams, shared(task, options), options),
-    labels: (task, options) => call(methods.labels, shared(task, options), options),
-    duplicates: (task, options) => call(methods.duplicates, shared(task, options), options),
-    matches: (task, options) => call(methods.matches, shared(task, options), options),
-    digests: (task, options) => call(methods.digests, shared(task, options), options),
-    rowHashes: (task, options) => call(methods.rowHashes, shared(task, options), options),
+    run: <K extends HeldKind>(kind: K, task: TaskOf<K>, options: ScanOptions) => {
+      const { share, background } = options;
+      const shared: Shared<TaskOf<K>> =
+        background === undefined ? { task, share } : { task, share, background };
+      return call<Shared<TaskOf<K>>, AnswerOf<K>>(scanMethods[kind], shared, options);
+    },
   };
 }

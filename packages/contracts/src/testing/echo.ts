@@ -16,6 +16,7 @@ import type {
 } from "../index.js";
 import { encodeTexts } from "../index.js";
 import { rowsOf } from "./rows-of.js";
+import { scannerOf } from "./scanner-of.js";
 
 /** One service of each kind. */
 export interface Services {
@@ -185,29 +186,31 @@ function makeIngester(push: Ingester["push"], seen: string[]): Ingester {
     }),
     release: async (view) => void seen.push(`released ${view}`),
     flush: async (request) => void seen.push(`flushed ${textOf(request)}`),
-    scan: told,
-    volumes: told,
-    streams: told,
-    labels: told,
-    measure: async (task, { share }) => textOf({ task, share }).length,
-    duplicates: async (task, { share }) => ({
-      blocks: Uint32Array.of(1, 7),
-      rows: [Uint32Array.of(textOf({ task, share }).length), Uint32Array.of(0, 2 ** 32 - 1)],
-    }),
-    matches: async (task, { share, background }) => ({
-      mask: { blocks: Uint32Array.of(3), rows: [Uint32Array.of(1, 2)] },
-      rowCount: textOf({ task, share, background }).length,
-    }),
-    digests: async (task, { share, background }) => ({
-      ...{ streams: Float64Array.of(2 ** 53 - 1), counts: Uint32Array.of(1) },
-      minutes: Uint32Array.of(2 ** 32 - 1),
-      rows: Uint32Array.of(textOf({ task, share, background }).length),
-      sums: Uint32Array.of(2 ** 32 - 1, 0),
-    }),
-    rowHashes: async (task, { share, background }) => ({
-      ...{ minute: Uint32Array.of(1), source: Uint32Array.of(2), block: Uint32Array.of(3) },
-      row: Uint32Array.of(textOf({ task, share, background }).length),
-      hashes: Uint32Array.of(5, 2 ** 32 - 1),
+    ...scannerOf({
+      scan: told,
+      volumes: told,
+      streams: told,
+      labels: told,
+      measure: async (task, { share }) => textOf({ task, share }).length,
+      duplicates: async (task, { share }) => ({
+        blocks: Uint32Array.of(1, 7),
+        rows: [Uint32Array.of(textOf({ task, share }).length), Uint32Array.of(0, 2 ** 32 - 1)],
+      }),
+      matches: async (task, { share, background }) => ({
+        mask: { blocks: Uint32Array.of(3), rows: [Uint32Array.of(1, 2)] },
+        rowCount: textOf({ task, share, background }).length,
+      }),
+      digests: async (task, { share, background }) => ({
+        ...{ streams: Float64Array.of(2 ** 53 - 1), counts: Uint32Array.of(1) },
+        minutes: Uint32Array.of(2 ** 32 - 1),
+        rows: Uint32Array.of(textOf({ task, share, background }).length),
+        sums: Uint32Array.of(2 ** 32 - 1, 0),
+      }),
+      rowHashes: async (task, { share, background }) => ({
+        ...{ minute: Uint32Array.of(1), source: Uint32Array.of(2), block: Uint32Array.of(3) },
+        row: Uint32Array.of(textOf({ task, share, background }).length),
+        hashes: Uint32Array.of(5, 2 ** 32 - 1),
+      }),
     }),
   };
 }

@@ -145,7 +145,7 @@ describe("while the log is replayed", () => {
     const disk: WalDisk = { ...nodeWalDisk, read: () => Promise.reject(new Error("unreadable")) };
     const { ingester } = await setUp({ dir, disk });
     await ingester.start();
-    await expect(ingester.run(new AbortController().signal)).rejects.toThrow("unreadable");
+    await expect(ingester.runUntil(new AbortController().signal)).rejects.toThrow("unreadable");
     await expect(ingester.select({ ...everything, tenant: "u" })).rejects.toMatchObject({
       code: "unavailable",
     });

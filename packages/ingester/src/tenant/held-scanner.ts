@@ -1,27 +1,9 @@
-import type {
-  DigestTask,
-  DuplicateTask,
-  EncodedOutcome,
-  EncodedStreams,
-  LabelTask,
-  MatchedRows,
-  MatchTask,
-  MinuteDigests,
-  PlacedHashes,
-  RowHashTask,
-  RowMask,
-  Scanner,
-  ScanOptions,
-  ScanPlan,
-  ScanTask,
-  SourceRef,
-  StreamTask,
-  VolumeTask,
-} from "@skald/contracts";
+import type { AnswerOf, HeldKind, Scanner, ScanOptions, SourceRef, TaskOf } from "@skald/contracts";
+import { refsOf, withRefs } from "@skald/scan";
 import type { LocalRef } from "@skald/storage";
 import type { Views } from "./views.js";
 
-/** Scans what an ingester holds, for those who know heads by the view that names them. */
+/** Scans what an ingester holds. Callers name a head by the view that they selected. */
 export class HeldScanner implements Scanner {
   readonly #scanner: Scanner<LocalRef>;
   readonly #views: Views;
@@ -31,53 +13,13 @@ export class HeldScanner implements Scanner {
     this.#views = views;
   }
 
-  async scan(task: ScanTask, options: ScanOptions): Promise<EncodedOutcome> {
-    return this.#scanner.scan(this.#local(task), options);
-  }
-
-  async measure(task: ScanTask, options: ScanOptions): Promise<number> {
-    return this.#scanner.measure(this.#local(task), options);
-  }
-
-  async volumes(task: VolumeTask, options: ScanOptions): Promise<EncodedOutcome> {
-    const sources = task.sources.map((source) => ({ ...source, ref: this.#localRef(source.ref) }));
-    return this.#scanner.volumes({ ...task, sources }, options);
-  }
-
-  async streams(task: StreamTask, options: ScanOptions): Promise<EncodedStreams> {
-    const sources = task.sources.map((ref) => this.#localRef(ref));
-    return this.#scanner.streams({ ...task, sources }, options);
-  }
-
-  async labels(task: LabelTask, options: ScanOptions): Promise<EncodedStreams> {
-    const sources = task.sources.map((ref) => this.#localRef(ref));
-    return this.#scanner.labels({ ...task, sources }, options);
-  }
-
-  async duplicates(task: DuplicateTask, options: ScanOptions): Promise<RowMask> {
-    const newer = this.#localRef(task.newer);
-    const older = task.older.map((ref) => this.#localRef(ref));
-    return this.#scanner.duplicates({ ...task, newer, older }, options);
-  }
-
-  async matches(task: MatchTask, options: ScanOptions): Promise<MatchedRows> {
-    const source = this.#localRef(task.source);
-    return this.#scanner.matches({ ...task, source }, options);
-  }
-
-  async digests(task: DigestTask<SourceRef>, options: ScanOptions): Promise<MinuteDigests> {
-    const sources = task.sources.map((ref) => this.#localRef(ref));
-    return this.#scanner.digests({ ...task, sources }, options);
-  }
-
-  async rowHashes(task: RowHashTask<SourceRef>, options: ScanOptions): Promise<PlacedHashes> {
-    const sources = task.sources.map((ref) => this.#localRef(ref));
-    return this.#scanner.rowHashes({ ...task, sources }, options);
-  }
-
-  #local(task: ScanTask): ScanTask<ScanPlan, LocalRef> {
-    const sources = task.sources.map((source) => ({ ...source, ref: this.#localRef(source.ref) }));
-    return { ...task, sources };
+  async run<K extends HeldKind>(
+    kind: K,
+    task: TaskOf<K>,
+    options: ScanOptions,
+  ): Promise<AnswerOf<K>> {
+    const refs = refsOf<SourceRef>(task).map((ref) => this.#localRef(ref));
+    return this.#scanner.run(kind, withRefs<K, LocalRef>(task, refs), options);
   }
 
   #localRef(ref: SourceRef): LocalRef {

@@ -1,7 +1,7 @@
 import type {
   HeldChanges,
   HeldChangesRequest,
-  Ingester,
+  Scanner,
   Selection,
   SelectRequest,
   SourceRef,
@@ -9,6 +9,7 @@ import type {
 } from "@skald/contracts";
 import type { TimeRange } from "@skald/model";
 import type { Sleep } from "@skald/runtime";
+import { sourcesOf } from "@skald/scan";
 import type { LocalSegments } from "../flush/local-segments.js";
 import type { IngesterLimits } from "../limits.js";
 import type { Recovery } from "../log/recovery.js";
@@ -20,7 +21,7 @@ export interface HeldDependencies {
   readonly heads: Heads;
   readonly segments: LocalSegments;
   readonly views: Views;
-  readonly digests: Ingester["digests"];
+  readonly scanner: Scanner;
   readonly recovery: Recovery;
   readonly limitsOf: (tenant: string) => IngesterLimits;
   /** How long a query waits for what earlier processes left, ms. */
@@ -92,9 +93,10 @@ export class Held {
     if (compare === undefined || share === undefined || sources.length === 0) return undefined;
     const headBytes = sources.map((ref) => (ref.kind === "head" ? ref.sizeBytes : 0));
     if (headBytes.reduce((sum, bytes) => sum + bytes, 0) > maxComparedBytes) return undefined;
+    const asked = sourcesOf(sources);
     const digest = async ({ fromNs, toNs }: TimeRange) => {
-      const task = { sources, matchers, fromNs, toNs, minutesEach: compare.minutesEach };
-      const digests = await this.#deps.digests(task, { signal, share });
+      const task = { sources: asked, matchers, fromNs, toNs, minutesEach: compare.minutesEach };
+      const digests = await this.#deps.scanner.run("digests", task, { signal, share });
       return { fromNs, toNs, digests, sources: sources.length };
     };
     const isHeld = ({ fromNs, toNs }: TimeRange) =>

@@ -1,13 +1,14 @@
 import { copyFile, mkdir, mkdtemp, readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
-import type { Scanner, Selection, SelectRequest, SourceRef } from "@skald/contracts";
+import type { ScanFunctions, Selection, SelectRequest, SourceRef } from "@skald/contracts";
+import { scannerOf } from "@skald/contracts/testing/scanner-of";
 import type { Block, Matcher, MetadataColumn, SegmentRef } from "@skald/model";
 import type { Sleep } from "@skald/runtime";
 import { defaultLimits, defaultsOf, readSchema } from "@skald/runtime/config";
 import { silentLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
-import { TailRunner } from "@skald/scan";
+import { refsOf, sourcesOf, TailRunner } from "@skald/scan";
 import {
   type LocalRef,
   mergeSegments,
@@ -85,7 +86,7 @@ export interface Setup {
 
 export interface SetupOptions {
   /** What its threads say of digests. */
-  readonly digests?: Scanner<LocalRef>["digests"];
+  readonly digests?: ScanFunctions<LocalRef>["digests"];
   readonly dir?: string;
   readonly clock?: TestClock;
   readonly store?: TestStore;
@@ -132,7 +133,10 @@ export async function setUp(options: SetupOptions = {}): Promise<Setup> {
     seal: options.seal ?? sealHere,
     merge: options.merge ?? mergeHere,
     store: options.segmentStore ?? store,
-    scanner: { ...askedScanner, ...(options.digests && { digests: options.digests }) },
+    scanner: scannerOf<LocalRef>({
+      streams: noteAsked,
+      ...(options.digests && { digests: options.digests }),
+    }),
     runTails: async (task) => new TailRunner().run(task, () => undefined),
     log: silentLogger(),
     metrics,
@@ -183,12 +187,10 @@ export const everything: Omit<SelectRequest, "tenant"> = {
 
 /** What scans were asked to read last. */
 let asked: readonly LocalRef[] = [];
-const askedScanner = {
-  streams: async ({ sources }) => {
-    asked = sources;
-    return new Uint8Array(0);
-  },
-} as Partial<Scanner<LocalRef>> as Scanner<LocalRef>;
+const noteAsked: ScanFunctions<LocalRef>["streams"] = async (task) => {
+  asked = refsOf(task);
+  return new Uint8Array(0);
+};
 
 /** What the threads of an ingester's process read for sources that it selected. */
 export async function localRefs(
@@ -198,7 +200,8 @@ export async function localRefs(
   const { fromNs, toNs } = everything;
   const share = { tenant: "t", actors: [], cost: 0 };
   const options = { signal: new AbortController().signal, share };
-  await ingester.streams({ sources, selectors: [], fromNs, toNs }, options);
+  const task = { sources: sourcesOf(sources), selectors: [], fromNs, toNs };
+  await ingester.run("streams", task, options);
   return asked;
 }
 

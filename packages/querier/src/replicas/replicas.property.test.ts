@@ -199,6 +199,6 @@ it("skips what is the same without a look at a row, and scans each ingester for 
   const { result, stats } = await querier.query({ tenants: ["t"], plan, limits: noLimits }, never);
   scans.close();
   expect(plain({ result, stats })).toEqual(["{} 600"]);
-  expect(scans.jobs.filter((job) => job.startsWith("row_hashes"))).toEqual([]);
+  expect(scans.jobs.filter((job) => job.startsWith("rowHashes"))).toEqual([]);
   expect(stats.ingester.headLines).toEqual(600);
 });

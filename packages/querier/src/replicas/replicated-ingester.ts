@@ -1,26 +1,15 @@
 import type {
+  AnswerOf,
   CallOptions,
-  DigestTask,
-  DuplicateTask,
-  EncodedOutcome,
-  EncodedStreams,
   HeldChanges,
   HeldChangesRequest,
+  HeldKind,
   HeldRows,
-  LabelTask,
-  MatchedRows,
-  MatchTask,
-  MinuteDigests,
-  PlacedHashes,
-  RowHashTask,
-  RowMask,
   ScanOptions,
-  ScanTask,
   Selection,
   SelectRequest,
   SourceRef,
-  StreamTask,
-  VolumeTask,
+  TaskOf,
   WindowDigests,
 } from "@skald/contracts";
 import {
@@ -34,6 +23,7 @@ import {
   unavailable,
 } from "@skald/model";
 import { sleep as defaultSleep, type Sleep } from "@skald/runtime";
+import { refsOf } from "@skald/scan";
 import { instanceOf } from "../find/order-sources.js";
 import { wishOf } from "./agreement.js";
 import { splitToken, uniteChanges } from "./held-changes.js";
@@ -175,40 +165,13 @@ export class ReplicatedIngester<Instance extends Replica = Replica> implements H
     );
   }
 
-  scan(task: ScanTask, options: ScanOptions): Promise<EncodedOutcome> {
-    return this.#of(refsOf(task), (one) => one.scan(task, options));
-  }
-
-  measure(task: ScanTask, options: ScanOptions): Promise<number> {
-    return this.#of(refsOf(task), (one) => one.measure(task, options));
-  }
-
-  volumes(task: VolumeTask, options: ScanOptions): Promise<EncodedOutcome> {
-    return this.#of(refsOf(task), (one) => one.volumes(task, options));
-  }
-
-  streams(task: StreamTask, options: ScanOptions): Promise<EncodedStreams> {
-    return this.#of(task.sources, (one) => one.streams(task, options));
-  }
-
-  labels(task: LabelTask, options: ScanOptions): Promise<EncodedStreams> {
-    return this.#of(task.sources, (one) => one.labels(task, options));
-  }
-
-  duplicates(task: DuplicateTask, options: ScanOptions): Promise<RowMask> {
-    return this.#of([task.newer, ...task.older], (one) => one.duplicates(task, options));
-  }
-
-  matches(task: MatchTask, options: ScanOptions): Promise<MatchedRows> {
-    return this.#of([task.source], (one) => one.matches(task, options));
-  }
-
-  digests(task: DigestTask<SourceRef>, options: ScanOptions): Promise<MinuteDigests> {
-    return this.#of(task.sources, (one) => one.digests(task, options));
-  }
-
-  rowHashes(task: RowHashTask<SourceRef>, options: ScanOptions): Promise<PlacedHashes> {
-    return this.#of(task.sources, (one) => one.rowHashes(task, options));
+  run<K extends HeldKind>(kind: K, task: TaskOf<K>, options: ScanOptions): Promise<AnswerOf<K>> {
+    const names = new Set(refsOf<SourceRef>(task).map(instanceOf));
+    const [name] = names;
+    if (names.size !== 1 || name === undefined) {
+      return Promise.reject(internal("a call is about sources of several ingesters"));
+    }
+    return this.#at(name, (one) => one.run(kind, task, options));
   }
 
   /** Asks all, and waits for those that are slow only while too few have answered, and a little longer. */
@@ -302,15 +265,6 @@ export class ReplicatedIngester<Instance extends Replica = Replica> implements H
     if (view !== undefined) void this.release(view, { signal: new AbortController().signal });
   }
 
-  #of<T>(refs: readonly SourceRef[], call: (ingester: HeldRows) => Promise<T>): Promise<T> {
-    const names = new Set(refs.map(instanceOf));
-    const [name] = names;
-    if (names.size !== 1 || name === undefined) {
-      return Promise.reject(internal("a call is about sources of several ingesters"));
-    }
-    return this.#at(name, call);
-  }
-
   async #at<T>(id: string, call: (ingester: HeldRows) => Promise<T>): Promise<T> {
     const instance = this.#instances.get(id);
     if (instance === undefined) throw notFound(`the ingester ${id} is gone`);
@@ -348,8 +302,4 @@ function withInstance(ref: SourceRef, instance: string): SourceRef {
   if (ref.kind === "head") return { ...ref, instance };
   const { location } = ref;
   return location.kind === "file" ? { ...ref, location: { ...location, instance } } : ref;
-}
-
-function refsOf({ sources }: Pick<ScanTask, "sources">): SourceRef[] {
-  return sources.map(({ ref }) => ref);
 }

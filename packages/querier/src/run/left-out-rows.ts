@@ -1,6 +1,6 @@
-import type { QueryShare, RowMask, SourceRef, StreamMinutes } from "@skald/contracts";
+import type { QueryShare, RowMask, Scanner, StreamMinutes, TaskSource } from "@skald/contracts";
 import type { SegmentRef, TimeRange } from "@skald/model";
-import { emptyMask, uniteMasks } from "@skald/scan";
+import { emptyMask, sourcesOf, uniteMasks } from "@skald/scan";
 import type { MeetingSegments } from "../find/meeting-segments.js";
 import type { FoundSource, PlannedSource, ReplicaGroup } from "../find/order-sources.js";
 import { type LeftOut, ReplicaAgreement } from "../replicas/agreement.js";
@@ -60,22 +60,25 @@ export class LeftOutRows {
 
   #agreementCalls(signal: AbortSignal) {
     const options = { signal, share: this.#share() };
-    const scannerOf = ([first]: readonly FoundSource[]) => this.#scanners[first?.side ?? "store"];
+    const scannerOf = ([first]: readonly FoundSource[]): Scanner =>
+      this.#scanners[first?.side ?? "store"];
     return {
       digests: (
         sources: readonly FoundSource[],
         { fromNs, toNs, matchers }: ReplicaGroup,
         minutesEach: number,
       ) => {
-        const task = { sources: refsOf(sources), matchers, fromNs, toNs, minutesEach };
-        return scannerOf(sources).digests(task, options);
+        const task = { sources: namesOf(sources), matchers, fromNs, toNs, minutesEach };
+        return scannerOf(sources).run("digests", task, options);
       },
       rowHashes: (
         sources: readonly FoundSource[],
         wanted: StreamMinutes,
         { fromNs, toNs }: ReplicaGroup,
-      ) =>
-        scannerOf(sources).rowHashes({ sources: refsOf(sources), wanted, fromNs, toNs }, options),
+      ) => {
+        const task = { sources: namesOf(sources), wanted, fromNs, toNs };
+        return scannerOf(sources).run("rowHashes", task, options);
+      },
     };
   }
 
@@ -85,13 +88,13 @@ export class LeftOutRows {
     signal: AbortSignal,
   ): Promise<RowMask> {
     const shared = await this.#sharedOf(source, signal);
-    const { ref: newer, older } = source;
+    const { older } = source;
     if (older.length === 0) return shared;
     // An ingester can read the store; nobody else can read what an ingester holds.
     const sides = [source, ...older].map(({ side }) => side);
-    const scanner = this.#scanners[sides.includes("ingester") ? "ingester" : "store"];
-    const task = { newer, older: older.map(({ ref }) => ref), range };
-    const mask = await scanner.duplicates(task, { signal, share: this.#share() });
+    const scanner: Scanner = this.#scanners[sides.includes("ingester") ? "ingester" : "store"];
+    const task = { sources: namesOf([source, ...older]), range };
+    const mask = await scanner.run("duplicates", task, { signal, share: this.#share() });
     return uniteMasks([shared, mask]);
   }
 
@@ -112,8 +115,13 @@ export class LeftOutRows {
     const count = meets.sources.length < minShared ? 1 : this.#threads;
     const parts = await Promise.all(
       Array.from({ length: count }, (_, index) =>
-        this.#scanners.store.sharedRows(
-          { ...meets, part: { index, count } },
+        this.#scanners.store.run(
+          "sharedRows",
+          {
+            sources: sourcesOf(meets.sources),
+            wantedFrom: meets.wantedFrom,
+            part: { index, count },
+          },
           { signal, share: this.#share() },
         ),
       ),
@@ -121,21 +129,21 @@ export class LeftOutRows {
     return parts[0]!.map((_, i) => uniteMasks(parts.map((masks) => masks[i] ?? emptyMask)));
   }
 
-  async #deletedOf(
-    { ref: source, side, deleted: filters = [] }: PlannedSource,
-    range: TimeRange,
-    signal: AbortSignal,
-  ): Promise<RowMask> {
+  async #deletedOf(source: PlannedSource, range: TimeRange, signal: AbortSignal): Promise<RowMask> {
+    const { side, deleted: filters = [] } = source;
     if (filters.length === 0) return emptyMask;
     const isRead = filters.some(({ log }) => log.stages.length > 0);
     const share = this.#share();
     // Rows of a segment are found once for all queries, so that this one may read more than it asked for.
-    const cost = isRead ? Math.max(share.cost, rawBytes(source)) : share.cost;
+    const cost = isRead ? Math.max(share.cost, rawBytes(source.ref)) : share.cost;
     const options = { signal, share: { ...share, cost } };
-    return (await this.#scanners[side].matches({ source, filters, range }, options)).mask;
+    const task = { sources: namesOf([source]), filters, range };
+    const scanner: Scanner = this.#scanners[side];
+    return (await scanner.run("matches", task, options)).mask;
   }
 }
 
-function refsOf(sources: readonly FoundSource[]): SourceRef[] {
-  return sources.map(({ ref }) => ref);
+/** Found sources as a task names them. */
+function namesOf(sources: readonly FoundSource[]): TaskSource[] {
+  return sources.map(({ ref }) => ({ ref }));
 }

@@ -5,6 +5,7 @@ import {
   type QueryByteLimits,
   type QueryRequest,
   type QueryShare,
+  type Scanner,
   type ScanOutcome,
   type ScanPlan,
   type ScanSource,
@@ -134,12 +135,12 @@ export class QueryRun {
     const masked = await this.#masked(task, range, signal);
     const sources = masked.flatMap(({ source, isSpared }) => (isSpared ? [] : [source]));
     if (sources.length === 0) return undefined;
-    const scanner = this.#scanners[task.side];
+    const scanner: Scanner = this.#scanners[task.side];
     const leave = await this.#room.enter(signal, this.#guess(task, plan));
     let bytes: EncodedOutcome;
     try {
       const options = { signal, share: this.#share };
-      bytes = await scanner.scan({ plan, sources, ...bound() }, options);
+      bytes = await scanner.run("scan", { plan, sources, ...bound() }, options);
       this.#room.learn(bytes.byteLength);
     } finally {
       leave();
@@ -152,9 +153,8 @@ export class QueryRun {
     const masked = await this.#masked(task, plan, signal);
     const sources = masked.map(({ source }) => source);
     const options = { signal, share: this.#share };
-    const outcome = decodeVolumes(
-      await this.#scanners[task.side].volumes({ plan, sources }, options),
-    );
+    const scanner: Scanner = this.#scanners[task.side];
+    const outcome = decodeVolumes(await scanner.run("volumes", { plan, sources }, options));
     this.#add(task.side, { stats: outcome.stats, streams: 0 });
     return outcome;
   }
@@ -168,7 +168,9 @@ export class QueryRun {
         ...partOf(await this.#leftOut.replicated(source, signal)),
       })),
     );
-    return this.#scanners[task.side].measure(
+    const scanner: Scanner = this.#scanners[task.side];
+    return scanner.run(
+      "measure",
       { plan, sources },
       { signal, share: { ...this.#share, cost: 0 } },
     );

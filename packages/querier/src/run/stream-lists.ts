@@ -4,11 +4,10 @@ import {
   type EncodedStreams,
   type LabelsRequest,
   type Scanner,
-  type ScanOptions,
-  type SourceRef,
   type StreamColumns,
   type StreamsRequest,
   type StreamTask,
+  type TaskSource,
   type TenantLabels,
   type TenantStreams,
 } from "@skald/contracts";
@@ -58,11 +57,7 @@ export class StreamLists {
     return Promise.all(
       request.tenants.map(async (tenant) => ({
         tenant,
-        streams: unite(
-          await this.#collect(tenant, request, search, signal, (scanner, task, options) =>
-            scanner.streams(task, options),
-          ),
-        ),
+        streams: unite(await this.#collect("streams", tenant, request, search, signal)),
       })),
     );
   }
@@ -73,31 +68,23 @@ export class StreamLists {
     search: Search,
     signal: AbortSignal,
   ): Promise<readonly TenantLabels[]> {
-    const { label } = request;
     return Promise.all(
       request.tenants.map(async (tenant) => {
-        const found = await this.#collect(
-          tenant,
-          request,
-          search,
-          signal,
-          (scanner, task, options) =>
-            scanner.labels(label === undefined ? task : { ...task, label }, options),
-        );
+        const found = await this.#collect("labels", tenant, request, search, signal);
         return { tenant, texts: uniteTexts(found.parts) };
       }),
     );
   }
 
-  /** Has what `ask` asks for found in the sources of a tenant, by several threads when that is much. */
+  /** Collects a list from the sources of a tenant, on several threads when it is large. */
   async #collect(
+    kind: "streams" | "labels",
     tenant: string,
     request: LabelsRequest,
     search: Search,
     signal: AbortSignal,
-    ask: (scanner: Scanner, task: StreamTask, options: ScanOptions) => Promise<EncodedStreams>,
   ): Promise<{ parts: EncodedStreams[]; areDisjoint: boolean }> {
-    const { selectors, fromNs, toNs } = request;
+    const { selectors, fromNs, toNs, label } = request;
     const found: EncodedStreams[] = [];
     const matchers = selectors.length === 1 ? (selectors[0] as readonly Matcher[]) : [];
     const sources = await this.#deps.finder.list(
@@ -105,41 +92,42 @@ export class StreamLists {
       search,
       signal,
     );
-    const kind = `${tenant} ${"label" in request} ${request.label}`;
-    const known = this.#answerBytes.get(kind) ?? 0;
+    const name = `${tenant} ${kind} ${label}`;
+    const known = this.#answerBytes.get(name) ?? 0;
     const cost = Math.max(estimateBytes(sources, request) / indexShare, answerCost * known);
     const { maxCost = Number.POSITIVE_INFINITY } = this.#deps;
     if (cost > maxCost) throw new QueryTooHeavy(cost);
     const share = { ...shareOf(request), cost };
     const count = answerCost * known > minSplitBytes ? this.#deps.threads : 1;
-    const places = byPlace(sources);
-    const jobs = places.flatMap(({ side, refs }) =>
-      refs.length > sourcesPerJob || count === 1
-        ? chunks(refs, sourcesPerJob).map((some): CollectJob => ({ side, sources: some }))
+    const groups = byPlace(sources);
+    const jobs = groups.flatMap(({ side, sources: group }) =>
+      group.length > sourcesPerJob || count === 1
+        ? chunks(group, sourcesPerJob).map((some): CollectJob => ({ side, sources: some }))
         : Array.from({ length: count }, (_, index): CollectJob => {
-            return { side, sources: refs, part: { index, count } };
+            return { side, sources: group, part: { index, count } };
           }),
     );
     await runConcurrently(jobs, this.#deps.threads, signal, async ({ side, ...job }, stop) => {
-      const task = { ...job, selectors, fromNs, toNs };
-      const bytes = await ask(this.#deps.scanners[side], task, { signal: stop, share });
+      const task = { ...job, selectors, fromNs, toNs, ...(label === undefined ? {} : { label }) };
+      const scanner: Scanner = this.#deps.scanners[side];
+      const bytes = await scanner.run(kind, task, { signal: stop, share });
       found.push(bytes);
     });
     const answer = found.reduce((sum, { byteLength }) => sum + byteLength, 0);
-    this.#noteAnswer(kind, answer);
+    this.#noteAnswer(name, answer);
     // What is as large as this must not be put together just anywhere.
     if (answerCost * answer > maxCost) throw new QueryTooHeavy(answerCost * answer);
     return {
       parts: found,
-      areDisjoint: places.length === 1 && jobs.every(({ part }) => part !== undefined),
+      areDisjoint: groups.length === 1 && jobs.every(({ part }) => part !== undefined),
     };
   }
 
-  #noteAnswer(kind: string, bytes: number): void {
+  #noteAnswer(name: string, bytes: number): void {
     const [oldest] = this.#answerBytes.keys();
     if (this.#answerBytes.size >= maxNoted && oldest !== undefined)
       this.#answerBytes.delete(oldest);
-    this.#answerBytes.set(kind, bytes);
+    this.#answerBytes.set(name, bytes);
   }
 }
 
@@ -151,17 +139,17 @@ type CollectJob = Pick<StreamTask, "sources" | "part"> & { readonly side: Side }
  */
 function byPlace(
   sources: readonly PlannedSource[],
-): { readonly side: Side; readonly refs: SourceRef[] }[] {
+): { readonly side: Side; readonly sources: TaskSource[] }[] {
   if (sources.every(({ ref }) => instanceOf(ref) === undefined)) {
     const side = sources.some((source) => source.side === "ingester") ? "ingester" : "store";
-    return [{ side, refs: sources.map(({ ref }) => ref) }];
+    return [{ side, sources: sources.map(({ ref }) => ({ ref })) }];
   }
-  const places = new Map<string | undefined, { side: Side; refs: SourceRef[] }>();
+  const places = new Map<string | undefined, { side: Side; sources: TaskSource[] }>();
   for (const { ref, side } of sources) {
     const name = instanceOf(ref);
     const place = places.get(name);
-    if (place === undefined) places.set(name, { side, refs: [ref] });
-    else place.refs.push(ref);
+    if (place === undefined) places.set(name, { side, sources: [{ ref }] });
+    else place.sources.push({ ref });
   }
   return [...places.values()];
 }

@@ -1,12 +1,15 @@
 import type {
   HeadRef,
+  HeldKind,
   Ingester,
-  ScanPlan,
-  ScanTask,
+  Scanner,
+  ScanOptions,
   SelectRequest,
   SourceRef,
+  TaskOf,
 } from "@skald/contracts";
 import type { SegmentRef, TimeRange } from "@skald/model";
+import { refsOf, sourcesOf, withRefs } from "@skald/scan";
 import type { HeadView, LocalRef } from "@skald/storage";
 import type { LocalScanner } from "./local-scanner.js";
 
@@ -22,12 +25,11 @@ export function ingesterOf(
     if (!openViews.has(ref.view)) throw new Error(`the view ${ref.view} was released`);
     return heads.get(ref.id) as HeadView;
   };
-  const localTask = (task: ScanTask): ScanTask<ScanPlan, LocalRef> => ({
-    ...task,
-    sources: task.sources.map((source) => ({ ...source, ref: local(source.ref) })),
-  });
-  const digests: Ingester["digests"] = async (task, options) =>
-    scanner.digests({ ...task, sources: task.sources.map(local) }, options);
+  const run: Scanner["run"] = async <K extends HeldKind>(
+    kind: K,
+    task: TaskOf<K>,
+    options: ScanOptions,
+  ) => scanner.run(kind, withRefs<K, LocalRef>(task, refsOf<SourceRef>(task).map(local)), options);
   /** Every second time, so that queries have to ask for the others. */
   const compare = async (
     { matchers, compare: wish, share }: SelectRequest,
@@ -39,7 +41,11 @@ export function ingesterOf(
     const found = windows.map(async (range) => ({
       ...range,
       sources: sources.length,
-      digests: await digests({ sources, matchers, ...range, minutesEach }, options),
+      digests: await run(
+        "digests",
+        { sources: sourcesOf(sources), matchers, ...range, minutesEach },
+        options,
+      ),
     }));
     return { compared: { windows: await Promise.all(found) } };
   };
@@ -64,23 +70,7 @@ export function ingesterOf(
     release: async (view) => {
       openViews.delete(view);
     },
-    scan: async (task, options) => scanner.scan(localTask(task), options),
-    measure: async (task, options) => scanner.measure(localTask(task), options),
-    streams: async (task, options) =>
-      scanner.streams({ ...task, sources: task.sources.map(local) }, options),
-    labels: async (task, options) =>
-      scanner.labels({ ...task, sources: task.sources.map(local) }, options),
-    volumes: async (task, options) => {
-      const sources = task.sources.map((source) => ({ ...source, ref: local(source.ref) }));
-      return scanner.volumes({ ...task, sources }, options);
-    },
-    duplicates: async ({ newer, older, ...rest }, options) =>
-      scanner.duplicates({ newer: local(newer), older: older.map(local), ...rest }, options),
-    matches: async ({ source, ...rest }, options) =>
-      scanner.matches({ source: local(source), ...rest }, options),
-    digests,
-    rowHashes: async (task, options) =>
-      scanner.rowHashes({ ...task, sources: task.sources.map(local) }, options),
+    run,
   };
 }
 

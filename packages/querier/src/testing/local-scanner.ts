@@ -1,22 +1,14 @@
 import {
+  type AnswerOf,
   type CallOptions,
-  type DigestTask,
-  type DuplicateTask,
-  type EncodedOutcome,
-  type EncodedStreams,
   encodeOutcome,
   encodeStreams,
   encodeTexts,
   encodeVolumes,
-  type LabelTask,
-  type MatchTask,
-  type RowHashTask,
-  type ScanPlan,
+  type ScanKind,
   type ScanTask,
   type SegmentScanner,
-  type SharedTask,
-  type StreamTask,
-  type VolumeTask,
+  type TaskOf,
 } from "@skald/contracts";
 import type { LeafPlan, LogPlan } from "@skald/logql";
 import {
@@ -28,6 +20,7 @@ import {
   type OpenSource,
   openHead,
   placeHashes,
+  refsOf,
   type Source,
   scanLabels,
   scanLog,
@@ -52,91 +45,22 @@ export class LocalScanner implements SegmentScanner<LocalRef> {
     this.threads = threads;
   }
 
-  scan(task: ScanTask<ScanPlan, LocalRef>, options: CallOptions): Promise<EncodedOutcome> {
-    const refs = task.sources.map(({ ref }) => ref);
-    const run = (check: () => void) =>
-      encodeOutcome(
-        "log" in task.plan
-          ? scanLog(task as ScanTask<LogPlan, LocalRef>, this.#open, { check })
-          : scanMetric(task as ScanTask<LeafPlan, LocalRef>, this.#open, { check }),
-      );
-    const name = "log" in task.plan ? "scan_log" : "scan_metric";
-    return this.#run(name, refs, options, run);
-  }
-
-  measure(task: ScanTask<ScanPlan, LocalRef>, options: CallOptions): Promise<number> {
-    const refs = task.sources.map(({ ref }) => ref);
-    return this.#run("measure", refs, options, (check) => measureScan(task, this.#open, { check }));
-  }
-
-  volumes(task: VolumeTask<LocalRef>, options: CallOptions): Promise<EncodedOutcome> {
-    const refs = task.sources.map(({ ref }) => ref);
-    return this.#run("volumes", refs, options, (check) =>
-      encodeVolumes(scanVolumes(task, this.#open, { check })),
-    );
-  }
-
-  streams(task: StreamTask<LocalRef>, options: CallOptions): Promise<EncodedStreams> {
-    return this.#run("streams", task.sources, options, (check) =>
-      encodeStreams(scanStreams(task, this.#open, check)),
-    );
-  }
-
-  labels(task: LabelTask<LocalRef>, options: CallOptions): Promise<EncodedStreams> {
-    return this.#run("labels", task.sources, options, (check) =>
-      encodeTexts(scanLabels(task, this.#open, check)),
-    );
-  }
-
-  duplicates({ newer, older, range }: DuplicateTask<LocalRef>, options: CallOptions) {
-    return this.#run("duplicates", [newer, ...older], options, (check) =>
-      uniteMasks(
-        older.map((ref) => findDuplicates(this.#open(ref), this.#open(newer), { check, range })),
-      ),
-    );
-  }
-
-  sharedRows({ sources, ...wanted }: SharedTask<LocalRef>, options: CallOptions) {
-    return this.#run("sharedRows", sources, options, (check) =>
-      findShared(sources.map(this.#open), { check, ...wanted }),
-    );
-  }
-
-  matches(task: MatchTask<LocalRef>, options: CallOptions) {
-    return this.#run("matches", [task.source], options, (check) => {
-      const { masks, rowCount } = scanMatches(task, this.#open, { check });
-      return { mask: uniteMasks(masks), rowCount };
-    });
-  }
-
-  digests(task: DigestTask<LocalRef>, options: CallOptions) {
-    return this.#run("digests", task.sources, options, (check) =>
-      digestSources(task, this.#open, { check }, new BlockDigestCache()),
-    );
-  }
-
-  rowHashes(task: RowHashTask<LocalRef>, options: CallOptions) {
-    return this.#run("row_hashes", task.sources, options, (check) =>
-      placeHashes(task, this.#open, { check }),
-    );
+  /** A structured clone of what goes in and out is what threads would get. */
+  async run<K extends ScanKind>(
+    kind: K,
+    task: TaskOf<K, LocalRef>,
+    { signal }: CallOptions,
+  ): Promise<AnswerOf<K>> {
+    const ids = refsOf<LocalRef>(task).map(({ id }) => id);
+    this.jobs.push(`${kind} ${ids.join()}`);
+    await new Promise((resolve) => setImmediate(resolve));
+    signal.throwIfAborted();
+    this.onJob(kind);
+    return structuredClone(this.#scans[kind](task, () => signal.throwIfAborted()));
   }
 
   close(): void {
     for (const { close } of this.#opened.values()) close();
-  }
-
-  /** A structured clone of what goes in and out is what threads would get. */
-  async #run<T>(
-    name: string,
-    refs: readonly LocalRef[],
-    { signal }: CallOptions,
-    work: (check: () => void) => T,
-  ): Promise<T> {
-    this.jobs.push(`${name} ${refs.map(({ id }) => id).join()}`);
-    await new Promise((resolve) => setImmediate(resolve));
-    signal.throwIfAborted();
-    this.onJob(name);
-    return structuredClone(work(() => signal.throwIfAborted()));
   }
 
   readonly #open: OpenSource = (ref) => {
@@ -147,5 +71,35 @@ export class LocalScanner implements SegmentScanner<LocalRef> {
     const source = segmentSource(segment);
     this.#opened.set(ref.id, { source, close });
     return source;
+  };
+
+  readonly #scans: {
+    readonly [K in ScanKind]: (task: TaskOf<K, LocalRef>, check: () => void) => AnswerOf<K>;
+  } = {
+    scan: (task, check) =>
+      encodeOutcome(
+        "log" in task.plan
+          ? scanLog(task as ScanTask<LogPlan, LocalRef>, this.#open, { check })
+          : scanMetric(task as ScanTask<LeafPlan, LocalRef>, this.#open, { check }),
+      ),
+    measure: (task, check) => measureScan(task, this.#open, { check }),
+    volumes: (task, check) => encodeVolumes(scanVolumes(task, this.#open, { check })),
+    streams: (task, check) => encodeStreams(scanStreams(task, this.#open, check)),
+    labels: (task, check) => encodeTexts(scanLabels(task, this.#open, check)),
+    duplicates: (task, check) => {
+      const [newer, ...older] = refsOf(task).map(this.#open) as [Source, ...Source[]];
+      const { range } = task;
+      return uniteMasks(older.map((source) => findDuplicates(source, newer, { check, range })));
+    },
+    sharedRows: (task, check) => {
+      const { sources: _, ...wanted } = task;
+      return findShared(refsOf(task).map(this.#open), { check, ...wanted });
+    },
+    matches: (task, check) => {
+      const { masks, rowCount } = scanMatches(task, this.#open, { check });
+      return { mask: uniteMasks(masks), rowCount };
+    },
+    digests: (task, check) => digestSources(task, this.#open, { check }, new BlockDigestCache()),
+    rowHashes: (task, check) => placeHashes(task, this.#open, { check }),
   };
 }

@@ -1,4 +1,4 @@
-import type { Catalog, CatalogRequest, HeldRows, Ingester } from "@skald/contracts";
+import type { Catalog, CatalogRequest, HeldKind, HeldRows, Ingester } from "@skald/contracts";
 import { dayNs, type SegmentRef, steadyClock, type TimeRange } from "@skald/model";
 import { CountingCatalog, countDay } from "@skald/scan";
 import {
@@ -32,7 +32,7 @@ export interface HeldReplica {
 export interface Replicas {
   readonly replicas: readonly HeldReplica[];
   readonly store: SegmentRef[];
-  /** Told of each call that was answered. */
+  /** Receives each call that was answered; a scan has the name of its kind. */
   readonly onCall?: (name: string, message: unknown, options: unknown, answer: unknown) => void;
 }
 
@@ -68,13 +68,16 @@ function watched(
   onCall: NonNullable<Replicas["onCall"]>,
 ): HeldRows {
   return new Proxy(ingester, {
-    get: (target, name: keyof Ingester) => async (message: never, options: never) => {
-      fail(name);
-      const call = target[name] as (...args: never[]) => Promise<unknown>;
-      const answer = await call(message, options);
-      onCall(name, message, options, answer);
-      return answer;
-    },
+    get:
+      (target, method: keyof Ingester) =>
+      async (...given: unknown[]) => {
+        const name = method === "run" ? (given[0] as HeldKind) : method;
+        fail(name);
+        const call = target[method] as (...args: unknown[]) => Promise<unknown>;
+        const answer = await call(...given);
+        onCall(name, given.at(-2), given.at(-1), answer);
+        return answer;
+      },
   });
 }
 

@@ -47,7 +47,7 @@ export function digestSources(
   blocks: BlockDigestCache,
 ): MinuteDigests {
   const sums = new DigestSums(Math.max(1, minutesEach));
-  for (const ref of sources) {
+  for (const { ref } of sources) {
     check();
     const source = open(ref);
     const selected = source.streams.match(matchers);

@@ -20,7 +20,7 @@ export function placeHashes(
     number[],
     number[],
   ];
-  sources.forEach((ref, place) => {
+  sources.forEach(({ ref }, place) => {
     const source = open(ref);
     const first = firstMinute(source.baseNs);
     const from = Number(range.fromNs - source.baseNs);

@@ -14,7 +14,7 @@ describe("the cache of a scanner of the store", () => {
   const plan = logPlan("{app=~`.+`} |= `needle`", { limit: 1000 });
   const scan = async ({ scanner }: ReturnType<typeof remote.setUp>) => {
     const { partial } = decodeOutcome<LogPlan>(
-      await scanner.scan(taskOf(plan, remote.objects), options),
+      await scanner.run("scan", taskOf(plan, remote.objects), options),
     );
     return rowsOf(plan, [partial]).length;
   };
@@ -75,7 +75,7 @@ describe("the cache of a scanner of the store", () => {
     const { scanner, cache } = remote.setUp();
     await cache.open();
     const failure = await scanner
-      .scan(taskOf(plan, [bad]), options)
+      .run("scan", taskOf(plan, [bad]), options)
       .catch((error: unknown) => error);
     expect(corruptSegmentOf(failure)).toBe("bad");
   });
@@ -101,7 +101,11 @@ describe("the cache of a scanner of the store", () => {
     const [first] = remote.objects as [SegmentRef];
     await setup.cache.drop(first.id);
     // Without a filter: its index alone.
-    await setup.scanner.measure(taskOf(logPlan("{app=`app1`}", { limit: 2000 }), [first]), options);
+    await setup.scanner.run(
+      "measure",
+      taskOf(logPlan("{app=`app1`}", { limit: 2000 }), [first]),
+      options,
+    );
     // But for what was in use.
     expect(setup.cache.bytes).toBeLessThanOrEqual(2 * 65_536);
     expect(await scan(setup)).toBe(found);
@@ -123,7 +127,7 @@ describe("the cache of a scanner of the store", () => {
     const setup = remote.setUp();
     await setup.cache.open();
     const abort = new AbortController();
-    const gone = setup.scanner.scan(taskOf(plan, remote.objects), {
+    const gone = setup.scanner.run("scan", taskOf(plan, remote.objects), {
       ...options,
       signal: abort.signal,
     });

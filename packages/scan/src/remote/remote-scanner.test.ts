@@ -10,6 +10,7 @@ import {
 } from "@skald/contracts";
 import type { LogPlan } from "@skald/logql";
 import type { SegmentRef } from "@skald/model";
+import { sourcesOf } from "../task-refs.js";
 import { options, putFile, remoteSegments, taskOf } from "../testing/remote.js";
 import { leafOf, logPlan } from "../testing/scans.js";
 import { makeSegment, row } from "../testing/sources.js";
@@ -50,9 +51,9 @@ describe("a scan of the store", () => {
   it.each(plans)("finds what one of remote.files does: %s", async (_, plan) => {
     const { scanner, pool, cache } = remote.setUp();
     await cache.open();
-    const local = decodeOutcome(await pool.scan(taskOf(plan, remote.files), options));
+    const local = decodeOutcome(await pool.run("scan", taskOf(plan, remote.files), options));
     for (const round of ["cold", "warm"]) {
-      const found = decodeOutcome(await scanner.scan(taskOf(plan, remote.objects), options));
+      const found = decodeOutcome(await scanner.run("scan", taskOf(plan, remote.objects), options));
       expect(withoutCache(found)).toEqual(withoutCache(local));
       const fetched = remote.reads.reduce((sum, { length }) => sum + length, 0);
       const { fetchedRanges, fetchedBytes, cachedPages } = found.stats;
@@ -70,7 +71,7 @@ describe("a scan of the store", () => {
       remote.reads = [];
       const { scanner, cache, runs } = remote.setUp();
       await cache.open();
-      await scanner.scan(taskOf(plan, remote.objects), options);
+      await scanner.run("scan", taskOf(plan, remote.objects), options);
       const share = remote.reads.reduce((sum, { length }) => sum + length, 0) / sizes;
       return { share, requests: remote.reads.length, runs: runs.length };
     };
@@ -94,16 +95,16 @@ describe("a scan of the store", () => {
     const { scanner, pool, cache } = remote.setUp();
     await cache.open();
     const plan = plans[2]?.[1] as LogPlan;
-    const bytes = await scanner.measure(taskOf(plan, remote.objects), options);
-    expect(bytes).toBe(await pool.measure(taskOf(plan, remote.files), options));
+    const bytes = await scanner.run("measure", taskOf(plan, remote.objects), options);
+    expect(bytes).toBe(await pool.run("measure", taskOf(plan, remote.files), options));
     const searched = remote.reads.length;
-    const task = { sources: remote.objects, selectors: [], ...range };
-    const streams = decodeStreams(await scanner.streams(task, options));
+    const task = { sources: sourcesOf(remote.objects), selectors: [], ...range };
+    const streams = decodeStreams(await scanner.run("streams", task, options));
     expect(labelSetsOf(streams).map(({ values }) => values.join())).toEqual(
       expect.arrayContaining(["app0", "app1", "app2"]),
     );
     expect(streamCountOf(streams)).toBe(3);
-    const labels = await scanner.labels({ ...task, label: "app" }, options);
+    const labels = await scanner.run("labels", { ...task, label: "app" }, options);
     expect(decodeTexts(labels)).toEqual(["app0", "app1", "app2"]);
     // The ends of three remote.objects, and their filters.
     expect(searched).toBeLessThanOrEqual(6);
@@ -116,10 +117,10 @@ describe("a scan of the store", () => {
     const plan = logPlan("{app=~`.+`} |= `not a single line has words like these ones`", {
       limit: 10,
     });
-    const local = decodeOutcome(await pool.scan(taskOf(plan, remote.files), options));
+    const local = decodeOutcome(await pool.run("scan", taskOf(plan, remote.files), options));
     expect(local.stats.refusedBlocks).toBeGreaterThan(0);
     runs.length = 0;
-    const found = decodeOutcome(await scanner.scan(taskOf(plan, remote.objects), options));
+    const found = decodeOutcome(await scanner.run("scan", taskOf(plan, remote.objects), options));
     expect(withoutCache(found)).toEqual(withoutCache(local));
     expect(found.stats.decompressedLines).toBe(0);
     expect(runs.length).toBeLessThanOrEqual(2);
@@ -133,8 +134,8 @@ describe("a scan of the store", () => {
     const ref = await putFile(remote.store, file);
     const { scanner, cache, images } = remote.setUp();
     await cache.open();
-    const task = { sources: [ref], selectors: [], ...range, label: "app" };
-    const find = async () => decodeTexts(await scanner.labels(task, options)).length;
+    const task = { sources: sourcesOf([ref]), selectors: [], ...range, label: "app" };
+    const find = async () => decodeTexts(await scanner.run("labels", task, options)).length;
     expect([await find(), await find()]).toEqual([5000, 5000]);
     expect(images()).toEqual([false, true]);
     await cache.drop("many");
@@ -146,14 +147,18 @@ describe("a scan of the store", () => {
     const { scanner, cache } = remote.setUp();
     await cache.open();
     const [first, second, again] = remote.objects as [SegmentRef, SegmentRef, SegmentRef];
-    const mask = await scanner.duplicates({ newer: again, older: [second, first] }, options);
+    const mask = await scanner.run(
+      "duplicates",
+      { sources: sourcesOf([again, second, first]) },
+      options,
+    );
     expect(mask.rows.reduce((sum, { length }) => sum + length, 0)).toBe(500);
   });
 
   it("finds the rows of filters, each filter once", async () => {
     const { scanner, cache, runs } = remote.setUp();
     await cache.open();
-    const source = remote.objects[0] as SegmentRef;
+    const sources = sourcesOf(remote.objects.slice(0, 1));
     const filterOf = (id: string, query: string) => {
       const { log, nowNs } = logPlan(query);
       return { id, log, nowNs, ...range };
@@ -161,7 +166,7 @@ describe("a scan of the store", () => {
     const none = filterOf("1", "{app=~`.+`} |= `no such text at all`");
     const all = filterOf("2", "{app=~`.+`} != `no such text at all`");
     const find = async (...filters: (typeof none)[]) => {
-      const { mask, rowCount } = await scanner.matches({ source, filters }, options);
+      const { mask, rowCount } = await scanner.run("matches", { sources, filters }, options);
       return mask.rows.reduce((sum, { length }) => sum + length, 0) / rowCount;
     };
     expect([await find(none), await find(all), await find(none, all)]).toEqual([0, 1, 1]);

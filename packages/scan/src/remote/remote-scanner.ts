@@ -1,23 +1,4 @@
-import type {
-  DigestTask,
-  DuplicateTask,
-  EncodedOutcome,
-  EncodedStreams,
-  LabelTask,
-  MatchedRows,
-  MatchTask,
-  MinuteDigests,
-  PlacedHashes,
-  RowHashTask,
-  RowMask,
-  ScanOptions,
-  ScanPlan,
-  ScanTask,
-  SegmentScanner,
-  SharedTask,
-  StreamTask,
-  VolumeTask,
-} from "@skald/contracts";
+import type { AnswerOf, ScanKind, ScanOptions, SegmentScanner, TaskOf } from "@skald/contracts";
 import { type SegmentRef, SkaldError } from "@skald/model";
 import {
   type CachedObject,
@@ -30,6 +11,7 @@ import {
   SlotsMissing,
   slotBytes,
 } from "@skald/storage";
+import { refsOf, withRefs } from "../task-refs.js";
 
 /** Fetched at once from the end of an object: most often its whole index. */
 const tailBytes = 64 * 1024;
@@ -61,79 +43,24 @@ export class RemoteScanner implements SegmentScanner<LocalRef> {
     this.#now = deps.now ?? (() => performance.now());
   }
 
-  scan(task: ScanTask<ScanPlan, LocalRef>, options: ScanOptions): Promise<EncodedOutcome> {
-    const refs = task.sources.map(({ ref }) => ref);
-    return this.#run(refs, options, (local) => {
-      const sources = task.sources.map((source, i) => ({ ...source, ref: local[i] as LocalRef }));
-      return this.#deps.scanner.scan({ ...task, sources }, options);
-    });
-  }
-
-  measure(task: ScanTask<ScanPlan, LocalRef>, options: ScanOptions): Promise<number> {
-    const refs = task.sources.map(({ ref }) => ref);
-    return this.#run(refs, options, (local) => {
-      const sources = task.sources.map((source, i) => ({ ...source, ref: local[i] as LocalRef }));
-      return this.#deps.scanner.measure({ ...task, sources }, options);
-    });
-  }
-
-  volumes(task: VolumeTask<LocalRef>, options: ScanOptions): Promise<EncodedOutcome> {
-    const refs = task.sources.map(({ ref }) => ref);
-    return this.#run(refs, options, (local) => {
-      const sources = task.sources.map((source, i) => ({ ...source, ref: local[i] as LocalRef }));
-      return this.#deps.scanner.volumes({ ...task, sources }, options);
-    });
-  }
-
-  streams(task: StreamTask<LocalRef>, options: ScanOptions): Promise<EncodedStreams> {
-    return this.#run(task.sources, options, (sources) =>
-      this.#deps.scanner.streams({ ...task, sources }, options),
-    );
-  }
-
-  labels(task: LabelTask<LocalRef>, options: ScanOptions): Promise<EncodedStreams> {
-    return this.#run(task.sources, options, (sources) =>
-      this.#deps.scanner.labels({ ...task, sources }, options),
-    );
-  }
-
-  duplicates(task: DuplicateTask<LocalRef>, options: ScanOptions): Promise<RowMask> {
-    return this.#run([task.newer, ...task.older], options, ([newer, ...older]) =>
-      this.#deps.scanner.duplicates({ ...task, newer: newer as LocalRef, older }, options),
-    );
-  }
-
-  sharedRows(task: SharedTask<LocalRef>, options: ScanOptions): Promise<readonly RowMask[]> {
-    return this.#run(task.sources, options, (sources) =>
-      this.#deps.scanner.sharedRows({ ...task, sources }, options),
-    );
-  }
-
-  matches(task: MatchTask<LocalRef>, options: ScanOptions): Promise<MatchedRows> {
-    return this.#run([task.source], options, ([source]) =>
-      this.#deps.scanner.matches({ ...task, source: source as LocalRef }, options),
-    );
-  }
-
-  digests(task: DigestTask<LocalRef>, options: ScanOptions): Promise<MinuteDigests> {
-    return this.#run(task.sources, options, (sources) =>
-      this.#deps.scanner.digests({ ...task, sources }, options),
-    );
-  }
-
-  rowHashes(task: RowHashTask<LocalRef>, options: ScanOptions): Promise<PlacedHashes> {
-    return this.#run(task.sources, options, (sources) =>
-      this.#deps.scanner.rowHashes({ ...task, sources }, options),
+  run<K extends ScanKind>(
+    kind: K,
+    task: TaskOf<K, LocalRef>,
+    options: ScanOptions,
+  ): Promise<AnswerOf<K>> {
+    const refs = refsOf<LocalRef>(task);
+    if (!refs.some(isRemote)) return this.#deps.scanner.run(kind, task, options);
+    return this.#untilWhole(refs, options, (local) =>
+      this.#deps.scanner.run(kind, withRefs<K, LocalRef>(task, local), options),
     );
   }
 
   /** Runs a job until it misses nothing. */
-  async #run<T>(
+  async #untilWhole<T>(
     refs: readonly LocalRef[],
     { signal }: ScanOptions,
     work: (refs: readonly LocalRef[]) => Promise<T>,
   ): Promise<T> {
-    if (!refs.some(isRemote)) return work(refs);
     const job = new RemoteJob(this.#deps.cache, this.#now);
     try {
       await job.begin(refs, signal);

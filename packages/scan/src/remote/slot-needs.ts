@@ -4,6 +4,7 @@ import type {
   RowHashTask,
   ScanPlan,
   ScanTask,
+  StreamTask,
   VolumeTask,
 } from "@skald/contracts";
 import { startLogScan, type startMetricScan } from "@skald/logql";
@@ -26,11 +27,13 @@ import { lookOf } from "../scan-matches.js";
 import { measureScan, uncounted } from "../scan-metric.js";
 import type { OpenSource, Source } from "../source/source.js";
 import { candidatesOf, flagsOf, rangeOf, type ScanContext, viewOf } from "../source/view.js";
+import { refsOf } from "../task-refs.js";
 import { cutBlocks } from "../volume/scan-volumes.js";
 
 const minute = BigInt(minuteNs);
 const everyColumn: ColumnSelection = { timestamps: true, lines: true, metadata: "all" };
 
+type Sources = Pick<StreamTask<LocalRef>, "sources">;
 type Check = Pick<ScanContext, "check">;
 
 /**
@@ -99,8 +102,8 @@ export function missingOfVolumes(
 }
 
 /** What is not there of the indexes of sources. */
-export function missingIndexes(refs: readonly LocalRef[], open: OpenSource): SlotRange[] {
-  return refs.flatMap((ref) => {
+export function missingIndexes(task: Sources, open: OpenSource): SlotRange[] {
+  return refsOf(task).flatMap((ref) => {
     if (!isCached(ref)) return [];
     return missingOr(() => {
       open(ref);
@@ -110,8 +113,8 @@ export function missingIndexes(refs: readonly LocalRef[], open: OpenSource): Slo
 }
 
 /** What is not there of the times of all rows of sources. */
-export function missingTimes(refs: readonly LocalRef[], open: OpenSource): SlotRange[] {
-  return refs.flatMap((ref) => {
+export function missingTimes(task: Sources, open: OpenSource): SlotRange[] {
+  return refsOf(task).flatMap((ref) => {
     if (!isCached(ref)) return [];
     return missingOr(() => {
       const source = open(ref);
@@ -122,35 +125,30 @@ export function missingTimes(refs: readonly LocalRef[], open: OpenSource): SlotR
 }
 
 /** What is not there of the indexes of sources, and of blocks of streams without digests. */
-export function missingDigests(
-  { sources, matchers, fromNs, toNs }: DigestTask<LocalRef>,
-  open: OpenSource,
-): SlotRange[] {
+export function missingDigests(task: DigestTask<LocalRef>, open: OpenSource): SlotRange[] {
+  const { matchers, fromNs, toNs } = task;
   const { from, to } = { from: (fromNs / minute) * minute, to: (toNs / minute + 1n) * minute };
-  return missingRows(sources, { fromNs: from, toNs: to }, open, (source) =>
+  return missingRows(task, { fromNs: from, toNs: to }, open, (source) =>
     source.streams.match(matchers).filter((stream) => source.digests?.(stream) === undefined),
   );
 }
 
 /** What is not there of the indexes of sources, and of blocks with rows that are to be hashed. */
-export function missingRowHashes(
-  { sources, wanted, ...range }: RowHashTask<LocalRef>,
-  open: OpenSource,
-): SlotRange[] {
-  const numbers = numberMinutes(wanted);
-  return missingRows(sources, range, open, ({ streams }) =>
+export function missingRowHashes(task: RowHashTask<LocalRef>, open: OpenSource): SlotRange[] {
+  const numbers = numberMinutes(task.wanted);
+  return missingRows(task, task, open, ({ streams }) =>
     streams.match([]).filter((stream) => numbers.has(streamKey(streams, stream))),
   );
 }
 
 /** What is not there of all columns in the blocks with rows of some streams. */
 function missingRows(
-  refs: readonly LocalRef[],
+  task: Sources,
   { fromNs, toNs }: TimeRange,
   open: OpenSource,
   streamsOf: (source: Source) => Uint32Array,
 ): SlotRange[] {
-  return refs.flatMap((ref) => {
+  return refsOf(task).flatMap((ref) => {
     if (!isCached(ref)) return [];
     return missingOr(() => {
       const source = open(ref);
@@ -163,10 +161,12 @@ function missingRows(
 
 /** What is not there of the blocks that filters have to look at. */
 export function missingOfMatches(
-  { source: ref, filters, range }: MatchTask<LocalRef>,
+  task: MatchTask<LocalRef>,
   open: OpenSource,
   context: Check,
 ): SlotRange[] {
+  const { filters, range } = task;
+  const [ref] = refsOf(task) as [LocalRef];
   if (!isCached(ref)) return [];
   return filters.flatMap((filter) =>
     missingOr(() => {

@@ -24,7 +24,7 @@ function streamsOf(
   check = () => {},
 ): string[] {
   const span = { fromNs: testDayNs + BigInt(from), toNs: testDayNs + BigInt(to) + 1n };
-  const task = { sources: [ref, ref], selectors, ...span };
+  const task = { sources: [{ ref }, { ref }], selectors, ...span };
   return new SourceCache({ maxOpenSegments: 1, maxIndexBytes: 0 }).use((open) => {
     const found = scanStreams(task, open, check);
     const texts = labelSetsOf(found).map(formatLabels);

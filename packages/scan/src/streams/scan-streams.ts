@@ -15,7 +15,7 @@ export function scanStreams(
   check: () => void,
 ): StreamColumns {
   const found = new StreamCollector(task.part);
-  for (const ref of task.sources) {
+  for (const { ref } of task.sources) {
     check();
     const source = open(ref);
     found.addTable(source.streams, streamsOf(ref, source, task, check) ?? allOf(source));
@@ -30,7 +30,7 @@ export function scanLabels(
   check: () => void,
 ): string[] {
   const found = new LabelCollector(task.label, task.part);
-  for (const ref of task.sources) {
+  for (const { ref } of task.sources) {
     check();
     const source = open(ref);
     found.addTable(source.streams, streamsOf(ref, source, task, check));

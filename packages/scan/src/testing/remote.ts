@@ -123,7 +123,7 @@ function poolOf() {
   /** Whether the first source of each job of labels came with its index. */
   const images = () =>
     payloads.flatMap((payload, i) =>
-      runs[i] === "labels" ? ["image" in (payload as LabelTask<LocalRef>).sources[0]!] : [],
+      runs[i] === "labels" ? ["image" in (payload as LabelTask<LocalRef>).sources[0]!.ref] : [],
     );
   return { runs, images, pool: new ScanPool({ run, broadcast } as never) };
 }

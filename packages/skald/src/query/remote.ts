@@ -13,38 +13,15 @@ export interface Services {
 }
 
 const calls = {
-  ingester: [
-    "select",
-    "changes",
-    "release",
-    "scan",
-    "measure",
-    "volumes",
-    "streams",
-    "labels",
-    "duplicates",
-    "matches",
-    "digests",
-    "rowHashes",
-  ],
+  ingester: ["select", "changes", "release", "run"],
   catalog: ["list", "count"],
-  scanner: [
-    "sharedRows",
-    "scan",
-    "measure",
-    "volumes",
-    "streams",
-    "labels",
-    "duplicates",
-    "matches",
-    "digests",
-    "rowHashes",
-  ],
+  scanner: ["run"],
   deletes: ["active"],
 } as const;
 
 interface Called {
-  readonly message: unknown;
+  /** What the method is given before its options: a message, or a kind of scan and a task. */
+  readonly given: readonly unknown[];
   /** The options of the call but its signal. */
   readonly options: object;
 }
@@ -56,11 +33,11 @@ export function hostOf(services: Services): Record<string, HostFunction> {
     const target = services[service as keyof Services] as Record<string, Method> | undefined;
     if (target === undefined) continue;
     for (const name of names) {
-      host[`${service}.${name}`] = async ({ message, options }: Called, { signal }) => {
-        const value = await (target[name] as Method).call(target, message, { ...options, signal });
-        const isBytes = (name === "scan" || name === "volumes") && value instanceof Uint8Array;
-        if (!isBytes) return { value };
-        // What a scan found moves on; nobody here looks at it. What came over a connection may share its memory.
+      host[`${service}.${name}`] = async ({ given, options }: Called, { signal }) => {
+        const method = target[name] as Method;
+        const value = await method.call(target, ...given, { ...options, signal });
+        if (!(value instanceof Uint8Array)) return { value };
+        // The bytes move to the thread. Those that came over a connection may share their memory with others.
         const isAlone = value.byteLength === value.buffer.byteLength;
         const own = isAlone ? value : new Uint8Array(value);
         return { value: own, transfer: [own.buffer as ArrayBuffer] };
@@ -70,7 +47,7 @@ export function hostOf(services: Services): Record<string, HostFunction> {
   return host;
 }
 
-type Method = (message: unknown, options: CallOptions) => Promise<unknown>;
+type Method = (...given: unknown[]) => Promise<unknown>;
 
 /** The services of the process that runs a job, as contracts. */
 export function remoteServices({ call }: JobContext): Required<Services> {
@@ -78,8 +55,11 @@ export function remoteServices({ call }: JobContext): Required<Services> {
     Object.fromEntries(
       calls[name].map((method) => [
         method,
-        (message: unknown, { signal, ...options }: CallOptions) =>
-          call(`${name}.${method}`, { message, options } satisfies Called, { signal }),
+        (...all: unknown[]) => {
+          const { signal, ...options } = all.at(-1) as CallOptions;
+          const called: Called = { given: all.slice(0, -1), options };
+          return call(`${name}.${method}`, called, { signal });
+        },
       ]),
     );
   return {

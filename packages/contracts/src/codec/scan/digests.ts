@@ -19,7 +19,7 @@ import type {
 import type { SourceRef } from "../../source.js";
 import { ascends } from "../columns.js";
 import { matcher } from "../plan/stages.js";
-import { sourceRef } from "./sources.js";
+import { taskSource } from "./sources.js";
 
 /** Why lists of minutes are no lists of minutes; undefined when they are. */
 function refuseMinutes({ streams, counts, minutes }: StreamMinutes): string | undefined {
@@ -75,7 +75,7 @@ export const placedHashes: MessageCodec<PlacedHashes> = message<PlacedHashes>(
 export const digestTask: MessageCodec<DigestTask<SourceRef>> = message<DigestTask<SourceRef>>({
   fromNs: field(1, int64),
   toNs: field(2, int64),
-  sources: repeated(3, sourceRef),
+  sources: repeated(3, taskSource),
   matchers: repeated(4, matcher),
   minutesEach: field(5, uint),
 });
@@ -83,6 +83,6 @@ export const digestTask: MessageCodec<DigestTask<SourceRef>> = message<DigestTas
 export const rowHashTask: MessageCodec<RowHashTask<SourceRef>> = message<RowHashTask<SourceRef>>({
   fromNs: field(1, int64),
   toNs: field(2, int64),
-  sources: repeated(3, sourceRef),
+  sources: repeated(3, taskSource),
   wanted: field(4, streamMinutes),
 });

@@ -15,7 +15,7 @@ import type { DeletesRequest } from "../../catalog.js";
 import type { DuplicateTask, MatchedRows, MatchTask, RowFilter, RowMask } from "../../scan.js";
 import { ascends, u32Lists } from "../columns.js";
 import { logExpr, matcher } from "../plan/stages.js";
-import { sourceRef, timeRange } from "./sources.js";
+import { taskSource, timeRange } from "./sources.js";
 
 export const rowMask: MessageCodec<RowMask> = message<RowMask>(
   { blocks: field(1, u32s), rows: field(2, u32Lists) },
@@ -30,11 +30,10 @@ export const rowMask: MessageCodec<RowMask> = message<RowMask>(
 type Ranged<Task> = Omit<Task, "range"> & { readonly range?: TimeRange };
 
 export const duplicateTask: MessageCodec<DuplicateTask> = mapped(
-  message<Ranged<DuplicateTask>>({
-    newer: field(1, sourceRef),
-    older: repeated(2, sourceRef),
-    range: optional(3, timeRange),
-  }),
+  message<Ranged<DuplicateTask>>(
+    { sources: repeated(1, taskSource), range: optional(2, timeRange) },
+    ({ sources }) => (sources.length > 0 ? undefined : "nothing is compared"),
+  ),
   (task) => task as Ranged<DuplicateTask>,
   (task): DuplicateTask => task,
 );
@@ -74,11 +73,14 @@ const rowFilter: MessageCodec<RowFilter> = message<RowFilter>({
 });
 
 export const matchTask: MessageCodec<MatchTask> = mapped(
-  message<Ranged<MatchTask>>({
-    source: field(1, sourceRef),
-    filters: repeated(2, rowFilter),
-    range: optional(3, timeRange),
-  }),
+  message<Ranged<MatchTask>>(
+    {
+      sources: repeated(1, taskSource),
+      filters: repeated(2, rowFilter),
+      range: optional(3, timeRange),
+    },
+    ({ sources }) => (sources.length === 1 ? undefined : "filters are for one source"),
+  ),
   (task) => task as Ranged<MatchTask>,
   (task): MatchTask => task,
 );

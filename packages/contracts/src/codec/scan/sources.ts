@@ -12,7 +12,7 @@ import {
   uint,
   union,
 } from "@skald/transport/protobuf";
-import type { HeadRef, SourceRef } from "../../source.js";
+import type { HeadRef, SourceRef, TaskSource } from "../../source.js";
 import { textList } from "../columns.js";
 
 const location: MessageCodec<SegmentLocation> = union<SegmentLocation>({
@@ -56,6 +56,10 @@ const headFields = message<Omit<HeadRef, "kind">>({
 export const sourceRef: MessageCodec<SourceRef> = union<SourceRef>({
   segment: [1, segmentFields],
   head: [2, headFields],
+});
+
+export const taskSource: MessageCodec<TaskSource> = message<TaskSource>({
+  ref: field(1, sourceRef),
 });
 
 export const timeRange: MessageCodec<TimeRange> = message<TimeRange>({

@@ -27,7 +27,7 @@ import { scanPlan } from "../plan/plan.js";
 import { volumePlan } from "../volumes.js";
 import { digestTask, rowHashTask, skippedMinutes } from "./digests.js";
 import { duplicateTask, matchTask, rowMask, selector } from "./row-masks.js";
-import { sourceRef } from "./sources.js";
+import { sourceRef, taskSource } from "./sources.js";
 
 interface Part {
   readonly from: number;
@@ -63,7 +63,7 @@ const streamPart: MessageCodec<NonNullable<StreamTask["part"]>> = message<
 const streamTaskFields = {
   fromNs: field(1, int64),
   toNs: field(2, int64),
-  sources: repeated(3, sourceRef),
+  sources: repeated(3, taskSource),
   selectors: repeated(4, selector),
   part: optional(5, streamPart),
 };

@@ -22,6 +22,7 @@ import type {
   SkippedMinutes,
   SourceRef,
   StreamMinutes,
+  TaskSource,
   VolumePlan,
   VolumeRequest,
   VolumeTask,
@@ -94,6 +95,9 @@ export function arbitraryScanTask(seed: number): fc.Arbitrary<ScanTask> {
   );
 }
 
+const taskSource = record<TaskSource>({ ref: arbitrarySource });
+const taskSources = fc.array(taskSource, { maxLength: 3 });
+
 const streamMinutes: fc.Arbitrary<StreamMinutes> = fc
   .array(fc.tuple(fc.maxSafeNat(), fc.array(u32, { maxLength: 3 })), { maxLength: 3 })
   .map((lists) => ({
@@ -107,14 +111,14 @@ export const arbitraryDigestTask: fc.Arbitrary<DigestTask<SourceRef>> = record<
 >({
   fromNs: ns,
   toNs: ns,
-  sources,
+  sources: taskSources,
   matchers: fc.array(matcher, { maxLength: 2 }),
   minutesEach: fc.nat(60),
 });
 
 export const arbitraryRowHashTask: fc.Arbitrary<RowHashTask<SourceRef>> = record<
   RowHashTask<SourceRef>
->({ fromNs: ns, toNs: ns, sources, wanted: streamMinutes });
+>({ fromNs: ns, toNs: ns, sources: taskSources, wanted: streamMinutes });
 
 export const arbitraryDigests: fc.Arbitrary<MinuteDigests> = streamMinutes.map((lists) => ({
   ...lists,
@@ -148,12 +152,12 @@ const scanSource = record<ScanTask["sources"][number], "part" | "mask" | "tenant
 const part = fc.nat(7).map((index) => ({ index, count: 8 }));
 
 export const arbitraryLabelTask: fc.Arbitrary<LabelTask> = record<LabelTask, "part" | "label">(
-  { fromNs: ns, toNs: ns, sources, selectors },
+  { fromNs: ns, toNs: ns, sources: taskSources, selectors },
   { part, label: text },
 );
 
 export const arbitraryDuplicateTask: fc.Arbitrary<DuplicateTask> = record<DuplicateTask, "range">(
-  { newer: arbitrarySource, older: sources },
+  { sources: fc.array(taskSource, { minLength: 1, maxLength: 3 }) },
   { range },
 );
 
@@ -167,7 +171,10 @@ export function arbitraryFilter(seed: number): fc.Arbitrary<RowFilter> {
 
 export function arbitraryMatchTask(seed: number): fc.Arbitrary<MatchTask> {
   return record<MatchTask, "range">(
-    { source: arbitrarySource, filters: fc.array(arbitraryFilter(seed), { maxLength: 3 }) },
+    {
+      sources: taskSource.map((source) => [source]),
+      filters: fc.array(arbitraryFilter(seed), { maxLength: 3 }),
+    },
     { range },
   );
 }

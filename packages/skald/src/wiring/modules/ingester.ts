@@ -66,7 +66,7 @@ export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule
       await ingester.start(signal);
       await own.join(signal);
     },
-    run: (signal) => ingester.run(signal),
+    run: (signal) => ingester.runUntil(signal),
     stop: async () => {
       await own.leave();
       const flush = marker.isSet() || ending?.flush;
