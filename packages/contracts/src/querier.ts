@@ -13,16 +13,40 @@ export interface QueryShare {
   readonly cost: number;
 }
 
-/** Answers planned queries. */
-export interface Querier {
+/** Every kind of question that a querier answers. */
+export interface QueryKinds {
   /** Runs a plan. Throws invalid_argument when it breaks a limit. */
-  query(request: QueryRequest, options: CallOptions): Promise<QueryAnswer>;
+  readonly query: Asked<QueryRequest, QueryAnswer>;
   /** Streams of each tenant with rows in the range. */
-  streams(request: StreamsRequest, options: CallOptions): Promise<readonly TenantStreams[]>;
+  readonly streams: Asked<StreamsRequest, readonly TenantStreams[]>;
   /** Label names of those streams, or values of one name. */
-  labels(request: LabelsRequest, options: CallOptions): Promise<readonly TenantLabels[]>;
+  readonly labels: Asked<LabelsRequest, readonly TenantLabels[]>;
   /** Counts rows and bytes of streams, by labels and time. Throws invalid_argument at too many groups. */
-  volumes(request: VolumeRequest, options: CallOptions): Promise<VolumeAnswer>;
+  readonly volumes: Asked<VolumeRequest, VolumeAnswer>;
+  /**
+   * Says whether rows of some time are still what they were, to callers that keep an answer: one answer for each span, in
+   * order. A token stands for a state of the rows. A caller asks for the token before it asks for the answer, and may give
+   * the answer again for what did not change since. Throws unavailable when that is not known.
+   */
+  readonly changes: Asked<ChangesRequest, readonly SpanChanges[]>;
+}
+
+interface Asked<Request, Reply> {
+  readonly request: Request;
+  readonly reply: Reply;
+}
+
+export type QueryKind = keyof QueryKinds;
+export type RequestOf<K extends QueryKind> = QueryKinds[K]["request"];
+export type ReplyOf<K extends QueryKind> = QueryKinds[K]["reply"];
+/** A function for each kind of question. */
+export type QueryFunctions = {
+  readonly [K in QueryKind]: (request: RequestOf<K>, options: CallOptions) => Promise<ReplyOf<K>>;
+};
+
+/** Answers planned queries. */
+export interface Querier<Kinds extends QueryKind = QueryKind> {
+  run<K extends Kinds>(kind: K, request: RequestOf<K>, options: CallOptions): Promise<ReplyOf<K>>;
 }
 
 export interface QueryRequest {
@@ -82,16 +106,6 @@ export interface VolumeAnswer extends VolumeCells {
   readonly streamCount: number;
   readonly stats: QueryStats;
   readonly warnings: readonly string[];
-}
-
-/**
- * Tells whether rows of some time are still what they were, for whoever keeps an answer. A token stands for a state of
- * the rows: it is to be asked for before the answer is, and whoever has both may give the answer again for what did not
- * change since.
- */
-export interface ChangeLog {
-  /** One answer for each span, in order. Throws unavailable when nobody can tell. */
-  changes(request: ChangesRequest, options: CallOptions): Promise<readonly SpanChanges[]>;
 }
 
 export interface ChangesRequest {

@@ -1,4 +1,5 @@
 import type { CallOptions } from "./call.js";
+import type { QueryKind } from "./querier.js";
 
 /**
  * Shares queriers out among those who ask. Frontends `run` calls of a querier; queriers `take` the calls whose turn it
@@ -24,7 +25,7 @@ export interface Scheduler {
 
 /** A call of a querier; what is asked is not looked at on the way. */
 export interface ScheduledCall {
-  readonly method: ScheduledMethod;
+  readonly method: QueryKind;
   readonly tenant: string;
   readonly actors: readonly string[];
   readonly body: Uint8Array;
@@ -34,8 +35,6 @@ export interface ScheduledCall {
   readonly traceparent?: string;
   readonly tracestate?: string;
 }
-
-export type ScheduledMethod = "query" | "streams" | "labels" | "volumes" | "changes";
 
 /** Of body and error one is there. */
 export interface ScheduledAnswer {

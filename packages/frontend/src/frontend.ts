@@ -164,7 +164,7 @@ export class Frontend {
         limits: { maxBytesRead: limits.max_query_bytes_read, maxMemoryBytes },
         actors: this.#actors,
       };
-      return this.#querier.query(request, { signal: own });
+      return this.#querier.run("query", request, { signal: own });
     };
     const attributes = { tenant: tenants.join("|"), "skald.query_hash": fnv1a32(text) };
     return traced("query", { attributes }, (span) =>

@@ -91,7 +91,7 @@ export class Lists {
     if (request === undefined) return [];
     const { limits, ...asked } = request;
     return this.#keptList("seriesResult", limits, asked, signal, (bounded) =>
-      this.#deps.querier.streams(asked, { signal: bounded }),
+      this.#deps.querier.run("streams", asked, { signal: bounded }),
     );
   }
 
@@ -147,7 +147,7 @@ export class Lists {
     const { limits, ...asked } = request;
     const own = label === undefined ? asked : { ...asked, label };
     return this.#keptList("labelResult", limits, own, signal, (bounded) =>
-      this.#deps.querier.labels(own, { signal: bounded }),
+      this.#deps.querier.run("labels", own, { signal: bounded }),
     );
   }
 
@@ -162,7 +162,7 @@ export class Lists {
     const { limits, selectors: _, ...asked } = request;
     const own = { ...plan, ...asked };
     return withTimeout(limits, signal, async (bounded) => {
-      const ask = () => this.#deps.querier.volumes(own, { signal: bounded });
+      const ask = () => this.#deps.querier.run("volumes", own, { signal: bounded });
       if (own.fromNs < oldestLasting(limits, { nowNs: nowNs(this.#deps.clock) })) return ask();
       const mayKeep = ({ warnings }: VolumeAnswer) => warnings.length === 0;
       const cached = { tenants, range: own, asked: { ...own, actors: [] } };

@@ -64,7 +64,7 @@ for (const query of [
   const querier = replicatedQuerierOf(scanner, { replicas, store: [], onCall: count });
   const plan = planOf(query, { from: 0, to: hourNs, stepNs: 60_000_000_000n });
   const started = performance.now();
-  const answer = await querier.query({ tenants: ["t"], plan, limits }, never);
+  const answer = await querier.run("query", { tenants: ["t"], plan, limits }, never);
   const total = Object.values(bytes).reduce((sum, one) => sum + one, 0);
   console.log(
     `${query}: ${total} bytes, ${((total / rawBytes) * 100).toFixed(2)} % of ${rawBytes}, ` +

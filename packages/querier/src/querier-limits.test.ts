@@ -36,20 +36,22 @@ describe("limits", () => {
   it("refuse a query from headers, before anything is read", async () => {
     // Sixty lines of two or three bytes.
     const querier = querierOf(scans, { store: segments });
-    await expect(querier.query(request(filtered, reading(100)), never)).rejects.toMatchObject({
+    await expect(
+      querier.run("query", request(filtered, reading(100)), never),
+    ).rejects.toMatchObject({
       status: 400,
       message: expect.stringMatching(
         /^the query would read too many bytes \(query: 170 B, limit: 100 B\)/,
       ),
     });
     expect(scans.jobs).toEqual(["measure s0,s10,s20,s30,s40,s50"]);
-    await querier.query(request(filtered, reading(170)), never);
-    await querier.query(request("sum(count_over_time({app=`a`}[2s]))", reading(1)), never);
+    await querier.run("query", request(filtered, reading(170)), never);
+    await querier.run("query", request("sum(count_over_time({app=`a`}[2s]))", reading(1)), never);
   });
 
   it("add up what the threads measure at the same time", async () => {
     const querier = querierOf(scans, { store: large });
-    await expect(querier.query(request(filtered, reading(100)), never)).rejects.toThrow(
+    await expect(querier.run("query", request(filtered, reading(100)), never)).rejects.toThrow(
       "query: 170 B",
     );
     expect(scans.jobs).toHaveLength(6);
@@ -58,14 +60,16 @@ describe("limits", () => {
   it("count the leaves of a query together", async () => {
     const querier = querierOf(scans, { store: segments });
     const both = `${filtered} / ${filtered.replace("`a` [", "`1` [")}`;
-    await expect(querier.query(request(both, reading(300)), never)).rejects.toThrow("query: 340 B");
+    await expect(querier.run("query", request(both, reading(300)), never)).rejects.toThrow(
+      "query: 340 B",
+    );
   });
 
   it("let a query read as far as its limit parameter goes, and no further", async () => {
     const querier = querierOf(scans, { store: large });
-    await querier.query(request("{app=`a`}", reading(50), { limit: 5 }), never);
+    await querier.run("query", request("{app=`a`}", reading(50), { limit: 5 }), never);
     expect(scans.jobs).toEqual(["scan s0"]);
-    await expect(querier.query(request("{app=`a`}", reading(50)), never)).rejects.toThrow(
+    await expect(querier.run("query", request("{app=`a`}", reading(50)), never)).rejects.toThrow(
       "the query would read too many bytes",
     );
     expect(scans.jobs.length).toBeLessThan(6);
@@ -74,10 +78,14 @@ describe("limits", () => {
   it("bound the lines of an answer", async () => {
     const limits = { ...noLimits, maxMemoryBytes: 4000 };
     const querier = querierOf(scans, { store: segments });
-    await expect(querier.query(request("{app=`a`}", { limits }), never)).rejects.toThrow(
+    await expect(querier.run("query", request("{app=`a`}", { limits }), never)).rejects.toThrow(
       "lower the parameter limit",
     );
-    const { stats } = await querier.query(request("{app=`a`}", { limits }, { limit: 10 }), never);
+    const { stats } = await querier.run(
+      "query",
+      request("{app=`a`}", { limits }, { limit: 10 }),
+      never,
+    );
     expect(stats.entriesReturned).toBe(10);
   });
 });
@@ -88,17 +96,17 @@ describe("a querier for small queries", () => {
 
   it("gives up one whose rows turn out to be many", async () => {
     const all = request("{app=`a`}");
-    await expect(small(2000).query(all, never)).rejects.toBeInstanceOf(QueryTooHeavy);
-    const { stats } = await small(1e6).query(all, never);
+    await expect(small(2000).run("query", all, never)).rejects.toBeInstanceOf(QueryTooHeavy);
+    const { stats } = await small(1e6).run("query", all, never);
     expect(stats.entriesReturned).toBe(60);
   });
 
   it("gives up one that may answer with many rows, before it scans", async () => {
     const querier = querierOf(scans, { store: large }, undefined, { maxCost: 50_000 });
-    await querier.query(request("{app=`a`}", {}, { limit: 20 }), never);
+    await querier.run("query", request("{app=`a`}", {}, { limit: 20 }), never);
     scans.jobs.length = 0;
     await expect(
-      querier.query(request("{app=`a`}", {}, { limit: 30 }), never),
+      querier.run("query", request("{app=`a`}", {}, { limit: 30 }), never),
     ).rejects.toMatchObject({ cost: 30 * 2048 });
     expect(scans.jobs).toEqual([]);
   });
@@ -121,11 +129,13 @@ describe("the memory of all queries", () => {
     for (const query of ["{app=`a`}", "sum by (app) (count_over_time({app=`a`}[2s]))"]) {
       held = 0;
       room = Number.POSITIVE_INFINITY;
-      await querier.query(request(query), never);
+      await querier.run("query", request(query), never);
       expect(held).toBeGreaterThan(100);
       room = held / 2;
       held = 0;
-      await expect(querier.query(request(query), never)).rejects.toThrow("no more for anybody");
+      await expect(querier.run("query", request(query), never)).rejects.toThrow(
+        "no more for anybody",
+      );
     }
   });
 });
@@ -148,7 +158,7 @@ describe("the first scans of a query", () => {
     scans.onJob = (name) => {
       if (name === "scan") seen.push(held);
     };
-    await querierOf(scans, { store }, undefined, { memory }).query(request(asked), never);
+    await querierOf(scans, { store }, undefined, { memory }).run("query", request(asked), never);
     return seen;
   }
 
@@ -181,7 +191,7 @@ describe("cancellation", () => {
       if (job === name) stop.abort(reason);
     };
     const limits = { ...noLimits, maxBytesRead: name === "measure" ? 1e6 : 0 };
-    await expect(querier.query(request(query, { limits }), stop)).rejects.toBe(reason);
+    await expect(querier.run("query", request(query, { limits }), stop)).rejects.toBe(reason);
     const begun = scans.jobs.length;
     await new Promise((resolve) => setImmediate(resolve));
     expect(scans.jobs).toHaveLength(begun);
@@ -193,10 +203,10 @@ describe("cancellation", () => {
   it("ends a query that is being planned, and one that is not begun", async () => {
     const stop = new AbortController();
     const querier = querierOf(scans, { store: segments });
-    const planned = querier.query(request("{app=`a`}"), stop);
+    const planned = querier.run("query", request("{app=`a`}"), stop);
     stop.abort(reason);
     await expect(planned).rejects.toBe(reason);
-    await expect(querier.query(request("{app=`a`}"), stop)).rejects.toBe(reason);
+    await expect(querier.run("query", request("{app=`a`}"), stop)).rejects.toBe(reason);
     expect(scans.jobs).toEqual([]);
   });
 
@@ -204,6 +214,8 @@ describe("cancellation", () => {
     const stop = new AbortController();
     scans.onJob = () => stop.abort(reason);
     const all = { tenants: ["t"], selectors: [], fromNs: 0n, toNs: 2n ** 62n };
-    await expect(querierOf(scans, { store: segments }).streams(all, stop)).rejects.toBe(reason);
+    await expect(querierOf(scans, { store: segments }).run("streams", all, stop)).rejects.toBe(
+      reason,
+    );
   });
 });

@@ -119,7 +119,7 @@ async function ask(
     const answers: unknown[] = [];
     for (const indexed of [true, false]) {
       const querier = querierOf(scans, sources, undefined, { deletes, indexed });
-      answers.push(plain(await querier.query({ tenants, plan, limits: noLimits }, never)));
+      answers.push(plain(await querier.run("query", { tenants, plan, limits: noLimits }, never)));
     }
     // Whether segments are counted by an index or scanned is of no account.
     if (!text.startsWith("{")) expect(answers[0]).toEqual(answers[1]);

@@ -33,7 +33,7 @@ beforeEach(() => {
 
 const lines = (querier: Querier, query: string, params = {}) =>
   querier
-    .query(request(query, {}, params), never)
+    .run("query", request(query, {}, params), never)
     .then((answer) => (plain(answer) as string[]).map((text) => text.split(" ").at(-1)));
 
 describe("log queries", () => {
@@ -58,7 +58,7 @@ describe("log queries", () => {
 
   it("use a segment once that the ingester and the store have", async () => {
     const querier = querierOf(scans, { ingester: segments, store: segments });
-    const { stats } = await querier.query(request("{app=`a`}"), never);
+    const { stats } = await querier.run("query", request("{app=`a`}"), never);
     expect([stats.ingester.sources, stats.store.sources]).toEqual([6, 0]);
     expect(stats.entriesReturned).toBe(60);
   });
@@ -67,7 +67,7 @@ describe("log queries", () => {
     const again = makeSegment(directory.path, tenRows("a", 5), { id: "again" });
     const head = makeHead(tenRows("a", 8), { id: "head" });
     const querier = querierOf(scans, { ingester: [head], store: [...segments.slice(0, 1), again] });
-    const { stats } = await querier.query(request("{app=`a`}"), never);
+    const { stats } = await querier.run("query", request("{app=`a`}"), never);
     expect(stats.entriesReturned).toBe(18);
     expect([stats.ingester.duplicates, stats.store.duplicates]).toEqual([7, 5]);
     expect(scans.jobs.filter((job) => !job.startsWith("scan")).sort()).toEqual([
@@ -98,7 +98,7 @@ describe("metric queries", () => {
     const querier = querierOf(scans, { store: [...segments, again] });
     const query =
       "sum(count_over_time({app=`a`} |= `a` [2s])) / sum(count_over_time({app=`a`}[2s]))";
-    expect(plain(await querier.query(request(query), never))).toEqual(["{} 1"]);
+    expect(plain(await querier.run("query", request(query), never))).toEqual(["{} 1"]);
     expect(scans.jobs).toEqual([
       "sharedRows s50,a55",
       "scan s0,s10,s20,s30,s40,s50,a55",
@@ -111,7 +111,8 @@ describe("metric queries", () => {
       ingester: [makeHead(tenRows("b", 0), { id: "h" })],
       store: segments,
     });
-    const { stats } = await querier.query(
+    const { stats } = await querier.run(
+      "query",
       request("sum(count_over_time({app=~`.+`} |= `1` [2s]))"),
       never,
     );
@@ -133,17 +134,23 @@ describe("several tenants", () => {
   it("are told apart by a label, and chosen by it", async () => {
     const querier = querierOf(scans, { store: [segments[0], other] });
     const query = "sum by (__tenant_id__) (count_over_time({app=`a`}[2s]))";
-    expect(plain(await querier.query(request(query, { tenants }), never))).toEqual([
+    expect(plain(await querier.run("query", request(query, { tenants }), never))).toEqual([
       '{__tenant_id__="t"} 10',
       '{__tenant_id__="u"} 10',
     ]);
     const one = request("{app=`a`,__tenant_id__=`u`}", { tenants }, { limit: 1 });
-    expect(plain(await querier.query(one, never))).toEqual(['0 {__tenant_id__="u", app="a"} a0']);
+    expect(plain(await querier.run("query", one, never))).toEqual([
+      '0 {__tenant_id__="u", app="a"} a0',
+    ]);
   });
 
   it("order rows of equal time by stream, of which the tenant is a label", async () => {
     const querier = querierOf(scans, { store: [other, segments[0]] });
-    const answer = await querier.query(request("{app=`a`}", { tenants }, { limit: 4 }), never);
+    const answer = await querier.run(
+      "query",
+      request("{app=`a`}", { tenants }, { limit: 4 }),
+      never,
+    );
     expect(plain(answer)).toEqual([
       '0 {__tenant_id__="u", app="a"} a0',
       '0 {__tenant_id__="t", app="a"} a0',
@@ -171,9 +178,9 @@ describe("a segment that is gone when it is opened", () => {
     };
     const querier = querierOf(scans, { store: segments });
     const failure = { code: "unavailable", message: expect.stringContaining("try again") };
-    await expect(querier.query(request("{app=`a`}"), never)).rejects.toMatchObject(failure);
+    await expect(querier.run("query", request("{app=`a`}"), never)).rejects.toMatchObject(failure);
     const all = { tenants: ["t"], selectors: [], fromNs: 0n, toNs: 2n ** 62n };
-    await expect(querier.streams(all, never)).rejects.toMatchObject(failure);
+    await expect(querier.run("streams", all, never)).rejects.toMatchObject(failure);
   });
 });
 
@@ -183,7 +190,7 @@ describe("streams", () => {
     const other = makeSegment(directory.path, tenRows("c", 0), { id: "c", tenant: "u" });
     const querier = querierOf(scans, { ingester: [head], store: [...segments, other] });
     const all = { tenants: ["t", "u", "v"], selectors: [], fromNs: 0n, toNs: 2n ** 62n };
-    const found = await querier.streams(all, never);
+    const found = await querier.run("streams", all, never);
     const textsOf = (lists: readonly StreamColumns[]) =>
       lists.flatMap((streams) => labelSetsOf(streams).map(formatLabels));
     expect(found.map(({ tenant, streams }) => [tenant, ...textsOf(streams).sort()])).toEqual([
@@ -191,7 +198,7 @@ describe("streams", () => {
       ["u", '{app="c"}'],
       ["v"],
     ]);
-    expect(await querier.labels({ ...all, label: "app" }, never)).toEqual([
+    expect(await querier.run("labels", { ...all, label: "app" }, never)).toEqual([
       { tenant: "t", texts: ["a", "b"] },
       { tenant: "u", texts: ["c"] },
       { tenant: "v", texts: [] },
@@ -202,7 +209,8 @@ describe("streams", () => {
 describe("volumes", () => {
   const bucket = { firstNs: 0n, stepNs: 2n ** 62n, count: 1 };
   const ask = (querier: Querier, tenants: string[], more = {}) =>
-    querier.volumes(
+    querier.run(
+      "volumes",
       {
         tenants,
         matchers: [{ name: "app", op: "=~", value: ".+" }],

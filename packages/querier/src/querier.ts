@@ -1,23 +1,20 @@
 import type {
+  CallOptions,
   Catalog,
-  ChangeLog,
-  ChangesRequest,
   Querier as Contract,
   Deletes,
   EncodedOutcome,
   HeldRows,
-  LabelsRequest,
   QueryAnswer,
   QueryByteLimits,
+  QueryKind,
   QueryRequest,
   QueryShare,
+  ReplyOf,
+  RequestOf,
   ScanPlan,
   SegmentScanner,
   SourceRef,
-  SpanChanges,
-  StreamsRequest,
-  TenantLabels,
-  TenantStreams,
   VolumeAnswer,
   VolumeRequest,
 } from "@skald/contracts";
@@ -98,11 +95,23 @@ interface Selector {
 }
 
 /** Answers planned queries from ingesters and the store; the scans run where the data is. */
-export class Querier implements Contract, ChangeLog {
+export class Querier implements Contract {
   readonly #deps: QuerierDeps;
   readonly #finder: SourceFinder;
   readonly #lists: StreamLists;
   readonly #scanners: Scanners;
+
+  readonly #answers: {
+    readonly [K in QueryKind]: (request: RequestOf<K>, signal: AbortSignal) => Promise<ReplyOf<K>>;
+  } = {
+    query: (request, signal) => this.#query(request, signal),
+    streams: (request, signal) =>
+      this.#search((search) => this.#lists.streams(request, search, signal)),
+    labels: (request, signal) =>
+      this.#search((search) => this.#lists.labels(request, search, signal)),
+    volumes: (request, signal) => this.#volumes(request, signal),
+    changes: (request, signal) => findChanges(request, this.#deps, signal),
+  };
 
   constructor(deps: QuerierDeps) {
     this.#deps = deps;
@@ -115,17 +124,22 @@ export class Querier implements Contract, ChangeLog {
     });
   }
 
-  /**
-   * Runs a plan. Throws invalid_argument when it breaks a limit. Rejects with `cancelled` or the signal's reason soon
-   * after the signal fires.
-   */
-  query(request: QueryRequest, { signal }: { signal: AbortSignal }): Promise<QueryAnswer> {
+  /** Rejects with `cancelled` or the signal's reason soon after the signal fires. */
+  run<K extends QueryKind>(
+    kind: K,
+    request: RequestOf<K>,
+    { signal }: CallOptions,
+  ): Promise<ReplyOf<K>> {
+    return this.#answers[kind](request, signal);
+  }
+
+  #query(request: QueryRequest, signal: AbortSignal): Promise<QueryAnswer> {
     const { limits, tenants, plan } = request;
     if (this.#deps.onlySimple === true && !isSimple(plan)) {
       return Promise.reject(new QueryTooHeavy(0));
     }
     return this.#search(async (search) => {
-      const run = this.#run(limits, shareOf(request), signal);
+      const run = this.#runOf(limits, shareOf(request), signal);
       search.share = shareOf(request);
       const result =
         plan.kind === "log"
@@ -136,27 +150,10 @@ export class Querier implements Contract, ChangeLog {
     });
   }
 
-  /** Streams of each tenant with rows in the range. */
-  streams(
-    request: StreamsRequest,
-    { signal }: { signal: AbortSignal },
-  ): Promise<readonly TenantStreams[]> {
-    return this.#search((search) => this.#lists.streams(request, search, signal));
-  }
-
-  /** Label names of those streams, or values of one name. */
-  labels(
-    request: LabelsRequest,
-    { signal }: { signal: AbortSignal },
-  ): Promise<readonly TenantLabels[]> {
-    return this.#search((search) => this.#lists.labels(request, search, signal));
-  }
-
-  /** Counts rows and bytes of streams, by labels and time. Throws invalid_argument at too many groups. */
-  volumes(request: VolumeRequest, { signal }: { signal: AbortSignal }): Promise<VolumeAnswer> {
+  #volumes(request: VolumeRequest, signal: AbortSignal): Promise<VolumeAnswer> {
     const { tenants, matchers, actors: _, ...rest } = request;
     return this.#search(async (search) => {
-      const run = this.#run(unlimited, shareOf(request), signal);
+      const run = this.#runOf(unlimited, shareOf(request), signal);
       search.share = shareOf(request);
       const range = { fromNs: request.fromNs, toNs: request.toNs };
       const sources = await this.#list({ tenants, matchers, range }, search, signal);
@@ -179,14 +176,7 @@ export class Querier implements Contract, ChangeLog {
     });
   }
 
-  changes(
-    request: ChangesRequest,
-    { signal }: { signal: AbortSignal },
-  ): Promise<readonly SpanChanges[]> {
-    return findChanges(request, this.#deps, signal);
-  }
-
-  #run(limits: QueryByteLimits, share: QueryShare, signal: AbortSignal): QueryRun {
+  #runOf(limits: QueryByteLimits, share: QueryShare, signal: AbortSignal): QueryRun {
     const { threads, maxCost } = this.#deps;
     const budget = this.#budget(limits.maxMemoryBytes, signal);
     return new QueryRun({ limits, scanners: this.#scanners, threads, share, maxCost, budget });

@@ -105,17 +105,16 @@ function querierOf(refs: readonly SegmentRef[]): Querier {
 /** Notes how far the scans were when a query was given up. */
 function watched(querier: Querier): QuerierContract {
   return {
-    query: (request, { signal }) => {
-      aborted = false;
-      signal.addEventListener("abort", () => {
-        checksAtAbort = checks();
-        aborted = true;
-      });
-      return querier.query(request, { signal });
+    run: (kind, request, options) => {
+      if (kind === "query") {
+        aborted = false;
+        options.signal.addEventListener("abort", () => {
+          checksAtAbort = checks();
+          aborted = true;
+        });
+      }
+      return querier.run(kind, request, options);
     },
-    streams: (request, options) => querier.streams(request, options),
-    labels: (request, options) => querier.labels(request, options),
-    volumes: (request, options) => querier.volumes(request, options),
   };
 }
 

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { SkaldError } from "@skald/model";
 import { type Carrier, carriers, happened } from "../testing/carriers.js";
 import { makeEchoes } from "../testing/echo.js";
-import { scannerOf } from "../testing/scanner-of.js";
+import { scannerOf } from "../testing/fakes.js";
 import { connectTestServices, startTestServices } from "../testing/services.js";
 
 const { signal } = new AbortController();

@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { makeBatch, testRuns, testSeed } from "@skald/testkit";
 import fc from "fast-check";
-import { decodeTexts, type EncodedStreams, type Pattern } from "../index.js";
+import {
+  answerScheduled,
+  decodeTexts,
+  type EncodedStreams,
+  type Pattern,
+  scheduledQuerier,
+} from "../index.js";
 import * as answers from "../testing/arbitrary/answers.js";
 import * as changes from "../testing/arbitrary/changes.js";
 import * as common from "../testing/arbitrary/common.js";
@@ -9,11 +15,16 @@ import * as patterns from "../testing/arbitrary/patterns.js";
 import * as pushes from "../testing/arbitrary/pushes.js";
 import * as tasks from "../testing/arbitrary/tasks.js";
 import { type Carrier, carriers, happened } from "../testing/carriers.js";
-import { textOf, textOfPush } from "../testing/echo.js";
+import { echoQuerier, textOf, textOfPush } from "../testing/echo.js";
 
 const seed = testSeed();
 const { signal } = new AbortController();
 const options = { signal };
+
+/** Runs a call with messages of any kind. */
+async function withAny<T>(messages: fc.Arbitrary<T>, call: (value: T) => Promise<void>) {
+  await fc.assert(fc.asyncProperty(messages, call), { seed, numRuns: testRuns(20) });
+}
 
 describe.each(carriers)("the contracts by %s", (_name, open) => {
   let carrier: Carrier;
@@ -22,10 +33,6 @@ describe.each(carriers)("the contracts by %s", (_name, open) => {
   });
   afterAll(() => carrier.stop());
 
-  /** Runs a call with messages of any kind. */
-  async function withAny<T>(messages: fc.Arbitrary<T>, call: (value: T) => Promise<void>) {
-    await fc.assert(fc.asyncProperty(messages, call), { seed, numRuns: testRuns(20) });
-  }
   const told = (bytes: EncodedStreams) => decodeTexts(bytes)[0];
 
   it.each(["ingester", "distributor"] as const)("push to %s", (service) =>
@@ -211,40 +218,6 @@ describe.each(carriers)("the contracts by %s", (_name, open) => {
     });
   });
 
-  it("Querier.query", () =>
-    withAny(answers.arbitraryQueryRequest(seed), async (request) => {
-      const { result, stats } = await carrier.services.querier.query(request, options);
-      expect(JSON.parse(result.warnings[0]!)).toEqual(JSON.parse(textOf(request)));
-      expect(stats.store.downloadNs).toBe(1.5);
-    }));
-
-  it("Querier.volumes", () =>
-    withAny(tasks.arbitraryVolumeRequest, async (request) => {
-      const { groups, stats, ...rest } = await carrier.services.querier.volumes(request, options);
-      expect(JSON.parse(groups[0]!.values[0]!)).toEqual(JSON.parse(textOf(request)));
-      expect(stats.store.downloadNs).toBe(1.5);
-      expect(rest).toEqual({
-        group: Uint32Array.of(0),
-        bucket: Uint32Array.of(7),
-        rows: Float64Array.of(2 ** 40),
-        bytes: Float64Array.of(0.5),
-        blocks: 1,
-        streamCount: 2,
-        warnings: ["w"],
-      });
-    }));
-
-  it("Querier.streams, labels", () =>
-    withAny(answers.arbitraryStreamsRequest, async (request) => {
-      const { querier } = carrier.services;
-      const [streams] = await querier.streams(request, options);
-      const want = JSON.parse(textOf(request));
-      expect(JSON.parse(streams!.tenant)).toEqual(want);
-      const [labels] = await querier.labels({ ...request, label: "l" }, options);
-      expect(labels!.texts[0]).toBe("é");
-      expect(JSON.parse(labels!.texts[1]!)).toEqual({ ...want, label: "l" });
-    }));
-
   it("PatternIngester.patterns", () =>
     withAny(patterns.arbitraryPatternsRequest, async (request) => {
       const { patternIngester } = carrier.services;
@@ -289,4 +262,46 @@ describe.each(carriers)("the contracts by %s", (_name, open) => {
     const { refusals } = await carrier.services.ingester.push({ tenant: "a", batch }, options);
     expect(refusals.reduce((total, { entries }) => total + entries, 0)).toBe(100);
   });
+});
+
+describe("a querier behind a scheduler", () => {
+  const querier = scheduledQuerier(() => ({
+    run: async (call, own) => ({
+      body: await answerScheduled(echoQuerier, call, own),
+      queueSeconds: 2,
+    }),
+  }));
+
+  it("query", () =>
+    withAny(answers.arbitraryQueryRequest(seed), async (request) => {
+      const { result, stats } = await querier.run("query", request, options);
+      expect(JSON.parse(result.warnings[0]!)).toEqual(JSON.parse(textOf(request)));
+      expect([stats.store.downloadNs, stats.queueSeconds]).toEqual([1.5, 2]);
+    }));
+
+  it("volumes", () =>
+    withAny(tasks.arbitraryVolumeRequest, async (request) => {
+      const { groups, stats, ...rest } = await querier.run("volumes", request, options);
+      expect(JSON.parse(groups[0]!.values[0]!)).toEqual(JSON.parse(textOf(request)));
+      expect([stats.store.downloadNs, stats.queueSeconds]).toEqual([1.5, 2]);
+      expect(rest).toEqual({
+        group: Uint32Array.of(0),
+        bucket: Uint32Array.of(7),
+        rows: Float64Array.of(2 ** 40),
+        bytes: Float64Array.of(0.5),
+        blocks: 1,
+        streamCount: 2,
+        warnings: ["w"],
+      });
+    }));
+
+  it("streams, labels", () =>
+    withAny(answers.arbitraryStreamsRequest, async (request) => {
+      const [streams] = await querier.run("streams", request, options);
+      const want = JSON.parse(textOf(request));
+      expect(JSON.parse(streams!.tenant)).toEqual(want);
+      const [labels] = await querier.run("labels", { ...request, label: "l" }, options);
+      expect(labels!.texts[0]).toBe("é");
+      expect(JSON.parse(labels!.texts[1]!)).toEqual({ ...want, label: "l" });
+    }));
 });

@@ -1,25 +1,12 @@
 import type { GrpcConnection, GrpcServer } from "@skald/transport/grpc";
 import type { Catalog, Deletes } from "../catalog.js";
-import {
-  catalogAnswer,
-  catalogRequest,
-  labelsAnswer,
-  labelsRequest,
-  queryAnswer,
-  queryRequest,
-  streamsAnswer,
-  streamsRequest,
-  volumeAnswer,
-  volumeRequest,
-} from "../codec/query-messages.js";
+import { catalogAnswer, catalogRequest } from "../codec/query-messages.js";
 import { deletesAnswer, deletesRequest } from "../codec/scan/row-masks.js";
 import type { Distributor } from "../distributor.js";
-import type { Querier } from "../querier.js";
 import { callRemote, serve, wireOf } from "./method.js";
 import { pushOutcomeWire, pushTo, pushWire } from "./pushes.js";
 
 const catalog = "skald.v1.Catalog";
-const querier = "skald.v1.Querier";
 const deletes = "skald.v1.Deletes";
 const distributor = "skald.v1.Distributor";
 
@@ -28,26 +15,6 @@ const methods = {
     path: `/${catalog}/List`,
     request: wireOf(catalogRequest),
     answer: wireOf(catalogAnswer),
-  },
-  query: {
-    path: `/${querier}/Query`,
-    request: wireOf(queryRequest),
-    answer: wireOf(queryAnswer),
-  },
-  streams: {
-    path: `/${querier}/Streams`,
-    request: wireOf(streamsRequest),
-    answer: wireOf(streamsAnswer),
-  },
-  labels: {
-    path: `/${querier}/Labels`,
-    request: wireOf(labelsRequest),
-    answer: wireOf(labelsAnswer),
-  },
-  volumes: {
-    path: `/${querier}/Volumes`,
-    request: wireOf(volumeRequest),
-    answer: wireOf(volumeAnswer),
   },
   active: {
     path: `/${deletes}/Active`,
@@ -84,35 +51,6 @@ export function remoteCatalog(connection: GrpcConnection): Required<Catalog> {
       // Outcomes are memory of their own, to be moved to other threads.
       return { countedSegments: 0, ...answer, counted: counted.map((one) => new Uint8Array(one)) };
     },
-  };
-}
-
-/** Lets other processes call a querier. */
-export function serveQuerier(server: Server, served: Querier): void {
-  server.add({
-    name: querier,
-    methods: {
-      Query: serve(methods.query, (request, options) => served.query(request, options)),
-      Streams: serve(methods.streams, async (request, options) => ({
-        tenants: await served.streams(request, options),
-      })),
-      Labels: serve(methods.labels, async (request, options) => ({
-        tenants: await served.labels(request, options),
-      })),
-      Volumes: serve(methods.volumes, (request, options) => served.volumes(request, options)),
-    },
-  });
-}
-
-/** The querier at the other end of a connection. */
-export function remoteQuerier(connection: GrpcConnection): Querier {
-  return {
-    query: (request, options) => callRemote(connection, methods.query, request, options),
-    streams: async (request, options) =>
-      (await callRemote(connection, methods.streams, request, options)).tenants,
-    labels: async (request, options) =>
-      (await callRemote(connection, methods.labels, request, options)).tenants,
-    volumes: (request, options) => callRemote(connection, methods.volumes, request, options),
   };
 }
 

@@ -29,8 +29,11 @@ import type {
   LabelsRequest,
   QueryAnswer,
   QueryByteLimits,
+  QueryKind,
   QueryRequest,
   QueryShare,
+  ReplyOf,
+  RequestOf,
   SpanChanges,
   StreamsRequest,
   TenantLabels,
@@ -272,3 +275,38 @@ export const catalogAnswer: MessageCodec<CatalogReply> = message<CatalogReply>({
   countedSegments: optional(3, uint),
   known: optional(4, textList),
 });
+
+/** How each kind of question and its answer are sent. */
+export const queryCodecs: {
+  readonly [K in QueryKind]: {
+    readonly request: MessageCodec<RequestOf<K>>;
+    readonly reply: MessageCodec<ReplyOf<K>>;
+  };
+} = {
+  query: { request: queryRequest, reply: queryAnswer },
+  streams: {
+    request: streamsRequest,
+    reply: mapped(
+      streamsAnswer,
+      (tenants) => ({ tenants }),
+      ({ tenants }) => tenants,
+    ),
+  },
+  labels: {
+    request: labelsRequest,
+    reply: mapped(
+      labelsAnswer,
+      (tenants) => ({ tenants }),
+      ({ tenants }) => tenants,
+    ),
+  },
+  volumes: { request: volumeRequest, reply: volumeAnswer },
+  changes: {
+    request: changesRequest,
+    reply: mapped(
+      changesAnswer,
+      (spans) => ({ spans }),
+      ({ spans }) => spans,
+    ),
+  },
+};

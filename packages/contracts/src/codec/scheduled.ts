@@ -2,9 +2,9 @@ import {
   type ErrorCode,
   errorCodeOf,
   errorStatus,
+  type QueryStats,
   SkaldError,
   textForClients,
-  unavailable,
 } from "@skald/model";
 import { currentTrace, traceHeaders } from "@skald/runtime/tracing";
 import {
@@ -24,15 +24,7 @@ import {
   uint,
 } from "@skald/transport/protobuf";
 import type { CallOptions } from "../call.js";
-import type {
-  ChangeLog,
-  ChangesRequest,
-  LabelsRequest,
-  Querier,
-  QueryRequest,
-  StreamsRequest,
-  VolumeRequest,
-} from "../querier.js";
+import type { Querier, QueryKind, RequestOf } from "../querier.js";
 import type {
   CancelledCalls,
   FinishedCall,
@@ -40,26 +32,14 @@ import type {
   ScheduledAnswer,
   ScheduledCall,
   ScheduledError,
-  ScheduledMethod,
   TakeNext,
   TakenCall,
   TakenCalls,
   TakeRequest,
 } from "../scheduler.js";
-import {
-  changesAnswer,
-  changesRequest,
-  labelsAnswer,
-  labelsRequest,
-  queryAnswer,
-  queryRequest,
-  streamsAnswer,
-  streamsRequest,
-  volumeAnswer,
-  volumeRequest,
-} from "./query-messages.js";
+import { queryCodecs } from "./query-messages.js";
 
-const methods: readonly ScheduledMethod[] = ["query", "streams", "labels", "volumes", "changes"];
+const methods = Object.keys(queryCodecs) as QueryKind[];
 
 /** Of a call, wherever it goes. */
 export const callFields: FieldsOf<ScheduledCall> = {
@@ -119,42 +99,23 @@ export const cancelledCalls: MessageCodec<CancelledCalls> = message<CancelledCal
   givesMany: optional(2, bool),
 });
 
-/** A querier whose calls wait for their turn at a scheduler; `schedulerOf` says which one takes the next. */
+/** A querier whose calls wait for their turn at a scheduler; `schedulerOf` chooses the scheduler of each call. */
 export function scheduledQuerier(
   schedulerOf: () => {
     run(call: ScheduledCall, options: CallOptions): Promise<ScheduledAnswer>;
   },
-): Querier & ChangeLog {
-  const run = async <Request extends Asked, Answer>(
-    method: ScheduledMethod,
-    codecs: { readonly request: MessageCodec<Request>; readonly answer: MessageCodec<Answer> },
-    request: Request,
-    options: CallOptions,
-  ): Promise<{ value: Answer; queueSeconds: number }> => {
-    const { tenants, actors = [] } = request;
-    const body = encodeMessage(codecs.request, request);
-    const trace = currentTrace();
-    const headers = trace === undefined ? {} : traceHeaders(trace);
-    const call = { method, tenant: tenants.join("|"), actors, body, avoid: [], ...headers };
-    const answer = await schedulerOf().run(call, options);
-    const value = decodeMessage(codecs.answer, bodyOf(answer));
-    return { value, queueSeconds: answer.queueSeconds };
-  };
+): Querier {
   return {
-    query: async (request, options) => {
-      const { value, queueSeconds } = await run("query", queryCodecs, request, options);
-      return { ...value, stats: waited(value.stats, queueSeconds) };
+    run: async <K extends QueryKind>(method: K, request: RequestOf<K>, options: CallOptions) => {
+      const { tenants, actors = [] } = request;
+      const body = encodeMessage(queryCodecs[method].request, request);
+      const trace = currentTrace();
+      const headers = trace === undefined ? {} : traceHeaders(trace);
+      const call = { method, tenant: tenants.join("|"), actors, body, avoid: [], ...headers };
+      const answer = await schedulerOf().run(call, options);
+      const reply = decodeMessage(queryCodecs[method].reply, bodyOf(answer));
+      return waited(reply, answer.queueSeconds);
     },
-    streams: async (request, options) =>
-      (await run("streams", streamsCodecs, request, options)).value.tenants,
-    labels: async (request, options) =>
-      (await run("labels", labelsCodecs, request, options)).value.tenants,
-    volumes: async (request, options) => {
-      const { value, queueSeconds } = await run("volumes", volumeCodecs, request, options);
-      return { ...value, stats: waited(value.stats, queueSeconds) };
-    },
-    changes: async (request, options) =>
-      (await run("changes", changesCodecs, request, options)).value.spans,
   };
 }
 
@@ -165,35 +126,22 @@ export function bodyOf({ body, error }: ScheduledAnswer): Uint8Array {
 }
 
 /** Answers a call that was taken from a scheduler. */
-export async function answerScheduled(
-  querier: Querier & Partial<ChangeLog>,
+export function answerScheduled(
+  querier: Querier,
   { method, body }: ScheduledCall,
   options: CallOptions,
 ): Promise<Uint8Array> {
-  switch (method) {
-    case "query": {
-      const request: QueryRequest = decodeMessage(queryRequest, body);
-      return encodeMessage(queryAnswer, await querier.query(request, options));
-    }
-    case "streams": {
-      const request: StreamsRequest = decodeMessage(streamsRequest, body);
-      return encodeMessage(streamsAnswer, { tenants: await querier.streams(request, options) });
-    }
-    case "labels": {
-      const request: LabelsRequest = decodeMessage(labelsRequest, body);
-      return encodeMessage(labelsAnswer, { tenants: await querier.labels(request, options) });
-    }
-    case "volumes": {
-      const request: VolumeRequest = decodeMessage(volumeRequest, body);
-      return encodeMessage(volumeAnswer, await querier.volumes(request, options));
-    }
-    case "changes": {
-      const request: ChangesRequest = decodeMessage(changesRequest, body);
-      const spans = await querier.changes?.(request, options);
-      if (spans === undefined) throw unavailable("it is not known here what has changed");
-      return encodeMessage(changesAnswer, { spans });
-    }
-  }
+  return answerKind(querier, method, body, options);
+}
+
+async function answerKind<K extends QueryKind>(
+  querier: Querier,
+  kind: K,
+  body: Uint8Array,
+  options: CallOptions,
+): Promise<Uint8Array> {
+  const { request, reply } = queryCodecs[kind];
+  return encodeMessage(reply, await querier.run(kind, decodeMessage(request, body), options));
 }
 
 /** An error as it is told to whoever waits for the call. */
@@ -225,20 +173,9 @@ export function errorOfScheduled({
   });
 }
 
-interface Asked {
-  readonly tenants: readonly string[];
-  readonly actors?: readonly string[];
-}
-
-const queryCodecs = { request: queryRequest, answer: queryAnswer };
-const streamsCodecs = { request: streamsRequest, answer: streamsAnswer };
-const labelsCodecs = { request: labelsRequest, answer: labelsAnswer };
-const changesCodecs = { request: changesRequest, answer: changesAnswer };
-const volumeCodecs = { request: volumeRequest, answer: volumeAnswer };
-
-function waited<Stats extends { readonly queueSeconds: number }>(
-  stats: Stats,
-  seconds: number,
-): Stats {
-  return { ...stats, queueSeconds: stats.queueSeconds + seconds };
+/** A reply with statistics tells how long the call waited too. */
+function waited<Reply extends object>(reply: Reply, seconds: number): Reply {
+  if (!("stats" in reply)) return reply;
+  const stats = reply.stats as QueryStats;
+  return { ...reply, stats: { ...stats, queueSeconds: stats.queueSeconds + seconds } };
 }

@@ -15,14 +15,13 @@ import type {
   Tailer,
 } from "../index.js";
 import { encodeTexts } from "../index.js";
+import { querierOf, scannerOf } from "./fakes.js";
 import { rowsOf } from "./rows-of.js";
-import { scannerOf } from "./scanner-of.js";
 
 /** One service of each kind. */
 export interface Services {
   readonly ingester: Ingester;
   readonly catalog: Required<Catalog>;
-  readonly querier: Querier;
   readonly distributor: Distributor;
   readonly deletes: Deletes;
   readonly tailer: Tailer;
@@ -104,25 +103,6 @@ export function makeEchoes(seen: string[] = []): Services {
         countedSegments: 2 ** 40,
         known: request.held ?? [],
       }),
-    },
-    querier: {
-      query: async (request) => ({
-        result: { kind: "scalar", atNs: 1n, value: Number.NaN, warnings: [textOf(request)] },
-        stats: queryStats,
-      }),
-      volumes: async (request) => ({
-        groups: [{ names: ["told"], values: [textOf(request)] }],
-        group: Uint32Array.of(0),
-        bucket: Uint32Array.of(7),
-        rows: Float64Array.of(2 ** 40),
-        bytes: Float64Array.of(0.5),
-        blocks: 1,
-        streamCount: 2,
-        stats: queryStats,
-        warnings: ["w"],
-      }),
-      streams: async (request) => [{ tenant: textOf(request), streams: [] }],
-      labels: async (request) => [{ tenant: "a", texts: ["é", textOf(request)] }],
     },
     distributor: { pushBatch: pushed },
     tailer: makeTailer(seen),
@@ -214,3 +194,24 @@ function makeIngester(push: Ingester["push"], seen: string[]): Ingester {
     }),
   };
 }
+
+/** Answers say what was asked. */
+export const echoQuerier: Querier = querierOf({
+  query: async (request) => ({
+    result: { kind: "scalar", atNs: 1n, value: Number.NaN, warnings: [textOf(request)] },
+    stats: queryStats,
+  }),
+  volumes: async (request) => ({
+    groups: [{ names: ["told"], values: [textOf(request)] }],
+    group: Uint32Array.of(0),
+    bucket: Uint32Array.of(7),
+    rows: Float64Array.of(2 ** 40),
+    bytes: Float64Array.of(0.5),
+    blocks: 1,
+    streamCount: 2,
+    stats: queryStats,
+    warnings: ["w"],
+  }),
+  streams: async (request) => [{ tenant: textOf(request), streams: [] }],
+  labels: async (request) => [{ tenant: "a", texts: ["é", textOf(request)] }],
+});

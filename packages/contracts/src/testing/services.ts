@@ -5,7 +5,6 @@ import {
   remoteDistributor,
   remoteIngester,
   remotePatternIngester,
-  remoteQuerier,
   remoteRules,
   remoteTailer,
   serveCatalog,
@@ -13,7 +12,6 @@ import {
   serveDistributor,
   serveIngester,
   servePatternIngester,
-  serveQuerier,
   serveRules,
   serveTailer,
 } from "../grpc.js";
@@ -38,7 +36,6 @@ export async function startTestServices(
   });
   serveIngester(server, services.ingester);
   serveCatalog(server, services.catalog);
-  serveQuerier(server, services.querier);
   serveDistributor(server, services.distributor);
   serveDeletes(server, services.deletes);
   serveTailer(server, services.tailer);
@@ -67,7 +64,6 @@ export function connectTestServices(address: string): {
     services: {
       ingester: remoteIngester(connection),
       catalog: remoteCatalog(connection),
-      querier: remoteQuerier(connection),
       distributor: remoteDistributor(connection),
       deletes: remoteDeletes(connection),
       tailer: remoteTailer(connection),

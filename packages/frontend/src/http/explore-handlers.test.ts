@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Querier, VolumeAnswer, VolumeRequest } from "@skald/contracts";
+import type { VolumeAnswer, VolumeRequest } from "@skald/contracts";
+import { querierOf } from "@skald/contracts/testing/fakes";
 import { emptyReadStats, labelsFromObject } from "@skald/model";
 import { defaultLimits } from "@skald/runtime/config";
 import { Frontend } from "../frontend.js";
@@ -24,14 +25,12 @@ const answer: VolumeAnswer = {
 
 function apiOf(limits: Partial<QueryTenantLimits> = {}) {
   const asked: VolumeRequest[] = [];
-  const unasked = () => Promise.reject(new Error("not asked for"));
-  const querier: Querier = {
-    ...{ query: unasked, streams: unasked, labels: unasked },
+  const querier = querierOf({
     volumes: async (request) => {
       asked.push(request);
       return answer;
     },
-  };
+  });
   const frontend = new Frontend({
     querier,
     limitsOf: () => ({ ...defaultLimits, ...limits }),

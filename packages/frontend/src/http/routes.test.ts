@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Querier } from "@skald/contracts";
+import { querierOf } from "@skald/contracts/testing/fakes";
 import type { LeafPlan, LogPlan, MetricPlan } from "@skald/logql";
 import { SkaldError } from "@skald/model";
 import { parquetReadObjects } from "hyparquet";
@@ -210,15 +210,12 @@ describe("query_range", () => {
   });
 
   it("gives up after the time limit", async () => {
-    const hanging: Querier = {
+    const hanging = querierOf({
       query: (_request, { signal }) =>
         new Promise((_resolve, reject) => {
           signal.addEventListener("abort", () => reject(new SkaldError("cancelled", "stopped")));
         }),
-      streams: async () => [],
-      volumes: () => Promise.reject(new Error("not asked for")),
-      labels: async () => [],
-    };
+    });
     const frontend = new Frontend({
       querier: hanging,
       limitsOf: () => ({ ...limits, query_timeout: 1 }),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { querierOf } from "@skald/contracts/testing/fakes";
 import { SkaldError } from "@skald/model";
 import { Frontend, type QueryFacts } from "../frontend.js";
 import { bodyOf, limits, logs, makeApi, stats } from "../testing/api.js";
@@ -32,12 +33,9 @@ describe("statistics", () => {
     const ask = async (query: string, fails?: Error) => {
       const answer = { result: logs, stats };
       const frontend = new Frontend({
-        querier: {
+        querier: querierOf({
           query: () => (fails === undefined ? Promise.resolve(answer) : Promise.reject(fails)),
-          streams: () => Promise.resolve([]),
-          volumes: () => Promise.reject(new Error("not asked for")),
-          labels: () => Promise.resolve([]),
-        },
+        }),
         limitsOf: () => limits,
         clock: { nowMs: () => 1_795_000_000_000 },
         queueSeconds: 3,

@@ -52,7 +52,7 @@ export class AnswerCache {
     const entry = unwrap(value) as Entry<Answer> | undefined;
     const span = { fromNs, toNs, ...(entry === undefined ? {} : { since: entry.token }) };
     const told = await changes
-      .changes({ tenants, actors, spans: [span] }, { signal })
+      .run("changes", { tenants, actors, spans: [span] }, { signal })
       .catch(() => undefined);
     signal.throwIfAborted();
     const looked = { ...emptyCacheStats(), requests: 1, entriesRequested: 1, downloadSeconds };

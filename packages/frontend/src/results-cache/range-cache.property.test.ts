@@ -98,7 +98,7 @@ class Rows {
     this.#life++;
   }
 
-  async changes({ spans }: ChangesRequest): Promise<SpanChanges[]> {
+  async run(_: "changes", { spans }: ChangesRequest): Promise<SpanChanges[]> {
     return spans.map(({ since, ...span }) => {
       const token = `${this.#life} ${this.#writes.length}`;
       const [life, writes] = (since ?? "-1 0").split(" ").map(Number) as [number, number];

@@ -84,7 +84,7 @@ export class RangeCache {
       return since === undefined ? range : { ...range, since };
     });
     const changes = await this.#deps.changes
-      .changes({ tenants, spans, actors }, { signal })
+      .run("changes", { tenants, spans, actors }, { signal })
       .catch(() => undefined);
     signal.throwIfAborted();
     if (changes === undefined) return undefined;

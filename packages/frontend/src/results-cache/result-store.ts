@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { ChangeLog } from "@skald/contracts";
+import type { Querier } from "@skald/contracts";
 import type { CacheKind } from "@skald/model";
 
 /** Keeps answers of a kind under keys, and may forget any of them at any time. It never fails: what it cannot give is absent. */
@@ -20,7 +20,7 @@ export type ResultStores = Readonly<Partial<Record<CacheKind, ResultStore>>>;
 /** Where a cache keeps its answers, and who knows which of them still hold. */
 export interface CacheDeps {
   readonly store: ResultStore;
-  readonly changes: ChangeLog;
+  readonly changes: Querier<"changes">;
   /** More bytes are not read here: `refuse` says what is thrown. */
   readonly maxBytes?: number;
   readonly refuse?: (bytes: number) => Error;

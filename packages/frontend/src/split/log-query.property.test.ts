@@ -1,5 +1,6 @@
 import { expect, it } from "@jest/globals";
-import type { Querier, QueryAnswer } from "@skald/contracts";
+import type { QueryAnswer, QueryFunctions } from "@skald/contracts";
+import { querierOf } from "@skald/contracts/testing/fakes";
 import { type LogResult, parseQuery, type QueryParams } from "@skald/logql";
 import { type PlainRow, runQuery } from "@skald/logql/testing/run-query";
 import { formatLabels, joinQueryStats } from "@skald/model";
@@ -162,13 +163,13 @@ it.each([
   "goes to queriers elsewhere in parts: %p, with a budget of bytes: %p",
   async (splitsByTime, max_query_bytes_read, calls) => {
     let asked = 0;
-    const query: Querier["query"] = async () => {
+    const query: QueryFunctions["query"] = async () => {
       asked++;
       const store = { ...stats.store, decompressedBytes: 1e9 };
       return { result: logs, stats: { ...stats, store } };
     };
     const frontend = new Frontend({
-      querier: { query } as Querier,
+      querier: querierOf({ query }),
       limitsOf: () => ({ ...limits, max_query_bytes_read }),
       clock: { nowMs: () => Number(t0 / 1_000_000n) },
       splitsByTime,

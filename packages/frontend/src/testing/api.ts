@@ -1,5 +1,6 @@
 import { expect } from "@jest/globals";
-import type { Querier, QueryByteLimits } from "@skald/contracts";
+import type { QueryByteLimits } from "@skald/contracts";
+import { querierOf } from "@skald/contracts/testing/fakes";
 import type { LogResult, Plan, QueryResult } from "@skald/logql";
 import { emptyReadStats, labelsFromObject, type QueryStats } from "@skald/model";
 import { defaultLimits } from "@skald/runtime/config";
@@ -71,7 +72,7 @@ export function makeApi(
   const plans: Plan[] = [];
   const asked: unknown[] = [];
   const bounds: QueryByteLimits[] = [];
-  const querier: Querier = {
+  const querier = querierOf({
     query: async ({ plan, limits: bound }) => {
       plans.push(plan);
       bounds.push(bound);
@@ -81,7 +82,6 @@ export function makeApi(
       asked.push(request);
       return request.tenants.map((tenant) => ({ tenant, streams: [streams] }));
     },
-    volumes: () => Promise.reject(new Error("not asked for")),
     labels: async (request) => {
       asked.push(request);
       const texts = { app: ["a", "b"], env: ["x"], none: [] }[request.label ?? "none"];
@@ -90,7 +90,7 @@ export function makeApi(
         texts: request.label === undefined ? ["app", "env"] : (texts ?? []),
       }));
     },
-  };
+  });
   const frontend = new Frontend({
     querier,
     limitsOf: () => ({ ...limits, ...changed }),

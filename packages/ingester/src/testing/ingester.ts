@@ -2,7 +2,7 @@ import { copyFile, mkdir, mkdtemp, readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import type { ScanFunctions, Selection, SelectRequest, SourceRef } from "@skald/contracts";
-import { scannerOf } from "@skald/contracts/testing/scanner-of";
+import { scannerOf } from "@skald/contracts/testing/fakes";
 import type { Block, Matcher, MetadataColumn, SegmentRef } from "@skald/model";
 import type { Sleep } from "@skald/runtime";
 import { defaultLimits, defaultsOf, readSchema } from "@skald/runtime/config";

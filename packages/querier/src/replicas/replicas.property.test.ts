@@ -109,7 +109,9 @@ async function wanted(rows: readonly Replicated[], text: string, asked: object) 
     const all = distinct(rows.map((one) => one.row));
     const querier = querierOf(scans, { ingester: all.length > 0 ? [segment(all)] : [] });
     const plan = planOf(text, asked);
-    return sorted(plain(await querier.query({ tenants: ["t"], plan, limits: noLimits }, never)));
+    return sorted(
+      plain(await querier.run("query", { tenants: ["t"], plan, limits: noLimits }, never)),
+    );
   } finally {
     scans.close();
   }
@@ -125,7 +127,9 @@ async function answered(
   try {
     const querier = replicatedQuerierOf(scans, { replicas, store });
     const plan = planOf(text, asked);
-    return sorted(plain(await querier.query({ tenants: ["t"], plan, limits: noLimits }, never)));
+    return sorted(
+      plain(await querier.run("query", { tenants: ["t"], plan, limits: noLimits }, never)),
+    );
   } finally {
     scans.close();
   }
@@ -196,7 +200,11 @@ it("skips what is the same without a look at a row, and scans each ingester for 
     from: 40 * minute * ms,
     to: 40 * minute * ms,
   });
-  const { result, stats } = await querier.query({ tenants: ["t"], plan, limits: noLimits }, never);
+  const { result, stats } = await querier.run(
+    "query",
+    { tenants: ["t"], plan, limits: noLimits },
+    never,
+  );
   scans.close();
   expect(plain({ result, stats })).toEqual(["{} 600"]);
   expect(scans.jobs.filter((job) => job.startsWith("rowHashes"))).toEqual([]);

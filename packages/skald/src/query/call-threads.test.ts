@@ -2,11 +2,12 @@ import { afterAll, expect, it } from "@jest/globals";
 import {
   answerScheduled,
   type HeldRows,
-  type Querier,
+  type QueryFunctions,
   type ScheduledCall,
   type SegmentScanner,
   scheduledQuerier,
 } from "@skald/contracts";
+import { querierOf } from "@skald/contracts/testing/fakes";
 import { SkaldError } from "@skald/model";
 import { MemoryBudget, WorkerPool } from "@skald/runtime";
 
@@ -44,16 +45,16 @@ it("answers a call on a query thread, from what ingesters and store have", async
   const querier = scheduledQuerier(() => ({
     run: async (call, options) => ({ body: await threads.answer(call, options), queueSeconds: 0 }),
   }));
-  const found = await querier.labels({ tenants: ["t"], ...range }, { signal });
+  const found = await querier.run("labels", { tenants: ["t"], ...range }, { signal });
   expect(found).toEqual([{ tenant: "t", texts: [] }]);
-  const failed = querier.labels({ tenants: ["down"], ...range }, { signal });
+  const failed = querier.run("labels", { tenants: ["down"], ...range }, { signal });
   await expect(failed).rejects.toMatchObject({ code: "unavailable" });
   expect(asked).toEqual(["t", "down"]);
 });
 
 it("has queriers elsewhere answer what a request asks for", async () => {
   const calls: ScheduledCall[] = [];
-  const labels: Querier["labels"] = async ({ tenants }) => [
+  const labels: QueryFunctions["labels"] = async ({ tenants }) => [
     { tenant: tenants[0] as string, texts: ["app", "env"] },
   ];
   const threads = new QueryThreads({
@@ -61,11 +62,7 @@ it("has queriers elsewhere answer what a request asks for", async () => {
     host: {
       schedule: async (call: ScheduledCall, options: { readonly signal: AbortSignal }) => {
         calls.push(call);
-        const body = await answerScheduled(
-          { labels } as Partial<Querier> as Querier,
-          call,
-          options,
-        );
+        const body = await answerScheduled(querierOf({ labels }), call, options);
         return { value: { body, queueSeconds: 0 } };
       },
     },

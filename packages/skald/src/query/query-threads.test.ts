@@ -39,12 +39,7 @@ function threadsOf(...replies: (QueryReply | ((options: JobOptions) => Promise<Q
       },
     },
     host: {},
-    querier: {
-      query: () => Promise.reject(new QueryTooHeavy(costHere)),
-      streams: () => Promise.reject(new QueryTooHeavy(costHere)),
-      labels: () => Promise.reject(new QueryTooHeavy(costHere)),
-      volumes: () => Promise.reject(new QueryTooHeavy(costHere)),
-    },
+    querier: { run: () => Promise.reject(new QueryTooHeavy(costHere)) },
     hidesRows: (tenant) => tenant === "b",
     limitsOf: (tenant) => ({ ...defaultLimits, max_query_series: tenant === "a" ? 7 : 9 }),
     routes: {

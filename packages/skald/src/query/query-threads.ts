@@ -1,4 +1,4 @@
-import type { ChangeLog, Querier } from "@skald/contracts";
+import type { Querier } from "@skald/contracts";
 import {
   combineLimits,
   Frontend,
@@ -43,7 +43,7 @@ export interface QueryThreadsOptions {
    * Answers what costs next to nothing; throws QueryTooHeavy for the rest. Absent where `host` has `schedule`, by which
    * queriers of other processes answer.
    */
-  readonly querier?: Querier & Partial<ChangeLog>;
+  readonly querier?: Querier;
   /** What all queries may hold together. */
   readonly memory: MemoryBudget;
   readonly host: Readonly<Record<string, HostFunction>>;
@@ -133,7 +133,7 @@ export class QueryThreads {
       limits,
       actors,
     }: {
-      querier: Querier & Partial<ChangeLog>;
+      querier: Querier;
       limits: QueryTenantLimits;
       actors: readonly string[];
     },
@@ -141,15 +141,14 @@ export class QueryThreads {
     const { routes, stores = {} } = this.#options;
     const frontend = new Frontend({
       querier,
-      results:
-        refusesKept(request) || querier.changes === undefined
-          ? undefined
-          : {
-              stores,
-              changes: querier as ChangeLog,
-              maxBytes: maxKeptHere,
-              refuse: (bytes) => new QueryTooHeavy(bytes),
-            },
+      results: refusesKept(request)
+        ? undefined
+        : {
+            stores,
+            changes: querier,
+            maxBytes: maxKeptHere,
+            refuse: (bytes) => new QueryTooHeavy(bytes),
+          },
       limitsOf: () => limits,
       clock: systemClock,
       actors,

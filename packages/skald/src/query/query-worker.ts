@@ -1,6 +1,5 @@
 import {
   answerScheduled,
-  type ChangeLog,
   type Querier as Contract,
   type ScheduledAnswer,
   scheduledQuerier,
@@ -62,7 +61,7 @@ function querierOf(job: Omit<CallJob, "call">, context: JobContext): Querier {
 }
 
 /** A querier elsewhere, by the scheduler that the process is connected to. */
-function elsewhere({ call }: JobContext): Contract & ChangeLog {
+function elsewhere({ call }: JobContext): Contract {
   return scheduledQuerier(() => ({
     run: (asked, { signal }) => call("schedule", asked, { signal }) as Promise<ScheduledAnswer>,
   }));

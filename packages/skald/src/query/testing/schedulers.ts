@@ -1,5 +1,6 @@
 import { answerScheduled, type Scheduler as Contract, type Querier } from "@skald/contracts";
 import { remoteScheduler, serveScheduler } from "@skald/contracts/grpc";
+import { querierOf } from "@skald/contracts/testing/fakes";
 import { SkaldError } from "@skald/model";
 import { Metrics } from "@skald/runtime/metrics";
 import { LaneWidth, Scheduler, takeCalls } from "@skald/scheduler";
@@ -76,14 +77,12 @@ export async function overSocket(max: number): Promise<Carried> {
 export function labelQuerier(
   answer: (tenant: string, label: string, signal: AbortSignal) => Promise<string>,
 ): Querier {
-  const unused = () => Promise.reject(new Error("not asked for"));
-  return {
-    ...{ query: unused, streams: unused, volumes: unused },
+  return querierOf({
     labels: async ({ tenants, label = "" }, { signal }) => {
       const tenant = tenants[0] as string;
       return [{ tenant, texts: [await answer(tenant, label, signal)] }];
     },
-  };
+  });
 }
 
 /** Gives what cuts the querier off. */
@@ -111,7 +110,11 @@ export async function ask(
   tenant: string,
   { label = "x", actors = [] as string[], signal = never } = {},
 ): Promise<string> {
-  const found = await querier.labels({ tenants: [tenant], label, actors, ...range }, { signal });
+  const found = await querier.run(
+    "labels",
+    { tenants: [tenant], label, actors, ...range },
+    { signal },
+  );
   return found[0]?.texts[0] as string;
 }
 
