@@ -14,6 +14,7 @@ export {
 } from "./syntax/parser/parser.js";
 export { printQuery } from "./syntax/print.js";
 export { printLabelFilter, printSelector, printStage } from "./syntax/print-stage.js";
+export { factsOf, type StageFacts, stageFacts } from "./syntax/stage-facts.js";
 export {
   classOf,
   functionWords,

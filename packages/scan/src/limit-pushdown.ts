@@ -1,4 +1,4 @@
-import type { LogPlan } from "@skald/logql";
+import { factsOf, type LogPlan } from "@skald/logql";
 import type { RunTable } from "@skald/model";
 import { BlockReader } from "./block-reader.js";
 import { countWithin } from "./dedup/row-mask.js";
@@ -158,7 +158,7 @@ function addRun(keys: BestKeys, part: Part, { table, run, times, excluded }: Run
 
 /** True when every row that a log plan reads is in its answer, so that it reads no further than to its limit. */
 export function keepsEveryRow(plan: LogPlan): boolean {
-  return !plan.log.stages.some(({ kind }) => kind === "line_filter" || kind === "label_filter");
+  return !plan.log.stages.some((stage) => factsOf(stage).filters);
 }
 
 /** Keeps the smallest `limit` of the numbers that are added, in memory for twice as many. */

@@ -1,4 +1,4 @@
-import type { MetricExpr, Stage } from "@skald/logql";
+import { factsOf, type MetricExpr, type Stage } from "@skald/logql";
 import { rangesOf } from "../limits/check-limits.js";
 
 /** Which rows a point of a metric query depends on: those with times in (t - beforeNs, t + afterNs]. */
@@ -26,6 +26,5 @@ export function lookOf(expr: MetricExpr): Look | undefined {
 
 /** Whether a template may say what time it is. */
 function readsClock(stage: Stage): boolean {
-  if (stage.kind !== "line_format" && stage.kind !== "label_format") return false;
-  return /\b(?:now|date)\b/.test(JSON.stringify(stage));
+  return factsOf(stage).hasTemplate && /\b(?:now|date)\b/.test(JSON.stringify(stage));
 }

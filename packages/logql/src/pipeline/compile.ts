@@ -1,10 +1,11 @@
 import { invalidArgument, SkaldError, unreachable } from "@skald/model";
 import type { LabelFilter, Stage } from "../syntax/ast.js";
 import { printStage } from "../syntax/print-stage.js";
+import { factsOf } from "../syntax/stage-facts.js";
 import type { CompiledPipeline, LabelPrefilter, TailStage } from "./compiled.js";
 import { valueFormula } from "./formula.js";
 import { impliedNeedles } from "./implied-needles.js";
-import { analyseDemand, filterNames, isParser } from "./projection.js";
+import { analyseDemand, filterNames } from "./projection.js";
 import { encodeText } from "./row/bytes.js";
 import { errorDetailsLabel, errorLabel } from "./row/labels.js";
 import { prepareDecolorize } from "./stage/decolorize.js";
@@ -56,10 +57,8 @@ export function compileStages(options: PipelineOptions): CompiledPipeline {
     tail.push({ prepare, context: { demand, guard: parserGuard(stages, i), isFirst } });
     if (looksAt.line) usesLines = true;
     if (looksAt.timestamp) usesTimestamps = true;
-    if (stage.kind === "line_format" || stage.kind === "unpack" || stage.kind === "decolorize") {
-      changesLines = true;
-    }
-    if (stage.kind !== "label_filter" && stage.kind !== "line_filter") changesLabels = true;
+    changesLines ||= factsOf(stage).changesLine;
+    changesLabels ||= factsOf(stage).changesLabels;
   }
   const unwrap = options.unwrap && prepareUnwrap(options.unwrap);
   return {
@@ -186,8 +185,9 @@ function usefulStages(
   const useful: boolean[] = new Array(stages.length);
   for (let i = stages.length - 1; i >= 0; i--) {
     const stage = stages[i]!;
-    const makesLine = stage.kind === "unpack" && isLineRead;
-    useful[i] = !isParser(stage) || makesLine || isDemanded(stage, behind[i]!);
+    const { parses, changesLine } = factsOf(stage);
+    const isLineUsed = changesLine && isLineRead;
+    useful[i] = !parses || isLineUsed || isDemanded(stage, behind[i]!);
     if (useful[i] && prepared[i]!.looksAt.line) isLineRead = true;
   }
   return useful;

@@ -1,3 +1,4 @@
+import { unreachable } from "@skald/model";
 import type { LabelFilter, Stage } from "../syntax/ast.js";
 import type { ImpliedNeedles } from "./compiled.js";
 import { encodeText } from "./row/bytes.js";
@@ -39,9 +40,14 @@ export function impliedNeedles(stages: readonly Stage[]): readonly ImpliedNeedle
       case "drop":
       case "keep":
         break;
-      default:
-        // from here on labels and lines are no longer what the stored line says
+      case "unpack":
+      case "decolorize":
+      case "line_format":
+      case "label_format":
+        // From here on labels and lines are no longer what the stored line says.
         return implied;
+      default:
+        return unreachable(stage);
     }
   }
   return implied;

@@ -1,4 +1,6 @@
+import { unreachable } from "@skald/model";
 import type { Grouping, LabelFilter, Stage } from "../syntax/ast.js";
+import { factsOf } from "../syntax/stage-facts.js";
 import { compileTemplate } from "../template/template.js";
 import { errorDetailsLabel, errorLabel } from "./row/labels.js";
 import type { Demand } from "./stage/row-state.js";
@@ -24,7 +26,7 @@ export function analyseDemand({ stages, unwrap, output }: PipelineOptions): Pipe
   for (let i = stages.length - 1; i >= 0; i--) {
     behind[i] = demand;
     const stage = stages[i]!;
-    if (isParser(stage)) {
+    if (factsOf(stage).parses) {
       metadata = plus(metadata, demand);
       parserFollows = true;
     }
@@ -35,17 +37,6 @@ export function analyseDemand({ stages, unwrap, output }: PipelineOptions): Pipe
 
 function groupingDemand(grouping: Grouping | undefined): Demand {
   return grouping === undefined || grouping.without ? "all" : new Set(grouping.labels);
-}
-
-/** Stages that find labels in the line. */
-export function isParser({ kind }: Stage): boolean {
-  return (
-    kind === "json" ||
-    kind === "logfmt" ||
-    kind === "regexp" ||
-    kind === "pattern" ||
-    kind === "unpack"
-  );
 }
 
 /**
@@ -75,8 +66,16 @@ function before(stage: Stage, demand: Demand, parserFollows: boolean): Demand {
       const left = demand === "all" ? allowed : [...demand].filter((name) => allowed.has(name));
       return plus(new Set(left), matcherNames(stage));
     }
-    default:
+    case "line_filter":
+    case "json":
+    case "logfmt":
+    case "regexp":
+    case "pattern":
+    case "unpack":
+    case "decolorize":
       return demand;
+    default:
+      return unreachable(stage);
   }
 }
 
@@ -98,8 +97,13 @@ export function filterNames(filter: LabelFilter): readonly string[] {
       return [...filterNames(filter.left), ...filterNames(filter.right)];
     case "string":
       return [filter.matcher.name];
-    default:
+    case "number":
+    case "duration":
+    case "bytes":
+    case "ip":
       return [filter.name];
+    default:
+      return unreachable(filter);
   }
 }
 

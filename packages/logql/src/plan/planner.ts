@@ -5,10 +5,10 @@ import type {
   MetricExpr,
   RangeAggregation,
   RangeOp,
-  Stage,
   VectorAggregation,
   VectorOp,
 } from "../syntax/ast.js";
+import { factsOf } from "../syntax/stage-facts.js";
 import { defaultQueryLimits, type QueryLimits } from "./limits.js";
 import {
   type LeafMode,
@@ -196,7 +196,7 @@ function scanOf(
     above.sumAbove ||
     expr.grouping !== undefined ||
     op === "absent_over_time" ||
-    !stages.some((s) => canFail.has(s.kind));
+    !stages.some((stage) => factsOf(stage).marksErrors);
   return {
     matchers: log.matchers,
     stages,
@@ -215,15 +215,6 @@ function windowsOf({ rangeNs, offsetNs }: RangeAggregation, points: Points): Win
   const { startNs, stepNs, count } = points;
   return { startNs: startNs - offsetNs - rangeNs + 1n, stepNs, count, rangeNs };
 }
-
-/** Stages that may find an error in a line that a reader of few labels would not look at. */
-const canFail: ReadonlySet<Stage["kind"]> = new Set([
-  "json",
-  "logfmt",
-  "unpack",
-  "line_format",
-  "label_format",
-]);
 
 function modeOf(op: RangeOp, unwrapped: boolean): LeafMode {
   switch (op) {

@@ -1,3 +1,4 @@
+import { unreachable } from "@skald/model";
 import type { LabelFormat, RangeOp, Stage } from "../syntax/ast.js";
 
 /**
@@ -33,8 +34,14 @@ function looksAtLine(stage: Stage): boolean {
       return stage.formats.some((format: LabelFormat) => {
         return format.kind === "template" && readsLine(format.template);
       });
-    default:
+    case "label_filter":
+    case "decolorize":
+    case "line_format":
+    case "drop":
+    case "keep":
       return false;
+    default:
+      return unreachable(stage);
   }
 }
 

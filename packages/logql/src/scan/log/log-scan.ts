@@ -3,6 +3,7 @@ import { compilePipeline } from "../../pipeline/pipeline.js";
 import type { Pipeline, PipelineRun, RowBatch, RunOptions } from "../../pipeline/types.js";
 import type { LogPlan } from "../../plan/plan.js";
 import type { RowLabels } from "../../plan/result.js";
+import { factsOf } from "../../syntax/stage-facts.js";
 import type { ColumnNeeds, RunSelection, StreamLabels } from "../block-selection.js";
 import { StreamKeys } from "../stream-keys.js";
 import { BestRows, timestampOf } from "./best-rows.js";
@@ -71,7 +72,7 @@ class LogQueryScan implements LogScan {
     this.#runOptions = { check, maxLineBytes: plan.maxLineBytes };
     this.#run = this.#pipeline.start(this.#runOptions);
     this.#best = new BestRows(plan.limit, plan.direction, plan.maxLineBytes);
-    const dropsRows = stages.some(({ kind }) => kind === "line_filter" || kind === "label_filter");
+    const dropsRows = stages.some((stage) => factsOf(stage).filters);
     this.#selection = new LogSelection(plan, dropsRows ? undefined : plan.limit);
     this.formula = this.#pipeline.formula;
     this.needs = { lines: true, timestamps: true, metadata: this.#pipeline.needs.metadata };

@@ -1,7 +1,7 @@
 import type { Block, Labels, NeedleFormula, TimeSlices } from "@skald/model";
 import { type LeafPlan, lastWindowEnd, wantsTimes } from "../../plan/plan.js";
 import { type BucketCursor, WindowGrid } from "../../plan/window-grid.js";
-import type { Stage } from "../../syntax/ast.js";
+import { factsOf } from "../../syntax/stage-facts.js";
 import {
   type BlockSummary,
   type ColumnNeeds,
@@ -262,23 +262,15 @@ function coversSlice(
   return cursor.covers(Math.max(minTime, begin + 1), Math.min(maxTime, begin + stepNs));
 }
 
-/** Stages that keep every row; their labels do not matter where rows are counted as one group. */
-const keepsRows: ReadonlySet<Stage["kind"]> = new Set([
-  "json",
-  "logfmt",
-  "regexp",
-  "pattern",
-  "unpack",
-  "decolorize",
-]);
-
 /** True when every row counts, with a length and a series that no stage changes. */
 function isPlain({ stages, unwrap, mode, grouping, extract }: LeafPlan): boolean {
   if (unwrap !== undefined || (mode !== "count" && mode !== "bytes")) return false;
   if (stages.length === 0) return true;
   const isOneGroup = grouping?.without === false && grouping.labels.length === 0;
   const isUnread = mode === "count" && extract === "needed" && isOneGroup;
-  return isUnread && stages.every(({ kind }) => keepsRows.has(kind));
+  return (
+    isUnread && !stages.map(factsOf).some(({ filters, hasTemplate }) => filters || hasTemplate)
+  );
 }
 
 /** Cuts the rows [from, to) into stretches of one bucket and calls back for those that are in one. */
