@@ -1,21 +1,14 @@
 // Writes docs/config.md from the declarations of the configuration, and docs/http-api.md and docs/openapi.json from the routes
 // of the API; with --check fails when one of them is stale.
 import { readFileSync, writeFileSync } from "node:fs";
-import {
-  commandFlags,
-  formatDefault,
-  leavesOf,
-  sectionsOf,
-} from "../packages/runtime/dist/config.js";
+import { commandFlags, formatDefault, leavesOf } from "../packages/runtime/dist/config.js";
 import { defaultYaml } from "../packages/skald/dist/config/default-yaml.js";
+import { ignoredKeys } from "../packages/skald/dist/config/ignored-keys.js";
 import { configRoot } from "../packages/skald/dist/config/load-config.js";
 import { wholeApi } from "../packages/skald/dist/index.js";
 import { targets } from "../packages/skald/dist/wiring/targets.js";
 import { endpointGroups } from "../packages/transport/dist/index.js";
 import { apiPage, openApi } from "./api-docs.mjs";
-
-/** What stands behind a key that changes nothing. */
-const signs = { unused: "°", refused: "!" };
 
 const api = wholeApi();
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
@@ -47,14 +40,13 @@ function writePage() {
     "## Top level",
     "",
     ...tableOf(top.map(([key, leaf]) => rowOf(key, leaf))),
-    ...marksOf(top.map(([, leaf]) => leaf)),
     ...sections.flatMap(([key, section]) => [
       `## ${key}`,
       "",
       section.help,
       "",
       ...tableOf(rowsOf(section, "", known)),
-      ...marksOf([section]),
+      ...refusedOf(section),
     ]),
     ...endOfPage(),
   ].join("\n");
@@ -65,9 +57,9 @@ function introduction() {
     "A key is set in the YAML file that `-config.file` names, or by its flag, which wins. Flags take one dash or two, `-x=y` or",
     "`-x y`; a boolean flag needs no value; a flag of a list may be repeated. Durations are written `30s`, `1h30m`, `7d`; sizes",
     "`256KB`, `5MB`, `1GB` (powers of 1024) or bytes; lists as YAML lists or with commas. An unknown key or flag stops the start",
-    "with its line and the nearest known one. Keys marked ° are read and checked but have no effect in this version: whoever sets",
-    "one to a value that would matter is warned, also in the overrides of a tenant. Keys marked ! stop the start when they are set,",
-    "because ignoring them would be unsafe.",
+    "with its line and the nearest known one. Keys of Loki that have no effect here are accepted with a warning, also in the overrides",
+    "of a tenant: [the last section](#keys-without-effect) lists them. Keys marked ! stop the start with some value, because ignoring",
+    "it would be unsafe.",
     "",
     "| Flag | Meaning |",
     "|---|---|",
@@ -109,8 +101,7 @@ function seenBefore(section, known) {
   const leaves = [...leavesOf(section)];
   if (leaves.length < 6) return undefined;
   const signature = JSON.stringify(
-    leaves.map(({ path, note, mark }) => [
-      mark === undefined,
+    leaves.map(({ path, note }) => [
       path.slice(section.path.length),
       note.type,
       note.help,
@@ -122,36 +113,19 @@ function seenBefore(section, known) {
   return before;
 }
 
-function rowOf(path, { note, mark }) {
+function rowOf(path, { note }) {
   const value = note.secret ? "" : `\`${formatDefault(note.format(note.defaultValue))}\``;
   const flag = note.flag ? `\`-${note.flag}\`` : "";
-  return [
-    `\`${path}\`${mark === undefined ? "" : signs[mark.kind]}`,
-    note.type,
-    value,
-    flag,
-    note.help,
-  ];
+  return [`\`${path}\`${note.refused === undefined ? "" : "!"}`, note.type, value, flag, note.help];
 }
 
-/** Why keys have no effect: one line per reason, which names them, or a block where the whole is marked. */
-function marksOf(nodes) {
-  const keysByReason = new Map();
-  const walk = (node) => {
-    const { mark, path } = node;
-    const isLeaf = node.kind === "leaf";
-    if (mark !== undefined && (isLeaf || mark.section === path)) {
-      const reason = `${signs[mark.kind]} ${mark.why}:`;
-      const isWhole = nodes.includes(node) && !isLeaf;
-      const used = [...leavesOf(node)].filter((leaf) => leaf.mark === undefined);
-      const but = used.map((leaf) => ` but \`${leaf.path.slice(path.length + 1)}\``).join("");
-      const name = isWhole ? "all keys" : `\`${path.slice(path.indexOf(".") + 1)}\`${but}`;
-      keysByReason.set(reason, [...(keysByReason.get(reason) ?? []), name]);
-    } else if (isLeaf && node.items !== undefined) walk(node.items);
-    else if (!isLeaf) for (const child of node.children.values()) walk(child);
-  };
-  for (const node of nodes) walk(node);
-  const lines = [...keysByReason].map(([reason, keys]) => `- ${reason} ${keys.join(", ")}`);
+/** Which values stop the start, and why. */
+function refusedOf(section) {
+  const refused = [...leavesOf(section)].filter(({ note }) => note.refused !== undefined);
+  const lines = refused.map(({ path, note }) => {
+    const { value, why } = note.refused;
+    return `- ! \`${path.slice(section.path.length + 1)}: ${value}\`: ${why}`;
+  });
   return lines.length === 0 ? [] : [...lines, ""];
 }
 
@@ -164,35 +138,18 @@ function tableOf(rows) {
 
 function endOfPage() {
   return [
-    "## Keys that are no keys any more",
+    "## Keys without effect",
     "",
-    "Keys and flags of older files, and of features that are not built: they are accepted with a warning. `*` stands for any part",
-    "of a key, `…` for several sections.",
+    "Keys of Loki, and flags, with a dash, that are accepted with whatever they hold, and change nothing. `*` stands for any text,",
+    "`{a,b}` for one of several; `a.*` is the whole section `a`. Keys that the sections above list work, whatever this table says.",
     "",
-    "| Key | What to know |",
+    "| Why | Keys and flags |",
     "|---|---|",
-    ...ignoredRows(),
+    ...ignoredKeys.map(
+      ({ why, keys }) => `| ${why} | ${keys.map((key) => `\`${key}\``).join(" ")} |`,
+    ),
     "",
   ];
-}
-
-/** Keys and flags that are accepted without being declared; a key of several sections is one row. */
-function ignoredRows() {
-  const paths = new Map();
-  const flags = [];
-  for (const { path, ignored, ignoredFlags } of sectionsOf(configRoot)) {
-    for (const [key, what] of Object.entries(ignored)) {
-      const why = typeof what === "string" ? what : what.why;
-      const row = JSON.stringify([key, why]);
-      paths.set(row, [...(paths.get(row) ?? []), path === "" ? key : `${path}.${key}`]);
-    }
-    for (const [flag, why] of Object.entries(ignoredFlags)) flags.push(`| \`-${flag}\` | ${why} |`);
-  }
-  const keys = [...paths].map(([row, found]) => {
-    const [key, why] = JSON.parse(row);
-    return `| \`${found.length === 1 ? found[0] : `….${key}`}\` | ${why} |`;
-  });
-  return [...keys, ...flags];
 }
 
 function commonStart(words) {

@@ -1,15 +1,4 @@
-import {
-  backoffBlock,
-  experiment,
-  field,
-  gone,
-  grpcClientBlock,
-  lifecyclerBlock,
-  oneCopy,
-  ownStreams,
-} from "@skald/runtime/config";
-
-const logInstead = "the write-ahead log took its place";
+import { field, grpcClientBlock, lifecyclerBlock } from "@skald/runtime/config";
 
 const wal = field.section("The write-ahead log.", {
   enabled: field.toggle(
@@ -18,12 +7,6 @@ const wal = field.section("The write-ahead log.", {
     "ingester.wal-enabled",
   ),
   dir: field.text("wal", "its directory; default path_prefix/wal", "ingester.wal-dir"),
-  checkpoint_duration: field.duration(
-    "5m",
-    "time between two checkpoints",
-    "ingester.checkpoint-duration",
-    { unused: "the log is cut behind sealed data, there are no checkpoints" },
-  ),
   flush_on_shutdown: field.toggle(
     false,
     "upload everything at the end",
@@ -54,18 +37,6 @@ const wal = field.section("The write-ahead log.", {
   ),
 });
 
-const chunkEncodings = [
-  "none",
-  "gzip",
-  "lz4-64k",
-  "snappy",
-  "lz4-256k",
-  "lz4-1M",
-  "lz4",
-  "flate",
-  "zstd",
-] as const;
-
 const chunks = {
   chunk_retain_period: field.duration(
     "15m",
@@ -76,25 +47,6 @@ const chunks = {
     "30m",
     "time without a push after which data is uploaded",
     "ingester.chunks-idle-period",
-  ),
-  chunk_block_size: field.size(
-    "256KB",
-    "lines that are compressed together",
-    "ingester.chunks-block-size",
-    { min: 1024, unused: "segments have blocks and a compression of their own" },
-  ),
-  chunk_target_size: field.size(
-    "1536KB",
-    "compressed size from which data is uploaded",
-    "ingester.chunk-target-size",
-    { unused: "use head_target_size" },
-  ),
-  chunk_encoding: field.choice(
-    "gzip",
-    chunkEncodings,
-    "compression of lines",
-    "ingester.chunk-encoding",
-    { unused: "segments have blocks and a compression of their own" },
   ),
   max_chunk_age: field.duration(
     "2h",
@@ -113,18 +65,6 @@ const chunks = {
     "ingester.max-head-memory",
     { min: 1024 * 1024 },
   ),
-  sync_period: field.duration(
-    "1h",
-    "steps at which replicas cut at the same time",
-    "ingester.sync-period",
-    { unused: oneCopy },
-  ),
-  sync_min_utilization: field.float(
-    0.1,
-    "part of the target size from which such a cut is made",
-    "ingester.sync-min-utilization",
-    { max: 1, unused: oneCopy },
-  ),
 };
 
 const flushing = {
@@ -137,105 +77,50 @@ const flushing = {
     "ingester.flush-check-period",
     { min: 1 },
   ),
-  flush_op_backoff: backoffBlock(
-    {
-      min: "ingester.flush-op-backoff-min-period",
-      max: "ingester.flush-op-backoff-max-period",
-      retries: "ingester.flush-op-backoff-retries",
-    },
-    { min: "10s", max: "1m", retries: 10 },
-  ),
+  flush_op_backoff: field.section("How an upload is tried again, until it succeeds.", {
+    min_period: field.duration("10s", "first pause", "ingester.flush-op-backoff-min-period"),
+    max_period: field.duration("1m", "longest pause", "ingester.flush-op-backoff-max-period"),
+  }),
   flush_op_timeout: field.duration("10m", "time limit of an upload", "ingester.flush-op-timeout"),
 };
 
 /** `ingester`: how data is held until it is in the object store. */
-export const ingesterConfig = field.section(
-  "Holds new data until it is in the object store.",
-  {
-    lifecycler: lifecyclerBlock(
-      { ring: "ring", member: "ingester.", distributor: "distributor" },
-      3,
-    ),
-    ...flushing,
-    ...chunks,
-    wal,
-    autoforget_unhealthy: field.toggle(
-      false,
-      "remove dead ingesters from the ring",
-      "ingester.autoforget-unhealthy",
-      { unused: "one that is away may come back with rows: forget it on the page of the ring" },
-    ),
-    max_returned_stream_errors: field.integer(
-      10,
-      "refused entries that the answer to a push lists, per stream; 0: all",
-      "ingester.max-ignored-stream-errors",
-      { unused: "10 are listed" },
-    ),
-    query_store_max_look_back_period: field.duration(
-      "0s",
-      "how far back the object store is asked by the ingester; 0: not at all, -1: without limit",
-      "ingester.query-store-max-look-back-period",
-      { min: -1, unused: "ingesters do not ask the store, queriers do" },
-    ),
-    index_shards: field.integer(32, "shards of the index in memory", "ingester.index-shards", {
-      min: 1,
-      unused: "the index in memory is not split",
-    }),
-    max_dropped_streams: field.integer(
-      10,
-      "streams that a slow tail is told to have missed",
-      "ingester.tailer.max-dropped-streams",
-    ),
-    shutdown_marker_path: field.text(
-      "",
-      "directory of the file that tells of a prepared shutdown; default path_prefix",
-      "ingester.shutdown-marker-path",
-    ),
-    owned_streams_check_interval: field.duration(
-      "30s",
-      "pause between counts of the streams that the ingester owns",
-      "ingester.owned-streams-check-interval",
-      { unused: ownStreams },
-    ),
-    delegate_stream_limits_enabled: field.toggle(
-      false,
-      "leave limits of streams to the ingest limits service",
-      "ingester.delegate-stream-limits-enabled",
-      { unused: experiment },
-    ),
-  },
-  {
-    ignored: {
-      max_transfer_retries: logInstead,
-      chunk_pool_size: gone,
-      kafka_ingestion: { why: experiment, switch: "enabled" },
-      tailer: "use max_dropped_streams instead",
+export const ingesterConfig = field.section("Holds new data until it is in the object store.", {
+  lifecycler: lifecyclerBlock(
+    { ring: "ring", member: "ingester." },
+    {
+      replication_factor: field.integer(
+        3,
+        "copies of each stream",
+        "distributor.replication-factor",
+        { min: 1 },
+      ),
+      zone_awareness_enabled: field.toggle(
+        false,
+        "place copies in different zones",
+        "distributor.zone-awareness-enabled",
+      ),
     },
-    ignoredFlags: { "ingester.max-transfer-retries": logInstead },
-  },
-);
+  ),
+  ...flushing,
+  ...chunks,
+  wal,
+  max_dropped_streams: field.integer(
+    10,
+    "streams that a slow tail is told to have missed",
+    "ingester.tailer.max-dropped-streams",
+  ),
+  shutdown_marker_path: field.text(
+    "",
+    "directory of the file that tells of a prepared shutdown; default path_prefix",
+    "ingester.shutdown-marker-path",
+  ),
+});
 
 /** `ingester_client`: how other services call ingesters. */
 export const ingesterClientConfig = field.section("How other services call ingesters.", {
-  pool_config: field.section(
-    "Connections.",
-    {
-      client_cleanup_period: field.duration(
-        "15s",
-        "pause between removals of dead ones",
-        "distributor.client-cleanup-period",
-      ),
-      health_check_ingesters: field.toggle(
-        true,
-        "check that ingesters are there",
-        "distributor.health-check-ingesters",
-      ),
-      remote_timeout: field.duration("1s", "time limit of a check"),
-    },
-    { unused: "connections find out by themselves whether somebody is there" },
-  ),
   remote_timeout: field.duration("5s", "time limit of a call", "ingester.client.timeout"),
-  grpc_client_config: grpcClientBlock("ingester.client", { used: true }),
+  grpc_client_config: grpcClientBlock("ingester.client"),
 });
 
 export type IngesterConfig = Readonly<field.Values<typeof ingesterConfig>>;

@@ -1,4 +1,10 @@
-import { field, grpcClientBlock, ringBlock, tlsClientFields } from "@skald/runtime/config";
+import {
+  certificateFields,
+  field,
+  grpcClientBlock,
+  ringBlock,
+  tokenFields,
+} from "@skald/runtime/config";
 
 const alerting = {
   external_url: field.text("", "address of the ruler in alerts", "ruler.external.url"),
@@ -15,9 +21,6 @@ const alerting = {
     "pause between look-ups",
     "ruler.alertmanager-refresh-interval",
   ),
-  enable_alertmanager_v2: field.toggle(true, "speak API v2", "ruler.alertmanager-use-v2", {
-    unused: "version 1 is in no Alertmanager any more",
-  }),
   alert_relabel_configs: field.maps("changes to labels of alerts"),
   notification_queue_capacity: field.integer(
     10_000,
@@ -49,9 +52,6 @@ const alerting = {
   resend_delay: field.duration("1m", "pause between two sends", "ruler.resend-delay"),
 };
 
-const frontend = "ruler.evaluation.query-frontend";
-const usualTls = { unused: "those of Node hold" };
-
 const evaluating = {
   evaluation_interval: field.duration(
     "1m",
@@ -59,12 +59,6 @@ const evaluating = {
     "ruler.evaluation-interval",
   ),
   poll_interval: field.duration("1m", "pause between looks for rules", "ruler.poll-interval"),
-  rule_path: field.text(
-    "/rules",
-    "directory for temporary files; default path_prefix/rules-temp",
-    "ruler.rule-path",
-    { unused: "there are no temporary files" },
-  ),
   evaluation: field.section("How rules are evaluated.", {
     mode: field.choice(
       "local",
@@ -83,12 +77,8 @@ const evaluating = {
         "its address, http://host:port",
         "ruler.evaluation.query-frontend.address",
       ),
-      ...tlsClientFields(frontend),
-      tls_enabled: field.toggle(false, "speak TLS", `${frontend}.tls-enabled`, {
-        unused: "an address of https:// says it",
-      }),
-      tls_cipher_suites: field.text("", "ciphers", `${frontend}.tls-cipher-suites`, usualTls),
-      tls_min_version: field.text("", "oldest version", `${frontend}.tls-min-version`, usualTls),
+      // The address says whether TLS is spoken, and Node chooses its version and ciphers.
+      ...certificateFields("ruler.evaluation.query-frontend"),
     }),
   }),
   enable_api: field.toggle(true, "serve the rules API", "ruler.enable-api"),
@@ -105,8 +95,6 @@ const evaluating = {
     "ruler.disable-rule-group-label",
   ),
 };
-
-const knownAtOnce = { unused: "the ring says whose a rule is as soon as it changes" };
 
 const sharding = {
   enable_sharding: field.toggle(
@@ -126,15 +114,11 @@ const sharding = {
     "what is spread",
     "ruler.sharding-algo",
   ),
-  search_pending_for: field.duration(
-    "5m",
-    "time to look for owners",
-    "ruler.search-pending-for",
-    knownAtOnce,
-  ),
-  flush_period: field.duration("1m", "pause between cleanings", "ruler.flush-period", knownAtOnce),
-  ring: ringBlock("ruler.ring", { heartbeatPeriod: "5s", keyPrefix: "rulers/", use: "owners" }),
-  ruler_client: grpcClientBlock("ruler.client", { used: true }),
+  ring: ringBlock("ruler.ring", tokenFields("ruler.ring"), {
+    heartbeatPeriod: "5s",
+    keyPrefix: "rulers/",
+  }),
+  ruler_client: grpcClientBlock("ruler.client"),
 };
 
 const remoteWrite = {

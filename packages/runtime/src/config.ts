@@ -1,12 +1,11 @@
 // The face "@skald/runtime/config": how keys are declared, read, checked and printed.
 
 export * as field from "./config/field.js";
+export { IgnoredKeys, type IgnoredRow, type IgnoredSetting } from "./config/ignored.js";
 export * from "./config/load-settings.js";
 export { nearest } from "./config/nearest.js";
 export * from "./config/print.js";
-export * from "./config/reasons.js";
 export * from "./config/schema.js";
-export * from "./config/sections/backoff.js";
 export * from "./config/sections/cache.js";
 export * from "./config/sections/grpc-client.js";
 export * from "./config/sections/lifecycler.js";

@@ -62,7 +62,7 @@ export class FaultyLife {
       segmentStore: segmentStoreOf(store),
       changes: {
         wal: { fsync: "always" },
-        flush_op_backoff: { min_period: retryMs, max_period: retryMs, max_retries: 10 },
+        flush_op_backoff: { min_period: retryMs, max_period: retryMs },
         bounds: { maxWalFileBytes: 600 },
       },
       sleep: retriesOnly(this.#disk),

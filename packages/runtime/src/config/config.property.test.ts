@@ -16,11 +16,11 @@ const root = readSchema(
     }),
     list: field.list([], "", "list"),
     items: field.sections(item, ""),
-    named: field.sectionMap(item, ""),
   }),
 );
 const plan = {
   root,
+  ignored: [{ why: "", keys: ["named.*", "-named.*"] }],
   defaultYaml: "",
   usage: "",
   version: "",

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { z } from "zod";
 import * as field from "./field.js";
-import { noteOf, sectionNoteOf } from "./note.js";
+import { noteOf, sectionHelpOf } from "./note.js";
 
 /** Parses as a flag or a scalar of YAML would be. */
 function parse(schema: field.Field<unknown>, text: unknown): unknown {
@@ -75,8 +75,8 @@ describe("fields", () => {
       defaultValue: 262_144,
     });
     expect(noteOf(field.section("help", {}))).toBeUndefined();
-    expect(sectionNoteOf(field.section("help", {}))).toEqual({ help: "help" });
-    expect(sectionNoteOf(z.object({}))).toEqual({ help: "" });
+    expect(sectionHelpOf(field.section("help", {}))).toBe("help");
+    expect(sectionHelpOf(z.object({}))).toBe("");
   });
 
   it("refuses a default that is none", () => {

@@ -1,11 +1,5 @@
 import { z } from "zod";
-import {
-  type FieldNote,
-  type FieldOptions,
-  noteField,
-  noteSection,
-  type SectionOptions,
-} from "./note.js";
+import { type FieldNote, type FieldOptions, noteField, noteSection } from "./note.js";
 import {
   formatDurationMs,
   formatSizeBytes,
@@ -35,19 +29,15 @@ export type Section<S extends z.core.$ZodLooseShape> = z.ZodObject<S>;
 export type Values<S extends z.ZodType> = z.infer<S>;
 
 /** Smallest and largest value that is accepted; numbers and times are not negative unless `min` says so. */
-export interface NumberOptions extends FieldOptions<number> {
+export interface NumberOptions {
   readonly min?: number;
   readonly max?: number;
 }
 
 /** Declares keys that belong together. */
-export function section<S extends z.core.$ZodLooseShape>(
-  help: string,
-  shape: S,
-  options: SectionOptions = {},
-): Section<S> {
+export function section<S extends z.core.$ZodLooseShape>(help: string, shape: S): Section<S> {
   const schema = z.object(shape);
-  noteSection(schema, { help, ...options });
+  noteSection(schema, help);
   return schema;
 }
 
@@ -59,13 +49,12 @@ export function text(
   flag?: string,
   options?: FieldOptions<string>,
 ): Field<string> {
-  return declare(anyText, { ...scalar("text", help, flag), defaultValue: value }, options);
+  return declare(anyText, { ...scalar("text", help, flag), defaultValue: value, ...options });
 }
 
 /** A text that is never shown. */
-export function secret(help: string, flag?: string, options?: FieldOptions<string>): Field<string> {
-  const note = { ...scalar("text", help, flag), defaultValue: "", secret: true };
-  return declare(anyText, note, options);
+export function secret(help: string, flag?: string): Field<string> {
+  return declare(anyText, { ...scalar("text", help, flag), defaultValue: "", secret: true });
 }
 
 /** One of a few words. */
@@ -74,7 +63,6 @@ export function choice<const T extends string>(
   words: readonly T[],
   help: string,
   flag?: string,
-  options?: FieldOptions<T>,
 ): Field<T> {
   const known: readonly string[] = words;
   const schema = fromText((word) =>
@@ -82,8 +70,7 @@ export function choice<const T extends string>(
       ? { value: word as T }
       : { problem: `"${word}" is not one of ${words.map((w) => w || '""').join(", ")}` },
   );
-  const note = { ...scalar(words.join(" | "), help, flag), defaultValue: value };
-  return declare(schema, note, options);
+  return declare(schema, { ...scalar(words.join(" | "), help, flag), defaultValue: value });
 }
 
 const booleanText = fromText(parseBoolean);
@@ -96,7 +83,7 @@ export function toggle(
   options?: FieldOptions<boolean>,
 ): Field<boolean> {
   const note = { ...scalar("boolean", help, flag), kind: "boolean" as const, defaultValue: value };
-  return declare(booleanText, note, options);
+  return declare(booleanText, { ...note, ...options });
 }
 
 const integerText = numeric(parseInteger, String);
@@ -108,7 +95,7 @@ export function integer(
   options?: NumberOptions,
 ): Field<number> {
   const note = { ...scalar("integer", help, flag), defaultValue: value };
-  return declare(integerText(options), note, options);
+  return declare(integerText(options), note);
 }
 
 const numberText = numeric(parseNumber, String);
@@ -120,7 +107,7 @@ export function float(
   options?: NumberOptions,
 ): Field<number> {
   const note = { ...scalar("number", help, flag), defaultValue: value };
-  return declare(numberText(options), note, options);
+  return declare(numberText(options), note);
 }
 
 const durationText = numeric(parseDurationMs, formatDurationMs);
@@ -137,7 +124,7 @@ export function duration(
     defaultValue: must(parseDurationMs(value)),
     format: (ms: unknown) => formatDurationMs(ms as number),
   };
-  return declare(durationText(options), note, options);
+  return declare(durationText(options), note);
 }
 
 const sizeText = numeric(parseSizeBytes, (bytes) => String(formatSizeBytes(bytes)));
@@ -154,54 +141,40 @@ export function size(
     defaultValue: must(parseSizeBytes(value)),
     format: (bytes: unknown) => formatSizeBytes(bytes as number),
   };
-  return declare(sizeText(options), note, options);
+  return declare(sizeText(options), note);
 }
 
 const timeText = fromText(parseTimeMs);
 
 /** A point in time, held in milliseconds since the epoch; 0 is none. */
-export function time(help: string, flag?: string, options?: FieldOptions<number>): Field<number> {
+export function time(help: string, flag?: string): Field<number> {
   const note = {
     ...scalar("time", help, flag),
     defaultValue: 0,
     format: (ms: unknown) => formatTimeMs(ms as number),
   };
-  return declare(timeText, note, options);
+  return declare(timeText, note);
 }
 
 const listText = z.union([z.array(z.string()), z.string().transform(splitList)]);
 
 /** Texts: a YAML list, or one text with commas. A flag may be repeated. */
-export function list(
-  value: readonly string[],
-  help: string,
-  flag?: string,
-  options?: FieldOptions<string[]>,
-): Field<string[]> {
+export function list(value: readonly string[], help: string, flag?: string): Field<string[]> {
   const note = { ...scalar("list", help, flag), kind: "list" as const, defaultValue: [...value] };
-  return declare(listText, note, options);
+  return declare(listText, note);
 }
 
 /** Any YAML that fits the zod schema given; `type` is what help and docs call it. */
-export function data<T>(
-  schema: z.ZodType<T>,
-  value: T,
-  type: string,
-  help: string,
-  options?: FieldOptions<T>,
-): Field<T> {
+export function data<T>(schema: z.ZodType<T>, value: T, type: string, help: string): Field<T> {
   const note = { ...scalar(type, help, undefined), kind: "data" as const, defaultValue: value };
-  return declare(schema, note, options);
+  return declare(schema, note);
 }
 
 const anyMap = z.record(z.string(), z.unknown());
 
 /** Keys that nothing is known of. */
-export function map(
-  help: string,
-  options?: FieldOptions<Record<string, unknown>>,
-): Field<Record<string, unknown>> {
-  return data(anyMap, {}, "map", help, options);
+export function map(help: string): Field<Record<string, unknown>> {
+  return data(anyMap, {}, "map", help);
 }
 
 /** A list of such maps. */
@@ -210,11 +183,8 @@ export function maps(help: string): Field<Record<string, unknown>[]> {
 }
 
 /** Such maps by a name of the user's choice. */
-export function mapOfMaps(
-  help: string,
-  options?: FieldOptions<Record<string, Record<string, unknown>>>,
-): Field<Record<string, Record<string, unknown>>> {
-  return data(z.record(z.string(), anyMap), {}, "map of maps", help, options);
+export function mapOfMaps(help: string): Field<Record<string, Record<string, unknown>>> {
+  return data(z.record(z.string(), anyMap), {}, "map of maps", help);
 }
 
 /** Texts by name. */
@@ -222,27 +192,8 @@ export function textMap(help: string): Field<Record<string, string>> {
   return data(z.record(z.string(), z.string()), {}, "map of texts", help);
 }
 
-/** A stream selector with a priority, as policies list them. */
-export interface PriorityStream {
-  readonly selector: string;
-  readonly priority: number;
-}
-
-const streamsByPolicy = z.record(
-  z.string(),
-  z.array(z.object({ selector: z.string(), priority: z.number().default(0) })),
-);
-
-/** Policy -> selectors of its streams. */
-export function priorityStreams(
-  help: string,
-  options?: FieldOptions<Record<string, PriorityStream[]>>,
-): Field<Record<string, PriorityStream[]>> {
-  return data(streamsByPolicy, {}, "map of lists", help, options);
-}
-
 /** `check` says what is wrong with the items, beyond each for itself. */
-export interface SectionsOptions<T> extends FieldOptions<T[]> {
+export interface SectionsOptions<T> {
   readonly check?: (items: readonly T[]) => string | undefined;
 }
 
@@ -253,17 +204,7 @@ export function sections<S extends z.ZodObject>(
   options: SectionsOptions<z.infer<S>> = {},
 ): Field<z.infer<S>[]> {
   const note = { ...scalar("list of sections", help, undefined), defaultValue: [], items };
-  return declare(z.array(items), { ...note, kind: "sections" }, options);
-}
-
-/** A YAML map from a name of the user's choice to a section. */
-export function sectionMap<S extends z.ZodObject>(
-  items: S,
-  help: string,
-  options?: FieldOptions<Record<string, z.infer<S>>>,
-): Field<Record<string, z.infer<S>>> {
-  const note = { ...scalar("map of sections", help, undefined), defaultValue: {}, items };
-  return declare(z.record(z.string(), items), { ...note, kind: "sectionMap" }, options);
+  return declare(z.array(items), { ...note, ...options, kind: "sections" });
 }
 
 function scalar(type: string, help: string, flag: string | undefined) {
@@ -271,10 +212,10 @@ function scalar(type: string, help: string, flag: string | undefined) {
   return flag === undefined ? note : { ...note, flag };
 }
 
-function declare<T>(schema: z.ZodType<T>, note: FieldNote, options?: FieldOptions<T>): Field<T> {
+function declare<T>(schema: z.ZodType<T>, note: FieldNote): Field<T> {
   // The default is a value of the output type: zod does not run it through the schema.
   const withDefault = z._default(schema, note.defaultValue as never);
-  noteField(withDefault, { ...note, ...(options as FieldOptions<unknown> | undefined) });
+  noteField(withDefault, note);
   return withDefault as unknown as Field<T>;
 }
 

@@ -1,3 +1,4 @@
+import type { IgnoredKeys, IgnoredSetting } from "./ignored.js";
 import { nearest } from "./nearest.js";
 import type { LeafNode } from "./schema.js";
 import type { Setting } from "./settings.js";
@@ -15,26 +16,29 @@ export interface ReadFlags {
   /** Values of the command flags that were given; `true` or `false` for booleans. */
   readonly commands: ReadonlyMap<string, string>;
   readonly problems: readonly string[];
-  readonly warnings: readonly string[];
+  /** Flags without effect that were given. */
+  readonly ignored: readonly IgnoredSetting[];
 }
 
 export interface FlagOptions {
   readonly leaves: Iterable<LeafNode>;
   readonly commands: readonly CommandFlag[];
-  /** Flags that are accepted and do nothing, and why. */
-  readonly ignored: ReadonlyMap<string, string>;
+  readonly ignored: IgnoredKeys;
 }
 
-/** Reads `-x=y`, `-x y`, `--x=y` and, for booleans, `-x`; a list flag may be repeated. */
+/**
+ * Reads `-x=y`, `-x y`, `--x=y` and, for booleans, `-x`; a list flag may be repeated. A flag without effect takes the next
+ * argument as its value unless that looks like a flag.
+ */
 export function readFlags(argv: readonly string[], options: FlagOptions): ReadFlags {
   const context: Context = {
     byFlag: indexFlags(options.leaves),
     commandByName: new Map(options.commands.map((command) => [command.name, command])),
-    ignored: options.ignored,
+    ignoredKeys: options.ignored,
     settings: new Map(),
     commands: new Map(),
     problems: [],
-    warnings: [],
+    ignored: [],
   };
   for (let i = 0; i < argv.length; i++) {
     const match = /^--?([^-=][^=]*)(?:=([\s\S]*))?$/.exec(argv[i]!);
@@ -44,14 +48,15 @@ export function readFlags(argv: readonly string[], options: FlagOptions): ReadFl
     }
     const name = match[1]!;
     let value = match[2];
-    if (value === undefined && needsValue(context, name)) {
-      value = argv[++i];
-      if (value === undefined) {
-        context.problems.push(`flag -${name} needs a value`);
-        continue;
-      }
+    const needs = valueNeed(context, name);
+    const next = argv[i + 1];
+    if (value === undefined && needs !== "no" && (needs === "yes" || !looksLikeFlag(next))) {
+      value = next;
+      i++;
     }
-    readFlag(context, name, value ?? "true");
+    if (value === undefined && needs === "yes")
+      context.problems.push(`flag -${name} needs a value`);
+    else readFlag(context, name, value ?? "true");
   }
   return context;
 }
@@ -59,25 +64,30 @@ export function readFlags(argv: readonly string[], options: FlagOptions): ReadFl
 interface Context {
   readonly byFlag: ReadonlyMap<string, LeafNode>;
   readonly commandByName: ReadonlyMap<string, CommandFlag>;
-  readonly ignored: ReadonlyMap<string, string>;
+  readonly ignoredKeys: IgnoredKeys;
   readonly settings: Map<string, Setting>;
   readonly commands: Map<string, string>;
   readonly problems: string[];
-  readonly warnings: string[];
+  readonly ignored: IgnoredSetting[];
 }
 
 function readFlag(context: Context, name: string, value: string): void {
   const command = context.commandByName.get(name);
   const leaf = context.byFlag.get(name);
-  const ignored = context.ignored.get(name);
   if (command !== undefined) readCommand(context, command, value);
   else if (leaf !== undefined) readValue(context, name, leaf, value);
-  else if (ignored !== undefined) context.warnings.push(`flag -${name}: ${ignored}`);
-  else {
-    const near = nearest(name, [...context.byFlag.keys(), ...context.commandByName.keys()]);
-    const hint = near === undefined ? "; -help lists all" : `; did you mean -${near}?`;
-    context.problems.push(`unknown flag -${name}${hint}`);
+  else readUndeclared(context, name, value);
+}
+
+function readUndeclared(context: Context, name: string, value: string): void {
+  const why = context.ignoredKeys.whyOf(`-${name}`);
+  if (why !== undefined) {
+    context.ignored.push({ key: `-${name}`, value, why });
+    return;
   }
+  const near = nearest(name, [...context.byFlag.keys(), ...context.commandByName.keys()]);
+  const hint = near === undefined ? "; -help lists all" : `; did you mean -${near}?`;
+  context.problems.push(`unknown flag -${name}${hint}`);
 }
 
 function readCommand(context: Context, command: CommandFlag, value: string): void {
@@ -98,11 +108,17 @@ function readValue(context: Context, name: string, leaf: LeafNode, text: string)
   context.settings.set(leaf.path, { value, origin: `-${name}` });
 }
 
-function needsValue(context: Context, name: string): boolean {
+/** Whether a flag that is given without `=` takes the next argument. */
+function valueNeed(context: Context, name: string): "yes" | "no" | "unless it is a flag" {
   const command = context.commandByName.get(name);
-  if (command !== undefined) return command.kind !== "boolean";
   const leaf = context.byFlag.get(name);
-  return leaf !== undefined && leaf.note.kind !== "boolean";
+  const kind = command?.kind ?? leaf?.note.kind;
+  if (kind !== undefined) return kind === "boolean" ? "no" : "yes";
+  return context.ignoredKeys.whyOf(`-${name}`) === undefined ? "no" : "unless it is a flag";
+}
+
+function looksLikeFlag(argument: string | undefined): boolean {
+  return argument === undefined || /^--?[a-zA-Z]/.test(argument);
 }
 
 function indexFlags(leaves: Iterable<LeafNode>): Map<string, LeafNode> {

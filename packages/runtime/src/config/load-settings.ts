@@ -1,14 +1,16 @@
 import { expandEnv } from "./expand-env.js";
 import { type CommandFlag, type ReadFlags, readFlags } from "./flag-reader.js";
-import { findMarked } from "./marked.js";
+import { IgnoredKeys, type IgnoredRow, ignoredWarnings } from "./ignored.js";
 import { type ConfigTree, formatConfig, formatHelp } from "./print.js";
-import { type LeafNode, type SectionNode, sectionsOf } from "./schema.js";
+import type { SectionNode } from "./schema.js";
 import { Settings } from "./settings.js";
 import { openYaml } from "./yaml-reader.js";
 
 /** What a program says about its configuration. */
 export interface SettingsPlan {
   readonly root: SectionNode;
+  /** What is accepted without being declared. */
+  readonly ignored: readonly IgnoredRow[];
   /** What is read when no file is named. */
   readonly defaultYaml: string;
   /** First line of `-help` and the text of `-version`. */
@@ -82,24 +84,21 @@ export function loadSettings(
 ): LoadedSettings {
   const settings = new Settings(plan.root);
   const leaves = settings.leaves.values();
-  const flags = readFlags(argv, {
-    leaves,
-    commands: commandFlags,
-    ignored: ignoredFlags(plan.root),
-  });
+  const ignored = new IgnoredKeys(plan.ignored);
+  const flags = readFlags(argv, { leaves, commands: commandFlags, ignored });
   const early = earlyExit(plan, flags);
   if (early !== undefined) return early;
   const log: Findings = {
     problems: [...flags.problems],
-    warnings: [...flags.warnings],
+    warnings: [],
     broken: new Set(),
   };
   const file = chooseFile(plan, flags, surroundings, log);
-  if (file !== undefined) readFile(plan, settings, file, log);
+  if (file !== undefined) readFile(settings, ignored, file, log);
   for (const [path, setting] of flags.settings) settings.give(path, setting);
-  const marked = findMarked(givenLeaves(settings));
-  log.problems.push(...marked.problems);
-  log.warnings.push(...marked.warnings, ...plan.derive(settings));
+  settings.ignored.push(...flags.ignored);
+  log.problems.push(...refusedKeys(settings));
+  log.warnings.push(...ignoredWarnings(settings.ignored), ...plan.derive(settings));
   if (file !== undefined && !log.isUnreadable) {
     const checked = plan.check(settings, (path) => log.broken.has(path));
     log.problems.push(...checked.problems);
@@ -108,13 +107,11 @@ export function loadSettings(
   return conclude(plan, flags, settings, log);
 }
 
-function ignoredFlags(root: SectionNode): Map<string, string> {
-  return new Map([...sectionsOf(root)].flatMap((section) => Object.entries(section.ignoredFlags)));
-}
-
-function* givenLeaves(settings: Settings): Generator<[LeafNode, unknown]> {
-  for (const [path, { value }] of settings.given())
-    yield [settings.leaves.get(path) as LeafNode, value];
+function* refusedKeys(settings: Settings): Generator<string> {
+  for (const [path, { value }] of settings.given()) {
+    const refused = settings.leaves.get(path)?.note.refused;
+    if (refused !== undefined && value === refused.value) yield `${path}: ${refused.why}`;
+  }
 }
 
 interface Findings {
@@ -168,20 +165,22 @@ function chooseFile(
   return undefined;
 }
 
-function readFile(plan: SettingsPlan, settings: Settings, file: ConfigFile, log: Findings): void {
+function readFile(settings: Settings, ignored: IgnoredKeys, file: ConfigFile, log: Findings): void {
   const reader = openYaml(file.text, {
     file: file.name,
     unknownKeys: "problem",
+    ignored,
     knownPaths: settings.leaves.keys(),
     onBroken: (path) => void log.broken.add(path),
   });
   log.isUnreadable = reader.problems.length > 0;
   if (reader.root !== undefined)
-    reader.readSection(reader.root, plan.root, ({ path }, value, origin) =>
+    reader.readSection(reader.root, settings.root, ({ path }, value, origin) =>
       settings.give(path, { value, origin }),
     );
   log.problems.push(...reader.problems);
   log.warnings.push(...reader.warnings);
+  settings.ignored.push(...reader.ignored);
 }
 
 function conclude(

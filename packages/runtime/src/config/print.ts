@@ -50,12 +50,8 @@ export function printableConfig(section: SectionNode, config: ConfigTree): Recor
 function printLeaf(leaf: LeafNode, value: unknown): unknown {
   const { note, items } = leaf;
   if (note.secret) return value === "" ? "" : masked;
-  if (items !== undefined && Array.isArray(value))
-    return value.map((item) => printableConfig(items, item as ConfigTree));
-  if (items !== undefined) {
-    const entries = Object.entries(value as Record<string, ConfigTree>);
-    return Object.fromEntries(entries.map(([name, item]) => [name, printableConfig(items, item)]));
-  }
+  if (items !== undefined)
+    return (value as readonly ConfigTree[]).map((item) => printableConfig(items, item));
   return maskData(note.format(value));
 }
 
@@ -97,13 +93,9 @@ export function formatHelp(
   return `${lines.join("\n")}\n`;
 }
 
-function helpLines({ path, note, mark }: LeafNode): string[] {
+function helpLines({ path, note }: LeafNode): string[] {
   const value = formatDefault(note.format(note.defaultValue));
-  const effect = mark === undefined ? "" : "; no effect yet";
-  return [
-    `  -${note.flag} ${note.type}`,
-    `        ${note.help} [${path}] (default ${value}${effect})`,
-  ];
+  return [`  -${note.flag} ${note.type}`, `        ${note.help} [${path}] (default ${value})`];
 }
 
 /** A default as it would be written on one line of YAML. */

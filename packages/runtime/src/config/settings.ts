@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import type { IgnoredSetting } from "./ignored.js";
 import { buildSection, type LeafNode, leavesOf, type SectionNode } from "./schema.js";
 
 /** A value that somebody gave, and where. */
@@ -15,6 +16,8 @@ export interface Setting {
 export class Settings {
   readonly root: SectionNode;
   readonly leaves: ReadonlyMap<string, LeafNode>;
+  /** What the user set and has no effect. */
+  readonly ignored: IgnoredSetting[] = [];
   readonly #given = new Map<string, Setting>();
   readonly #derived = new Map<string, unknown>();
 
@@ -75,10 +78,8 @@ export class Settings {
   deriveBlock(from: string, to: string): void {
     for (const path of [...this.#given.keys()]) {
       if (!path.startsWith(`${from}.`)) continue;
-      const target = this.leaves.get(to + path.slice(from.length));
-      // A key without effect has none through others.
-      const isSilent = this.leaves.get(path)?.mark !== undefined && target?.mark === undefined;
-      if (target !== undefined && !isSilent) this.derive(target.path, this.get(path));
+      const target = to + path.slice(from.length);
+      if (this.leaves.has(target)) this.derive(target, this.get(path));
     }
   }
 

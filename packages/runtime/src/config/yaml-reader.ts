@@ -11,14 +11,16 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from "yaml";
+import type { IgnoredKeys, IgnoredSetting } from "./ignored.js";
 import { nearest } from "./nearest.js";
-import type { IgnoredSection } from "./note.js";
 import { buildSection, type LeafNode, type SectionNode } from "./schema.js";
 
 /** What a YAML text says, and what is wrong with it. Problems are fatal, warnings are not. */
 export interface YamlReader {
   readonly problems: string[];
   readonly warnings: string[];
+  /** Keys without effect that were set. */
+  readonly ignored: readonly IgnoredSetting[];
   /** The map at the root; undefined when the text is empty or is not a map. */
   readonly root: YAMLMap | undefined;
   /** Gives the values of a map for the keys of a section; problems are noted and such keys are left out. */
@@ -42,6 +44,7 @@ export interface YamlOptions {
   readonly file: string;
   /** Unknown keys stop the start of the process, but not the reload of overrides. */
   readonly unknownKeys: "problem" | "warning";
+  readonly ignored: IgnoredKeys;
   /** Paths of all known keys, to tell where a misplaced one belongs. */
   readonly knownPaths: Iterable<string>;
   /** Told of every key that had a value which could not be read. */
@@ -55,7 +58,11 @@ export function openYaml(text: string, options: YamlOptions): YamlReader {
   const problems = document.errors.map(
     (error) => `${placeAt(options.file, counter, error.pos[0])}: ${lowerFirst(error.message)}`,
   );
-  const context: Context = { ...options, document, counter, problems, warnings: [] };
+  const context: Context = {
+    ...options,
+    ...{ document, counter, problems },
+    ...{ warnings: [], found: [] },
+  };
   const contents = resolve(context, document.contents);
   const isEmpty = contents === null || (isScalar(contents) && contents.value === null);
   if (problems.length === 0 && !isEmpty && !isMap(contents))
@@ -63,6 +70,7 @@ export function openYaml(text: string, options: YamlOptions): YamlReader {
   return {
     problems,
     warnings: context.warnings,
+    ignored: context.found,
     root: problems.length === 0 && isMap(contents) ? contents : undefined,
     readSection: (map, section, sink) => readSection(context, map, section, sink),
     entries: (map) => entriesOf(context, map),
@@ -75,6 +83,7 @@ interface Context extends YamlOptions {
   readonly counter: LineCounter;
   readonly problems: string[];
   readonly warnings: string[];
+  readonly found: IgnoredSetting[];
 }
 
 function readSection(context: Context, map: YAMLMap, section: SectionNode, sink: ValueSink): void {
@@ -96,16 +105,9 @@ function readSection(context: Context, map: YAMLMap, section: SectionNode, sink:
 }
 
 function readLeaf(context: Context, node: Node, leaf: LeafNode): { value: unknown } | undefined {
-  const items = leaf.items;
-  if (items !== undefined && leaf.note.kind === "sections") {
-    if (isSeq(node)) return readItems(context, node, leaf, items);
+  if (leaf.items !== undefined) {
+    if (isSeq(node)) return readItems(context, node, leaf, leaf.items);
     return reportBroken(context, node, leaf.path, `must be a list, not ${kindOf(node)}`);
-  }
-  if (items !== undefined) {
-    if (!isMap(node)) return reportBroken(context, node, leaf.path, "must be a map of sections");
-    const entries = entriesOf(context, node);
-    const read = entries.map(({ key, value }) => [key, readItem(context, value, items)]);
-    return { value: Object.fromEntries(read) };
   }
   const raw = rawValue(context, node, leaf);
   return raw === undefined ? undefined : parseLeaf(context, node, leaf, raw.value);
@@ -124,7 +126,7 @@ function readItems(
   return { value };
 }
 
-/** One item of a list or map of sections, with the defaults of the keys that it leaves out. */
+/** One item of a list of sections, with the defaults of the keys that it leaves out. */
 function readItem(context: Context, node: Node | null, items: SectionNode): unknown {
   const values = new Map<string, unknown>();
   const item = resolve(context, node);
@@ -140,13 +142,7 @@ function readItem(context: Context, node: Node | null, items: SectionNode): unkn
 /** What the zod schema of the leaf is given: the text of a scalar, so that YAML and flags are read alike. */
 function rawValue(context: Context, node: Node, leaf: LeafNode): { value: unknown } | undefined {
   const { kind, type } = leaf.note;
-  if (kind === "data") {
-    try {
-      return { value: node.toJS(context.document) };
-    } catch (error) {
-      return reportBroken(context, node, leaf.path, (error as Error).message);
-    }
-  }
+  if (kind === "data") return plainValue(context, node, leaf.path);
   if (isScalar(node)) return { value: scalarText(node) };
   if (kind === "list" && isSeq(node)) {
     const items = node.items.map((item) => resolve(context, item as Node));
@@ -154,6 +150,14 @@ function rawValue(context: Context, node: Node, leaf: LeafNode): { value: unknow
   }
   const article = /^[aeiou]/.test(type) ? "an" : "a";
   return reportBroken(context, node, leaf.path, `must be ${article} ${type}, not ${kindOf(node)}`);
+}
+
+function plainValue(context: Context, node: Node, path: string): { value: unknown } | undefined {
+  try {
+    return { value: node.toJS(context.document) };
+  } catch (error) {
+    return reportBroken(context, node, path, (error as Error).message);
+  }
 }
 
 function parseLeaf(
@@ -179,11 +183,9 @@ function reportUnknown(
 ): void {
   const path = section.path === "" ? key : `${section.path}.${key}`;
   const place = placeOf(context, keyNode);
-  const ignored = ignoredKey(section, key);
-  if (ignored !== undefined) {
-    const why = typeof ignored === "string" ? ignored : ignored.why;
-    const isOff = typeof ignored !== "string" && !isSwitchedOn(context, value, ignored.switch);
-    if (!isOff) context.warnings.push(`${place}: ${path}: ${why}`);
+  const why = context.ignored.whyOf(path);
+  if (why !== undefined) {
+    noteIgnored(context, { key: path, keyNode, value }, why);
     return;
   }
   const where = section.path === "" ? "at the top" : `in ${section.path}`;
@@ -191,18 +193,19 @@ function reportUnknown(
   (context.unknownKeys === "problem" ? context.problems : context.warnings).push(message);
 }
 
-function ignoredKey({ ignored }: SectionNode, key: string): string | IgnoredSection | undefined {
-  if (Object.hasOwn(ignored, key)) return ignored[key];
-  const pattern = Object.keys(ignored).find(
-    (name) => name.includes("*") && new RegExp(`^${name.replaceAll("*", ".*")}$`).test(key),
-  );
-  return pattern === undefined ? undefined : ignored[pattern];
-}
-
-function isSwitchedOn(context: Context, section: Node | null, key: string): boolean {
-  if (!isMap(section)) return false;
-  const entry = entriesOf(context, section).find((candidate) => candidate.key === key);
-  return isScalar(entry?.value) && entry.value.value === true;
+/** Notes a key without effect, or those in it. Aliases stay as they are: what they stand for may be as large as it likes. */
+function noteIgnored(context: Context, { key, keyNode, value }: Entry, why: string): void {
+  if (isMap(value)) {
+    for (const pair of value.items as Pair<Node | null, Node | null>[]) {
+      const path = `${key}.${scalarText(pair.key)}`;
+      const entry = { key: path, keyNode: pair.key, value: pair.value };
+      noteIgnored(context, entry, context.ignored.whyOf(path) ?? why);
+    }
+  } else if (!isNull(value)) {
+    const read = plainValue(context, value, key);
+    if (read === undefined) return;
+    context.found.push({ key, value: read.value, place: placeOf(context, keyNode), why });
+  }
 }
 
 function suggest(context: Context, key: string, section: SectionNode): string {
@@ -253,7 +256,7 @@ function isNull(node: Node | null): node is null {
   return node === null || (isScalar(node) && node.value === null);
 }
 
-function scalarText(node: Node): string {
+function scalarText(node: Node | null): string {
   if (!isScalar(node)) return "";
   return typeof node.value === "string" ? node.value : (node.source ?? String(node.value));
 }

@@ -1,8 +1,5 @@
 import { compileRegex } from "@skald/model";
-import { z } from "zod";
 import * as field from "../config/field.js";
-import { ownStreams } from "../config/reasons.js";
-import { parseTimeMs } from "../config/value.js";
 
 /** Labels from which the service of a stream is taken, best first. */
 const serviceLabels = [
@@ -38,20 +35,6 @@ const levelNames = [
   "Severity_Text",
   "SEVERITY_TEXT",
 ];
-
-const noPolicies = "streams have no policies yet";
-
-const namesByPolicy = z.record(z.string(), z.array(z.string()));
-
-const timesByPolicy = z.record(
-  z.string(),
-  z.string().transform((text, context) => {
-    const parsed = parseTimeMs(text);
-    if ("value" in parsed) return parsed.value;
-    context.addIssue(parsed.problem);
-    return z.NEVER;
-  }),
-);
 
 const rateLimits = {
   ingestion_rate_strategy: field.choice(
@@ -89,18 +72,6 @@ const rateLimits = {
     5000,
     "active streams of a tenant in the cluster; 0: no limit",
     "ingester.max-global-streams-per-user",
-  ),
-  use_owned_stream_count: field.toggle(
-    false,
-    "hold only streams that the ingester owns by the ring against the limit",
-    "ingester.use-owned-stream-count",
-    { unused: ownStreams },
-  ),
-  simulated_push_latency: field.duration(
-    "0s",
-    "pause before a push is answered, to try out agents",
-    "limits.simulated-push-latency",
-    { unused: "no push is held back" },
   ),
 };
 
@@ -198,46 +169,17 @@ const labelRules = {
     "how deep in a JSON line the level is looked for; 0: no limit",
     "validation.log-level-from-json-max-depth",
   ),
-  discover_generic_fields: field.section(
-    "Other fields found on push.",
-    {
-      fields: field.data(
-        namesByPolicy,
-        {},
-        "map of lists",
-        "name of the field -> names under which it is looked for",
-      ),
-    },
-    { unused: "no fields but the level are looked for" },
-  ),
   enforced_labels: field.list(
     [],
     "labels that every stream must have",
     "validation.enforced-labels",
   ),
-  policy_enforced_labels: field.data(
-    namesByPolicy,
-    {},
-    "map of lists",
-    "labels that the streams of a policy must have",
-    { unused: noPolicies },
-  ),
-  policy_stream_mapping: field.priorityStreams("policy -> selectors of its streams", {
-    unused: noPolicies,
-  }),
 };
 
 const blocking = {
   block_ingestion_until: field.time(
     "time until which pushes of the tenant are refused",
     "limits.block-ingestion-until",
-  ),
-  block_ingestion_policy_until: field.data(
-    timesByPolicy,
-    {},
-    "map of times",
-    "policy -> time until which its streams are refused",
-    { unused: noPolicies },
   ),
   block_ingestion_status_code: field.integer(
     260,

@@ -22,29 +22,6 @@ const retention = {
 };
 
 const sharding = {
-  shard_streams: field.section(
-    "Spreading a busy stream over ingesters.",
-    {
-      enabled: field.toggle(true, "split streams that exceed the rate", "shard-streams.enabled"),
-      time_sharding_enabled: field.toggle(
-        false,
-        "put old entries in streams of their own",
-        "shard-streams.time-sharding-enabled",
-      ),
-      time_sharding_ignore_recent: field.duration(
-        "40m",
-        "entries younger than this stay in their stream",
-        "shard-streams.time-sharding-ignore-recent",
-      ),
-      logging_enabled: field.toggle(false, "log each split", "shard-streams.logging-enabled"),
-      desired_rate: field.size(
-        "1536KB",
-        "bytes a second of each part",
-        "shard-streams.desired-rate",
-      ),
-    },
-    { unused: "busy streams are not split yet" },
-  ),
   ingestion_partitions_tenant_shard_size: field.integer(
     0,
     "ingesters that a tenant writes to; 0: all",
@@ -74,8 +51,6 @@ const ruler = {
   ruler_remote_evaluation_max_response_size: field.size("0B", "largest answer; 0: no limit"),
 };
 
-const noPatterns = { unused: "patterns are not written back as streams" };
-
 const patterns = {
   pattern_ingester_tokenizable_json_fields_default: field.list(
     ["log", "message", "msg", "msg_", "_msg", "content"],
@@ -92,41 +67,6 @@ const patterns = {
     "fields taken away from the list",
     "limits.pattern-ingester-tokenizable-json-fields-delete",
   ),
-  metric_aggregation_enabled: field.toggle(
-    false,
-    "keep the volume of each service as a stream",
-    "limits.aggregation-enabled",
-    noPatterns,
-  ),
-  pattern_persistence_enabled: field.toggle(
-    false,
-    "keep patterns as a stream",
-    "limits.pattern-persistence-enabled",
-    noPatterns,
-  ),
-  pattern_persistence_granularity: field.duration(
-    "0s",
-    "resolution of kept patterns; 0: that of their chunks",
-    "limits.pattern-persistence-granularity",
-    noPatterns,
-  ),
-  pattern_rate_threshold: field.float(
-    1,
-    "lines a second from which a pattern is kept",
-    "limits.pattern-rate-threshold",
-    noPatterns,
-  ),
-};
-
-const oneEncryption = "one encryption holds for the whole bucket: storage_config.aws.sse";
-const objectStore = {
-  s3_sse_type: field.text("", "server side encryption of the tenant's objects", undefined, {
-    unused: oneEncryption,
-  }),
-  s3_sse_kms_key_id: field.text("", "its key", undefined, { unused: oneEncryption }),
-  s3_sse_kms_encryption_context: field.text("", "its context", undefined, {
-    unused: oneEncryption,
-  }),
 };
 
 const overrides = {
@@ -148,6 +88,5 @@ export const storeLimits = {
   ...sharding,
   ...ruler,
   ...patterns,
-  ...objectStore,
   ...overrides,
 };

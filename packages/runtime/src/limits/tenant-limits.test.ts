@@ -13,6 +13,10 @@ function setUp(texts: Record<string, string>) {
   const tenantLimits = new TenantLimits({
     limits: { ...defaultLimits, max_query_series: 77 },
     files: Object.keys(texts),
+    ignored: [
+      { why: "streams are not split", keys: ["limits_config.shard_streams.*"] },
+      { why: "gone", keys: ["limits_config.unordered_*"] },
+    ],
     periodMs: 10_000,
     log: createLogger({ target: { write: (line) => void lines.push(line) } }),
     metrics,
@@ -39,7 +43,7 @@ describe("TenantLimits", () => {
 overrides:
   a:
     ingestion_rate_mb: 8
-    shard_streams: {desired_rate: 2MB}
+    otlp_config: {severity_text_as_label: true}
     log_level_fields: [lvl]
     retention_stream:
       - {selector: '{app="x"}', priority: 1, period: 48h}
@@ -57,7 +61,7 @@ overrides:
       log_level_fields: ["lvl"],
       retention_stream: [{ selector: '{app="x"}', priority: 1, period: 48 * 3_600_000 }],
     });
-    expect(a.shard_streams).toMatchObject({ enabled: true, desired_rate: 2 * 2 ** 20 });
+    expect(a.otlp_config).toMatchObject({ log_attributes: [], severity_text_as_label: true });
     expect(tenantLimits.of("123").query_timeout).toBe(7 * 86_400_000);
     expect(tenantLimits.of("other").ingestion_rate_mb).toBe(4);
     expect(tenantLimits.of("other")).toBe(tenantLimits.of("else"));
@@ -130,16 +134,17 @@ overrides:
   it("warns of keys that do nothing, and starts", async () => {
     const { tenantLimits, lines } = setUp({
       "o.yaml": `
-overrides: {a: {ingestion_rate: 1, unordered_writes: true}, b: {retention_period: 1h, per_tenant_override_period: 1s}}
+overrides: {a: {ingestion_rate: 1, unordered_writes: true}, b: {retention_period: 1h, per_tenant_override_period: 1s, unordered_writes: 5, shard_streams: {enabled: false}}}
 configs: {a: {log_push_request: true}}`,
     });
     await tenantLimits.service.start();
     const warnings = lines.map((line) => JSON.parse(line).warning);
     expect(warnings).toEqual([
       'o.yaml:2:17: unknown key "ingestion_rate" in limits_config; did you mean "ingestion_rate_mb"?',
-      "o.yaml:2:36: limits_config.unordered_writes: has no meaning any more",
       "o.yaml:2:87: limits_config.per_tenant_override_period: has an effect in limits_config only",
       "o.yaml:3:1: configs: not used by this version",
+      "gone; no effect: limits_config.unordered_writes (o.yaml:2:36)",
+      "streams are not split; no effect: limits_config.shard_streams.enabled (o.yaml:2:156)",
     ]);
     await tenantLimits.service.stop();
   });

@@ -4,7 +4,7 @@ import { isMap, type YAMLMap } from "yaml";
 import { repeat } from "../async/repeat.js";
 import type { Sleep } from "../async/sleep.js";
 import * as field from "../config/field.js";
-import { findMarked } from "../config/marked.js";
+import { IgnoredKeys, type IgnoredRow, ignoredWarnings } from "../config/ignored.js";
 import {
   buildSection,
   type LeafNode,
@@ -20,20 +20,12 @@ import { type Limits, limitsConfig } from "./limits.js";
 import { readLocation } from "./read-location.js";
 
 /** `runtime_config`: overrides that can change while the process runs. */
-export const runtimeConfig = field.section(
-  "Overrides that can change while the process runs.",
-  {
-    file: field.list([], "files or http(s) addresses; later ones win", "runtime-config.file"),
-    period: field.duration("10s", "pause between looks at them", "runtime-config.reload-period", {
-      min: 1,
-    }),
-  },
-  {
-    ignored: {
-      "http_client_*": "an address has 10 seconds to answer, over a connection of its own",
-    },
-  },
-);
+export const runtimeConfig = field.section("Overrides that can change while the process runs.", {
+  file: field.list([], "files or http(s) addresses; later ones win", "runtime-config.file"),
+  period: field.duration("10s", "pause between looks at them", "runtime-config.reload-period", {
+    min: 1,
+  }),
+});
 
 /** Where limits come from. */
 export interface TenantLimitsOptions {
@@ -41,6 +33,8 @@ export interface TenantLimitsOptions {
   readonly limits: Limits;
   /** Files or http(s) addresses with overrides; later ones win key by key. */
   readonly files: readonly string[];
+  /** Limits that are accepted and have no effect. */
+  readonly ignored: readonly IgnoredRow[];
   /** Pause between two looks at the files. */
   readonly periodMs: number;
   readonly log: Logger;
@@ -123,42 +117,36 @@ type Given = Map<string, Map<string, unknown>>;
 function readOverrides(texts: readonly string[], options: TenantLimitsOptions): Given {
   const given: Given = new Map();
   const problems: string[] = [];
+  const ignored = new IgnoredKeys(options.ignored);
   for (const [index, text] of texts.entries()) {
     const reader = openYaml(text, {
       file: options.files[index] as string,
       unknownKeys: "warning",
+      ignored,
       knownPaths: limitPaths,
     });
-    const set: [LeafNode, unknown][] = [];
-    if (reader.root !== undefined) readRoot(reader, reader.root, given, set);
-    const marked = findMarked(set);
-    const place = (text: string): string => `${options.files[index]}: ${text}`;
-    const warnings = [...reader.warnings, ...marked.warnings.map(place)];
+    if (reader.root !== undefined) readRoot(reader, reader.root, given);
+    const warnings = [...reader.warnings, ...ignoredWarnings(reader.ignored)];
     for (const warning of warnings) options.log.warn("overrides", { warning });
-    problems.push(...reader.problems, ...marked.problems.map(place));
+    problems.push(...reader.problems);
   }
   if (problems.length > 0) throw invalidArgument(problems.join("; "));
   return given;
 }
 
-/** Adds what a file says to `given`, and each key with its value to `set`. */
-function readRoot(reader: YamlReader, root: YAMLMap, given: Given, set: [LeafNode, unknown][]) {
+/** Adds what a file says to `given`. */
+function readRoot(reader: YamlReader, root: YAMLMap, given: Given): void {
   for (const { key, keyNode, value } of reader.entries(root)) {
     const place = reader.place(keyNode);
     if (key === "configs" || key === "multi_kv_config")
       reader.warnings.push(`${place}: ${key}: not used by this version`);
     else if (key !== "overrides") reader.problems.push(`${place}: unknown key "${key}"`);
-    else if (isMap(value)) readTenants(reader, value, given, set);
+    else if (isMap(value)) readTenants(reader, value, given);
     else if (value !== null) reader.problems.push(`${place}: overrides must be a map of tenants`);
   }
 }
 
-function readTenants(
-  reader: YamlReader,
-  overrides: YAMLMap,
-  given: Given,
-  set: [LeafNode, unknown][],
-): void {
+function readTenants(reader: YamlReader, overrides: YAMLMap, given: Given): void {
   for (const { key: tenant, keyNode, value } of reader.entries(overrides)) {
     const values = given.get(tenant) ?? new Map<string, unknown>();
     given.set(tenant, values);
@@ -167,7 +155,6 @@ function readTenants(
         if (leaf.path.startsWith(overridesKeys))
           reader.warnings.push(`${origin}: ${leaf.path}: has an effect in limits_config only`);
         values.set(leaf.path, read);
-        set.push([leaf, read]);
       });
     else if (value !== null)
       reader.problems.push(`${reader.place(keyNode)}: ${tenant} must be a map of limits`);

@@ -34,8 +34,8 @@ describe("checks", () => {
     ],
     [
       "two stores",
-      `${schema}\ncommon: {path_prefix: /d, storage: {s3: {bucketnames: b}, gcs: {bucket_name: c}}}`,
-      "common.storage has several stores, s3, gcs; keep one",
+      `${schema}\ncommon: {path_prefix: /d, storage: {s3: {bucketnames: b}, filesystem: {chunks_directory: c}}}`,
+      "common.storage has several stores, s3, filesystem; keep one",
     ],
     [
       "a store that is not built",
@@ -50,7 +50,7 @@ describe("checks", () => {
     [
       "a store that is not built, without periods",
       "common: {path_prefix: /d, storage: {gcs: {bucket_name: b}}}",
-      "common.storage.gcs: this object store is not built into this version",
+      "common.storage.gcs.bucket_name: only filesystem and s3 are built into this version; set object_store",
     ],
     [
       "s3 without a bucket",
@@ -100,27 +100,17 @@ describe("checks", () => {
     [
       "access by labels",
       `${minimal}\nlbac: {enabled: true}`,
-      "lbac: access by labels is not built",
+      "lbac.enabled: access by labels is not built",
     ],
     [
       "access tokens",
       `${minimal}\nauth: {type: enterprise}`,
-      "auth: a check of access tokens is not built",
+      "auth.type: a check of access tokens is not built",
     ],
     [
       "a check of clusters",
       `${minimal}\nserver: {cluster_validation: {label: a, http: {enabled: true}}}`,
-      "server.cluster_validation.http: clusters are not told apart; let a proxy",
-    ],
-    [
-      "exclusive queries",
-      `${minimal}\nquerier: {query_store_only: true, query_ingester_only: true}`,
-      "exclude each other",
-    ],
-    [
-      "two sources of work",
-      `${minimal}\nfrontend_worker: {frontend_address: a, scheduler_address: b}`,
-      "frontend_worker.frontend_address and frontend_worker.scheduler_address exclude each other",
+      "server.cluster_validation.http.enabled: clusters are not told apart; let a proxy",
     ],
   ];
   it.each(cases)("refuse %s", (_, yaml, problem) => {
@@ -194,12 +184,30 @@ describe("checks", () => {
     expect(config.distributor.max_decompressed_size).toBe(Number.parseInt(size, 10) * 2 ** 20);
   });
 
-  it("accept keys of features that are not built", () => {
-    const keys = "distributor: {ingest_limits_enabled: false, kafka_writes_enabled: false}";
-    expect(run(load(`${minimal}\n${keys}\nquery_engine: {enable: false}`)).warnings).toEqual([
-      "c.yaml:3:15: distributor.ingest_limits_enabled: is an experiment that Skald does not take part in",
-      "c.yaml:3:45: distributor.kafka_writes_enabled: is an experiment that Skald does not take part in",
-    ]);
+  it.each([
+    ["common: {path_prefix: /d, storage: {azure: {account_name: a}}}", []],
+    ["common: {path_prefix: /d}\nstorage_config: {swift: {auth_url: a}}", []],
+    ["common: {path_prefix: /d}\nstorage_config: {object_store: {bos: {bucket: a}}}", []],
+    ["common: {path_prefix: /d}", ["-common.storage.gcs.bucketname=b"]],
+    ["common: {path_prefix: /d}", ["-object-store.oss.bucketname=b"]],
+  ])("refuse a bucket of another store without periods: %s %j", (yaml, argv) => {
+    expect(text(load(yaml, ...argv))).toMatch(
+      /only filesystem and s3 are built.*; set object_store/,
+    );
+    expect(text(load(`${yaml}\n${schema}`, ...argv))).toBe("started");
+  });
+
+  it("accept other stores whose bucket has no name", () => {
+    const defaults = "gcs: {bucket_name: '', chunk_buffer_size: 0}, azure: {container_name: loki}";
+    expect(text(load(`common: {path_prefix: /d, storage: {${defaults}}}`))).toBe("started");
+  });
+
+  it("warn of a named store of an earlier period", () => {
+    const earlier =
+      "{from: 2023-01-01, store: tsdb, object_store: mine.1, schema: v13, index: {period: 24h}}";
+    const named = "storage_config: {named_stores: {swift: {mine.1: {region: r}}}}";
+    const { warnings } = run(load(`${minimal.replace("[{", `[${earlier}, {`)}\n${named}`));
+    expect(warnings).toContain("schema_config.configs[0]: data of object store mine.1 is not read");
   });
 
   it("accept old schemas without structured metadata", () => {

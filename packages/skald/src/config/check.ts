@@ -9,6 +9,7 @@ import {
 import { checkTls } from "@skald/transport/tls";
 import { targets } from "../wiring/targets.js";
 import { lastDirectory } from "./derive.js";
+import { notBuilt } from "./ignored-keys.js";
 import type { Config } from "./root.js";
 import { bucketProblem, storeKindFrom, storeKindOf } from "./s3-bucket.js";
 import type { SchemaPeriod } from "./sections/schema-config.js";
@@ -27,7 +28,6 @@ export function checkSettings(
   const findings: Findings = { problems: [], warnings: [] };
   checkTargets(settings, findings);
   checkPushSize(settings, findings);
-  checkQueriers(settings, findings);
   checkCompactor(settings, findings);
   checkRetention(settings, findings);
   checkCommonStorage(settings, findings);
@@ -102,14 +102,6 @@ function checkListener(settings: Settings, { problems }: Findings): void {
     }
 }
 
-function checkQueriers(settings: Settings, { problems }: Findings): void {
-  if (settings.get("querier.query_store_only") && settings.get("querier.query_ingester_only"))
-    problems.push("querier.query_store_only and querier.query_ingester_only exclude each other");
-  const worker = ["frontend_worker.frontend_address", "frontend_worker.scheduler_address"];
-  if (worker.every((path) => settings.get(path) !== ""))
-    problems.push(`${worker.join(" and ")} exclude each other`);
-}
-
 function checkCompactor(settings: Settings, { problems }: Findings): void {
   if (settings.get("compactor.working_directory") === "")
     problems.push("compactor.working_directory is empty; set it or common.path_prefix");
@@ -146,8 +138,8 @@ function checkCommonStorage(settings: Settings, { problems }: Findings): void {
   const children = settings.root.children.get("common");
   const storage = children?.kind === "section" ? children.children.get("storage") : undefined;
   if (storage?.kind !== "section") return;
-  const given = [...storage.children.keys()].filter(
-    (name) => name !== "hedging" && settings.isAnyChanged(`common.storage.${name}`),
+  const given = [...storage.children.keys()].filter((name) =>
+    settings.isAnyChanged(`common.storage.${name}`),
   );
   if (given.length > 1)
     problems.push(`common.storage has several stores, ${given.join(", ")}; keep one`);
@@ -158,15 +150,15 @@ const builtStores: readonly string[] = ["filesystem", "s3", "aws"];
 const useBuilt =
   "set object_store: filesystem in schema_config, and storage_config.filesystem.directory; or s3, and storage_config.aws";
 
-/** Without periods data is kept on the local disk: nobody who named another store may believe it is there. */
+/** Without periods data is kept on the local disk, and nobody who named another store may believe that it is there. */
 function checkStoresWithoutPeriods(settings: Settings, { problems }: Findings): void {
-  const stores = objectStores.filter((name) => !builtStores.includes(name));
-  const newer = [...stores, "alibaba"].map((name) => `object_store.${name}`);
-  const sections = ["common.storage", "storage_config"];
-  for (const path of sections.flatMap((in_) => [...stores, ...newer].map((n) => `${in_}.${n}`)))
-    if (settings.isAnyChanged(path))
-      problems.push(`${path}: this object store is not built into this version; ${useBuilt}`);
+  for (const { key, value, why } of settings.ignored)
+    if (why === notBuilt && value !== "" && bucketKey.test(key))
+      problems.push(`${key}: ${why}; ${useBuilt}`);
 }
+
+/** Keys and flags that name a bucket or an account; the others often stand in files with their defaults. */
+const bucketKey = /(?:bucket|account.name|connection.string|auth.url)[^.]*$/;
 
 const objectStores = [
   "filesystem",
@@ -242,11 +234,8 @@ function checkPeriod(
 
 function isKnownStore(settings: Settings, name: string): boolean {
   if (objectStores.includes(name)) return true;
-  for (const path of settings.leaves.keys()) {
-    if (!path.startsWith("storage_config.named_stores.")) continue;
-    if (Object.hasOwn(settings.get(path) as object, name)) return true;
-  }
-  return false;
+  const named = /^storage_config\.named_stores\.[^.]+\.(.+)$/;
+  return settings.ignored.some(({ key }) => named.exec(key)?.[1]?.startsWith(`${name}.`));
 }
 
 function checkMetadata(settings: Settings, last: SchemaPeriod, { problems }: Findings): void {

@@ -21,20 +21,15 @@ export const lastDirectory = "chunks";
 
 const pathsBelowPrefix: Readonly<Record<string, string>> = {
   "ingester.wal.dir": "wal",
-  "ruler.rule_path": "rules-temp",
   "ruler.wal.dir": "ruler-wal",
   "compactor.working_directory": "compactor",
   "storage_config.segment_cache.directory": "segment-cache",
-  "storage_config.tsdb_shipper.active_index_directory": "tsdb-shipper-active",
-  "storage_config.tsdb_shipper.cache_location": "tsdb-shipper-cache",
 };
 
 const tokenFiles: Readonly<Record<string, string>> = {
   "ingester.lifecycler.tokens_file_path": "ingester.tokens",
   "pattern_ingester.lifecycler.tokens_file_path": "pattern-ingester.tokens",
   "compactor.compactor_ring.tokens_file_path": "compactor.tokens",
-  "query_scheduler.scheduler_ring.tokens_file_path": "scheduler.tokens",
-  "index_gateway.ring.tokens_file_path": "indexgateway.tokens",
   "ruler.ring.tokens_file_path": "ruler.tokens",
 };
 
@@ -91,7 +86,7 @@ function deriveLifecycler(settings: Settings, ring: string, lifecycler: string):
     instance_enable_ipv6: "enable_inet6",
   };
   for (const [from, to] of Object.entries(same))
-    if (settings.isGiven(`${ring}.${from}`))
+    if (settings.isGiven(`${ring}.${from}`) && settings.leaves.has(`${lifecycler}.${to}`))
       settings.derive(`${lifecycler}.${to}`, settings.get(`${ring}.${from}`));
 }
 
@@ -100,39 +95,15 @@ function deriveAddresses(settings: Settings): void {
     const address = settings.get("common.instance_addr");
     for (const ring of rings) settings.derive(`${ring}.instance_addr`, address);
     for (const lifecycler of lifecyclers) settings.derive(`${lifecycler}.address`, address);
-    settings.derive("frontend.instance_addr", address);
-    settings.derive("memberlist.advertise_addr", address);
   }
   if (!settings.isGiven("common.instance_interface_names")) return;
   const names = settings.get("common.instance_interface_names");
   for (const ring of rings) settings.derive(`${ring}.instance_interface_names`, names);
   for (const lifecycler of lifecyclers) settings.derive(`${lifecycler}.interface_names`, names);
-  settings.derive("frontend.instance_interface_names", names);
 }
 
-/** Stores of `common.storage`, and what they are called in `storage_config`. */
-const commonStores: Readonly<Record<string, string>> = {
-  s3: "aws",
-  gcs: "gcs",
-  azure: "azure",
-  alibabacloud: "alibabacloud",
-  bos: "bos",
-  swift: "swift",
-  cos: "cos",
-};
-
 function deriveStores(settings: Settings): void {
-  for (const [name, stored] of Object.entries(commonStores)) {
-    const from = `common.storage.${name}`;
-    if (!settings.isAnyChanged(from)) continue;
-    if (settings.leaves.has(from)) {
-      settings.derive(`storage_config.${stored}`, settings.get(from));
-      settings.derive(`ruler.storage.${name}`, settings.get(from));
-    }
-    settings.deriveBlock(from, `storage_config.${stored}`);
-    settings.deriveBlock(from, `ruler.storage.${name}`);
-  }
-  settings.deriveBlock("common.storage.hedging", "storage_config.hedging");
+  settings.deriveBlock("common.storage.s3", "storage_config.aws");
   settings.deriveBlock("common.storage.object_store", "storage_config.object_store");
   settings.deriveBlock("common.storage.object_store", "ruler_storage");
   deriveDirectories(settings);

@@ -9,6 +9,7 @@ import { createLogger } from "@skald/runtime/log";
 import { openLog } from "../run.js";
 import { startTracing } from "../tracing/start-tracing.js";
 import { buildProcess } from "../wiring/process.js";
+import { checkSettings } from "./check.js";
 import { deriveSettings } from "./derive.js";
 import { configRoot, loadConfig } from "./load-config.js";
 import type { Config } from "./root.js";
@@ -19,8 +20,6 @@ import type { Config } from "./root.js";
  */
 const read = new Set<string>();
 const leaves = [...new Settings(configRoot).leaves.values()];
-const marked = leaves.filter(({ mark }) => mark !== undefined);
-const unmarked = leaves.filter(({ mark }) => mark === undefined);
 let directory: string;
 /** Between two looks at what a process does by itself; asking without end would take the processors from it. */
 const pollMs = 20;
@@ -160,15 +159,17 @@ function otlpBody(ms: number): string {
   return JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords: [record] }] }] });
 }
 
-/** The values of all keys that the program reads, when some keys are set to something new. */
-function valuesWith(changed: readonly LeafNode[]): unknown[] {
+/** The values of all keys that the program reads, and what is wrong with them, when a key is set to something new. */
+function valuesWith(changed?: LeafNode): unknown[] {
   const settings = new Settings(configRoot);
+  settings.give("compactor.retention_enabled", { value: true, origin: "test" });
   settings.give("limits_config.per_tenant_override_config", { value: "o.yaml", origin: "test" });
   settings.give("common.path_prefix", { value: "p", origin: "test" });
-  for (const leaf of changed)
-    settings.give(leaf.path, { value: anotherValue(leaf), origin: "test" });
+  if (changed !== undefined)
+    settings.give(changed.path, { value: anotherValue(changed), origin: "test" });
   deriveSettings(settings);
-  return [...read].sort().map((path) => settings.get(path));
+  const { problems } = checkSettings(settings, () => false);
+  return [...[...read].sort().map((path) => settings.get(path)), problems];
 }
 
 function anotherValue({ note }: LeafNode): unknown {
@@ -181,20 +182,18 @@ function anotherValue({ note }: LeafNode): unknown {
 }
 
 describe("every key", () => {
-  it("is read by the program, or changes one that is, or is marked", () => {
-    const before = valuesWith([]);
-    const silent = unmarked
-      .filter(({ path }) => !read.has(path))
-      .filter((leaf) => JSON.stringify(valuesWith([leaf])) === JSON.stringify(before));
+  it("is read by the program, or changes one that is, or is checked, or is refused", () => {
+    const before = JSON.stringify(valuesWith());
+    const silent = leaves
+      .filter(({ path, note }) => !read.has(path) && note.refused === undefined)
+      .filter((leaf) => JSON.stringify(valuesWith(leaf)) === before);
     expect(silent.map(({ path }) => path)).toEqual([]);
   });
 
-  it("that is marked is not read by the program", () => {
-    const paths = marked.map(({ path }) => path);
+  it("that is refused is not read by the program", () => {
+    const refused = leaves.filter(({ note }) => note.refused !== undefined);
+    const paths = refused.map(({ path }) => path);
+    expect(paths).toEqual(["server.cluster_validation.http.enabled", "lbac.enabled", "auth.type"]);
     expect(paths.filter((path) => read.has(path))).toEqual([]);
-  });
-
-  it("that is marked changes no other that is read", () => {
-    expect(valuesWith(marked)).toEqual(valuesWith([]));
   });
 });

@@ -12,6 +12,7 @@ import { targets } from "../wiring/targets.js";
 import { checkSettings } from "./check.js";
 import { defaultYaml } from "./default-yaml.js";
 import { deriveSettings } from "./derive.js";
+import { ignoredKeys } from "./ignored-keys.js";
 import { type Config, rootConfig } from "./root.js";
 
 /** A configuration to run with, or what to print instead: on stdout when the code is 0, else on stderr. */
@@ -69,6 +70,7 @@ function plan(): SettingsPlan {
   const origin = built.filter((part) => part !== "").join(", ");
   return {
     root,
+    ignored: ignoredKeys,
     defaultYaml,
     usage: [
       "Usage: skald [flags]",

@@ -1,19 +1,16 @@
-import { compactorClientConfig, compactorConfig } from "@skald/compactor/config";
+import { compactorConfig } from "@skald/compactor/config";
 import { distributorConfig } from "@skald/distributor/config";
 import { frontendConfig, queryRangeConfig } from "@skald/frontend/config";
 import { ingesterClientConfig, ingesterConfig } from "@skald/ingester/config";
 import { frontendWorkerConfig, querierConfig } from "@skald/querier/config";
-import { experiment, field, gone, limitsConfig, runtimeConfig } from "@skald/runtime/config";
-import { authConfig, lbacConfig } from "./sections/access.js";
+import { field, limitsConfig, runtimeConfig } from "@skald/runtime/config";
 import { indexGatewayConfig, querySchedulerConfig } from "./sections/backend.js";
 import { commonConfig } from "./sections/common.js";
-import { memberlistConfig } from "./sections/memberlist.js";
-import { analyticsConfig, operationalConfig, tracingConfig } from "./sections/observability.js";
 import { patternIngesterConfig } from "./sections/pattern-ingester.js";
 import { rulerConfig, rulerStorageConfig } from "./sections/ruler.js";
 import { schemaConfig } from "./sections/schema-config.js";
 import { serverConfig } from "./sections/server.js";
-import { chunkStoreConfig, storageConfig } from "./sections/storage-config.js";
+import { storageConfig } from "./sections/storage-config.js";
 
 /** Limits that a client may ask for about its own tenant. */
 const publishedLimits = [
@@ -49,18 +46,6 @@ const top = {
     "auth.enabled",
   ),
   no_auth_tenant: field.text("fake", "tenant when auth_enabled is false", "auth.no-auth-tenant"),
-  ballast_bytes: field.size(
-    "0B",
-    "memory kept to calm a garbage collector",
-    "config.ballast-bytes",
-    { unused: "there is no Go heap to calm" },
-  ),
-  shutdown_delay: field.duration(
-    "0s",
-    "time between being asked to end and not being ready any more",
-    "shutdown-delay",
-    { unused: "the end begins at once" },
-  ),
   metrics_namespace: field.text("loki", "start of the names of metrics", "metrics-namespace"),
   tenant_limits_allow_publish: field.list(
     publishedLimits,
@@ -69,73 +54,52 @@ const top = {
   ),
 };
 
-const experimental = { why: experiment, switch: "enabled" };
-const enterprise = "is a key of an enterprise product";
+const inFront = "is not built; let a proxy in front check who may read what, and remove the key";
 
-/** The whole configuration. */
-export const rootConfig = field.section(
-  "",
-  {
-    ...top,
-    server: serverConfig,
-    common: commonConfig,
-    distributor: distributorConfig,
-    ingester: ingesterConfig,
-    ingester_client: ingesterClientConfig,
-    pattern_ingester: patternIngesterConfig,
-    querier: querierConfig,
-    query_range: queryRangeConfig,
-    frontend: frontendConfig,
-    frontend_worker: frontendWorkerConfig,
-    query_scheduler: querySchedulerConfig,
-    index_gateway: indexGatewayConfig,
-    limits_config: limitsConfig,
-    runtime_config: runtimeConfig,
-    schema_config: schemaConfig,
-    storage_config: storageConfig,
-    chunk_store_config: chunkStoreConfig,
-    compactor: compactorConfig,
-    compactor_grpc_client: compactorClientConfig,
-    ruler: rulerConfig,
-    ruler_storage: rulerStorageConfig,
-    memberlist: memberlistConfig,
-    operational_config: operationalConfig,
-    analytics: analyticsConfig,
-    tracing: tracingConfig,
-    lbac: lbacConfig,
-    auth: authConfig,
-  },
-  {
-    ignored: {
-      bloom_build: experimental,
-      bloom_gateway: experimental,
-      ingest_limits: experimental,
-      ingest_limits_frontend: experimental,
-      ingest_limits_frontend_client: experimental,
-      kafka_config: experimental,
-      query_engine: { why: experiment, switch: "enable" },
-      dataobj: experimental,
-      block_builder: experimental,
-      ui: experimental,
-      internal_server: { why: "all is served on one port", switch: "enable" },
-      profiling: "profiles of a Go program do not exist here",
-      table_manager: "use compactor.retention_enabled instead",
-      compactor_client: "use compactor_grpc_client instead",
-      http_prefix: "use server.http_path_prefix instead",
-      license: enterprise,
-      admin_client: enterprise,
-      cluster_name: enterprise,
-      admin_api: enterprise,
-      gateway: enterprise,
-    },
-    ignoredFlags: {
-      "legacy-read-mode": gone,
-      "log-config-reverse-order": "the order of the printed configuration does not change",
-      "table-manager.retention-deletes-enabled": "use -compactor.retention-enabled instead",
-      "table-manager.retention-period": "use -store.retention instead",
-    },
-  },
-);
+/** The whole configuration. What is accepted beside it is in `ignored-keys.ts`. */
+export const rootConfig = field.section("", {
+  ...top,
+  server: serverConfig,
+  common: commonConfig,
+  distributor: distributorConfig,
+  ingester: ingesterConfig,
+  ingester_client: ingesterClientConfig,
+  pattern_ingester: patternIngesterConfig,
+  querier: querierConfig,
+  query_range: queryRangeConfig,
+  frontend: frontendConfig,
+  frontend_worker: frontendWorkerConfig,
+  query_scheduler: querySchedulerConfig,
+  index_gateway: indexGatewayConfig,
+  limits_config: limitsConfig,
+  runtime_config: runtimeConfig,
+  schema_config: schemaConfig,
+  storage_config: storageConfig,
+  compactor: compactorConfig,
+  ruler: rulerConfig,
+  ruler_storage: rulerStorageConfig,
+  memberlist: field.section("Gossip between instances; rings are not kept by it.", {
+    join_members: field.list(
+      [],
+      "members to join; where there are some, rings are taken to be kept by gossip",
+      "memberlist.join",
+    ),
+  }),
+  tracing: field.section(
+    "Spans of requests, queries, flushes and so on, sent by OTLP to where the variables `OTEL_*` of the environment say.",
+    { enabled: field.toggle(false, "send them", "tracing.enabled") },
+  ),
+  lbac: field.section("Who may see which streams.", {
+    enabled: field.toggle(false, "look at the header X-Prom-Label-Policy", "lbac.enabled", {
+      refused: { value: true, why: `access by labels ${inFront}` },
+    }),
+  }),
+  auth: field.section("Access tokens of an enterprise product.", {
+    type: field.text("", "enterprise: tokens are checked", undefined, {
+      refused: { value: "enterprise", why: `a check of access tokens ${inFront}` },
+    }),
+  }),
+});
 
 /** Values as they are used: durations and times in milliseconds, sizes in bytes; keys as in YAML. */
 export type Config = Readonly<field.Values<typeof rootConfig>>;

@@ -6,7 +6,7 @@ import { drilldownRoutes } from "./drilldown-routes.js";
 const routes = drilldownRoutes({
   ...{ authEnabled: true, noAuthTenant: "fake" },
   limitsOf: (tenant) => ({ ...defaultLimits, max_query_series: tenant === "a" ? 7 : 9 }),
-  published: ["max_query_series", "query_timeout", "nothing"],
+  published: ["max_query_series", "pattern_persistence_enabled", "query_timeout", "nothing"],
   patternsEnabled: () => true,
   version: "3.5.0",
 });
@@ -25,7 +25,7 @@ const ask = async (tenant: string): Promise<HttpResponse> =>
 describe("drilldown-limits", () => {
   it("answers with the published limits of the tenant, written as in its file", async () => {
     expect(JSON.parse(String((await ask("a|b")).body))).toEqual({
-      limits: { max_query_series: 7, query_timeout: "1m" },
+      limits: { max_query_series: 7, pattern_persistence_enabled: false, query_timeout: "1m" },
       pattern_ingester_enabled: true,
       version: "3.5.0",
     });

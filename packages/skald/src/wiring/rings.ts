@@ -48,7 +48,8 @@ interface Context {
   readonly log: Logger;
 }
 
-type LifecyclerConfig = Config["ingester"]["lifecycler"];
+type PlacingLifecycler = Config["ingester"]["lifecycler"];
+type LifecyclerConfig = PlacingLifecycler | Config["pattern_ingester"]["lifecycler"];
 
 /** The ring of ingesters; the single process is its only member unless it is kept in Redis. */
 export function buildIngesterRing(
@@ -110,7 +111,7 @@ function lifecyclerRing(
 
 function watchedRing(name: string, { heartbeat_period, ring }: LifecyclerConfig, log: Logger) {
   // Patterns are found once, however many copies of the lines there are.
-  const placing = name === patternRing ? {} : placingOf(ring);
+  const placing = "replication_factor" in ring ? placingOf(ring) : {};
   return {
     ...{ name, log, ...placing },
     heartbeatMs: heartbeat_period,
@@ -124,30 +125,19 @@ function placingOf({
   kvstore,
   replication_factor,
   zone_awareness_enabled,
-}: LifecyclerConfig["ring"]): Pick<RingOfOptions, "replicas" | "isZoneAware"> {
+}: PlacingLifecycler["ring"]): Pick<RingOfOptions, "replicas" | "isZoneAware"> {
   const replicas = kvstore.store === "redis" ? replication_factor : 1;
   return { replicas, isZoneAware: zone_awareness_enabled };
 }
 
-/** What a ring of a service is configured by. */
-export type RingBlock = Omit<
-  Config["compactor"]["compactor_ring"],
-  "zone_awareness_enabled" | "replication_factor"
->;
+type OwningRingBlock = Config["compactor"]["compactor_ring"];
 
-interface ServiceRingOptions {
-  readonly isOwning?: boolean;
-}
+/** What a ring of a service is configured by; with tokens each key has one instance as its owner. */
+export type RingBlock = Config["distributor"]["ring"] &
+  Partial<Pick<OwningRingBlock, "num_tokens" | "tokens_file_path">>;
 
-/**
- * A ring by which the instances of a service know each other, and which places none of their data. By `isOwning` each key has
- * one of them.
- */
-export function buildServiceRing(
-  name: string,
-  ring: RingBlock,
-  { config, log, isOwning = false }: Context & ServiceRingOptions,
-): OwnRing {
+/** A ring by which the instances of a service know each other, and which places none of their data. */
+export function buildServiceRing(name: string, ring: RingBlock, { config, log }: Context): OwnRing {
   const names = ring.instance_interface_names;
   const address = addressOf(ring.instance_addr, names, ring.instance_enable_ipv6);
   return ownRing({
@@ -155,8 +145,8 @@ export function buildServiceRing(
     id: ring.instance_id || hostname(),
     address: `${address}:${ring.instance_port || config.server.grpc_listen_port}`,
     zone: ring.instance_availability_zone,
-    tokens: isOwning ? ring.num_tokens : 0,
-    tokensFile: isOwning ? ring.tokens_file_path : "",
+    tokens: ring.num_tokens ?? 0,
+    tokensFile: ring.tokens_file_path ?? "",
     heartbeatMs: ring.heartbeat_period,
     heartbeatTimeoutMs: ring.heartbeat_timeout,
     forgetAfterMs: forgetTimeouts * ring.heartbeat_timeout,

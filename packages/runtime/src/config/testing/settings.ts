@@ -1,70 +1,48 @@
 import { z } from "zod";
 import * as field from "../field.js";
+import type { IgnoredRow } from "../ignored.js";
 import { type LoadedSettings, loadSettings, type SettingsPlan } from "../load-settings.js";
 import { readSchema } from "../schema.js";
 
-const client = field.section(
-  "A client.",
-  {
-    url: field.text("", "where"),
-    timeout: field.duration("10s", "time limit"),
-    password: field.secret("password"),
-    proxy: field.text("", "proxy", undefined, { unused: "no proxy is used" }),
-  },
-  { ignored: { old: "use url", "sse_*": "use sse" } },
-);
+const client = field.section("A client.", {
+  url: field.text("", "where"),
+  timeout: field.duration("10s", "time limit"),
+  password: field.secret("password"),
+});
 
 const root = readSchema(
-  field.section(
-    "",
-    {
-      target: field.list(["all"], "services", "target"),
-      server: field.section("Listens.", {
-        port: field.integer(3100, "port", "server.port", { max: 65_535 }),
-        tls: field.toggle(false, "speak TLS", "server.tls", { unused: "no TLS yet" }),
-        workers: field.integer(0, "threads", "server.workers", {
-          unused: "one thread is used",
-          holds: (count) => count === 1,
-        }),
-        certs: field.section(
-          "Certificates.",
-          { cert: field.text("", "file", "server.cert") },
-          { refused: "use a proxy" },
-        ),
-        timeout: field.duration("30s", "time limit", "server.timeout"),
-        key: field.secret("key", "server.key"),
-        limits: field.section("Limits.", { body: field.size("1MB", "body", "server.body") }),
+  field.section("", {
+    target: field.list(["all"], "services", "target"),
+    server: field.section("Listens.", {
+      port: field.integer(3100, "port", "server.port", { max: 65_535 }),
+      tls: field.toggle(false, "speak TLS", "server.tls"),
+      cert: field.text("", "file", "server.cert", {
+        refused: { value: "unsafe", why: "use a proxy" },
       }),
-      limits_config: field.section(
-        "Limits.",
-        {
-          query_timeout: field.duration("1m", "time limit", "querier.query-timeout"),
-          labels: field.list(["a"], "labels", "limits.labels"),
-          names: field.data(z.record(z.string(), z.array(z.string())), {}, "map of lists", "names"),
-        },
-        { ignored: { unordered_writes: "removed" } },
-      ),
-      clients: field.sections(client, "clients"),
-      named: field.sectionMap(client, "named clients"),
-      ring: field.section(
-        "Ring.",
-        {
-          store: field.text("inmemory", "store", "ring.store"),
-          client: field.section("Client.", { host: field.text("", "host", "ring.host") }),
-        },
-        { unused: "needs no ring" },
-      ),
-    },
-    {
-      ignored: { bloom: { why: "an experiment", switch: "enabled" } },
-      ignoredFlags: { "legacy-read-mode": "removed" },
-    },
-  ),
+      timeout: field.duration("30s", "time limit", "server.timeout"),
+      key: field.secret("key", "server.key"),
+      limits: field.section("Limits.", { body: field.size("1MB", "body", "server.body") }),
+    }),
+    limits_config: field.section("Limits.", {
+      query_timeout: field.duration("1m", "time limit", "querier.query-timeout"),
+      labels: field.list(["a"], "labels", "limits.labels"),
+      names: field.data(z.record(z.string(), z.array(z.string())), {}, "map of lists", "names"),
+    }),
+    clients: field.sections(client, "clients"),
+    ring: field.section("Ring.", { store: field.text("inmemory", "store", "ring.store") }),
+  }),
 );
+
+const ignored: readonly IgnoredRow[] = [
+  { why: "use url", keys: ["clients[].old", "*.url_{new,old}"] },
+  { why: "needs no ring", keys: ["ring.*", "-ring.*"] },
+  { why: "an experiment", keys: ["bloom.*", "-bloom.*", "server.gone"] },
+];
 
 /** A program with a key of each kind, and keys without effect. */
 export const testPlan: SettingsPlan = {
   root,
+  ignored,
   defaultYaml: "server: {port: 1}",
   usage: "Usage: test",
   version: "test 1",

@@ -1,4 +1,4 @@
-import { field, grpcClientBlock, ringBlock } from "@skald/runtime/config";
+import { field, ringBlock } from "@skald/runtime/config";
 
 /** `query_scheduler`: the queue between query frontends and queriers. */
 export const querySchedulerConfig = field.section(
@@ -8,29 +8,20 @@ export const querySchedulerConfig = field.section(
       32_000,
       "queries of a tenant that may wait; more are answered with 429",
       "query-scheduler.max-outstanding-requests-per-tenant",
-      { min: 1, used: true },
+      { min: 1 },
     ),
     max_queue_hierarchy_levels: field.integer(
       3,
       "depth of the header X-Service-Actor-Path; 0: not looked at",
       "query-scheduler.max-queue-hierarchy-levels",
-      { used: true },
     ),
-    querier_forget_delay: field.duration(
-      "0s",
-      "time after which a lost querier is forgotten",
-      "query-scheduler.querier-forget-delay",
-    ),
-    grpc_client_config: grpcClientBlock("query-scheduler.grpc-client-config"),
     use_scheduler_ring: field.toggle(
       false,
       "find schedulers by a ring; default true when no address is set",
       "query-scheduler.use-scheduler-ring",
-      { used: true },
     ),
-    scheduler_ring: ringBlock("query-scheduler.ring"),
+    scheduler_ring: ringBlock("query-scheduler.ring", {}),
   },
-  { unused: "nothing is called, and a querier is forgotten when its connection ends" },
 );
 
 /** `index_gateway`: answers which data there is. */
@@ -41,5 +32,12 @@ export const indexGatewayConfig = field.section("Answers which data there is.", 
     "how they are found: by server_address, or by the ring",
     "index-gateway.mode",
   ),
-  ring: ringBlock("index-gateway.ring", { copies: "gateways that a tenant's calls go to" }),
+  ring: ringBlock("index-gateway.ring", {
+    replication_factor: field.integer(
+      3,
+      "gateways that a tenant's calls go to",
+      "index-gateway.ring.replication-factor",
+      { min: 1 },
+    ),
+  }),
 });

@@ -1,9 +1,6 @@
 import { rulerKeys } from "@skald/ruler/config";
 import { field } from "@skald/runtime/config";
-import { objectStoreFields } from "./object-store-block.js";
-import { anyStore, azureBlock, gcsBlock, s3Block } from "./object-stores.js";
-
-const sameBucket = "rules are kept in the bucket of storage_config";
+import { directoryBlock } from "./object-stores.js";
 
 const storage = field.section("Where rules are stored.", {
   type: field.choice(
@@ -19,21 +16,10 @@ const storage = field.section("Where rules are stored.", {
       "ruler.storage.local.directory",
     ),
   }),
-  s3: s3Block("ruler.storage.", sameBucket),
-  gcs: gcsBlock("ruler.storage."),
-  azure: azureBlock("ruler.storage."),
-  swift: anyStore("Swift"),
-  cos: anyStore("IBM Cloud"),
-  bos: anyStore("Baidu Cloud"),
-  alibabacloud: anyStore("Alibaba Cloud"),
 });
 
 /** `ruler`: alerts and recording rules. */
-export const rulerConfig = field.section(
-  "Evaluates rules.",
-  { ...rulerKeys, storage },
-  { ignored: { alertmanager_client_config: "use alertmanager_client instead" } },
-);
+export const rulerConfig = field.section("Evaluates rules.", { ...rulerKeys, storage });
 
 /** `ruler_storage`: where rules are stored, in the newer form. */
 export const rulerStorageConfig = field.section("Where rules are stored, in the newer form.", {
@@ -46,5 +32,5 @@ export const rulerStorageConfig = field.section("Where rules are stored, in the 
   local: field.section("A directory.", {
     directory: field.text("", "the directory", "ruler-storage.local.directory"),
   }),
-  ...objectStoreFields("ruler-storage", sameBucket),
+  filesystem: directoryBlock("ruler-storage"),
 });

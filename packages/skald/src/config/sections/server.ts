@@ -1,8 +1,4 @@
-import { field, gone, tlsServerBlock } from "@skald/runtime/config";
-
-const notLogged = "requests are not logged yet";
-const otherServer = "is about a server of another program";
-const noSpans = "spans tell no headers, and go on with the trace of the caller";
+import { field, tlsServerBlock } from "@skald/runtime/config";
 
 /** Longest time that can be written: "never". */
 const never = "2562047h47m16.854775807s";
@@ -37,12 +33,6 @@ const listeners = {
     "connections at a time; 0: no limit",
     "server.grpc-conn-limit",
   ),
-  proxy_protocol_enabled: field.toggle(
-    false,
-    "expect the PROXY protocol",
-    "server.proxy-protocol-enabled",
-    { unused: "the PROXY protocol is not understood yet" },
-  ),
   tls_cipher_suites: field.text(
     "",
     "ciphers of TLS by the names of the IANA, with commas; empty: those that Node takes",
@@ -69,12 +59,6 @@ const listeners = {
     false,
     "serve profiles of the main thread under /debug/pprof",
     "server.profiles-enabled",
-  ),
-  register_instrumentation: field.toggle(
-    true,
-    "serve /metrics",
-    "server.register-instrumentation",
-    { unused: "/metrics is always served" },
   ),
 };
 
@@ -147,18 +131,6 @@ const grpc = {
     "time that an answer to a ping may take",
     "server.grpc.keepalive.timeout",
   ),
-  grpc_server_min_time_between_pings: field.duration(
-    "10s",
-    "pings that come faster end the connection",
-    "server.grpc.keepalive.min-time-between-pings",
-    { unused: "pings are always answered" },
-  ),
-  grpc_server_ping_without_stream_allowed: field.toggle(
-    true,
-    "allow pings while no call runs",
-    "server.grpc.keepalive.ping-without-stream-allowed",
-    { unused: "pings are always answered" },
-  ),
 };
 
 const logging = {
@@ -168,42 +140,6 @@ const logging = {
     ["debug", "info", "warn", "error"],
     "lowest level that is logged",
     "log.level",
-  ),
-  log_source_ips_enabled: field.toggle(
-    false,
-    "log the address of the client behind proxies",
-    "server.log-source-ips-enabled",
-    { unused: notLogged },
-  ),
-  log_source_ips_header: field.text(
-    "",
-    "header that holds it; empty: the usual ones",
-    "server.log-source-ips-header",
-    { unused: notLogged },
-  ),
-  log_source_ips_regex: field.text(
-    "",
-    "expression whose first group is the address",
-    "server.log-source-ips-regex",
-    { unused: notLogged },
-  ),
-  log_request_headers: field.toggle(
-    false,
-    "log the headers of requests",
-    "server.log-request-headers",
-    { unused: notLogged },
-  ),
-  log_request_at_info_level_enabled: field.toggle(
-    false,
-    "log requests at level info instead of debug",
-    "server.log-request-at-info-level-enabled",
-    { unused: notLogged },
-  ),
-  log_request_exclude_headers_list: field.list(
-    [],
-    "headers that are not logged",
-    "server.log-request-headers-exclude-list",
-    { unused: notLogged },
   ),
 };
 
@@ -224,62 +160,28 @@ const clusterValidation = field.section(
         "server.cluster-validation.grpc.soft-validation",
       ),
     }),
-    http: field.section(
-      "Requests over HTTP.",
-      {
-        enabled: field.toggle(false, "refuse them", "server.cluster-validation.http.enabled", {
-          refused: "clusters are not told apart; let a proxy in front do so, and remove",
-        }),
-        soft_validation: field.toggle(
-          false,
-          "count them only",
-          "server.cluster-validation.http.soft-validation",
-        ),
-        excluded_paths: field.list(
-          [],
-          "paths that are not looked at",
-          "server.cluster-validation.http.excluded-paths",
-        ),
-        excluded_user_agents: field.list(
-          [],
-          "clients that are not looked at",
-          "server.cluster-validation.http.excluded-user-agents",
-        ),
-      },
-      { unused: "clusters are not told apart over HTTP" },
-    ),
+    http: field.section("Requests over HTTP.", {
+      enabled: field.toggle(false, "refuse them", "server.cluster-validation.http.enabled", {
+        refused: {
+          value: true,
+          why: "clusters are not told apart; let a proxy in front do so, and remove the key",
+        },
+      }),
+    }),
   },
 );
 
 /** `server`: what the process listens on, and how it logs. */
-export const serverConfig = field.section(
-  "What the process listens on, and how it logs.",
-  {
-    ...listeners,
-    ...times,
-    ...grpc,
-    ...logging,
-    cluster_validation: clusterValidation,
-    worker_threads: field.integer(
-      0,
-      "threads that decode, compress and scan; 0: one per core",
-      "server.worker-threads",
-      { max: 1024 },
-    ),
-  },
-  {
-    ignored: {
-      http_listen_network: "addresses of both kinds are listened on",
-      grpc_listen_network: "addresses of both kinds are listened on",
-      grpc_collect_max_streams_by_conn: otherServer,
-      "grpc_server_*": otherServer,
-      report_grpc_codes_in_instrumentation_label_enabled: otherServer,
-      http_log_closed_connections_without_response_enabled: notLogged,
-      log_source_ips_full: notLogged,
-      trace_request_headers: noSpans,
-      trace_request_exclude_headers_list: noSpans,
-      create_new_traces: noSpans,
-    },
-    ignoredFlags: { "server.grpc-server-stats-tracking-enabled": gone },
-  },
-);
+export const serverConfig = field.section("What the process listens on, and how it logs.", {
+  ...listeners,
+  ...times,
+  ...grpc,
+  ...logging,
+  cluster_validation: clusterValidation,
+  worker_threads: field.integer(
+    0,
+    "threads that decode, compress and scan; 0: one per core",
+    "server.worker-threads",
+    { max: 1024 },
+  ),
+});

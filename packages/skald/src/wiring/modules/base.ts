@@ -3,6 +3,7 @@ import { Service, WorkerPool } from "@skald/runtime";
 import { TenantLimits } from "@skald/runtime/config";
 import { ScanPool } from "@skald/scan";
 import { FairQueue } from "@skald/scheduler";
+import { ignoredKeys } from "../../config/ignored-keys.js";
 import { tenantLimitsRoutes } from "../../http/tenant-routes.js";
 import { threadScripts } from "../../thread-scripts.js";
 import { type BuiltModule, type ModuleContext, type Parts, tenancyOf } from "./module.js";
@@ -19,6 +20,7 @@ export function buildLimits(parts: Parts, { config, log, metrics }: ModuleContex
   parts.limits = new TenantLimits({
     limits: config.limits_config,
     files: config.runtime_config.file,
+    ignored: ignoredKeys,
     periodMs: config.runtime_config.period,
     log,
     metrics,

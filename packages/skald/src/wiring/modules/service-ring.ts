@@ -12,16 +12,14 @@ interface ServiceRing {
   readonly title: string;
   readonly path: string;
   readonly blockOf: (config: Config) => RingBlock;
-  /** Whether each key has one instance that works on it. */
-  readonly isOwning?: boolean;
 }
 
 export const compactorRing: ServiceRing = {
-  ...{ name: "compactor", title: "Compactor ring", path: "/compactor/ring", isOwning: true },
+  ...{ name: "compactor", title: "Compactor ring", path: "/compactor/ring" },
   blockOf: ({ compactor }) => compactor.compactor_ring,
 };
 export const rulerRing: ServiceRing = {
-  ...{ name: "ruler", title: "Ruler ring", path: "/ruler/ring", isOwning: true },
+  ...{ name: "ruler", title: "Ruler ring", path: "/ruler/ring" },
   blockOf: ({ ruler }) => ruler.ring,
 };
 export const schedulerRing: ServiceRing = {
@@ -36,8 +34,7 @@ export const indexGatewayRing: ServiceRing = {
 /** The ring by which the instances of a service know each other, and its page. */
 export function serviceRing(module: ModuleName, ring: ServiceRing): Builder {
   return (parts, { config, log, metrics }) => {
-    const { blockOf, isOwning = false } = ring;
-    const own = buildServiceRing(ring.name, blockOf(config), { config, log, isOwning });
+    const own = buildServiceRing(ring.name, ring.blockOf(config), { config, log });
     countMembers(metrics, own.ring);
     parts.serviceRings = { ...parts.serviceRings, [module]: own };
     return moduleOf(module, own, ring);
