@@ -30,8 +30,11 @@ import {
 } from "./push-response.js";
 import type { TenantState } from "./tenant/tenant-state.js";
 import { TenantStates } from "./tenant/tenant-state.js";
-
-import { incrementDuplicateTimestamps, truncateLines } from "./validate/alter-rows.js";
+import {
+  ArrivalTimes,
+  incrementDuplicateTimestamps,
+  truncateLines,
+} from "./validate/alter-rows.js";
 import { withoutDropped } from "./validate/dropped-rows.js";
 import type { DiscardReason } from "./validate/reasons.js";
 import { resolveStreams } from "./validate/resolve-streams.js";
@@ -60,6 +63,7 @@ const streamCacheBounds = { maxEntries: 128 * 1024, maxKeyBytes: 32 * 1024 * 102
 export class Distributor implements Contract {
   readonly #options: DistributorOptions;
   readonly #tenants: TenantStates;
+  readonly #arrivals = new ArrivalTimes();
   readonly #streams = new ByteCache<PushStream>(streamCacheBounds);
 
   constructor(options: DistributorOptions) {
@@ -101,9 +105,8 @@ export class Distributor implements Contract {
   /** What an OTLP body is read with; nothing for other ones. */
   #reading(tenant: string, { style }: IncomingPush): Pick<PushBody, "otlp"> {
     if (style !== "otlp") return {};
-    const { clock, limitsOf, otlpIndexLabels = [] } = this.#options;
-    const mapping = otlpMappingOf(limitsOf(tenant), otlpIndexLabels);
-    return { otlp: { mapping, receivedMs: clock.nowMs() } };
+    const { limitsOf, otlpIndexLabels = [] } = this.#options;
+    return { otlp: { mapping: otlpMappingOf(limitsOf(tenant), otlpIndexLabels) } };
   }
 
   async #decode(tenant: string, body: PushBody, take?: TakeBytes): Promise<RawPush> {
@@ -133,6 +136,7 @@ export class Distributor implements Contract {
     }
     const nowMs = this.#options.clock.nowMs();
     const state = this.#tenants.get(tenant, nowMs);
+    const stamped = input.body?.otlp !== undefined && this.#arrivals.stamp(push, nowMs);
     const truncated = this.#truncate(tenant, push, state.limits);
     const rules = state.rulesFor(input.backfillShard);
     const streams = await runInTurns(
@@ -152,7 +156,7 @@ export class Distributor implements Contract {
     const { limits } = state;
     if (validated.streams.length === 0) return { validated, refusals: [], limits };
     const moved = this.#increment(push, validated, limits);
-    const isChanged = truncated || moved;
+    const isChanged = stamped || truncated || moved;
     const refusals = await this.#append({ ...input, streams, validated, isChanged, state });
     return { validated, refusals, limits };
   }

@@ -1,11 +1,13 @@
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
+import { noTimestampSeconds } from "@skald/kernels";
 import { assembleBatch, decodePush } from "@skald/push";
 import { defaultLimits } from "@skald/runtime/config";
 import { answerForm, retryableStatus } from "./answer-form.js";
 import type { PushLimits } from "./limits.js";
 import type { DistributorOptions, IncomingPush } from "./options.js";
-import { makeHarness, rowsOf, testNowNs } from "./testing/harness.js";
+import { makeHarness, rowsOf, testNowMs, testNowNs } from "./testing/harness.js";
+import { ArrivalTimes } from "./validate/alter-rows.js";
 
 type Value = { stringValue?: string; intValue?: number };
 
@@ -116,10 +118,48 @@ describe("a push of OTLP", () => {
     expect(stored()[0]?.ns).toBe(testNowNs);
   });
 
+  it("without times keeps each row, in order, over all resources and pushes of a millisecond", async () => {
+    const { push, stored, clock } = setUp(config({ severity_text_as_label: true }));
+    const resources = [{ "service.name": "a" }, { "service.name": "b" }, { "service.name": "a" }];
+    const body = otlpPush(resources, { timeUnixNano: "0" });
+    // A record whose label gives it a stream of its own, in the first resource.
+    const { logRecords } = body.resourceLogs[0]!.scopeLogs[0]!;
+    logRecords.push({ ...logRecords[0]!, ...{ severityText: "WARN" } });
+    for (let i = 0; i < 2; i++) expect((await push(body)).status).toBe(204);
+    const after = (ns: bigint) => stored().map((row) => row.ns - ns);
+    expect(after(testNowNs)).toEqual([0n, 1n, 2n, 3n, 4n, 5n, 6n, 7n]);
+    clock.ms -= 999;
+    await push(body);
+    expect(after(testNowNs).slice(8)).toEqual([8n, 9n, 10n, 11n]);
+    clock.ms -= 2;
+    await push(body);
+    expect(after(testNowNs - 1_001_000_000n).slice(12)).toEqual([0n, 1n, 2n, 3n]);
+  });
+
+  it("without times is logged in columns, since its body does not say them", async () => {
+    const { push, ingester } = setUp();
+    await push(otlpPush([{}]));
+    await push(otlpPush([{}], { timeUnixNano: "0" }));
+    expect(ingester.pushes.map(({ batch }) => batch.source === undefined)).toEqual([false, true]);
+  });
+
+  it("may have times of arrival in two seconds", () => {
+    const seconds = new Float64Array(2).fill(noTimestampSeconds);
+    const nanos = Uint32Array.of(999_999, 1_000_000);
+    const isStamped = new ArrivalTimes().stamp({ rowCount: 2, seconds, nanos }, testNowMs + 999);
+    expect([isStamped, ...seconds, ...nanos]).toEqual([
+      true,
+      testNowMs / 1000,
+      testNowMs / 1000 + 1,
+      999_999_999,
+      0,
+    ]);
+  });
+
   it("is replayed as it was stored, whatever the rules are by then", async () => {
     const { push, ingester, setLimits } = setUp(config({ severity_text_as_label: true }));
     const resources = [{ "service.name": "a", x: "1" }, { "k8s.job.name": "b" }];
-    const body = otlpPush(resources, { severityText: "ERROR", timeUnixNano: "0" });
+    const body = otlpPush(resources, { severityText: "ERROR" });
     expect((await push(gzipSync(JSON.stringify(body)), { contentEncoding: "gzip" })).status).toBe(
       204,
     );

@@ -75,6 +75,6 @@ export interface OtlpMapping {
 /** What an OTLP body is read with, so that it gives the same rows in a replay. Plain data: it goes into the log as JSON. */
 export interface OtlpReading {
   readonly mapping: OtlpMapping;
-  /** Time of records that have none, ms since the epoch. */
-  readonly receivedMs: number;
+  /** Time of records that have none, ms since the epoch. Only logs of older versions have it: such pushes are logged in columns now. */
+  readonly receivedMs?: number;
 }

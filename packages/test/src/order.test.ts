@@ -45,3 +45,33 @@ it("has rows of equal time in the order they came in: in heads, flushed, replaye
   await check();
   await server.kill("SIGTERM");
 });
+
+it("keeps all OTLP records without times, in order, replayed too", async () => {
+  const folder = makeFolder();
+  let server = await startServer(folder);
+  const sent = Array.from({ length: 40 }, (_, i) => (i % 2 === 0 ? "tick" : `${i}`));
+  const recordsOf = (lines: readonly string[]) =>
+    lines.map((stringValue) => ({ body: { stringValue } }));
+  const scopeLogs = [
+    { logRecords: recordsOf(sent.slice(0, 3)) },
+    { logRecords: recordsOf(sent.slice(3, 10)) },
+  ];
+  const pushed = [
+    [{ scopeLogs }, { scopeLogs: [{ logRecords: recordsOf(sent.slice(10, 20)) }] }],
+    [{ scopeLogs: [{ logRecords: recordsOf(sent.slice(20)) }] }],
+  ];
+  for (const resourceLogs of pushed) {
+    const response = await fetch(`${server.url}/otlp/v1/logs`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ resourceLogs }),
+    });
+    expect(response.status).toBe(204);
+  }
+  const read = () => queryLines(server.url, '{service_name="unknown_service"}');
+  expect(await read()).toEqual(sent);
+  await server.kill("SIGKILL");
+  server = await startServer(folder);
+  expect(await read()).toEqual(sent);
+  await server.kill("SIGTERM");
+});

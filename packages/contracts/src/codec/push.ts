@@ -74,7 +74,7 @@ const otlpMapping: MessageCodec<OtlpMapping> = message<OtlpMapping>({
 
 const otlpReading: MessageCodec<OtlpReading> = message<OtlpReading>({
   mapping: field(1, otlpMapping),
-  receivedMs: field(2, double),
+  receivedMs: optional(2, double),
 });
 
 export const source: MessageCodec<Omit<BatchSource, "body">> = message<Omit<BatchSource, "body">>({

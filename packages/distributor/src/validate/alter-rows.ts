@@ -1,4 +1,4 @@
-import type { RawPush } from "@skald/kernels";
+import { noTimestampSeconds, type RawPush } from "@skald/kernels";
 import { type AcceptedStream, equalBytes } from "@skald/push";
 
 /** How many rows were changed in place, and the bytes that were cut. */
@@ -69,6 +69,40 @@ export function incrementDuplicateTimestamps(
     }
   }
   return moved;
+}
+
+/** How far times of arrival may be ahead of the clock, ns: further means that the clock was set back. */
+const maxAheadNs = 1_000_000_000n;
+const nanosPerSecond = 1_000_000_000;
+
+/**
+ * The times of rows that came without one: when they arrived. No two rows of a process share one, since rows with equal
+ * times and equal lines count as one row, and later rows have later times.
+ */
+export class ArrivalTimes {
+  #nextNs = 0n;
+
+  /**
+   * Gives each row without a time its own, in place. The `nanos` of these rows must be their numbers, from 0. Returns
+   * whether there were any.
+   */
+  stamp(push: Pick<RawPush, "rowCount" | "seconds" | "nanos">, nowMs: number): boolean {
+    const nowNs = BigInt(nowMs) * 1_000_000n;
+    const isAhead = this.#nextNs > nowNs && this.#nextNs - nowNs <= maxAheadNs;
+    const firstNs = isAhead ? this.#nextNs : nowNs;
+    const firstSeconds = Number(firstNs / BigInt(nanosPerSecond));
+    const firstNanos = Number(firstNs % BigInt(nanosPerSecond));
+    let rows = 0;
+    for (let row = 0; row < push.rowCount; row++) {
+      if (push.seconds[row] !== noTimestampSeconds) continue;
+      const nanos = firstNanos + push.nanos[row]!;
+      push.seconds[row] = firstSeconds + Math.floor(nanos / nanosPerSecond);
+      push.nanos[row] = nanos % nanosPerSecond;
+      rows++;
+    }
+    if (rows > 0) this.#nextNs = firstNs + BigInt(rows);
+    return rows > 0;
+  }
 }
 
 function sameLine(push: RawPush, a: number, b: number): boolean {

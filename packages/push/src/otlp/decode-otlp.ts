@@ -1,4 +1,9 @@
-import type { RawPush, RawPushLimits, TakeBytes } from "@skald/kernels";
+import {
+  noTimestampSeconds,
+  type RawPush,
+  type RawPushLimits,
+  type TakeBytes,
+} from "@skald/kernels";
 import { formatLabels, invalidArgument, makeLabels, type OtlpReading } from "@skald/model";
 import { sanitiseLabelName } from "../metadata-names.js";
 import {
@@ -41,7 +46,8 @@ const spareBytes = 4096;
 
 /**
  * Decodes an OTLP ExportLogsServiceRequest into columns: attributes become labels and structured metadata as the
- * reading says, each record a row. Throws invalid_argument for malformed input and too_large beyond a limit.
+ * reading says, each record a row. A record without a time gets `noTimestampSeconds`, and its number among those as its
+ * nanoseconds. Throws invalid_argument for malformed input and too_large beyond a limit.
  */
 export function decodeOtlp(
   body: Uint8Array,
@@ -71,7 +77,8 @@ class OtlpDecoder {
   readonly #bytes: Uint8Array;
   readonly #bodyEnd: number;
   readonly #mapping: CompiledMapping;
-  readonly #receivedMs: number;
+  readonly #receivedMs: number | undefined;
+  #untimed = 0;
   readonly #columns: PushColumns;
   readonly #values: AnyValues;
   readonly #names: Readonly<Record<FieldName, number>>;
@@ -191,14 +198,22 @@ class OtlpDecoder {
     const record = this.#record;
     const stream = this.#stream();
     if (!record.isTimed && !record.isObserved) {
-      const seconds = Math.floor(this.#receivedMs / 1000);
-      const nanos = (this.#receivedMs - seconds * 1000) * 1e6;
-      this.#columns.addRow(stream, seconds, nanos, this.#values);
+      this.#addUntimedRow(stream);
       return;
     }
     const low = record.isTimed ? record.timeLow : record.observedLow;
     const high = record.isTimed ? record.timeHigh : record.observedHigh;
     this.#columns.addRow(stream, secondsOf(low, high), nanosOf(low, high), this.#values);
+  }
+
+  #addUntimedRow(stream: number): void {
+    const ms = this.#receivedMs;
+    if (ms === undefined) {
+      this.#columns.addRow(stream, noTimestampSeconds, this.#untimed++, this.#values);
+      return;
+    }
+    const seconds = Math.floor(ms / 1000);
+    this.#columns.addRow(stream, seconds, (ms - seconds * 1000) * 1e6, this.#values);
   }
 
   readonly #readAttribute = (reader: ProtoReader): void => {

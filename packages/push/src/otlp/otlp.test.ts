@@ -9,8 +9,8 @@ import {
   type JsonValue,
   otlpBody,
   plainMapping,
-  receivedMs,
   requestOf,
+  untimedNs,
 } from "../testing/otlp.js";
 
 const timeUnixNano = "1795168800000000007";
@@ -152,11 +152,31 @@ describe("the time of a record", () => {
   it.each<[string, JsonRecord, bigint]>([
     ["is its own", { timeUnixNano, observedTimeUnixNano: "5" }, ns],
     ["is when it was observed", { observedTimeUnixNano: timeUnixNano }, ns],
-    ["is when it was received", {}, BigInt(receivedMs) * 1_000_000n],
     ["may be the last there is", { timeUnixNano: "18446744073709551615" }, 2n ** 64n - 1n],
     ["may be short after the first", { timeUnixNano: "1000000001" }, 1_000_000_001n],
   ])("%s", (_, record, want) => {
     expect(rowOf(record).ns).toBe(want);
+  });
+
+  it.each(["otlp_json", "otlp_protobuf"] as const)(
+    "that has none is its number among such, over all resources and scopes, in %s",
+    (format) => {
+      const scopes = [{ logRecords: [{}, { timeUnixNano }] }, { logRecords: [{}] }];
+      const request = { resourceLogs: [{ scopeLogs: scopes }, { scopeLogs: scopes }] };
+      const times = decodeRows(otlpBody(format, request)).map((row) => row.ns);
+      expect(times).toEqual([
+        ...[untimedNs, ns, untimedNs + 1n],
+        ...[untimedNs + 2n, ns, untimedNs + 3n],
+      ]);
+    },
+  );
+
+  it("that has none is when the push came, where an older log says that", () => {
+    const receivedMs = 1_795_168_800_123;
+    const body = otlpBody("otlp_json", requestOf([{}, {}]));
+    const rows = decodeRows({ ...body, otlp: { mapping: plainMapping, receivedMs } });
+    const receivedNs = BigInt(receivedMs) * 1_000_000n;
+    expect(rows.map((row) => row.ns)).toEqual([receivedNs, receivedNs]);
   });
 });
 
@@ -247,7 +267,7 @@ describe("a body", () => {
         null ]} ]} ]} `);
     expect(decodeRows({ ...otlpBody("otlp_json", requestOf([])), body })).toEqual([
       { stream: "{}", ns, line: "ü😀\ufffd/\b", metadata: { severity_number: "14" } },
-      { stream: "{}", ns: BigInt(receivedMs) * 1_000_000n, line: "", metadata: {} },
+      { stream: "{}", ns: untimedNs, line: "", metadata: {} },
     ]);
   });
 

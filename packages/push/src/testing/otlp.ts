@@ -1,5 +1,5 @@
-import type { RawPush } from "@skald/kernels";
-import type { OtlpMapping, OtlpReading } from "@skald/model";
+import { noTimestampSeconds, type RawPush } from "@skald/kernels";
+import type { OtlpMapping } from "@skald/model";
 import { decodePush, type PushBody } from "../decode.js";
 import { sanitiseLabelName } from "../metadata-names.js";
 
@@ -56,7 +56,8 @@ export const plainMapping: OtlpMapping = {
   severityTextAsLabel: false,
 };
 
-export const receivedMs = 1_795_168_800_123;
+/** What the first record without a time has until it is given one: the start of year 1. */
+export const untimedNs = BigInt(noTimestampSeconds) * 1_000_000_000n;
 
 /** A request of one resource and one scope. */
 export function requestOf(
@@ -78,10 +79,9 @@ export function otlpBody(
   request: JsonRequest,
   mapping: OtlpMapping = plainMapping,
 ): PushBody {
-  const otlp: OtlpReading = { mapping, receivedMs };
   const body =
     format === "otlp_json" ? Buffer.from(JSON.stringify(request)) : encodeRequest(request);
-  return { format, encoding: "identity", body, otlp };
+  return { format, encoding: "identity", body, otlp: { mapping } };
 }
 
 /** A row with what its stream and its metadata say; of a name given twice the last value. */

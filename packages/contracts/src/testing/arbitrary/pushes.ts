@@ -64,15 +64,17 @@ const otlpRules = fc.array(
   { maxLength: 3 },
 );
 
-const otlpReading = record<OtlpReading>({
-  mapping: record<OtlpReading["mapping"]>({
-    resource: otlpRules,
-    scope: otlpRules,
-    log: otlpRules,
-    severityTextAsLabel: fc.boolean(),
-  }),
-  receivedMs: number,
-});
+const otlpReading = record<OtlpReading, "receivedMs">(
+  {
+    mapping: record<OtlpReading["mapping"]>({
+      resource: otlpRules,
+      scope: otlpRules,
+      log: otlpRules,
+      severityTextAsLabel: fc.boolean(),
+    }),
+  },
+  { receivedMs: number },
+);
 
 export const arbitraryPush: fc.Arbitrary<PushRequest> = fc
   .tuple(
