@@ -1,4 +1,5 @@
 import { afterAll, expect, it } from "@jest/globals";
+import { type FaultKind, S3Server } from "@skald/testkit";
 import { getJson, nowNs, pushJson, queryLines, queryNumber, readMetric } from "./testing/client.js";
 import { makeFolder, removeFolders, startServer, waitFor } from "./testing/server.js";
 
@@ -71,3 +72,43 @@ it("deleted rows are never seen again: not after kill -9, and not once they left
   expect((await fetch(cancel, { method: "DELETE" })).status).toBe(400);
   expect(await after.kill("SIGTERM")).toBe(0);
 });
+
+it.each<[string, FaultKind, boolean]>([
+  ["loses the answer to it", { kind: "lost" }, true],
+  ["loses the answer to it and keeps no metadata", { kind: "lost" }, false],
+  ["is asked twice by a proxy", { kind: "twice" }, true],
+])(
+  "a request is stored once, and gone when it is cancelled, by a bucket that %s",
+  async (_, fault, keepsMetadata) => {
+    const bucket = new S3Server();
+    await bucket.open();
+    bucket.keepsMetadata = keepsMetadata;
+    const { url, kill } = await startServer(makeFolder(), [
+      `-s3.url=s3://${bucket.accessKeyId}:secret@${bucket.url.slice("http://".length)}/${bucket.bucket}`,
+      "-s3.force-path-style",
+      "-s3.insecure",
+      "-compactor.retention-enabled",
+      "-compactor.delete-request-store=s3",
+    ]);
+    const stored = () => bucket.keys.filter((key) => key.includes("delete_requests/"));
+    const lines = ["public", "secret"];
+    const values = lines.map((line, i) => [nowNs(i * 1000 - 1_000_000_000), line] as const);
+    expect(await pushJson(url, { app: "a" }, values)).toBe(204);
+
+    const isRequest = ({ method, key }: { method: string; key: string }) =>
+      method === "PUT" && key.includes("delete_requests/");
+    bucket.faults.push({ fault, when: isRequest, times: 1 });
+    expect(await requestDelete(url, secretsOfA)).toBe(204);
+    expect(stored()).toHaveLength(1);
+    expect(await queryLines(url, '{app="a"}')).toEqual(["public"]);
+
+    const [record, ...others] = await getJson<Record[]>(url, path);
+    expect(others).toEqual([]);
+    const cancel = `${url}${path}?request_id=${record?.request_id}`;
+    expect((await fetch(cancel, { method: "DELETE" })).status).toBe(204);
+    expect(stored()).toEqual([]);
+    expect(await queryLines(url, '{app="a"}')).toEqual(lines);
+    expect(await kill("SIGTERM")).toBe(0);
+    await bucket.close();
+  },
+);

@@ -34,6 +34,7 @@ const faults: [name: string, begin: () => void][] = [
   ["cuts some answers off", some({ kind: "cut" })],
   ["loses every answer", every({ kind: "lost" })],
   ["loses some answers", some({ kind: "lost" })],
+  ["carries some requests out twice", some({ kind: "twice" })],
   ["lists late", () => (bucket.listingsLate = 5)],
   ["ignores conditions", conditions("ignored")],
   ["knows no conditions", conditions("unsupported")],

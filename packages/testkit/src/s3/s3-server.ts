@@ -26,6 +26,8 @@ export type FaultKind =
   | { readonly kind: "cut" }
   /** The request is carried out, and its answer is lost. */
   | { readonly kind: "lost" }
+  /** The request is carried out twice, and the second answer is sent: a proxy lost the first one. */
+  | { readonly kind: "twice" }
   /** No answer, until the server is closed. */
   | { readonly kind: "hang" };
 
@@ -57,6 +59,8 @@ export class S3Server {
   condition: ConditionAnswer = "right";
   /** Listings do not show an object before this many more of them were asked for. */
   listingsLate = 0;
+  /** Whether answers have the metadata of puts. */
+  keepsMetadata = true;
   /** Time that every answer takes at least, ms. */
   delayMs = 0;
   /** Names of one page at most. */
@@ -121,6 +125,7 @@ export class S3Server {
     this.condition = "right";
     this.listingsLate = 0;
     this.delayMs = 0;
+    this.keepsMetadata = true;
     this.#buckets.showAll();
   }
 
@@ -159,6 +164,7 @@ export class S3Server {
       response.destroy();
       return;
     }
+    if (fault?.kind === "twice") this.#handle(seen, body, new Answer());
     const answer = new Answer();
     this.#handle(seen, body, answer);
     answer.send(response, seen, fault?.kind === "cut");
@@ -246,7 +252,7 @@ export class S3Server {
       etag: object.etag,
       "last-modified": new Date(object.modifiedMs).toUTCString(),
       "content-type": "binary/octet-stream",
-      ...object.metadata,
+      ...(this.keepsMetadata ? object.metadata : {}),
     });
     const { body } = object;
     const range = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? "");

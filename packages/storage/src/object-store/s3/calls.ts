@@ -51,7 +51,7 @@ export class S3Calls {
     const policy = this.#options.retry ?? defaultRetry;
     let pauseMs = 0;
     const again = (error: unknown) => error instanceof S3Failure && this.#mayTry(error);
-    return retry((attempt) => this.#try(call, attempt), {
+    return retry(() => this.#try(call), {
       ...policy,
       signal,
       isRetriable: again,
@@ -72,7 +72,7 @@ export class S3Calls {
     return passes && retryAfterSeconds * 1000 <= (this.#options.retry ?? defaultRetry).maxBackoffMs;
   }
 
-  async #try<T>({ operation, signal, bodyBytes, run }: S3Call<T>, attempt: number): Promise<T> {
+  async #try<T>({ operation, signal, bodyBytes, run }: S3Call<T>): Promise<T> {
     const { library, client } = await this.#load();
     const limit = new TryLimit(signal);
     const bytes = { sent: 0, received: 0 };
@@ -94,7 +94,6 @@ export class S3Calls {
       if (error instanceof SkaldError) throw error;
       signal.throwIfAborted();
       const failure = limit.signal.aborted ? tooSlow(limit.ms) : failureOf(error);
-      failure.triesBefore = attempt;
       status = failure.status;
       failed = !failure.isAbsent && status !== 412;
       throw failure;

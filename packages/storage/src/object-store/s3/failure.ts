@@ -7,8 +7,6 @@ export class S3Failure extends Error {
   /** As the store names it, such as `SlowDown`; a name of Node or of the library when there was no answer. */
   readonly code: string;
   readonly retryAfterSeconds: number | undefined;
-  /** Tries that failed before this one, each of which may have been carried out. */
-  triesBefore = 0;
 
   constructor(
     parts: { readonly status: number; readonly code: string; readonly message: string },

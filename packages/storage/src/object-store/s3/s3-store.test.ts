@@ -251,13 +251,29 @@ describe("large files", () => {
 describe("conditional puts", () => {
   const options = { signal, ifAbsent: true };
 
-  it("know their own object when the first answer was lost", async () => {
+  it.each<[string, FaultKind, boolean]>([
+    ["the first answer was lost", { kind: "lost" }, true],
+    ["a proxy sent the request twice", { kind: "twice" }, true],
+    ["the first answer was lost and metadata are not kept", { kind: "lost" }, false],
+    ["a proxy sent the request twice and metadata are not kept", { kind: "twice" }, false],
+  ])("know their own object when %s", async (_, fault, keepsMetadata) => {
     const store = makeStore();
     await store.put("probe", Buffer.from("x"), options);
-    server.faults.push({ fault: { kind: "lost" }, times: 1 });
+    server.keepsMetadata = keepsMetadata;
+    server.faults.push({ fault, times: 1 });
     expect(await store.put("a", Buffer.from("mine"), options)).toBe("stored");
+    for (const again of [broken, fault]) {
+      server.faults.push({ fault: again, times: 1 });
+      expect(await store.put("a", Buffer.from("another's"), options)).toBe("exists");
+    }
+    expect(Buffer.from(server.object("a")?.body as Uint8Array).toString()).toBe("mine");
+  });
+
+  it("know the object of another writer by its metadata, though the bytes are equal", async () => {
+    const put = () => makeStore().put("a", Buffer.from("same"), options);
+    expect(await put()).toBe("stored");
     server.faults.push({ fault: broken, times: 1 });
-    expect(await store.put("a", Buffer.from("mine"), options)).toBe("exists");
+    expect(await put()).toBe("exists");
   });
 
   it.each(["ignored", "unsupported", "always refused"] as const)(

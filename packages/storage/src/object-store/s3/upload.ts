@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { PutObjectCommandInput } from "@aws-sdk/client-s3";
 import { Semaphore } from "@skald/runtime";
 import { type FileHandle, open, stat } from "../../files.js";
-import type { S3Calls } from "./calls.js";
+import { readBody, type S3Calls } from "./calls.js";
 import { S3Failure } from "./failure.js";
 import type { S3Options } from "./options.js";
 
@@ -46,7 +46,7 @@ export class Uploads {
     try {
       await this.#putOnce(upload, body, nonce);
     } catch (error) {
-      await this.#unlessOurs(error, upload, nonce);
+      await this.#unlessOurs(error, upload, { nonce, body });
     }
   }
 
@@ -64,7 +64,7 @@ export class Uploads {
         }, upload.signal);
       }
     } catch (error) {
-      await this.#unlessOurs(error, upload, nonce);
+      await this.#unlessOurs(error, upload, { nonce });
     } finally {
       await file.close();
     }
@@ -199,11 +199,30 @@ export class Uploads {
     });
   }
 
-  /** A try whose answer was lost may have stored the object: then the next one finds our own. Throws the failure if not. */
-  async #unlessOurs(error: unknown, { key, signal }: Upload, nonce: string): Promise<void> {
-    const mayBe = error instanceof S3Failure && error.triesBefore > 0;
-    if (!mayBe || (error.status !== 412 && error.code !== "NoSuchUpload")) throw error;
-    const found = await this.#calls.run({
+  /**
+   * A refused put may have met its own object: the answer to an earlier try was lost, or a proxy sent the request twice.
+   * Throws the failure when the object is not ours.
+   */
+  async #unlessOurs(error: unknown, upload: Upload, sent: Sent): Promise<void> {
+    const isRefused =
+      error instanceof S3Failure && (error.status === 412 || error.code === "NoSuchUpload");
+    if (!isRefused || !(await this.#isOurs(upload, sent))) throw error;
+  }
+
+  async #isOurs(upload: Upload, { nonce, body }: Sent): Promise<boolean> {
+    try {
+      const found = await this.#nonceOf(upload);
+      if (found !== undefined || body === undefined) return found === nonce;
+      // Some servers do not keep metadata.
+      return Buffer.compare(await this.#get(upload, body.byteLength), body) === 0;
+    } catch (error) {
+      if (error instanceof S3Failure && error.isAbsent) return false;
+      throw error;
+    }
+  }
+
+  #nonceOf({ key, signal }: Upload): Promise<string | undefined> {
+    return this.#calls.run({
       operation: "attributes",
       signal,
       bodyBytes: 0,
@@ -213,12 +232,30 @@ export class Uploads {
         return Metadata?.[nonceName];
       },
     });
-    if (found !== nonce) throw error;
+  }
+
+  #get({ key, signal }: Upload, bodyBytes: number): Promise<Uint8Array> {
+    return this.#calls.run({
+      operation: "get",
+      signal,
+      bodyBytes,
+      run: async (session) => {
+        const command = new session.library.GetObjectCommand({ Bucket: this.#bucket, Key: key });
+        const { Body, ContentLength } = await session.send(command);
+        return readBody(Body, ContentLength ?? 0, session);
+      },
+    });
   }
 }
 
 /** An upload that failed is given up within this time, or left to the rules of the bucket. */
 const abortMs = 10_000;
+
+/** What tells an object that was put from that of another: the body only where it is in memory. */
+interface Sent {
+  readonly nonce: string;
+  readonly body?: Uint8Array;
+}
 
 interface OpenFile {
   readonly file: FileHandle;
