@@ -71,6 +71,11 @@ async function made(limits: RetentionLimits = forEver) {
   const runOn = async (store: ObjectStore) =>
     (await compactors.make(store, { rules, clock, bounds })).run(table, options);
   const run = () => runOn(inner);
+  /** Deletes what has counted no more for long enough. */
+  const runAfterGrace = () => {
+    clock.ms += bounds.graceMs + 1;
+    return run();
+  };
   const take = async (query: string, ...boundsMs: number[]) => {
     await deletes.create("t", asked(query, ...boundsMs.map((ms) => startMs + ms)), options);
     clock.ms += hourMs;
@@ -79,7 +84,7 @@ async function made(limits: RetentionLimits = forEver) {
   const left = () => readRows(inner);
   return {
     ...{ clock, deletes, given, held, inner, metrics, rules, scanner },
-    ...{ pass, run, runOn, take, statuses, left },
+    ...{ pass, run, runAfterGrace, runOn, take, statuses, left },
   };
 }
 
@@ -103,7 +108,7 @@ describe("deletion", () => {
     ['{app=~".+"}', 0, 5000, () => true],
     ['{app="zz"}', 0, 5000, () => false],
   ])("takes the rows of %s from %i to %i ms out of the store", async (query, from, to, isGone) => {
-    const { take, pass, run, rules, statuses, left, metrics } = await made();
+    const { take, pass, run, runAfterGrace, rules, statuses, left, metrics } = await made();
     await take(query, from, to);
     expect(rules.isDue(table)).toBe(true);
     await run();
@@ -112,17 +117,25 @@ describe("deletion", () => {
     expect(await metricOf(metrics, 'compactor_deleted_lines{user="t"}')).toBe(gone);
     expect(statuses()).toEqual(["received"]);
     await pass.run(options);
+    const hasRows = all.some(isGone);
+    expect([statuses(), rules.isDue(table)]).toEqual([
+      [hasRows ? "received" : "processed"],
+      hasRows,
+    ]);
+    await runAfterGrace();
+    await pass.run(options);
     expect([statuses(), rules.isDue(table)]).toEqual([["processed"], false]);
     await run();
     expect(await left()).toEqual(without(isGone));
   });
 
   it("is done part by part, as nothing of it is met any more", async () => {
-    const { take, pass, run, statuses } = await made();
+    const { take, pass, run, runAfterGrace, statuses } = await made();
     await take('{app="b"} |= "secret"', 0, 1500, 3500, 9000);
     await pass.run(options);
     expect(statuses()).toEqual(["33% Complete"]);
     await run();
+    await runAfterGrace();
     await pass.run(options);
     expect(statuses()).toEqual(["processed"]);
   });
@@ -154,8 +167,15 @@ describe("deletion", () => {
     expect(statuses()).toEqual(["processed", "processed", "processed"]);
   });
 
+  it("looks after other requests while the first ones stay open", async () => {
+    const { take, pass, statuses } = await made();
+    for (const app of ["a", "b", "z"]) await take(`{app="${app}"}`, 0, 9000);
+    for (let i = 0; i < 2; i++) await pass.run(options);
+    expect(statuses()).toEqual(["received", "received", "processed"]);
+  });
+
   it("is not done with what cannot be read, and goes on behind it", async () => {
-    const { scanner, take, pass, run, left, statuses } = await made();
+    const { scanner, take, pass, run, runAfterGrace, left, statuses } = await made();
     await take('{app="a"}', 0, 5000);
     scanner.onLook = (id) => {
       if (id === "s0") throw new Error("damaged");
@@ -168,6 +188,7 @@ describe("deletion", () => {
     ]);
     scanner.onLook = () => {};
     await run();
+    await runAfterGrace();
     await pass.run(options);
     expect([await left(), statuses()]).toEqual([without(({ app }) => app === "a"), ["processed"]]);
   });
@@ -191,6 +212,79 @@ describe("deletion", () => {
         );
         if (!died) return;
       }
+    },
+  );
+});
+
+describe("rows that were deleted", () => {
+  const indexes = async (store: ObjectStore) => {
+    const keys: string[] = [];
+    for await (const { key } of store.list("", options)) if (key.endsWith(".day")) keys.push(key);
+    return keys;
+  };
+  const flip = async (store: ObjectStore, key: string) => {
+    const bytes = Uint8Array.from(await store.get(key, options));
+    const at = bytes.length >> 1;
+    bytes[at] = (bytes[at] as number) ^ 4;
+    await store.put(key, bytes, options);
+  };
+  const whole = { start: baseNs, end: baseNs + 10_000_000_000n };
+  const range = { tenant: "t", fromNs: whole.start, toNs: whole.end };
+  /** What happens between a deletion and the damage; a pass that finds no row of the request ends it. */
+  const moments: [string, (state: Awaited<ReturnType<typeof made>>) => Promise<void>][] = [
+    ["at once", async () => {}],
+    ["after a look", ({ pass }) => pass.run(options)],
+    [
+      "after the grace time",
+      async ({ clock, pass }) => {
+        clock.ms += bounds.graceMs + 1;
+        await pass.run(options);
+      },
+    ],
+    [
+      "once the old segments are deleted",
+      async ({ pass, runAfterGrace }) => {
+        await runAfterGrace();
+        await pass.run(options);
+      },
+    ],
+  ];
+  const deletions: [string, string, (row: StoredRow) => boolean][] = [
+    ["whole segments", '{app=~".+"}', () => true],
+    ["one segment and a part of another", '{app="a"}', ({ app }) => app === "a"],
+    ["single rows", '{app="b"} |= "secret"', ({ line }) => line === "secret"],
+  ];
+  const cases = moments.flatMap(([when, wait]) =>
+    deletions.flatMap(([what, query, isGone]) =>
+      [1, 2, 9].map((count) => ({ when, wait, what, query, isGone, count })),
+    ),
+  );
+
+  it.each(cases)(
+    "stay away when the newest $count day indexes are damaged $when: $what",
+    async ({ wait, query, isGone, count }) => {
+      const state = await made();
+      const { deletes, inner, left, run, runAfterGrace, pass, statuses, take } = state;
+      await run();
+      await take(query, 0, 9000);
+      await run();
+      await wait(state);
+      for (const key of (await indexes(inner)).slice(-count)) await flip(inner, key);
+      const kept = without(isGone);
+      /** What no request hides is not to be seen. */
+      const check = async () => {
+        const hiding = await deletes.active(range);
+        const stored = await left().catch(() => kept);
+        if (hiding.length === 0) expect(stored).toEqual(kept);
+      };
+      await check();
+      await run();
+      expect(await left()).toEqual(kept);
+      await pass.run(options);
+      await check();
+      await runAfterGrace();
+      await pass.run(options);
+      expect([await left(), statuses()]).toEqual([kept, ["processed"]]);
     },
   );
 });

@@ -1,7 +1,9 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { afterAll, expect, it } from "@jest/globals";
 import { type FaultKind, S3Server } from "@skald/testkit";
 import { getJson, nowNs, pushJson, queryLines, queryNumber, readMetric } from "./testing/client.js";
-import { makeFolder, removeFolders, startServer, waitFor } from "./testing/server.js";
+import { filesBelow, makeFolder, removeFolders, startServer, waitFor } from "./testing/server.js";
 
 afterAll(removeFolders);
 
@@ -14,8 +16,8 @@ interface Record {
   readonly status: string;
 }
 
-async function requestDelete(url: string, query: string): Promise<number> {
-  const start = new Date(Date.now() - 3_600_000).toISOString();
+async function requestDelete(url: string, query: string, hours = 1): Promise<number> {
+  const start = new Date(Date.now() - hours * 3_600_000).toISOString();
   const params = new URLSearchParams({ query, start });
   return (await fetch(`${url}${path}?${params}`, { method: "POST" })).status;
 }
@@ -63,6 +65,7 @@ it("deleted rows are never seen again: not after kill -9, and not once they left
     ...flags,
     "-compactor.delete-request-cancel-period=0s",
     "-compactor.compaction-interval=100ms",
+    "-compactor.retention-delete-delay=100ms",
   ]);
   await expectDeleted(after.url);
   await waitFor(async () => (await getJson<Record[]>(after.url, path))[0]?.status === "processed");
@@ -112,3 +115,95 @@ it.each<[string, FaultKind, boolean]>([
     await bucket.close();
   },
 );
+
+it("deleted rows stay away when the newest index of their day is damaged, also after a restart", async () => {
+  const folder = makeFolder();
+  const flags = [
+    "-compactor.retention-enabled",
+    "-compactor.delete-request-store=filesystem",
+    "-compactor.delete-request-cancel-period=0s",
+    "-ingester.chunks-retain-period=0s",
+    "-ingester.flush-check-period=20ms",
+  ];
+  const often = [...flags, "-compactor.compaction-interval=100ms"];
+  const hourNs = 3_600_000_000_000n;
+  const ago = (hours: number, i: number) =>
+    String(BigInt(nowNs()) - BigInt(hours) * hourNs + BigInt(i));
+  const flush = async (url: string) =>
+    expect((await fetch(`${url}/flush`, { method: "POST" })).status).toBe(204);
+  // A day of which all goes, and one of which some rows go.
+  const days = [
+    ["secret 0", "secret 1"],
+    ["public 2", "secret 3"],
+  ];
+  const indexes = () => filesBelow(folder, ".day");
+  const newest = () => {
+    const byDay = new Map(indexes().map((file) => [dirname(file), file]));
+    return [...byDay.values()];
+  };
+  const damage = () => {
+    for (const file of newest()) {
+      const bytes = readFileSync(join(folder, file));
+      const at = bytes.length >> 1;
+      bytes[at] = (bytes[at] as number) ^ 1;
+      writeFileSync(join(folder, file), bytes);
+    }
+  };
+  /** Undefined while a day cannot be answered. */
+  const read = async (url: string): Promise<string[] | undefined> => {
+    const range = { query: '{app="a"}', start: ago(60, 0) };
+    const response = await fetch(`${url}/loki/api/v1/query_range?${new URLSearchParams(range)}`);
+    const text = await response.text();
+    if (response.status === 503) return undefined;
+    expect({ text, status: response.status }).toMatchObject({ status: 200 });
+    return text.match(/(public|secret) \d/g) ?? [];
+  };
+  const expectPublic = async (url: string) => {
+    let found: string[] | undefined;
+    await waitFor(async () => {
+      found = await read(url);
+      return found !== undefined;
+    });
+    expect(found).toEqual(["public 2"]);
+  };
+
+  let server = await startServer(folder, often);
+  for (const [i, lines] of days.entries()) {
+    const values = lines.map((line, at) => [ago(i === 0 ? 30 : 0, at), line] as const);
+    expect(await pushJson(server.url, { app: "a" }, values)).toBe(204);
+    await flush(server.url);
+  }
+  await waitFor(() => newest().length === 2);
+  expect(await requestDelete(server.url, secretsOfA, 50)).toBe(204);
+  const metric = (name: string) => readMetric(server.url, `loki_${name}`);
+  await waitFor(async () => (await metric("compactor_deleted_lines")) === 3);
+  const runs = "boltdb_shipper_compact_tables_operation_total";
+  await waitFor(() => filesBelow(join(folder, "ingester"), ".parquet").length === 0);
+  const before = await metric(runs);
+  await waitFor(async () => (await metric(runs)) > before + 5);
+  await expectPublic(server.url);
+
+  const written = newest();
+  damage();
+  await waitFor(async () => {
+    const found = await read(server.url);
+    if (found !== undefined) expect(found).toEqual(["public 2"]);
+    return newest().every((file) => !written.includes(file));
+  });
+  await expectPublic(server.url);
+  await server.kill("SIGKILL");
+
+  // A query finds the damage, not the next compaction.
+  damage();
+  server = await startServer(folder, [...flags, "-compactor.compaction-interval=1h"]);
+  await expectPublic(server.url);
+  await server.kill("SIGKILL");
+
+  server = await startServer(folder, [...often, "-compactor.retention-delete-delay=100ms"]);
+  await expectPublic(server.url);
+  const { url } = server;
+  await waitFor(async () => (await getJson<Record[]>(url, path))[0]?.status === "processed");
+  damage();
+  await expectPublic(url);
+  await server.kill("SIGTERM");
+});

@@ -1,53 +1,62 @@
-import type { Catalog, Ingester, Scanner } from "@skald/contracts";
+import type { Ingester, Scanner } from "@skald/contracts";
 import type { SegmentRef, TimeRange } from "@skald/model";
 import type { Logger } from "@skald/runtime";
 import { maskRows } from "@skald/scan";
-import type { CallOptions } from "@skald/storage";
+import type { CallOptions, SegmentCatalog } from "@skald/storage";
 import { lookOptions } from "../look.js";
 import { filtersOf, type KnownRequest, openParts, rangeOfParts } from "./delete-request.js";
 import type { DeleteRequests } from "./delete-requests.js";
 
 export interface DeletePassOptions {
   readonly deletes: DeleteRequests;
-  readonly catalog: Catalog;
+  readonly catalog: Pick<SegmentCatalog, "list">;
   readonly scanner: Scanner<SegmentRef, "matches">;
   /** Rows that it holds are not in the store yet. */
   readonly ingester: Pick<Ingester, "select" | "run" | "release">;
   /** Whether the requests of a tenant are this process's to look after; by default all are. */
   readonly owns?: (tenant: string) => boolean;
-  /** Requests of one run, the oldest of each tenant. */
+  /** Requests of one run; the next one goes on behind them. */
   readonly maxRequests: number;
   readonly log: Logger;
 }
 
 /**
- * Finds out which delete requests are carried out: a part of one is done when none of its rows is met any more, in the store
- * or with the ingester. So it does not matter who deletes rows, what stops that, and what brings rows back meanwhile.
+ * Finds out which delete requests are carried out: a part of one is done when no segment that is stored has a row of it, also
+ * none that counts no more, and the ingester has none. So it does not matter who deletes rows, what stops that, and what brings
+ * rows back meanwhile. A day index that is rebuilt after damage may count any stored segment again; none of those has rows of a
+ * part that is done.
  */
 export class DeletePass {
   readonly #options: DeletePassOptions;
+  /** Where the next run begins among the requests that are due. */
+  #next = 0;
 
   constructor(options: DeletePassOptions) {
     this.#options = options;
   }
 
   async run(options: CallOptions): Promise<void> {
-    const { deletes, log, maxRequests, owns = () => true } = this.#options;
-    let left = maxRequests;
-    for (const [tenant, requests] of deletes.due()) {
-      if (!owns(tenant)) continue;
-      for (const known of requests.slice(0, left)) {
-        left--;
-        try {
-          const parts = await this.#clearParts(known, options);
-          await deletes.note(known.request, parts, options);
-        } catch (error) {
-          options.signal.throwIfAborted();
-          const { id } = known.request;
-          log.warn("a delete request could not be looked after", { tenant, request: id, error });
-        }
+    const { deletes, log } = this.#options;
+    for (const known of this.#inTurn()) {
+      const { tenant, id } = known.request;
+      try {
+        const parts = await this.#clearParts(known, options);
+        await deletes.note(known.request, parts, options);
+      } catch (error) {
+        options.signal.throwIfAborted();
+        log.warn("a delete request could not be looked after", { tenant, request: id, error });
       }
     }
+  }
+
+  /** The requests of this run: some stay open for hours, and must not keep it from the others. */
+  #inTurn(): readonly KnownRequest[] {
+    const { deletes, maxRequests, owns = () => true } = this.#options;
+    const due = [...deletes.due()].flatMap(([tenant, known]) => (owns(tenant) ? known : []));
+    const first = this.#next < due.length ? this.#next : 0;
+    const chosen = [...due.slice(first), ...due.slice(0, first)].slice(0, maxRequests);
+    this.#next = first + chosen.length;
+    return chosen;
   }
 
   /** Open parts of which no row is met. */
@@ -94,7 +103,8 @@ export class DeletePass {
     const { catalog, scanner } = this.#options;
     const { tenant } = known.request;
     const { matchers } = known.log;
-    const request = { tenant, matchers, ...wholeRange(known), maxAgeMs: 0 };
+    const range = wholeRange(known);
+    const request = { tenant, matchers, ...range, maxAgeMs: 0, withUncounted: true };
     for (const source of await catalog.list(request, { signal })) {
       const filters = filtersOf(known, rangeOf(source));
       if (filters.length === 0) continue;

@@ -8,12 +8,12 @@ import {
   RemovalRules,
   RequestStore,
 } from "@skald/compactor";
-import type { Catalog, HeldRows, Scanner } from "@skald/contracts";
+import type { HeldRows, Scanner } from "@skald/contracts";
 import { type SegmentLocation, type SegmentRef, systemClock } from "@skald/model";
 import { type Logger, Service } from "@skald/runtime";
 import type { TenantLimits } from "@skald/runtime/config";
 import type { Metrics } from "@skald/runtime/metrics";
-import type { ObjectStore } from "@skald/storage";
+import type { ObjectStore, SegmentCatalog } from "@skald/storage";
 import type { Route, TenantOptions } from "@skald/transport";
 import type { Config } from "../config/root.js";
 
@@ -24,7 +24,7 @@ export interface DeletionParts {
   readonly store: ObjectStore;
   /** Where the bytes of a key are. */
   readonly locate: (key: string) => SegmentLocation;
-  readonly catalog: Catalog;
+  readonly segments: SegmentCatalog;
   readonly scanner: Scanner<SegmentRef>;
   readonly ingester: HeldRows;
   /** Whether a tenant's requests are this process's to look after. */
@@ -51,11 +51,11 @@ export function buildDeletion(parts: DeletionParts): BuiltDeletion {
   if (!compactor.retention_enabled)
     return { routes: deleteRoutes({ ...options, deletes: undefined }) };
   const deletes = buildRequests(parts);
-  const { catalog, ingester, locate, log, metrics, scanner } = parts;
+  const { ingester, locate, log, metrics, scanner, segments } = parts;
   const loop = new DeletionLoop({
     ...{ deletes, log },
     pass: new DeletePass({
-      ...{ catalog, deletes, ingester, log, owns: parts.owns, scanner },
+      ...{ catalog: segments, deletes, ingester, log, owns: parts.owns, scanner },
       maxRequests: compactor.delete_batch_size,
     }),
     intervalMs: compactor.apply_retention_interval || compactor.compaction_interval,

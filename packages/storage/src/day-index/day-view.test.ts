@@ -90,6 +90,27 @@ describe("a catalog with a day index", () => {
     expect(told).toEqual([dayIndexKey({ tenant, baseNs, generation: 2 })]);
   });
 
+  it("is not answered by an older index that counts a segment which is deleted", async () => {
+    const { store } = await mergedDay();
+    await putIndex(store, new Uint8Array(40), 2);
+    await store.delete(segmentKey({ tenant, ...segment("one", 1) }), { signal });
+    const listing = catalogOf(store).list(range, { signal });
+    await expect(listing).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  it("also tells stored segments that do not count, when it is asked for them", async () => {
+    const { store, merged, second } = await mergedDay();
+    await put(store, merged);
+    await put(store, segment("merged-rest", 5));
+    await putIndex(store, second, 2);
+    const list = async (hours: number) => {
+      const asked = { ...range, toNs: segment("", hours).minNs, withUncounted: true };
+      return idsOf(await catalogOf(store).list(asked, { signal }));
+    };
+    expect(await list(2)).toEqual(["merged-x", "one"]);
+    expect(await list(24)).toEqual(["merged-rest", "merged-x", "one", "two", "young"]);
+  });
+
   it("is not answered where every index is damaged: what is replaced is not known", async () => {
     const { store } = await mergedDay();
     await putIndex(store, new Uint8Array(40), 1);

@@ -15,6 +15,8 @@ export interface DaySelection extends TimeRange {
   readonly matchers?: readonly Matcher[];
   /** Ids of segments that the asker has; of these, what a segment replaces is told with it. */
   readonly held?: readonly string[];
+  /** Adds segments that are stored but do not count: others have their rows, nobody shall, or no index names them yet. */
+  readonly withUncounted?: boolean;
   /** Places in the index of segments that were chosen already; those that are young are still chosen by their times. */
   readonly places?: Iterable<number>;
 }
@@ -26,18 +28,23 @@ export function dayView(
   locate: (key: string) => SegmentLocation,
 ): DayView {
   const young: SegmentRef[] = [];
+  const uncounted: SegmentRef[] = [];
   for (const { key, sizeBytes } of objects) {
     const parsed = parseSegmentKey(key);
-    if (parsed === undefined || isMergedId(parsed.id) || index?.knows(parsed.id) === true) continue;
-    young.push({ kind: "segment", ...parsed, sizeBytes, location: locate(key) });
+    if (parsed === undefined || index?.find(parsed.id) !== undefined) continue;
+    const isYoung = !isMergedId(parsed.id) && index?.goneOf(parsed.id) === undefined;
+    const ref: SegmentRef = { kind: "segment", ...parsed, sizeBytes, location: locate(key) };
+    (isYoung ? young : uncounted).push(ref);
   }
   const known: (SegmentRef | undefined)[] = [];
   const refAt = (day: DayIndex, place: number): SegmentRef => {
     known[place] ??= refOf(day, place, locate);
     return known[place];
   };
-  const select = ({ fromNs, toNs, matchers, held = [], places }: DaySelection): SegmentRef[] => {
-    const found = young.filter((ref) => ref.maxNs >= fromNs && ref.minNs < toNs);
+  const select = (selection: DaySelection): SegmentRef[] => {
+    const { fromNs, toNs, matchers, held = [], places, withUncounted = false } = selection;
+    const unindexed = withUncounted ? [...young, ...uncounted] : young;
+    const found = unindexed.filter((ref) => ref.maxNs >= fromNs && ref.minNs < toNs);
     if (index === undefined) return found;
     const replaced = replacedBy(index, held);
     for (const place of places ?? index.select({ fromNs, toNs }, matchers)) {

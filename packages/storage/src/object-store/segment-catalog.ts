@@ -2,21 +2,19 @@ import {
   dayNs,
   errorCodeOf,
   floorDiv,
-  type Matcher,
   type SegmentLocation,
   type SegmentRef,
   type SteadyClock,
-  type TimeRange,
   unavailable,
 } from "@skald/model";
 import { sleep } from "@skald/runtime";
 import { LRUCache } from "lru-cache";
 import type { DayIndex } from "../day-index/day-index.js";
-import { type DayView, dayView } from "../day-index/day-view.js";
+import { type DaySelection, type DayView, dayView } from "../day-index/day-view.js";
 import { decodeDayIndex } from "../day-index/image.js";
-import { OpenedDays } from "../day-index/opened-days.js";
+import { indexesOf, OpenedDays } from "../day-index/opened-days.js";
 import type { IndexImage } from "../segment/read/index-image.js";
-import { dayPrefix, tenantPrefix } from "./keys.js";
+import { dayIndexKey, dayPrefix, parseSegmentKey, tenantPrefix } from "./keys.js";
 import type { CallOptions, ObjectInfo, ObjectStore } from "./object-store.js";
 
 export interface SegmentCatalogOptions {
@@ -32,11 +30,8 @@ export interface SegmentCatalogOptions {
   readonly onCorruptIndex?: (error: unknown, key: string) => void;
 }
 
-interface ListRequest extends TimeRange {
+interface ListRequest extends Omit<DaySelection, "places"> {
   readonly tenant: string;
-  readonly matchers?: readonly Matcher[];
-  /** Ids of segments that the asker has. */
-  readonly held?: readonly string[];
   /** A listing that was begun longer ago than this, in ms, is read anew; by default one that is too old for any query. */
   readonly maxAgeMs?: number;
 }
@@ -191,14 +186,28 @@ export class SegmentCatalog {
   /** Without an index it is not known which segments have the rows of others: the day waits until compaction has written one. */
   async #newest(day: string, objects: readonly ObjectInfo[]): Promise<DayIndex | undefined> {
     const { signal } = new AbortController();
+    const text = `the index of ${day} is damaged; compaction writes it anew`;
+    let index: DayIndex | undefined;
     try {
-      return await this.#opened.newest(objects, { signal });
+      index = await this.#opened.newest(objects, { signal });
     } catch (error) {
       if (errorCodeOf(error) !== "internal") throw error;
-      const text = `the index of ${day} is damaged; compaction writes it anew`;
       throw unavailable(text, { cause: error });
     }
+    if (index !== undefined && namesDeleted(index, objects)) throw unavailable(text);
+    return index;
   }
+}
+
+/**
+ * Whether an older index than the newest one counts a segment that is deleted: a cache may have its rows still, and nothing
+ * hides them any more.
+ */
+function namesDeleted(index: DayIndex, objects: readonly ObjectInfo[]): boolean {
+  const [newest] = indexesOf(objects);
+  if (newest === undefined || newest.key === dayIndexKey(index)) return false;
+  const ids = new Set(objects.map(({ key }) => parseSegmentKey(key)?.id));
+  return index.segments.some(({ id }) => !ids.has(id));
 }
 
 function prefixesOf(tenant: string, fromNs: bigint, toNs: bigint): string[] {

@@ -20,7 +20,6 @@ const pauseMs = 30_000;
 export function buildDeletes(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {
   const { deletes, rules, ...built } = buildDeletion({
     ...{ ...parts, config, metrics, tenancy: tenancyOf(config) },
-    catalog: parts.ownCatalog,
     owns: (tenant) => parts.serviceRings?.["compactor-ring"]?.owns([tenant]) ?? true,
     log: log.child({ component: "compactor" }),
   });

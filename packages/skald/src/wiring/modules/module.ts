@@ -16,7 +16,7 @@ import type { BuildInfo, Logger, Service, WorkerPool } from "@skald/runtime";
 import type { TenantLimits } from "@skald/runtime/config";
 import type { Metrics } from "@skald/runtime/metrics";
 import type { ScanPool } from "@skald/scan";
-import type { LocalRef, ObjectStore } from "@skald/storage";
+import type { LocalRef, ObjectStore, SegmentCatalog } from "@skald/storage";
 import type { RawHandler, Route, SocketRoute, TenantOptions } from "@skald/transport";
 import type { GrpcServer } from "@skald/transport/grpc";
 import type { Config } from "../../config/root.js";
@@ -59,6 +59,8 @@ export interface Parts {
   store: ObjectStore;
   /** Where the bytes of a key are. */
   locate: (key: string) => SegmentLocation;
+  /** What is in the store, as this process sees it; `ownCatalog` counts too. */
+  segments: SegmentCatalog;
   /** Of the store, as this process sees it. */
   ownCatalog: Catalog;
   /** Has a day looked at whose index is damaged; absent where this process has no compactor. */

@@ -32,6 +32,7 @@ export function buildStore(parts: Parts, { config, log, metrics }: ModuleContext
       log.warn("the store cannot be listed; an older listing still serves", { prefix, error });
     },
   });
+  parts.segments = catalog;
   const counting = new CountingCatalog({
     catalog,
     countDay: (task, options) => parts.threads.countDay(task, options),
