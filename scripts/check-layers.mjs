@@ -1,29 +1,10 @@
-// Fails when a package imports one of its own row or above, imports what it does not declare, or declares what it does not
-// import. The rows are those of ARCHITECTURE.md.
+// Fails when a package imports one of its own floor or above, imports what it does not declare, or declares what it does not
+// import, and when a folder imports one above it in its package. The floors are those of layers.json, the lowest first.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
-import { join } from "node:path";
+import { dirname, join, normalize } from "node:path";
 
-const rows = [
-  ["model", "testkit"],
-  ["kernels", "runtime"],
-  ["logql", "push", "storage", "transport", "ring"],
-  ["contracts"],
-  ["scan"],
-  [
-    "distributor",
-    "ingester",
-    "querier",
-    "frontend",
-    "scheduler",
-    "patterns",
-    "ruler",
-    "compactor",
-    "index-gateway",
-  ],
-  ["ui", "cli"],
-  ["skald", "test"],
-];
+const { packages: rows, folders, upward } = JSON.parse(readFileSync("layers.json", "utf8"));
 /** Loaded by name at run time, so that no import shows it. */
 const loadedByName = new Map([["storage", ["@bokuweb/zstd-wasm"]]]);
 const rowOf = new Map(rows.flatMap((names, row) => names.map((name) => [name, row])));
@@ -33,15 +14,18 @@ const rootDependencies = Object.keys(
 /** `import ... from "x"`, `export ... from "x"`, `import("x")`. */
 const importPattern =
   /(?:^(?:import|export)\b[^;"]*?from\s+|^import\s+|\bimport\()"([^".][^"]*)"/gm;
+/** Imports of files of the same package. */
+const ownImportPattern = /^(?:import|export)\b[^;"]*?(?:from\s+)?"(\.[^"]+)"/gm;
 const problems = [];
 for (const name of readdirSync("packages")) {
   if (!existsSync(`packages/${name}/package.json`)) continue;
   const row = rowOf.get(name);
   if (row === undefined) {
-    problems.push(`packages/${name} is in no row`);
+    problems.push(`packages/${name} is on no floor of layers.json`);
     continue;
   }
   checkPackage(name, row);
+  checkFolders(name);
 }
 
 function checkPackage(name, row) {
@@ -75,6 +59,43 @@ function checkPackage(name, row) {
   }
 }
 
+/** Folders import only folders before them in the list; "." is the files beside index.ts. Entries of "upward" are left to mend. */
+function checkFolders(name) {
+  const root = `packages/${name}/src`;
+  if (name === "test" || name === "testkit" || !existsSync(root)) return;
+  const files = readdirSync(root, { recursive: true })
+    .map((file) => file.replaceAll("\\", "/"))
+    .filter((file) => file.endsWith(".ts") && !isForTests(file) && !isDoor(root, file));
+  const found = [...new Set(files.map((file) => dirname(file)))].sort();
+  const floors = folders[name] ?? ["."];
+  if (found.join() !== [...floors].sort().join())
+    problems.push(
+      `layers.json names the folders ${floors.join(", ")} of ${name}, there are ${found.join(", ")}`,
+    );
+  const floorOf = new Map(floors.map((folder, floor) => [folder, floor]));
+  const left = new Set(upward[name]);
+  for (const file of files) {
+    const text = readFileSync(join(root, file), "utf8");
+    for (const [, spec] of text.matchAll(ownImportPattern)) {
+      const target = normalize(join(dirname(file), spec)).replace(/\.js$/, ".ts");
+      if (isDoor(root, target) || floorOf.get(dirname(target)) <= floorOf.get(dirname(file)))
+        continue;
+      if (!left.delete(`${file} -> ${target}`))
+        problems.push(
+          `${name}: ${file} imports ${target}, which is on a floor above it in layers.json`,
+        );
+    }
+  }
+  for (const one of left) problems.push(`layers.json: ${name} has no import ${one} any more`);
+}
+
+/** A file beside index.ts that only hands on what others export: how other packages see this one. */
+function isDoor(root, file) {
+  if (file.includes("/") || !existsSync(join(root, file))) return false;
+  const text = readFileSync(join(root, file), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, "");
+  return text.replace(/export\s+(?:type\s+)?(?:\{[^}]*\}|\*)\s+from\s+"[^"]+";/g, "").trim() === "";
+}
+
 /** Packages that files of a package import, types included. */
 function importsOf(name, isWanted) {
   const found = new Set();
@@ -103,4 +124,8 @@ if (problems.length > 0) {
   console.error(problems.join("\n"));
   process.exit(1);
 }
-console.log(`layers: ${rowOf.size} packages known, no upward or sideways import`);
+const rest = Object.values(upward).flat().length;
+const folderCount = Object.values(folders).flat().length;
+console.log(
+  `layers: ${rowOf.size} packages, ${folderCount} folders, ${rest} imports of upper folders left`,
+);
