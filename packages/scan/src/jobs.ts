@@ -25,7 +25,9 @@ import { findDuplicates } from "./dedup/find-duplicates.js";
 import { BlockDigestCache, digestSources } from "./dedup/minute-digests.js";
 import { placeHashes } from "./dedup/place-hashes.js";
 import { findShared } from "./dedup/shared-rows.js";
-import { ScanMemory } from "./page-memory.js";
+import { scanLog } from "./plans/scan-log.js";
+import { scanMatches } from "./plans/scan-matches.js";
+import { measureScan, scanMetric } from "./plans/scan-metric.js";
 import { isMissing, type MissingSlots, missingSlots } from "./remote/missing.js";
 import {
   countCached,
@@ -39,14 +41,12 @@ import {
   missingTimes,
   refuseMissing,
 } from "./remote/slot-needs.js";
-import { scanLog } from "./scan-log.js";
-import { scanMatches } from "./scan-matches.js";
-import { measureScan, scanMetric } from "./scan-metric.js";
 import { type OpenedImage, SourceCache } from "./source/cache.js";
+import { ScanMemory } from "./source/page-memory.js";
 import type { OpenSource } from "./source/source.js";
+import { refsOf } from "./source/task-refs.js";
 import type { ScanContext } from "./source/view.js";
 import { scanLabels, scanStreams } from "./streams/scan-streams.js";
-import { refsOf } from "./task-refs.js";
 import { scanVolumes } from "./volume/scan-volumes.js";
 
 /** Open files per thread. */

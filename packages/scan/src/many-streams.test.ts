@@ -3,11 +3,11 @@ import type { LeafPlan, LogPlan } from "@skald/logql";
 import { defaultQueryLimits, parseQuery, planQuery } from "@skald/logql";
 import type { SegmentRef } from "@skald/model";
 import { findDuplicates } from "./dedup/find-duplicates.js";
-import { scanLog } from "./scan-log.js";
-import { scanMetric } from "./scan-metric.js";
+import { scanLog } from "./plans/scan-log.js";
+import { scanMetric } from "./plans/scan-metric.js";
 import { SourceCache } from "./source/cache.js";
+import { sourcesOf } from "./source/task-refs.js";
 import { scanLabels, scanStreams } from "./streams/scan-streams.js";
-import { sourcesOf } from "./task-refs.js";
 import { makeDirectory, makeSegment, row, type SourceRow, testDayNs } from "./testing/sources.js";
 
 const directory = makeDirectory();

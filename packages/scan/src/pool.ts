@@ -17,12 +17,12 @@ import { type LocalRef, SlotsMissing } from "@skald/storage";
 import { LRUCache } from "lru-cache";
 import type { CountDayTask, DayCount } from "./count/count-day.js";
 import { meetingKeys } from "./dedup/meeting-keys.js";
-import { maskBytes, shareMask, uniteMasks } from "./dedup/row-mask.js";
 import { maxIndexBytes, type ScanJob, type ScanReply } from "./jobs.js";
+import type { FoundMatches } from "./plans/scan-matches.js";
 import { isMissing } from "./remote/missing.js";
-import type { FoundMatches } from "./scan-matches.js";
 import { type ImagedRef, placeOf } from "./source/cache.js";
-import { refsOf, sourcesOf, withRefs } from "./task-refs.js";
+import { maskBytes, shareMask, uniteMasks } from "./source/row-mask.js";
+import { refsOf, sourcesOf, withRefs } from "./source/task-refs.js";
 
 /** Scans of queries that read no more than this do not wait for those of larger ones. */
 export const urgentBytes = 8 * 1024 * 1024;

@@ -1,14 +1,14 @@
 import type { RowMask } from "@skald/contracts";
 import type { TimeRange } from "@skald/model";
 import { type LabelTable, minuteNs } from "@skald/storage";
+import { streamKey } from "../source/minutes.js";
+import { emptyMask } from "../source/row-mask.js";
 import type { Source } from "../source/source.js";
 import { flagsOf, type ScanContext } from "../source/view.js";
 import { type Agreement, agreementOf, HeadDigests, isSameBetween } from "./agreement.js";
 import { compareRows, hashRow, RecentBlocks } from "./compare-rows.js";
 import { type StreamRun, timesOf } from "./compared-source.js";
 import { FoundRows } from "./found-rows.js";
-import { streamKey } from "./minutes.js";
-import { emptyMask } from "./row-mask.js";
 import { RowTimes } from "./row-times.js";
 
 /** Rows of equal time are compared pair by pair up to this many pairs; more are grouped by a hash first. */

@@ -1,5 +1,5 @@
 import type { RowMask } from "@skald/contracts";
-import { emptyMask } from "./row-mask.js";
+import { emptyMask } from "../source/row-mask.js";
 
 /** Rows by block, in any order. */
 export class FoundRows {

@@ -2,9 +2,9 @@ import type { DigestTask, MinuteDigests } from "@skald/contracts";
 import type { TimeRange } from "@skald/model";
 import { hashBlockRows, type LocalRef, minuteNs, type RowHashes } from "@skald/storage";
 import { LRUCache } from "lru-cache";
+import { firstMinute, minuteAt, streamKey } from "../source/minutes.js";
 import type { OpenSource, Source } from "../source/source.js";
 import { flagsOf, type ScanContext } from "../source/view.js";
-import { firstMinute, minuteAt, streamKey } from "./minutes.js";
 
 /** Digests of blocks that a thread remembers: blocks of heads that are full, and of streams without digests in segments. */
 const maxRememberedBytes = 16 * 1024 * 1024;

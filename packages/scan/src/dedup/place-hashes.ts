@@ -1,9 +1,9 @@
 import type { PlacedHashes, RowHashTask } from "@skald/contracts";
 import { type LocalRef, minuteNs } from "@skald/storage";
+import { firstMinute, minuteAt, numberMinutes, streamKey } from "../source/minutes.js";
 import type { OpenSource } from "../source/source.js";
 import type { ScanContext } from "../source/view.js";
 import { blocksWithin, hashesOfBlock } from "./minute-digests.js";
-import { firstMinute, minuteAt, numberMinutes, streamKey } from "./minutes.js";
 
 /** Finds the rows of the minutes that are asked for, and hashes them. */
 export function placeHashes(

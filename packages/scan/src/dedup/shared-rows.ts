@@ -1,4 +1,5 @@
 import type { RowMask, SharedTask } from "@skald/contracts";
+import { streamKey } from "../source/minutes.js";
 import type { Source } from "../source/source.js";
 import type { ScanContext } from "../source/view.js";
 import {
@@ -9,7 +10,6 @@ import {
   timesOf,
 } from "./compared-source.js";
 import { FoundRows } from "./found-rows.js";
-import { streamKey } from "./minutes.js";
 import { findSameMinutes } from "./same-minutes.js";
 import { compareTied, StretchRows } from "./tied-rows.js";
 

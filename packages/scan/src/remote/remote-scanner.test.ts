@@ -10,7 +10,7 @@ import {
 } from "@skald/contracts";
 import type { LogPlan } from "@skald/logql";
 import type { SegmentRef } from "@skald/model";
-import { sourcesOf } from "../task-refs.js";
+import { sourcesOf } from "../source/task-refs.js";
 import { options, putFile, remoteSegments, taskOf } from "../testing/remote.js";
 import { leafOf, logPlan } from "../testing/scans.js";
 import { makeSegment, row } from "../testing/sources.js";

@@ -11,7 +11,7 @@ import {
   SlotsMissing,
   slotBytes,
 } from "@skald/storage";
-import { refsOf, withRefs } from "../task-refs.js";
+import { refsOf, withRefs } from "../source/task-refs.js";
 
 /** Fetched at once from the end of an object: most often its whole index. */
 const tailBytes = 64 * 1024;

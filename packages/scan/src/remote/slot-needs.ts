@@ -19,15 +19,15 @@ import {
   slotBytes,
 } from "@skald/storage";
 import { blocksWithin } from "../dedup/minute-digests.js";
-import { numberMinutes, streamKey } from "../dedup/minutes.js";
-import { keepsEveryRow, onlyTimestamps } from "../limit-pushdown.js";
-import { MetricScans } from "../metric-scans.js";
-import { withoutRefused } from "../needle-skip.js";
-import { lookOf } from "../scan-matches.js";
-import { measureScan, uncounted } from "../scan-metric.js";
+import { keepsEveryRow, onlyTimestamps } from "../plans/limit-pushdown.js";
+import { MetricScans } from "../plans/metric-scans.js";
+import { withoutRefused } from "../plans/needle-skip.js";
+import { lookOf } from "../plans/scan-matches.js";
+import { measureScan, uncounted } from "../plans/scan-metric.js";
+import { numberMinutes, streamKey } from "../source/minutes.js";
 import type { OpenSource, Source } from "../source/source.js";
+import { refsOf } from "../source/task-refs.js";
 import { candidatesOf, flagsOf, rangeOf, type ScanContext, viewOf } from "../source/view.js";
-import { refsOf } from "../task-refs.js";
 import { cutBlocks } from "../volume/scan-volumes.js";
 
 const minute = BigInt(minuteNs);

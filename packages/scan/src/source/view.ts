@@ -8,10 +8,10 @@ import {
   type TimeRange,
 } from "@skald/model";
 import type { BlockRange, LocalRef } from "@skald/storage";
-import { countWithin, uniteMasks } from "../dedup/row-mask.js";
-import { skipRows } from "../dedup/skip-rows.js";
-import type { ScanMemory } from "../page-memory.js";
+import type { ScanMemory } from "./page-memory.js";
 import { projectedLabels } from "./projected-labels.js";
+import { countWithin, uniteMasks } from "./row-mask.js";
+import { skipRows } from "./skip-rows.js";
 import { labelsOnce, type Source } from "./source.js";
 import { tenantLabelName, withTenantLabel } from "./tenant-label.js";
 

@@ -10,8 +10,8 @@ import {
 import { formatLabels } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
 import { openSegmentFile } from "@skald/storage";
-import { ScanMemory } from "../page-memory.js";
 import { openHead } from "../source/head.js";
+import { ScanMemory } from "../source/page-memory.js";
 import { type OpenSource, type Source, segmentSource } from "../source/source.js";
 import type { ScanContext } from "../source/view.js";
 import { planOf } from "./plans.js";

@@ -2,7 +2,7 @@ import type { VolumeBuckets, VolumeOutcome, VolumePlan, VolumeTask } from "@skal
 import { forEachStretch } from "@skald/logql";
 import type { ReadStats } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
-import { BlockReader } from "../block-reader.js";
+import { BlockReader } from "../plans/block-reader.js";
 import type { OpenSource } from "../source/source.js";
 import {
   type Candidate,

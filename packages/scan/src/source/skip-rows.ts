@@ -1,8 +1,8 @@
 import type { RowMask, SkippedMinutes } from "@skald/contracts";
 import type { BlockRange } from "@skald/storage";
 import { minuteNs } from "@skald/storage";
-import type { Source } from "../source/source.js";
 import { firstMinute, minuteAt, numberMinutes, streamKey } from "./minutes.js";
+import type { Source } from "./source.js";
 
 /** The rows of some streams, in some blocks, that lie in minutes to leave out. Reads times of runs that are cut only. */
 export function skipRows(

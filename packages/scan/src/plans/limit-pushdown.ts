@@ -1,14 +1,14 @@
 import { factsOf, type LogPlan } from "@skald/logql";
 import type { RunTable } from "@skald/model";
-import { BlockReader } from "./block-reader.js";
-import { countWithin } from "./dedup/row-mask.js";
+import { countWithin } from "../source/row-mask.js";
 import {
   type Candidate,
   candidatesOf,
   rangeOf,
   type ScanContext,
   type SourceView,
-} from "./source/view.js";
+} from "../source/view.js";
+import { BlockReader } from "./block-reader.js";
 
 /** Above this the times alone would take too much memory. */
 const maxLimit = 100_000;

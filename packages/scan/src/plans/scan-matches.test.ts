@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
 import type { RowFilter } from "@skald/contracts";
 import { type LogExpr, parseQuery, parseSelector } from "@skald/logql";
-import { maskRows } from "./dedup/row-mask.js";
+import { maskRows } from "../source/row-mask.js";
+import { contextOf, countReads, ms, sampleSources } from "../testing/scans.js";
+import { testDayNs } from "../testing/sources.js";
 import { scanMatches } from "./scan-matches.js";
-import { contextOf, countReads, ms, sampleSources } from "./testing/scans.js";
-import { testDayNs } from "./testing/sources.js";
 
 const { refs, open, close } = sampleSources();
 afterAll(close);

@@ -1,8 +1,7 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
 import type { ScanSource } from "@skald/contracts";
 import type { LocalRef } from "@skald/storage";
-import { scanLog } from "./scan-log.js";
-import { openHead } from "./source/head.js";
+import { openHead } from "../source/head.js";
 import {
   contextOf,
   countReads,
@@ -12,8 +11,9 @@ import {
   rowsOf,
   sampleBytes,
   sampleSources,
-} from "./testing/scans.js";
-import { makeHead, row } from "./testing/sources.js";
+} from "../testing/scans.js";
+import { makeHead, row } from "../testing/sources.js";
+import { scanLog } from "./scan-log.js";
 
 const { refs, open, close } = sampleSources();
 afterAll(close);

@@ -6,8 +6,8 @@ import {
   startMetricScan,
 } from "@skald/logql";
 import type { NeedleFormula, ReadStats } from "@skald/model";
+import type { Candidate, ScanContext, SourceView } from "../source/view.js";
 import { withoutRefused } from "./needle-skip.js";
-import type { Candidate, ScanContext, SourceView } from "./source/view.js";
 
 /** A scan of a leaf, or of what is left of it for some blocks. */
 export interface PlannedScan {

@@ -2,10 +2,8 @@ import type { MatchTask, RowFilter, RowMask, TaskSource } from "@skald/contracts
 import { type LogPlan, RowMatch } from "@skald/logql";
 import type { TimeRange } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
-import { BlockReader } from "./block-reader.js";
-import { emptyMask } from "./dedup/row-mask.js";
-import { withoutRefused } from "./needle-skip.js";
-import type { OpenSource, Source } from "./source/source.js";
+import { emptyMask } from "../source/row-mask.js";
+import type { OpenSource, Source } from "../source/source.js";
 import {
   type Candidate,
   candidatesOf,
@@ -15,7 +13,9 @@ import {
   type SourceView,
   selectionOf,
   viewOf,
-} from "./source/view.js";
+} from "../source/view.js";
+import { BlockReader } from "./block-reader.js";
+import { withoutRefused } from "./needle-skip.js";
 
 /** What a job found: for each filter its rows, and the rows that there are. */
 export interface FoundMatches {

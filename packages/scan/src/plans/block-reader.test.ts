@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { openSegmentFile } from "@skald/storage";
+import { openHead } from "../source/head.js";
+import { ScanMemory } from "../source/page-memory.js";
+import { type Source, segmentSource } from "../source/source.js";
+import { makeDirectory, makeHead, makeSegment, row } from "../testing/sources.js";
 import { BlockReader } from "./block-reader.js";
-import { ScanMemory } from "./page-memory.js";
-import { openHead } from "./source/head.js";
-import { type Source, segmentSource } from "./source/source.js";
-import { makeDirectory, makeHead, makeSegment, row } from "./testing/sources.js";
 
 const directory = makeDirectory();
 const lineBytes = 85_000;

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
 import type { Block } from "@skald/model";
 import { openSegmentFile } from "@skald/storage";
+import { makeDirectory, makeSegment, row } from "../testing/sources.js";
 import { withLazyMetadata } from "./lazy-metadata.js";
-import { makeDirectory, makeSegment, row } from "./testing/sources.js";
 
 const directory = makeDirectory();
 const rows = [row("a", 1, "x", { trace: "t1" }), row("a", 2, "y"), row("a", 3, "z", { user: "ü" })];

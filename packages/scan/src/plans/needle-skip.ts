@@ -1,6 +1,6 @@
 import { allOf, anyOf, type NeedleFormula, type ReadStats } from "@skald/model";
-import { isTenantLabel } from "./source/tenant-label.js";
-import type { Candidate, SourceView } from "./source/view.js";
+import { isTenantLabel } from "../source/tenant-label.js";
+import type { Candidate, SourceView } from "../source/view.js";
 
 /** The candidates without the blocks that the filters of the segment refuse: no row of those can pass. */
 export function withoutRefused(

@@ -1,5 +1,4 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
-import { measureScan, scanMetric } from "./scan-metric.js";
 import {
   contextOf,
   countReads,
@@ -9,7 +8,8 @@ import {
   sampleBytes,
   sampleSources,
   valuesOf,
-} from "./testing/scans.js";
+} from "../testing/scans.js";
+import { measureScan, scanMetric } from "./scan-metric.js";
 
 const { refs, open, close } = sampleSources();
 afterAll(close);

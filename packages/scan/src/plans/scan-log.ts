@@ -2,10 +2,7 @@ import type { ScanOutcome, ScanTask } from "@skald/contracts";
 import { type LogPlan, type LogScan, startLogScan } from "@skald/logql";
 import type { ReadStats } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
-import { BlockReader } from "./block-reader.js";
-import { boundPlan, narrowToBest } from "./limit-pushdown.js";
-import { withoutRefused } from "./needle-skip.js";
-import type { OpenSource } from "./source/source.js";
+import type { OpenSource } from "../source/source.js";
 import {
   candidatesOf,
   countRead,
@@ -15,7 +12,10 @@ import {
   selectionOf,
   startStats,
   viewOf,
-} from "./source/view.js";
+} from "../source/view.js";
+import { BlockReader } from "./block-reader.js";
+import { boundPlan, narrowToBest } from "./limit-pushdown.js";
+import { withoutRefused } from "./needle-skip.js";
 
 /** Sequence numbers of rows are those of sources times this, plus the block. */
 const maxBlocksPerSource = 2 ** 24;

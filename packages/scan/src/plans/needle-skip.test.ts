@@ -2,12 +2,12 @@ import { afterAll, describe, expect, it } from "@jest/globals";
 import type { ScanSource } from "@skald/contracts";
 import type { LocalRef } from "@skald/storage";
 import { openSegmentFile } from "@skald/storage";
+import { openHead } from "../source/head.js";
+import { segmentSource } from "../source/source.js";
+import { contextOf, leafOf, logPlan, rowsOf, valuesOf } from "../testing/scans.js";
+import { makeDirectory, makeHead, makeSegment, row } from "../testing/sources.js";
 import { scanLog } from "./scan-log.js";
 import { measureScan, scanMetric } from "./scan-metric.js";
-import { openHead } from "./source/head.js";
-import { segmentSource } from "./source/source.js";
-import { contextOf, leafOf, logPlan, rowsOf, valuesOf } from "./testing/scans.js";
-import { makeDirectory, makeHead, makeSegment, row } from "./testing/sources.js";
 
 const directory = makeDirectory();
 afterAll(directory.remove);

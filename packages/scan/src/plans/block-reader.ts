@@ -7,9 +7,9 @@ import {
   type PageSet,
   SlotsMissing,
 } from "@skald/storage";
+import type { ScanMemory } from "../source/page-memory.js";
+import type { Source } from "../source/source.js";
 import { withLazyMetadata } from "./lazy-metadata.js";
-import type { ScanMemory } from "./page-memory.js";
-import type { Source } from "./source/source.js";
 
 /** Blocks whose pages are fetched by one read per column: about 4 MiB of raw lines. */
 const maxBlocksAhead = 16;

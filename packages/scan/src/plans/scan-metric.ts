@@ -10,10 +10,7 @@ import {
 } from "@skald/logql";
 import type { ReadStats, RunTable } from "@skald/model";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
-import { BlockReader } from "./block-reader.js";
-import { MetricScans, type ScanPart } from "./metric-scans.js";
-import { withoutRefused } from "./needle-skip.js";
-import type { OpenSource, Source } from "./source/source.js";
+import type { OpenSource, Source } from "../source/source.js";
 import {
   type Candidate,
   candidateOf,
@@ -26,7 +23,10 @@ import {
   selectionOf,
   startStats,
   viewOf,
-} from "./source/view.js";
+} from "../source/view.js";
+import { BlockReader } from "./block-reader.js";
+import { MetricScans, type ScanPart } from "./metric-scans.js";
+import { withoutRefused } from "./needle-skip.js";
 
 /** Runs a metric leaf over sources: rows that headers can count first, then block by block. */
 export function scanMetric(
