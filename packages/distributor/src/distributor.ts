@@ -17,8 +17,6 @@ import {
   runInTurns,
 } from "@skald/push";
 import { discoverLevels } from "./levels/discover-levels.js";
-import type { PushLimits } from "./limits.js";
-import type { DistributorOptions, IncomingPush } from "./options.js";
 import { otlpMappingOf } from "./otlp-mapping.js";
 import {
   failedResponse,
@@ -28,6 +26,8 @@ import {
   refusalsOf,
   type StoredPush,
 } from "./push-response.js";
+import type { PushLimits } from "./settings/limits.js";
+import type { DistributorOptions, IncomingPush } from "./settings/options.js";
 import type { TenantState } from "./tenant/tenant-state.js";
 import { TenantStates } from "./tenant/tenant-state.js";
 import {

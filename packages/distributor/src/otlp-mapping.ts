@@ -1,5 +1,5 @@
 import type { OtlpMapping } from "@skald/model";
-import type { PushLimits } from "./limits.js";
+import type { PushLimits } from "./settings/limits.js";
 
 const known = new WeakMap<PushLimits["otlp_config"], OtlpMapping>();
 

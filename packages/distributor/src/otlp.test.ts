@@ -4,8 +4,8 @@ import { noTimestampSeconds } from "@skald/kernels";
 import { assembleBatch, decodePush } from "@skald/push";
 import { defaultLimits } from "@skald/runtime/config";
 import { answerForm, retryableStatus } from "./answer-form.js";
-import type { PushLimits } from "./limits.js";
-import type { DistributorOptions, IncomingPush } from "./options.js";
+import type { PushLimits } from "./settings/limits.js";
+import type { DistributorOptions, IncomingPush } from "./settings/options.js";
 import { makeHarness, rowsOf, testNowMs, testNowNs } from "./testing/harness.js";
 import { ArrivalTimes } from "./validate/alter-rows.js";
 

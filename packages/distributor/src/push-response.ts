@@ -1,6 +1,6 @@
 import type { PushRefusal } from "@skald/contracts";
 import { errorStatus, SkaldError, textForClients } from "@skald/model";
-import type { PushLimits } from "./limits.js";
+import type { PushLimits } from "./settings/limits.js";
 import { contactHint } from "./validate/texts.js";
 import type { Validated } from "./validate/validate.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { crc32ByTable } from "./crc32-table.js";
+import { crc32ByTable } from "./bytes/crc32-table.js";
 import { crc32 } from "./index.js";
 import { forms } from "./testing/forms.js";
 

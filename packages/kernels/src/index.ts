@@ -1,6 +1,6 @@
 import { loadKernels } from "./load.js";
 
-export { crc32 } from "./crc32.js";
+export { crc32 } from "./bytes/crc32.js";
 export * from "./plain.js";
 
 const kernels = loadKernels();

@@ -1,5 +1,7 @@
 // The part of the package's face that is the same with Node and without: nothing of it is compiled.
-export { copyBytes } from "./copy-bytes.js";
+export { copyBytes } from "./bytes/copy-bytes.js";
+export { grown } from "./bytes/grown.js";
+export { KernelError, type KernelErrorCode } from "./bytes/kernel-error.js";
 export {
   type FieldColumns,
   fieldColumns,
@@ -8,8 +10,6 @@ export {
   type LogfmtFieldOptions,
   maxFields,
 } from "./fields/columns.js";
-export { grown } from "./grown.js";
-export { KernelError, type KernelErrorCode } from "./kernel-error.js";
 export type { Kernels } from "./kernels.js";
 export { type LevelOptions, levelCode, normaliseLevel } from "./levels/names.js";
 export {
@@ -37,7 +37,6 @@ export {
   slotsFor,
   startOf,
 } from "./needle/ribbon.js";
-export { scanLegacyJsonPush } from "./push/legacy-json.js";
 export {
   noTimestampSeconds,
   type RawPush,
@@ -46,4 +45,5 @@ export {
 } from "./push/raw-push.js";
 export { type ContainsOptions, type RowSelection, selectAll } from "./search/selection.js";
 export { compileTextSet, type TextSet } from "./search/text-set.js";
+export { scanLegacyJsonPush } from "./twin/push/legacy-json.js";
 export { containsAny } from "./twin/text-set.js";

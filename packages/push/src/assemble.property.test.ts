@@ -4,7 +4,7 @@ import { type BodyStream, makePushBody, testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { assembleBatch, type BatchDecisions } from "./assemble.js";
 import { decodePush, type PushBody } from "./decode.js";
-import { sanitiseLabelName } from "./metadata-names.js";
+import { sanitiseLabelName } from "./metadata/metadata-names.js";
 
 const row = fc.record({
   ns: fc.bigInt({ min: -1_000_000_000_000_000_000n, max: 4_000_000_000_000_000_000n }),

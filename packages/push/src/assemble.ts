@@ -1,8 +1,8 @@
 import type { RawPush } from "@skald/kernels";
 import { type Batch, type BatchStream, internal, type Labels } from "@skald/model";
-import { assembleMetadata } from "./assemble-metadata.js";
 import type { PushBody } from "./decode.js";
-import { type MetadataNames, resolveMetadataNames } from "./metadata-names.js";
+import { assembleMetadata } from "./metadata/assemble-metadata.js";
+import { type MetadataNames, resolveMetadataNames } from "./metadata/metadata-names.js";
 import { runSteps } from "./steps.js";
 
 /** A stream of a push that has rows left. */

@@ -1,10 +1,10 @@
 export * from "./assemble.js";
-export { ByteCache, equalBytes } from "./byte-cache.js";
 export { type PushStyle, parsePushHeaders } from "./content-type.js";
 export * from "./decode.js";
 export type { LabelPairs } from "./labels/pairs.js";
 export * from "./labels/parse.js";
-export * from "./metadata-names.js";
+export { ByteCache, equalBytes } from "./metadata/byte-cache.js";
+export * from "./metadata/metadata-names.js";
 export { PushMemory, PushMemoryPool } from "./push-memory.js";
 export { rawOfBatch } from "./raw-of-batch.js";
 export { runInTurns, runSteps } from "./steps.js";

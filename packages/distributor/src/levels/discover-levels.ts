@@ -1,7 +1,7 @@
 import { detectLevels, type RawPush } from "@skald/kernels";
 import { levelInMetadata } from "@skald/model";
 import type { MetadataNames } from "@skald/push";
-import type { PushLimits } from "../limits.js";
+import type { PushLimits } from "../settings/limits.js";
 import type { PushStream } from "../validate/stream-rules.js";
 import { MetadataLevels } from "./metadata-levels.js";
 import { ForeignLevels } from "./unmapped-levels.js";

@@ -1,9 +1,9 @@
 import type { RawPush } from "@skald/kernels";
 import { detectedLevelName, levelInMetadata, levelNames } from "@skald/model";
 import type { MetadataNames } from "@skald/push";
-import type { PushLimits } from "../limits.js";
+import type { PushLimits } from "../settings/limits.js";
+import { levelCodeOf, severityCodeOf } from "../validate/level-code.js";
 import type { PushStream } from "../validate/stream-rules.js";
-import { levelCodeOf, severityCodeOf } from "./level-code.js";
 import type { ForeignLevels } from "./unmapped-levels.js";
 
 /** Ranks of metadata names, best first; a name that says nothing about the level has `noRank`. */

@@ -1,8 +1,8 @@
 import type { Ingester, PushOutcome, PushRequest } from "@skald/contracts";
 import { type Batch, SkaldError, unavailable } from "@skald/model";
 import type { Ring, RingInstance, WritePlan, WriteTarget } from "@skald/ring";
-import type { DistributorMetrics } from "../metrics.js";
-import type { PushTarget, PushTargetOptions } from "../options.js";
+import type { DistributorMetrics } from "../settings/metrics.js";
+import type { PushTarget, PushTargetOptions } from "../settings/options.js";
 import { takeStreams } from "./take-streams.js";
 import { type Reply, WriteTally } from "./write-tally.js";
 

@@ -1,4 +1,4 @@
-import type { PushLimits } from "../limits.js";
+import type { PushLimits } from "../settings/limits.js";
 import { StreamRules } from "../validate/stream-rules.js";
 import { TokenBucket } from "./token-bucket.js";
 

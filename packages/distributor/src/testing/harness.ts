@@ -4,10 +4,10 @@ import { levelInMetadata, levelNames } from "@skald/model";
 import { defaultLimits } from "@skald/runtime/config";
 import { Metrics } from "@skald/runtime/metrics";
 import { Distributor } from "../distributor.js";
-import type { PushLimits } from "../limits.js";
-import { createDistributorMetrics } from "../metrics.js";
-import type { DistributorOptions, IncomingPush } from "../options.js";
 import type { PushResponse } from "../push-response.js";
+import type { PushLimits } from "../settings/limits.js";
+import { createDistributorMetrics } from "../settings/metrics.js";
+import type { DistributorOptions, IncomingPush } from "../settings/options.js";
 
 /** 2026-11-20T10:00:00Z */
 export const testNowMs = 1_795_168_800_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { makePushBody } from "@skald/testkit";
-import type { PushLimits } from "../limits.js";
+import type { PushLimits } from "../settings/limits.js";
 import { jsonPush, makeHarness, testNowNs } from "../testing/harness.js";
 
 const dayMs = 86_400_000;

@@ -1,5 +1,5 @@
 import type { RawPush } from "@skald/kernels";
-import type { PushLimits } from "../limits.js";
+import type { PushLimits } from "../settings/limits.js";
 import type { DiscardReason } from "./reasons.js";
 import { echo, formatSeconds, raiseHint } from "./texts.js";
 

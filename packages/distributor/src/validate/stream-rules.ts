@@ -1,7 +1,7 @@
 import { formatLabels, type Labels, labelValue } from "@skald/model";
 import type { LabelPairs } from "@skald/push";
-import { levelCodeOf } from "../levels/level-code.js";
-import type { PushLimits } from "../limits.js";
+import type { PushLimits } from "../settings/limits.js";
+import { levelCodeOf } from "./level-code.js";
 import type { DiscardReason } from "./reasons.js";
 import { echo } from "./texts.js";
 

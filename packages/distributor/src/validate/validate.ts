@@ -1,6 +1,6 @@
 import type { RawPush } from "@skald/kernels";
 import type { AcceptedStream } from "@skald/push";
-import type { ReceivedAmount } from "../metrics.js";
+import type { ReceivedAmount } from "../settings/metrics.js";
 import { DroppedRows } from "./dropped-rows.js";
 import { PushDays } from "./push-days.js";
 import { Refusals } from "./refusals.js";

@@ -1,4 +1,4 @@
-import { corrupt, type KernelError, tooLarge } from "../kernel-error.js";
+import { corrupt, type KernelError, tooLarge } from "../bytes/kernel-error.js";
 import type { RawPushLimits } from "./raw-push.js";
 
 /**

@@ -1,4 +1,4 @@
-import { bodyTooLarge, corrupt } from "../kernel-error.js";
+import { bodyTooLarge, corrupt } from "../bytes/kernel-error.js";
 
 /** The length header of a raw snappy block. */
 export interface SnappyHeader {

@@ -1,4 +1,4 @@
-import { KernelError } from "../kernel-error.js";
+import { KernelError } from "../bytes/kernel-error.js";
 import type { RawPush } from "../push/raw-push.js";
 import { toPlain } from "./push-oracle.js";
 

@@ -1,5 +1,5 @@
-import { corrupt } from "../kernel-error.js";
-import { paddedBytes } from "../padding.js";
+import { corrupt } from "../bytes/kernel-error.js";
+import { paddedBytes } from "../bytes/padding.js";
 import { readSnappyHeader, snappyCorruptText } from "../push/snappy-header.js";
 
 /**

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { loadKernels, loadModule } from "../load.js";
 import { toPlain, wideLimits } from "../testing/push-oracle.js";
+import { wasmKernels } from "../wasm-kernels.js";
 import { KernelMemory, maxKeptBytes } from "./memory.js";
-import { wasmKernels } from "./wasm.js";
 
 function openMemory(): KernelMemory {
   const module = loadModule();

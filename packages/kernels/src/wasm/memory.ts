@@ -1,6 +1,6 @@
-import { copyBytes } from "../copy-bytes.js";
-import { tooLarge } from "../kernel-error.js";
-import { paddingBytes } from "../padding.js";
+import { copyBytes } from "../bytes/copy-bytes.js";
+import { tooLarge } from "../bytes/kernel-error.js";
+import { paddingBytes } from "../bytes/padding.js";
 import { type KernelExports, type WebAssemblyApi, webAssembly } from "./abi.js";
 
 /** A memory above this is given back when the call that needed it is over. */

@@ -1,5 +1,5 @@
 import { invalidArgument } from "@skald/model";
-import { sequenceLength } from "../assemble-metadata.js";
+import { sequenceLength } from "../metadata/assemble-metadata.js";
 import type { Arena } from "./arena.js";
 import { ProtoReader } from "./proto-reader.js";
 

@@ -1,5 +1,5 @@
 import { compileRegex, type OtlpAttributeRule, type OtlpMapping } from "@skald/model";
-import { ByteCache } from "../byte-cache.js";
+import { ByteCache } from "../metadata/byte-cache.js";
 
 export type AttributeAction = OtlpAttributeRule["action"];
 

@@ -5,7 +5,7 @@ import {
   type TakeBytes,
 } from "@skald/kernels";
 import { formatLabels, invalidArgument, makeLabels, type OtlpReading } from "@skald/model";
-import { sanitiseLabelName } from "../metadata-names.js";
+import { sanitiseLabelName } from "../metadata/metadata-names.js";
 import {
   AnyValues,
   forEachKeyValue,

@@ -1,7 +1,7 @@
 import { noTimestampSeconds, type RawPush } from "@skald/kernels";
 import type { OtlpMapping } from "@skald/model";
 import { decodePush, type PushBody } from "../decode.js";
-import { sanitiseLabelName } from "../metadata-names.js";
+import { sanitiseLabelName } from "../metadata/metadata-names.js";
 
 /** An AnyValue as OTLP JSON has it, one of its fields set. */
 export interface JsonValue {

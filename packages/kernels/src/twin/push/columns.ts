@@ -1,4 +1,4 @@
-import { grown } from "../../grown.js";
+import { grown } from "../../bytes/grown.js";
 import { PushFaultSignal, pushFault } from "../../push/fault.js";
 import type { RawPush, RawPushLimits } from "../../push/raw-push.js";
 

@@ -1,5 +1,5 @@
-import { bodyTooLarge, corrupt } from "../../kernel-error.js";
-import { paddedCopy } from "../../padding.js";
+import { bodyTooLarge, corrupt } from "../../bytes/kernel-error.js";
+import { paddedCopy } from "../../bytes/padding.js";
 import { PushFaultSignal, pushFault, pushFaultError } from "../../push/fault.js";
 import { noTimestampSeconds, type RawPush, type RawPushLimits } from "../../push/raw-push.js";
 import { JsonText } from "../json-text.js";

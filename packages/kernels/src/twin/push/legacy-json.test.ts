@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { noTimestampSeconds, scanLegacyJsonPush } from "../index.js";
-import { plainRow as row, toPlain, wideLimits } from "../testing/push-oracle.js";
+import { noTimestampSeconds, scanLegacyJsonPush } from "../../index.js";
+import { plainRow as row, toPlain, wideLimits } from "../../testing/push-oracle.js";
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
 const time = 1_700_000_000_123_456_789n;

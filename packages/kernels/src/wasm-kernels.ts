@@ -1,12 +1,12 @@
-import type { Kernels } from "../kernels.js";
-import { scanJsonFields, scanLogfmtFields } from "./fields.js";
-import { hashRows } from "./hash.js";
-import { detectLevels } from "./levels.js";
-import type { KernelMemory } from "./memory.js";
-import { groupNeedleBits, markNeedleKeys, markValueKeys } from "./needle-bits.js";
-import { collectNeedleKeys, solveNeedleFilter } from "./needle-filter.js";
-import { decodeSnappy, decodeSnappyProtobufPush, scanJsonPush } from "./push.js";
-import { selectContains, selectContainsAny } from "./search.js";
+import type { Kernels } from "./kernels.js";
+import { scanJsonFields, scanLogfmtFields } from "./wasm/fields.js";
+import { hashRows } from "./wasm/hash.js";
+import { detectLevels } from "./wasm/levels.js";
+import type { KernelMemory } from "./wasm/memory.js";
+import { groupNeedleBits, markNeedleKeys, markValueKeys } from "./wasm/needle-bits.js";
+import { collectNeedleKeys, solveNeedleFilter } from "./wasm/needle-filter.js";
+import { decodeSnappy, decodeSnappyProtobufPush, scanJsonPush } from "./wasm/push.js";
+import { selectContains, selectContainsAny } from "./wasm/search.js";
 
 /** The compiled kernels over one memory. */
 export function wasmKernels(memory: KernelMemory): Kernels {

@@ -1,11 +1,11 @@
-import { grown } from "../grown.js";
-import { corrupt } from "../kernel-error.js";
-import { paddedCopy } from "../padding.js";
-import { JsonText } from "../twin/json-text.js";
-import { PushColumns } from "../twin/push/columns.js";
-import { refuseJsonSize } from "../twin/push/json.js";
-import { PushFaultSignal, pushFaultError } from "./fault.js";
-import { noTimestampSeconds, type RawPush, type RawPushLimits } from "./raw-push.js";
+import { grown } from "../../bytes/grown.js";
+import { corrupt } from "../../bytes/kernel-error.js";
+import { paddedCopy } from "../../bytes/padding.js";
+import { PushFaultSignal, pushFaultError } from "../../push/fault.js";
+import { noTimestampSeconds, type RawPush, type RawPushLimits } from "../../push/raw-push.js";
+import { JsonText } from "../json-text.js";
+import { PushColumns } from "./columns.js";
+import { refuseJsonSize } from "./json.js";
 
 /**
  * Scans a push body of the first API: `{"streams":[{"labels":"{a=\"b\"}","entries":[{"ts":"RFC 3339","line":"x",
