@@ -2,6 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { formatLabels, labelsFromObject, SkaldError } from "@skald/model";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
+import { defaultQueryLimits } from "../plan/limits.js";
 import type { QueryParams } from "../plan/plan.js";
 import type { QueryResult } from "../plan/result.js";
 import { parseQuery } from "../syntax/parser/parser.js";
@@ -228,6 +229,48 @@ describe("the engine", () => {
       }),
       { numRuns },
     );
+  });
+
+  const inAll = (inner: string) => [
+    ...["sum", "avg", "min", "max", "count", "stddev", "stdvar"].map((op) => `${op}(${inner})`),
+    ...["sum", "avg", "max"].map((op) => `${op} by (app) (${inner})`),
+    `1000 * avg by (app) (${inner})`,
+    `topk(3, ${inner})`,
+    `count(sort(${inner}))`,
+    `sum(${inner} * 2)`,
+    `${inner} > 35`,
+    `count(${inner} and ${inner})`,
+  ];
+
+  it.each([
+    ...["count_over_time(X)", "rate(X)", "bytes_over_time(X)", "bytes_rate(X)"],
+    ...["rate(Y)", "sum_over_time(Y)", "avg_over_time(Y)", "min_over_time(Y)", "max_over_time(Y)"],
+    ...["stddev_over_time(Y)", "stdvar_over_time(Y)", "quantile_over_time(0.9, Y)"],
+    ...["first_over_time(Y)", "last_over_time(Y)", "rate_counter(Y)"],
+  ])("aggregates more series of %s than an answer may have", (inner) => {
+    const many = Array.from({ length: 40 }, (_, i) => ({
+      labels: { app: i % 2 === 0 ? "a" : "b" },
+      ts: t0 + BigInt(i) * 1_000_000n,
+      line: "x".repeat(i),
+      metadata: { id: `${i}`, v: `${i}` },
+    }));
+    const asked: QueryParams = {
+      ...{ startNs: t0, endNs: t0 + second, stepNs: 0n },
+      ...{ limit: 100, direction: "backward", intervalNs: 0n },
+    };
+    const split: Layout = { sources: 2, blockRows: 100, sealed: true };
+    const log = '{app=~"a|b"}';
+    const full = inner.replace("X", `${log} [1s]`).replace("Y", `${log} | unwrap v [1s]`);
+    const ask = (text: string) =>
+      runQuery(parseQuery(text), many, asked, split, { ...defaultQueryLimits, maxSeries: 20 });
+    expect(() => ask(full)).toThrow("maximum number of series (20)");
+    for (const text of inAll(full)) {
+      const expr = parseQuery(text);
+      if (expr.kind === "log") throw new Error("a log query");
+      const got = ask(text);
+      if (got.kind === "streams") throw new Error("a log result");
+      expectEqual(byPoint(got), evaluateNaively(expr, many, asked).map(sampleMap), text);
+    }
   });
 
   it("leaves excluded rows out", () => {

@@ -146,6 +146,22 @@ describe("evaluate", () => {
       expect(answer(`count(${byPart})`, {}, two)).toEqual(["{} 3"]);
     });
 
+    it.each(["avg by (method) (X)", "sum by (method) (X)", "1000 * avg by (method) (X)"])(
+      "does not count the lines whose latencies %s averages",
+      (query) => {
+        const lines = Array.from({ length: 1000 }, (_, i) => ({
+          labels: { app: "edge" },
+          ts: at(i / 100),
+          line: JSON.stringify({ method: i % 2 === 0 ? "GET" : "PUT", id: `${i}`, latency_ms: i }),
+        }));
+        const of = 'avg_over_time({app="edge"} | json | unwrap latency_ms [10m])';
+        const result = runQuery(parseQuery(query.replace("X", of)), lines, params());
+        if (result.kind !== "vector") throw new Error("no vector");
+        const times = query.startsWith("sum") ? 500 : query.startsWith("1000") ? 1000 : 1;
+        expect(result.samples.map(({ value }) => value)).toEqual([499 * times, 500 * times]);
+      },
+    );
+
     it("cuts the answer with a warning when asked to", () => {
       const limits: QueryLimits = { ...two, onTooManySeries: "truncate" };
       const result = runQuery(parseQuery(byPart), rows, params(), oneSource, limits);

@@ -6,7 +6,7 @@ export interface QueryLimits {
   readonly maxSeries: number;
   /** Too many series: `fail` refuses the query, `truncate` answers the first ones with a warning. */
   readonly onTooManySeries: "fail" | "truncate";
-  /** Series inside a range aggregation that are grouped there, or summed, counted and the like directly above it. */
+  /** Series of a range aggregation whose series are not those of the result. */
   readonly maxInnerSeries: number;
   /** Accumulators and samples that one scan, or one merged range aggregation, may hold (16 to 24 bytes each). */
   readonly maxCells: number;

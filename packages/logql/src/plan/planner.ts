@@ -6,7 +6,6 @@ import type {
   RangeAggregation,
   RangeOp,
   VectorAggregation,
-  VectorOp,
 } from "../syntax/ast.js";
 import { factsOf } from "../syntax/stage-facts.js";
 import { defaultQueryLimits, type QueryLimits } from "./limits.js";
@@ -39,7 +38,7 @@ export function planQuery(
 /** Plans a metric query: its leaves with what can be pushed into them, and the rest as a tree over the leaves. */
 function planMetric(expr: MetricExpr, params: QueryParams, limits: QueryLimits): MetricPlan {
   const planner = new MetricPlanner(pointsOf(params), params, limits);
-  const root = planner.node(expr, "result");
+  const root = planner.node(expr, true);
   const instant = params.stepNs === 0n;
   return { kind: "metric", root, leaves: planner.leaves, points: planner.points, instant, limits };
 }
@@ -68,46 +67,44 @@ class MetricPlanner {
     this.#nowNs = params.nowNs ?? params.endNs;
   }
 
-  /** `above`: what becomes of the series of the node. */
-  node(expr: MetricExpr, above: SeriesUse): PlanNode {
+  /** `isAnswer`: the answer has the series of the node, maybe under other labels. */
+  node(expr: MetricExpr, isAnswer: boolean): PlanNode {
     switch (expr.kind) {
       case "literal":
       case "vector":
         return expr;
       case "range_aggregation":
-        return this.#leaf(expr, { grouping: expr.grouping, sumAbove: false }, above);
+        return this.#leaf(expr, { grouping: expr.grouping, sumAbove: false }, isAnswer);
       case "vector_aggregation":
-        return this.#vectorAggregation(expr, above);
+        return this.#vectorAggregation(expr, isAnswer);
       case "label_replace":
-        return { ...expr, inner: this.node(expr.inner, above === "result" ? above : "combined") };
+        return { ...expr, inner: this.node(expr.inner, isAnswer) };
       case "binary": {
-        const left = this.node(expr.left, "combined");
-        return { ...expr, left, right: this.node(expr.right, "combined") };
+        const left = this.node(expr.left, false);
+        return { ...expr, left, right: this.node(expr.right, false) };
       }
     }
   }
 
-  #vectorAggregation(expr: VectorAggregation, above: SeriesUse): PlanNode {
+  #vectorAggregation(expr: VectorAggregation, isAnswer: boolean): PlanNode {
     if (expr.op === "approx_topk" && this.points.stepNs !== 0n)
       throw invalidArgument("count min sketches are only supported on instant queries");
     const { inner } = expr;
     if (inner.kind === "range_aggregation" && isPushedDown(expr, inner)) {
       const grouping = expr.grouping ?? { without: false, labels: [] };
-      return this.#leaf(inner, { grouping, sumAbove: expr.op === "sum" }, above);
+      return this.#leaf(inner, { grouping, sumAbove: expr.op === "sum" }, isAnswer);
     }
     const keepsSeries = expr.op === "sort" || expr.op === "sort_desc";
-    if (keepsSeries && above === "result") return { ...expr, inner: this.node(inner, above) };
-    return { ...expr, inner: this.node(inner, reducing.has(expr.op) ? "reduced" : "combined") };
+    return { ...expr, inner: this.node(inner, keepsSeries && isAnswer) };
   }
 
   #leaf(
     expr: RangeAggregation,
     above: { grouping: Grouping | undefined; sumAbove: boolean },
-    use: SeriesUse,
+    isAnswer: boolean,
   ): PlanNode {
-    const limited =
-      this.#limits.onTooManySeries === "fail" &&
-      (use === "result" || (above.grouping === undefined && !isReducedInPlace(expr, use)));
+    // A scan stops as soon as the answer has too many series; series that are aggregated or compared first only take memory.
+    const limited = isAnswer && this.#limits.onTooManySeries === "fail";
     const windows = windowsOf(expr, this.points);
     const scan = scanOf(expr, above, windows, {
       fromNs: laterOf(windows.startNs, this.#oldestNs),
@@ -118,7 +115,7 @@ class MetricPlanner {
     const key = scanKey(scan);
     const id = this.#known.get(key) ?? this.leaves.length;
     this.#known.set(key, id);
-    const { functions = [], mode = scan.mode, maxSeries = scan.maxSeries } = this.leaves[id] ?? {};
+    const { functions = [], mode = scan.mode } = this.leaves[id] ?? {};
     const { op, parameter } = expr;
     const known = functions.findIndex((one) => one.op === op && one.parameter === parameter);
     const added = { op, ...(parameter !== undefined && { parameter }) };
@@ -127,26 +124,9 @@ class MetricPlanner {
       id,
       mode: mode === "count" ? scan.mode : mode,
       functions: known >= 0 ? functions : [...functions, added],
-      maxSeries: Math.min(maxSeries, scan.maxSeries),
     };
     return { kind: "leaf", leaf: id, function: known >= 0 ? known : functions.length };
   }
-}
-
-/**
- * What becomes of series: they are those of the `result`, an aggregation directly above makes few of them (`reduced`), or
- * something else is done with them (`combined`).
- */
-type SeriesUse = "result" | "reduced" | "combined";
-
-const reducing: ReadonlySet<VectorOp> = new Set(["sum", "count", "min", "max", "avg"]);
-
-/**
- * True when the series of a range aggregation never stand anywhere: the reference aggregates them where it makes them.
- * It does not for avg_over_time, which it computes from two aggregations.
- */
-function isReducedInPlace({ op }: RangeAggregation, use: SeriesUse): boolean {
-  return use === "reduced" && op !== "avg_over_time";
 }
 
 /** A leaf without what tells it apart from others of the same scan. */
@@ -156,7 +136,6 @@ type Scan = Omit<LeafPlan, "id" | "functions">;
 function scanKey({ matchers, mode, grouping, ...rest }: Scan): string {
   const key = {
     ...rest,
-    maxSeries: 0,
     mode: mode === "count" ? "bytes" : mode,
     matchers: matchers.map((matcher) => JSON.stringify(matcher)).sort(),
     grouping: grouping && { ...grouping, labels: [...grouping.labels].sort() },
