@@ -19,7 +19,8 @@ export type {
   StreamLabels,
 } from "./scan/block-selection.js";
 export { forEachStretch } from "./scan/block-selection.js";
-export { type LogPartial, type LogScan, startLogScan } from "./scan/log/log-scan.js";
+export { joinLogResults } from "./scan/log/join-results.js";
+export { keepsEveryRow, type LogPartial, type LogScan, startLogScan } from "./scan/log/log-scan.js";
 export {
   groupLogRows,
   mergeLogPartials,
@@ -27,6 +28,7 @@ export {
 } from "./scan/log/merge.js";
 export { RowMatch, type RowMatchOptions } from "./scan/log/row-match.js";
 export { compareRows, type RowPlaces, timestampNs } from "./scan/log/row-store.js";
+export { siftRows, Thinning } from "./scan/log/thinning.js";
 export * from "./scan/metric/metric-scan.js";
 export { type MetricPartial, transferablesOf } from "./scan/metric/partial.js";
 export { rowErrorOf } from "./scan/metric/pipeline-series.js";

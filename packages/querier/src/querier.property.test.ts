@@ -202,6 +202,60 @@ describe("Querier", () => {
   });
 });
 
+describe("an interval", () => {
+  // More rows than scans hold, in bursts and gaps: which row is taken depends on all sources.
+  const bursts = fc.array(
+    fc.record({
+      from: fc.integer({ min: 0, max: 3000 }),
+      rows: fc.integer({ min: 1, max: 1500 }),
+      apart: fc.integer({ min: 0, max: 3 }),
+      places: fc.uniqueArray(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 2 }),
+    }),
+    { minLength: 1, maxLength: 5 },
+  );
+  const asked = fc.record({
+    limit: fc.constantFrom(1, 7, 50, 5000),
+    direction: fc.constantFrom("forward" as const, "backward" as const),
+    intervalNs: fc.constantFrom(1n, 2n, 60n, 700n),
+    from: fc.constantFrom(0, 1000),
+    to: fc.constantFrom(3000, 10_000),
+  });
+  const text = fc.constantFrom("{app=~`.+`}", "{app=~`.+`} |= `hit`");
+
+  it("takes as many rows as the limit, and the same ones however they are spread", async () => {
+    await fc.assert(
+      fc.asyncProperty(bursts, text, asked, async (all, query, params) => {
+        const placed = all.flatMap(({ from, rows, apart, places }, app) =>
+          Array.from({ length: rows }, (_, i): Placed => {
+            const time = from + i * apart;
+            const line = i % 3 === 0 ? `miss ${i}` : `hit ${i}`;
+            return { tenant: "t", day: 0, row: row(`${app}`, time, line), places };
+          }),
+        );
+        const got = await ask(
+          sourcesOf(placed, ({ places }) => places),
+          query,
+          params,
+          ["t"],
+        );
+        const times = placed
+          .filter(({ row: { line } }) => !query.includes("hit") || line.includes("hit"))
+          .map(({ row: { ns } }) => Number(ns - testDayNs))
+          .filter((time) => time >= params.from && time < params.to)
+          .sort((a, b) => (params.direction === "forward" ? a - b : b - a));
+        const want: number[] = [];
+        for (const time of times) {
+          const distance = Math.abs(time - (want.at(-1) ?? Number.POSITIVE_INFINITY));
+          if (distance >= Number(params.intervalNs)) want.push(time);
+        }
+        const taken = (got as string[]).map((one) => Number(one.split(" ")[0]));
+        expect(taken).toEqual(want.slice(0, params.limit));
+      }),
+      { numRuns: testRuns(15) },
+    );
+  });
+});
+
 /** Rows of a tenant that were deleted: by a query, and by the same said of a row. */
 const deletions: readonly (readonly [string, (row: Placed) => boolean])[] = [
   ["{app=`a`}", ({ row: { labels } }) => labels.app === "a"],

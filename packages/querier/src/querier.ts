@@ -21,6 +21,7 @@ import type {
 import {
   Budget,
   evaluate,
+  keepsEveryRow,
   type LeafPlan,
   type LogPlan,
   type LogResult,
@@ -39,7 +40,7 @@ import {
   unavailable,
 } from "@skald/model";
 import { runConcurrently } from "@skald/runtime";
-import { keepsEveryRow, rangeOf } from "@skald/scan";
+import { rangeOf } from "@skald/scan";
 import { findChanges } from "./find/changes.js";
 import { type CorruptSegments, corruptWarnings } from "./find/corrupt-segments.js";
 import type { PlannedSource } from "./find/order-sources.js";
@@ -48,7 +49,7 @@ import { selectTenants } from "./find/tenants.js";
 import { tooManyBytesRead } from "./run/byte-limits.js";
 import { estimateBytes, indexShare, TaskCutter } from "./run/cut-tasks.js";
 import { readsHeaders } from "./run/guess-outcome.js";
-import { logTasks, runLogQuery } from "./run/log-query.js";
+import { runLogQuery } from "./run/log-query.js";
 import { leafTasks, runLeaf } from "./run/metric-query.js";
 import { QueryRun, QueryTooHeavy, shareOf } from "./run/query-run.js";
 import type { Scanners } from "./run/scanners.js";
@@ -214,13 +215,12 @@ export class Querier implements Contract {
     const sources = await this.#list({ tenants, matchers, range }, search, signal);
     run.see(sources);
     const own = { ...plan, log: { ...plan.log, matchers: ownMatchers(tenants, matchers) } };
-    const tasks = logTasks(own, sources, run.threads);
     const bytes = estimateBytes(sources, range);
     run.book(Math.min(plan.limit * rowCost, bytes * maxRowCost));
     if (!keepsEveryRow(own)) run.book(bytes);
-    // A query without a filter reads as far as its limit goes, which headers do not show.
+    // A query without a filter and an interval reads as far as its limit goes, which headers do not show.
     if (!keepsEveryRow(own)) await refuseLarge([{ plan: own, sources }], run, signal);
-    return runLogQuery(own, tasks, run, signal);
+    return runLogQuery(own, sources, run, signal);
   }
 
   async #queryMetric(query: Query<MetricPlan>): Promise<QueryResult> {

@@ -5,7 +5,6 @@ export { BlockDigestCache, digestSources } from "./dedup/minute-digests.js";
 export { placeHashes } from "./dedup/place-hashes.js";
 export { findShared } from "./dedup/shared-rows.js";
 export { scanJobs } from "./jobs.js";
-export { keepsEveryRow } from "./plans/limit-pushdown.js";
 export { scanLog } from "./plans/scan-log.js";
 export { scanMatches } from "./plans/scan-matches.js";
 export { measureScan, scanMetric } from "./plans/scan-metric.js";

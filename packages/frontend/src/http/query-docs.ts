@@ -90,7 +90,7 @@ export const queryDocs = {
         name: "interval",
         type: "span",
         fallback: "0",
-        says: "Least time between two lines that are shown.",
+        says: "Least time between two lines of the answer, whatever their streams; `limit` counts these lines.",
       },
     ],
     answers: { 200: "An envelope with `streams` or a `matrix`; Parquet on demand." },

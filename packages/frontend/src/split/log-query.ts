@@ -1,6 +1,6 @@
 import type { QueryAnswer } from "@skald/contracts";
-import { type LogResult, type QueryParams, tooMuchMemory } from "@skald/logql";
-import { floorDiv, joinQueryStats, paddingBytes, type ReadStats } from "@skald/model";
+import { joinLogResults, type LogResult, type QueryParams, tooMuchMemory } from "@skald/logql";
+import { floorDiv, joinQueryStats, type ReadStats } from "@skald/model";
 import { runConcurrently } from "@skald/runtime";
 
 /** A log query, to be asked for part by part of its time. */
@@ -56,7 +56,7 @@ export async function answerLogs(query: LogQuery, signal: AbortSignal): Promise<
     }
     checkMemory(found, query.maxMemoryBytes);
   }
-  const result = joinRows(found, params.limit);
+  const result = joinLogResults(found, params.limit);
   const stats = {
     ...joinQueryStats(answers.map((answer) => answer.stats)),
     subqueries: answers.length,
@@ -137,48 +137,4 @@ function checkMemory(found: readonly LogResult[], maxBytes: number): void {
     0,
   );
   if (bytes > maxBytes) throw tooMuchMemory(maxBytes);
-}
-
-/** The rows of results that follow each other, up to so many. */
-function joinRows(results: readonly LogResult[], limit: number): LogResult {
-  const rowCount = Math.min(
-    limit,
-    results.reduce((n, result) => n + result.rowCount, 0),
-  );
-  const timestamps = new BigInt64Array(rowCount);
-  const labelSet = new Uint32Array(rowCount);
-  const offsets = new Uint32Array(rowCount + 1);
-  const pieces: Uint8Array[] = [];
-  const labels: LogResult["labels"][number][] = [];
-  let row = 0;
-  for (const result of results) {
-    const taken = Math.min(result.rowCount, rowCount - row);
-    if (taken === 0) continue;
-    const { lines } = result;
-    timestamps.set(result.timestamps.subarray(0, taken), row);
-    const shift = (offsets[row] as number) - (lines.offsets[0] as number);
-    for (let i = 0; i < taken; i++) {
-      labelSet[row + i] = labels.length + (result.labelSet[i] as number);
-      offsets[row + i + 1] = shift + (lines.offsets[i + 1] as number);
-    }
-    pieces.push(lines.bytes.subarray(lines.offsets[0], lines.offsets[taken]));
-    for (const set of result.labels) labels.push(set);
-    row += taken;
-  }
-  const bytes = new Uint8Array((offsets[rowCount] as number) + paddingBytes);
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
-  const warnings = [...new Set(results.flatMap((result) => result.warnings))];
-  return {
-    kind: "streams",
-    rowCount,
-    timestamps,
-    labelSet,
-    lines: { bytes, offsets },
-    labels,
-    warnings,
-  };
 }

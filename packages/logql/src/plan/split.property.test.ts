@@ -1,20 +1,17 @@
 import { describe, expect, it } from "@jest/globals";
-import { compileMatchers, formatLabels, labelsFromObject } from "@skald/model";
+import { formatLabels, labelsFromObject } from "@skald/model";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { evaluate } from "../engine/engine.js";
 import { combineMetricPartials } from "../range/combine.js";
 import { mergeMetricPartials } from "../range/range.js";
-import type { StreamLabels } from "../scan/block-selection.js";
-import { startLogScan } from "../scan/log/log-scan.js";
-import { mergeLogPartials } from "../scan/log/merge.js";
 import { parseQuery } from "../syntax/parser/parser.js";
 import type { PlainRow } from "../testing/memory-block.js";
 import { layOut, oneSource, runQuery, scanMetric } from "../testing/run-query.js";
-import type { LeafPlan, LogPlan, MetricPlan, QueryParams, Shard } from "./plan.js";
+import type { LeafPlan, MetricPlan, QueryParams, Shard } from "./plan.js";
 import { planQuery } from "./planner.js";
 import type { QueryResult } from "./result.js";
-import { hasAllRows, isInShard, longestRangeNs, splitLeaf, splitLogPlan } from "./split.js";
+import { isInShard, longestRangeNs, splitLeaf } from "./split.js";
 
 const second = 1_000_000_000n;
 const t0 = 1_700_006_400n * second - 60n * second;
@@ -82,12 +79,6 @@ function scanParts(parts: readonly LeafPlan[], all: readonly PlainRow[]) {
   });
 }
 
-function selectedRuns(part: LogPlan, stream: Uint32Array, labelsOf: StreamLabels): Uint32Array {
-  const matches = compileMatchers(part.log.matchers);
-  const all = Uint32Array.from(stream, (_, run) => run);
-  return all.filter((run) => matches(labelsOf(stream[run]!)));
-}
-
 /** Results with numbers cut to nine digits, because sums of parts may differ in the last ones. */
 function rounded(result: QueryResult): unknown {
   return JSON.parse(
@@ -118,32 +109,6 @@ describe("a split query", () => {
         expect(rounded(evaluate(plan, new Map(leaves)))).toEqual(rounded(whole));
       }),
       { numRuns: testRuns(100) },
-    );
-  });
-
-  it("finds the rows of a log query round by round", () => {
-    const query = fc.constantFrom('{app=~".+"}', '{app=~"a|b"} |= "hit"');
-    fc.assert(
-      fc.property(query, rows, params, split, (text, all, asked, options) => {
-        const plan = planQuery(parseQuery(text), asked) as LogPlan;
-        const partials = [];
-        for (const round of splitLogPlan(plan, options)) {
-          for (const part of round) {
-            const scan = startLogScan(part);
-            const blocks = layOut(ofShard(all, part.shard), oneSource)[0] ?? [];
-            for (const { memory } of blocks) {
-              const runs = selectedRuns(part, memory.block.runs.stream, memory.streamLabels);
-              scan.addBlock(memory.block, memory.streamLabels, { runs }, 0);
-            }
-            partials.push(scan.finish());
-          }
-          if (hasAllRows(plan, partials)) break;
-        }
-        const whole = runQuery(parseQuery(text), all, asked);
-        if (whole.kind !== "streams") throw new Error("not a log query");
-        expect([...mergeLogPartials(plan, partials).timestamps]).toEqual([...whole.timestamps]);
-      }),
-      { numRuns: testRuns(60) },
     );
   });
 });

@@ -1,14 +1,12 @@
 import { floorDiv, fnv1a32 } from "@skald/model";
-import type { LogPartial } from "../scan/log/log-scan.js";
 import type { MetricExpr } from "../syntax/ast.js";
-import type { LeafPlan, LogPlan, Shard } from "./plan.js";
+import type { LeafPlan, Shard } from "./plan.js";
 
 /**
  * How a query is cut into parts that are scanned on their own, in other threads or processes.
  *
  * Partials of any division of the rows merge into what one scan gives, whatever the aggregation: sums, extremes,
- * moments and samples all combine. So every leaf and every log query may be split by time and sharded by stream, and
- * only the cost decides; partials of mode `samples` are as big as the rows, so cutting them finely does not pay.
+ * moments and samples all combine. So every leaf may be split by time and sharded by stream, and only the cost decides; partials of mode `samples` are as big as the rows, so cutting them finely does not pay.
  * What comes behind the leaves (vector aggregation, matching) is never split, only cut by points, each of which depends
  * on its own windows alone.
  */
@@ -24,24 +22,6 @@ export function splitLeaf(leaf: LeafPlan, options: SplitOptions): LeafPlan[] {
   return rangesOf(leaf.fromNs, leaf.toNs, options.intervalNs).flatMap(([fromNs, toNs]) =>
     shardsOf(leaf, options.shards).map((shard) => ({ ...leaf, ...shard, fromNs, toNs })),
   );
-}
-
-/**
- * Cuts a log query into rounds, best rows first: the shards of a round may run at once, and further rounds are not
- * needed once `hasAllRows` of the partials so far.
- */
-export function splitLogPlan(plan: LogPlan, options: SplitOptions): LogPlan[][] {
-  const ranges = rangesOf(plan.fromNs, plan.toNs, options.intervalNs);
-  if (plan.direction === "backward") ranges.reverse();
-  return ranges.map(([fromNs, toNs]) =>
-    shardsOf(plan, options.shards).map((shard) => ({ ...plan, ...shard, fromNs, toNs })),
-  );
-}
-
-/** True when the rounds of a log query scanned so far hold all rows of the answer. */
-export function hasAllRows(plan: LogPlan, partials: readonly LogPartial[]): boolean {
-  const rows = partials.reduce((total, { rowCount }) => total + rowCount, 0);
-  return rows >= plan.limit;
 }
 
 /** True for the streams of a shard, by canonical label text; without a shard for all. */

@@ -24,25 +24,22 @@ interface Row {
 const noLabels = { names: [], values: [] };
 
 function planFor(limit: number, direction: LogPlan["direction"], intervalNs = 0n): LogPlan {
-  return planOf("{app=~`.+`}", { limit, direction, intervalNs }) as LogPlan;
+  const plan = planOf("{app=~`.+`}", { limit, direction, intervalNs }) as LogPlan;
+  return { ...plan, fromNs: 0n, toNs: 1000n };
 }
 
 /** Streams in no order of their names. */
 const keyOf = (app: string) => (app === "a" ? 2 : 1);
 
 /** What a scan of the rows would give. */
-function partialOf({ limit, direction }: LogPlan, rows: readonly Row[]): LogPartial {
+function partialOf({ limit, direction, intervalNs }: LogPlan, rows: readonly Row[]): LogPartial {
   const sign = direction === "backward" ? -1 : 1;
-  const best = [...rows]
-    .sort(
-      (a, b) =>
-        sign *
-        (a.time - b.time ||
-          keyOf(a.app) - keyOf(b.app) ||
-          a.sequence - b.sequence ||
-          a.row - b.row),
-    )
-    .slice(0, limit);
+  const sorted = [...rows].sort(
+    (a, b) =>
+      sign *
+      (a.time - b.time || keyOf(a.app) - keyOf(b.app) || a.sequence - b.sequence || a.row - b.row),
+  );
+  const best = intervalNs > 0n ? sorted : sorted.slice(0, limit);
   const apps = [...new Set(rows.map(({ app }) => app))];
   const offsets = [0];
   for (const { line } of best) offsets.push((offsets.at(-1) as number) + line.length);
@@ -67,7 +64,7 @@ function partialOf({ limit, direction }: LogPlan, rows: readonly Row[]): LogPart
         categories: { stream: labels, structuredMetadata: noLabels, parsed: noLabels },
       };
     }),
-    truncated: rows.length > limit,
+    truncated: best.length < rows.length,
   };
 }
 
@@ -109,12 +106,24 @@ describe("LogMerge", () => {
     ]);
   });
 
-  it("thins the rows that the limit leaves", () => {
+  it("thins rows before it cuts them", () => {
     const plan = planFor(2, "forward", 5n);
     const merge = new LogMerge(plan, new Budget());
     merge.add(partialOf(plan, [row(1), row(2), row(9)]));
-    expect(merge.boundNs()).toBe(2n);
-    expect(told(merge.result())).toEqual(['1 {app="a"} line 1']);
+    expect(merge.boundNs()).toBe(9n);
+    merge.add(partialOf(plan, [row(0, 1), row(7, 1), row(8, 1)]));
+    expect(merge.boundNs()).toBe(7n);
+    expect(told(merge.result())).toEqual(['0 {app="a"} line 0', '7 {app="a"} line 7']);
+  });
+
+  it("takes no row behind one that a scan has not looked at", () => {
+    const plan = planFor(4, "forward", 5n);
+    const merge = new LogMerge(plan, new Budget());
+    merge.add(partialOf(plan, [row(1), row(9), row(20)]));
+    expect(merge.boundNs()).toBeUndefined();
+    merge.add({ ...partialOf(plan, [row(3, 1), row(8, 1)]), truncated: true });
+    expect(merge.boundNs()).toBe(8n);
+    expect(told(merge.result())).toEqual(['1 {app="a"} line 1', '8 {app="a"} line 8']);
   });
 
   it("frees the rows that others push out", () => {

@@ -4,7 +4,8 @@ import {
   type LogPartial,
   type LogPlan,
   type LogResult,
-  mergeLogPartials,
+  siftRows,
+  Thinning,
   timestampNs,
 } from "@skald/logql";
 import { paddingBytes } from "@skald/model";
@@ -14,7 +15,8 @@ const rowBytes = 64;
 
 /**
  * Gathers the partial answers of a log query, holds no more rows than its limit, and knows how good a row must be to
- * still matter.
+ * still matter. With an interval it holds rows of which the interval may take enough, but some thousand at most: when
+ * these are too few, another merge begins behind the last row that was taken.
  */
 export class LogMerge {
   readonly #plan: LogPlan;
@@ -23,6 +25,7 @@ export class LogMerge {
   /** The best rows so far, best first: places in `#held`, and rows there. */
   #owner = new Uint32Array(0);
   #row = new Uint32Array(0);
+  #boundNs: bigint | undefined;
 
   constructor(plan: LogPlan, budget: Budget) {
     this.#plan = plan;
@@ -31,23 +34,23 @@ export class LogMerge {
 
   /** Throws as the budget does when the rows take too much memory. */
   add(partial: LogPartial): void {
-    if (partial.rowCount === 0 && !partial.truncated) return;
+    if (partial.rowCount === 0) return;
     this.#budget.hold(bytesOf(partial));
     this.#held.push(partial);
     this.#insert(this.#held.length - 1);
+    if (this.#plan.intervalNs > 0n) this.#sift(partial);
+    else this.#cut();
     this.#drop();
   }
 
-  /** Rows worse than this (ns since the epoch) cannot be part of the answer; undefined while any may be. */
+  /** Rows worse than this (ns since the epoch) are no part of the result; undefined while any may be. */
   boundNs(): bigint | undefined {
-    const { limit } = this.#plan;
-    if (this.#row.length < limit) return undefined;
-    const owner = this.#held[this.#owner[limit - 1] as number] as LogPartial;
-    return timestampNs(owner.places, this.#row[limit - 1] as number);
+    return this.#boundNs;
   }
 
+  /** The rows of the answer; with an interval those up to the bound. The merge cannot be used afterwards. */
   result(): LogResult {
-    if (this.#plan.intervalNs > 0n) return mergeLogPartials(this.#plan, this.#held);
+    if (this.#plan.intervalNs > 0n) this.#thin();
     const count = this.#row.length;
     const timestamps = new BigInt64Array(count);
     const labelSet = new Uint32Array(count);
@@ -100,12 +103,60 @@ export class LogMerge {
     return { bytes, offsets };
   }
 
+  #timeNs(at: number): bigint {
+    const { places } = this.#held[this.#owner[at] as number] as LogPartial;
+    return timestampNs(places, this.#row[at] as number);
+  }
+
+  /** Leaves as many rows as the answer may have. */
+  #cut(): void {
+    const { limit } = this.#plan;
+    if (this.#row.length < limit) return;
+    this.#owner = this.#owner.subarray(0, limit);
+    this.#row = this.#row.subarray(0, limit);
+    this.#boundNs = this.#timeNs(limit - 1);
+  }
+
+  /** Leaves the rows that the interval may take, as far as all that come before them are known. */
+  #sift(added: LogPartial): void {
+    if (added.truncated) this.#lowerBound(timestampNs(added.places, added.rowCount - 1));
+    const sifted = siftRows(this.#plan, this.#known(), (at) => this.#timeNs(at));
+    this.#leave(sifted.rows);
+    if (sifted.isCut) this.#lowerBound(this.#timeNs(this.#row.length - 1));
+  }
+
+  #thin(): void {
+    const thinning = new Thinning(this.#plan);
+    const taken = this.#known().filter((at) => thinning.takes(this.#timeNs(at)));
+    this.#leave(taken.subarray(0, this.#plan.limit));
+  }
+
+  /** Those of the best rows that are no worse than the bound. */
+  #known(): Uint32Array {
+    const all = this.#row.map((_, at) => at);
+    return all.filter((at) => !this.#isBeyond(this.#timeNs(at)));
+  }
+
+  #leave(rows: Uint32Array): void {
+    this.#owner = rows.map((at) => this.#owner[at] as number);
+    this.#row = rows.map((at) => this.#row[at] as number);
+  }
+
+  #isBeyond(ns: bigint): boolean {
+    const bound = this.#boundNs;
+    if (bound === undefined) return false;
+    return this.#plan.direction === "backward" ? ns < bound : ns > bound;
+  }
+
+  #lowerBound(ns: bigint): void {
+    if (!this.#isBeyond(ns)) this.#boundNs = ns;
+  }
+
   /** Merges the rows of a partial into the best ones. */
   #insert(added: number): void {
-    const { limit } = this.#plan;
     const partial = this.#held[added] as LogPartial;
     const known = this.#row.length;
-    const owner = new Uint32Array(Math.min(limit, known + partial.rowCount));
+    const owner = new Uint32Array(known + partial.rowCount);
     const row = new Uint32Array(owner.length);
     let i = 0;
     let j = 0;
@@ -128,49 +179,63 @@ export class LogMerge {
 
   /** Frees the rows that others have pushed out. */
   #drop(): void {
-    const kept = new Uint32Array(this.#held.length);
-    for (const owner of this.#owner) kept[owner]!++;
-    const places = new Uint32Array(kept.length);
+    const rowsOf: number[][] = this.#held.map(() => []);
+    for (let i = 0; i < this.#owner.length; i++) {
+      rowsOf[this.#owner[i] as number]!.push(this.#row[i] as number);
+    }
     const left: LogPartial[] = [];
-    this.#held.forEach((partial, at) => {
-      const count = kept[at] as number;
+    const places = new Uint32Array(rowsOf.length);
+    const isCopied = rowsOf.map((rows, at) => {
+      const partial = this.#held[at] as LogPartial;
       places[at] = left.length;
-      if (count > partial.rowCount / 2) {
+      if (rows.length > partial.rowCount / 2) {
         left.push(partial);
-        return;
+        return false;
       }
-      if (count > 0) {
-        const first = firstRows(partial, count);
-        this.#budget.hold(bytesOf(first));
-        left.push(first);
+      if (rows.length > 0) {
+        const some = someRows(partial, rows);
+        this.#budget.hold(bytesOf(some));
+        left.push(some);
       }
       this.#budget.release(bytesOf(partial));
+      return true;
+    });
+    // Rows of a partial come in its order, so that those that were copied are numbered as they come.
+    const copied = new Uint32Array(rowsOf.length);
+    this.#row = this.#row.map((row, i) => {
+      const owner = this.#owner[i] as number;
+      return isCopied[owner] ? copied[owner]!++ : row;
     });
     this.#owner = this.#owner.map((at) => places[at] as number);
     this.#held = left;
   }
 }
 
-/** The first rows of a partial, without the memory of the others. */
-function firstRows(partial: LogPartial, count: number): LogPartial {
-  const { places, lines } = partial;
-  const { bytes, offsets } = lines;
-  const end = offsets[count] as number;
-  const kept = new Uint8Array(end + paddingBytes);
-  kept.set(bytes.subarray(0, end));
-  const used = [...new Set(partial.labelSet.subarray(0, count))];
+/** Some rows of a partial, without the memory of the others. */
+function someRows(partial: LogPartial, rows: readonly number[]): LogPartial {
+  const { places, lines, labelSet } = partial;
+  const offsets = new Uint32Array(rows.length + 1);
+  rows.forEach((row, i) => {
+    offsets[i + 1] = offsets[i]! + lines.offsets[row + 1]! - lines.offsets[row]!;
+  });
+  const bytes = new Uint8Array(offsets[rows.length]! + paddingBytes);
+  rows.forEach((row, i) => {
+    bytes.set(lines.bytes.subarray(lines.offsets[row], lines.offsets[row + 1]), offsets[i]);
+  });
+  const used = [...new Set(rows.map((row) => labelSet[row] as number))];
   const renumbered = new Map(used.map((set, i) => [set, i]));
+  const columnOf = (column: Float64Array) => Float64Array.from(rows, (row) => column[row]!);
   return {
-    rowCount: count,
+    rowCount: rows.length,
     places: {
-      day: places.day.slice(0, count),
-      time: places.time.slice(0, count),
-      stream: places.stream.slice(0, count),
-      sequence: places.sequence.slice(0, count),
-      row: places.row.slice(0, count),
+      day: columnOf(places.day),
+      time: columnOf(places.time),
+      stream: columnOf(places.stream),
+      sequence: columnOf(places.sequence),
+      row: columnOf(places.row),
     },
-    labelSet: partial.labelSet.slice(0, count).map((set) => renumbered.get(set) as number),
-    lines: { bytes: kept, offsets: offsets.slice(0, count + 1) },
+    labelSet: Uint32Array.from(rows, (row) => renumbered.get(labelSet[row]!) as number),
+    lines: { bytes, offsets },
     labels: used.map((set) => partial.labels[set] as LogPartial["labels"][number]),
     truncated: true,
   };

@@ -1,6 +1,6 @@
-import type { LogPlan, LogResult } from "@skald/logql";
+import { joinLogResults, keepsEveryRow, type LogPlan, type LogResult } from "@skald/logql";
 import { runConcurrently } from "@skald/runtime";
-import { keepsEveryRow, rangeOf } from "@skald/scan";
+import { rangeOf } from "@skald/scan";
 import type { PlannedSource } from "../find/order-sources.js";
 import { type QueryTask, TaskCutter, type TaskSource } from "./cut-tasks.js";
 import { LogMerge } from "./log-merge.js";
@@ -12,32 +12,65 @@ const maxScannedBytes = 1024 * 1024 * 1024;
 /** Raw bytes of a task: what is under way when the last row of the answer is found was read for nothing. */
 const taskBytes = 8 * 1024 * 1024;
 
-/** The tasks of a log query, those with the best times first. */
-export function logTasks(
+/** Answers a log query: as far as its limit goes, and with an interval in rounds. */
+export async function runLogQuery(
   plan: LogPlan,
   sources: readonly PlannedSource[],
-  threads: number,
-): TaskCutter {
-  const best = bestTime(plan);
-  const backward = plan.direction === "backward";
-  const sorted = [...sources].sort((a, b) =>
-    best(a) === best(b) ? 0 : best(a) < best(b) === backward ? 1 : -1,
-  );
-  // A source that is read only as far as to the limit is little work, and its parts would each find all the rows.
-  return new TaskCutter(sorted, { split: !keepsEveryRow(plan), threads, taskBytes });
+  run: QueryRun,
+  signal: AbortSignal,
+): Promise<LogResult> {
+  if (plan.intervalNs > 0n) return runRounds(plan, sources, run, signal);
+  return (await runRound(plan, sources, run, signal)).result();
+}
+
+/**
+ * Which row an interval takes depends on the one taken before, from whichever source. So each round holds some rows of all sources,
+ * takes those of them that it can tell, and the next round begins where the next row may lie.
+ */
+async function runRounds(
+  plan: LogPlan,
+  sources: readonly PlannedSource[],
+  run: QueryRun,
+  signal: AbortSignal,
+): Promise<LogResult> {
+  const { budget } = run;
+  const found: LogResult[] = [];
+  for (let left: LogPlan | undefined = plan; left !== undefined; ) {
+    const held = budget.bytes;
+    const merge: LogMerge = await runRound(left, sources, run, signal);
+    const result = merge.result();
+    found.push(result);
+    budget.release(budget.bytes - held);
+    budget.hold(result.lines.bytes.byteLength);
+    left = merge.boundNs() === undefined ? undefined : planBehind(left, result);
+  }
+  return joinLogResults(found, plan.limit);
+}
+
+/** The plan of the rows that its interval takes behind those of a result; undefined when there are none. */
+function planBehind(plan: LogPlan, { rowCount, timestamps }: LogResult): LogPlan | undefined {
+  const { direction, intervalNs } = plan;
+  const limit = plan.limit - rowCount;
+  const lastNs = timestamps[rowCount - 1] as bigint;
+  const left =
+    direction === "forward"
+      ? { ...plan, limit, fromNs: lastNs + intervalNs }
+      : { ...plan, limit, toNs: lastNs - intervalNs + 1n };
+  return limit > 0 && left.fromNs < left.toNs ? left : undefined;
 }
 
 /**
  * Scans the tasks in waves, each twice as wide as the one before, until none that is left can have a row of the
  * answer: most often the newest source has them all.
  */
-export async function runLogQuery(
+async function runRound(
   plan: LogPlan,
-  tasks: TaskCutter,
+  sources: readonly PlannedSource[],
   run: QueryRun,
   signal: AbortSignal,
-): Promise<LogResult> {
+): Promise<LogMerge> {
   const { threads, limits, lanes } = run;
+  const tasks = logTasks(plan, sources, threads);
   const merge = new LogMerge(plan, run.budget);
   const best = bestTime(plan);
   const isBeyond = (source: PlannedSource) => {
@@ -64,7 +97,19 @@ export async function runLogQuery(
     width *= 2;
   }
   signal.throwIfAborted();
-  return merge.result();
+  return merge;
+}
+
+/** The tasks of a log query, those with the best times first. */
+function logTasks(plan: LogPlan, sources: readonly PlannedSource[], threads: number): TaskCutter {
+  const best = bestTime(plan);
+  const backward = plan.direction === "backward";
+  const within = sources.filter(({ ref }) => ref.minNs < plan.toNs && ref.maxNs >= plan.fromNs);
+  const sorted = within.sort((a, b) =>
+    best(a) === best(b) ? 0 : best(a) < best(b) === backward ? 1 : -1,
+  );
+  // A source that is read only as far as to the limit is little work, and its parts would each find all the rows.
+  return new TaskCutter(sorted, { split: !keepsEveryRow(plan), threads, taskBytes });
 }
 
 function bestTime({ direction }: LogPlan): (source: PlannedSource) => bigint {

@@ -1,4 +1,4 @@
-import { factsOf, type LogPlan } from "@skald/logql";
+import { keepsEveryRow, type LogPlan } from "@skald/logql";
 import type { RunTable } from "@skald/model";
 import { countWithin } from "../source/row-mask.js";
 import {
@@ -154,11 +154,6 @@ function addRun(keys: BestKeys, part: Part, { table, run, times, excluded }: Run
       continue;
     keys.add(key);
   }
-}
-
-/** True when every row that a log plan reads is in its answer, so that it reads no further than to its limit. */
-export function keepsEveryRow(plan: LogPlan): boolean {
-  return !plan.log.stages.some((stage) => factsOf(stage).filters);
 }
 
 /** Keeps the smallest `limit` of the numbers that are added, in memory for twice as many. */

@@ -7,7 +7,7 @@ import type {
   StreamTask,
   VolumeTask,
 } from "@skald/contracts";
-import { startLogScan, type startMetricScan } from "@skald/logql";
+import { keepsEveryRow, startLogScan, type startMetricScan } from "@skald/logql";
 import type { ReadStats, TimeRange } from "@skald/model";
 import {
   type ColumnSelection,
@@ -19,7 +19,7 @@ import {
   slotBytes,
 } from "@skald/storage";
 import { blocksWithin } from "../dedup/minute-digests.js";
-import { keepsEveryRow, onlyTimestamps } from "../plans/limit-pushdown.js";
+import { onlyTimestamps } from "../plans/limit-pushdown.js";
 import { MetricScans } from "../plans/metric-scans.js";
 import { withoutRefused } from "../plans/needle-skip.js";
 import { lookOf } from "../plans/scan-matches.js";

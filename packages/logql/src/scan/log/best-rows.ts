@@ -2,9 +2,10 @@ import { dayNs } from "@skald/model";
 import { defaultMaxLineBytes } from "../../pipeline/row/line-builder.js";
 import type { SeriesTable } from "../../pipeline/types.js";
 import { tooMuchMemory } from "../../plan/budget.js";
-import type { Direction } from "../../plan/plan.js";
+import type { LogPlan } from "../../plan/plan.js";
 import type { RowLabels } from "../../plan/result.js";
 import { type RowPlace, RowStore } from "./row-store.js";
+import { siftRows } from "./thinning.js";
 
 /** The rows of a scan take at most this part of what a query may hold: what it finds is held again where it is merged. */
 const partOfScan = 1 / 2;
@@ -22,29 +23,19 @@ export class BestRows {
   #store = new RowStore();
   #labels: (NotedLabels | RowLabels)[] = [];
   #worst: RowPlace | undefined;
-  #truncated = false;
+  readonly #plan: LogPlan;
   readonly #limit: number;
-  readonly #direction: Direction;
   readonly #maxLineBytes: number;
 
-  constructor(limit: number, direction: Direction, maxLineBytes = defaultMaxLineBytes) {
-    this.#limit = limit;
-    this.#direction = direction;
-    this.#maxLineBytes = maxLineBytes;
+  constructor(plan: LogPlan) {
+    this.#plan = plan;
+    this.#limit = plan.limit;
+    this.#maxLineBytes = plan.maxLineBytes ?? defaultMaxLineBytes;
   }
 
   /** The worst row that still counts, once there are enough; label sets are renumbered whenever it changes. */
   get worst(): RowPlace | undefined {
     return this.#worst;
-  }
-
-  get truncated(): boolean {
-    return this.#truncated;
-  }
-
-  /** Notes rows that were left out before they came here. */
-  markTruncated(): void {
-    this.#truncated = true;
   }
 
   /** Number of a label set for `push`, valid until the next `prune`. */
@@ -68,10 +59,9 @@ export class BestRows {
   }
 
   prune(): void {
-    if (this.#store.count > this.#limit) this.#truncated = true;
-    this.#keep(this.#store.order(this.#direction).subarray(0, this.#limit));
-    if (this.#store.count > 0 && this.#store.count === this.#limit)
-      this.#worst = this.#store.place(this.#limit - 1);
+    const { rows, isCut } = this.#best();
+    this.#keep(rows);
+    if (isCut && rows.length > 0) this.#worst = this.#store.place(rows.length - 1);
   }
 
   /** Makes the label sets of the rows kept, so that no table is needed any more. */
@@ -86,6 +76,13 @@ export class BestRows {
   finish(): { readonly rows: RowStore; readonly labels: readonly RowLabels[] } {
     const labels = this.makeLabels();
     return { rows: this.#store, labels };
+  }
+
+  #best(): { readonly rows: Uint32Array; readonly isCut: boolean } {
+    const order = this.#store.order(this.#plan.direction);
+    if (this.#plan.intervalNs > 0n)
+      return siftRows(this.#plan, order, (row) => this.#store.timestampNs(row));
+    return { rows: order.subarray(0, this.#limit), isCut: order.length >= this.#limit };
   }
 
   #keep(order: Uint32Array): void {

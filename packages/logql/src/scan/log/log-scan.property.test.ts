@@ -44,7 +44,7 @@ const params: fc.Arbitrary<QueryParams> = fc
     stepNs: second,
   }));
 
-/** Rows as objects: filtered, ordered by time (equal times by stream, then as given; reversed backward), cut, thinned. */
+/** Rows as objects: filtered, ordered by time (equal times by stream, then as given; reversed backward), thinned, cut. */
 function naive(expr: LogExpr, all: readonly PlainRow[], asked: QueryParams): PlainRow[] {
   const matches = compileMatchers(expr.matchers);
   const wanted = all.filter(
@@ -58,12 +58,12 @@ function naive(expr: LogExpr, all: readonly PlainRow[], asked: QueryParams): Pla
   wanted.sort((a, b) => (a.ts === b.ts ? keyOf(a) - keyOf(b) : a.ts < b.ts ? -1 : 1));
   if (asked.direction === "backward") wanted.reverse();
   const out: PlainRow[] = [];
-  for (const one of wanted.slice(0, asked.limit)) {
+  for (const one of wanted) {
     const last = out.at(-1);
     const distance = last === undefined ? asked.intervalNs : abs(one.ts - last.ts);
     if (distance >= asked.intervalNs) out.push(one);
   }
-  return out;
+  return out.slice(0, asked.limit);
 }
 
 function abs(value: bigint): bigint {

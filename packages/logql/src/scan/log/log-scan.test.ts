@@ -138,13 +138,47 @@ describe("a log scan", () => {
     expect(() => scan.addBlock(one, streamLabels, everyRun, 0)).toThrow(stop);
   });
 
-  it("takes the limit before the interval, and so holds no more rows than it", () => {
-    const plan = logPlan('{a="b"}', { intervalNs: 15n, limit: 2, direction: "forward" });
+  it.each([
+    // 10 and 30 are no row of an interval, whatever rows other scans have: 0 was taken, and 20 before 30.
+    ["forward", [0, 10, 20, 30, 40], 20n, 3, [0, 20, 40]],
+    // 41 may be taken: another scan may have a row at 20. No row makes 38 one that is taken.
+    ["forward", [0, 10, 22, 38, 41, 44, 50], 20n, 4, [0, 22, 41, 44]],
+    ["backward", [999, 989, 979, 969, 959], 20n, 2, [999, 979]],
+    ["forward", [25, 25, 25, 26], 10n, 3, [25, 26]],
+    // Nobody knows what there is before 500: all rows may be taken.
+    ["forward", [500, 510, 519, 521], 20n, 5, [500, 510, 519, 521]],
+  ] as const)(
+    "holds the rows that an interval may take, %s: %j",
+    (direction, times, intervalNs, limit, want) => {
+      const plan = logPlan('{a="b"}', { intervalNs, limit, direction });
+      const scan = startLogScan(plan);
+      const { block: one, streamLabels } = block(times);
+      scan.addBlock(one, streamLabels, everyRun, 0);
+      const { places, rowCount } = scan.finish();
+      const held = Array.from({ length: rowCount }, (_, i) => Number(timestampNs(places, i) - t0));
+      expect(held).toEqual(want);
+    },
+  );
+
+  it("holds a thousand rows that an interval may take, and says that there are more", () => {
+    const times = Array.from({ length: 3000 }, (_, i) => 10_000 + i);
+    const plan = logPlan('{a="b"}', {
+      ...{ endNs: t0 + 20_000n, intervalNs: 1000n },
+      ...{ limit: 50, direction: "forward" },
+    });
     const scan = startLogScan(plan);
-    const { block: one, streamLabels } = block([0, 10, 20, 30, 40]);
+    const { block: one, streamLabels } = block(times);
     scan.addBlock(one, streamLabels, everyRun, 0);
-    const partial = scan.finish();
-    expect(partial.rowCount).toBe(2);
-    expect([...mergeLogPartials(plan, [partial]).timestamps]).toEqual([t0]);
+    expect(scan.worstTime()).toBe(t0 + 10_999n);
+    expect(scan.finish()).toMatchObject({ rowCount: 1000, truncated: true });
+  });
+
+  it("has no worst time while an interval takes fewer rows than the limit", () => {
+    const plan = logPlan('{a="b"}', { intervalNs: 20n, limit: 3, direction: "forward" });
+    const scan = startLogScan(plan);
+    const { block: one, streamLabels } = block([0, 10, 20, 30]);
+    scan.addBlock(one, streamLabels, everyRun, 0);
+    expect(scan.worstTime()).toBeUndefined();
+    expect(scan.finish()).toMatchObject({ rowCount: 2, truncated: false });
   });
 });

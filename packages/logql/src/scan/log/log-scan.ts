@@ -11,8 +11,8 @@ import type { RowPlaces } from "./row-store.js";
 import { LogSelection } from "./selection.js";
 
 /**
- * Keeps the best rows of a log query: the first `limit` in its direction. Blocks may come in any order, but a reader
- * that gives the best first can stop early.
+ * Keeps the best rows of a log query: the first `limit` in its direction, or those of which its interval may take so many. Blocks
+ * may come in any order, but a reader that gives the best first can stop early.
  */
 export interface LogScan {
   readonly needs: ColumnNeeds;
@@ -40,7 +40,7 @@ export interface LogPartial {
   readonly labelSet: Uint32Array;
   readonly lines: BytesColumn;
   readonly labels: readonly RowLabels[];
-  /** True when rows worse than the last one were left out. */
+  /** True when rows worse than the last one may have been left out. */
   readonly truncated: boolean;
 }
 
@@ -50,6 +50,12 @@ export interface LogPartial {
  */
 export function startLogScan(plan: LogPlan, check?: () => void): LogScan {
   return new LogQueryScan(plan, check);
+}
+
+/** True when every row that a log plan reads is in its answer, so that it reads no further than to its limit. */
+export function keepsEveryRow({ log, intervalNs }: LogPlan): boolean {
+  if (intervalNs > 0n) return false;
+  return !log.stages.some((stage) => factsOf(stage).filters);
 }
 
 /** Label sets that a run of the pipeline may remember before it is replaced by a fresh one. */
@@ -71,9 +77,8 @@ class LogQueryScan implements LogScan {
     this.#pipeline = compilePipeline({ stages, output: { kind: "log" }, nowNs: plan.nowNs });
     this.#runOptions = { check, maxLineBytes: plan.maxLineBytes };
     this.#run = this.#pipeline.start(this.#runOptions);
-    this.#best = new BestRows(plan.limit, plan.direction, plan.maxLineBytes);
-    const dropsRows = stages.some((stage) => factsOf(stage).filters);
-    this.#selection = new LogSelection(plan, dropsRows ? undefined : plan.limit);
+    this.#best = new BestRows(plan);
+    this.#selection = new LogSelection(plan, keepsEveryRow(plan) ? plan.limit : undefined);
     this.formula = this.#pipeline.formula;
     this.needs = { lines: true, timestamps: true, metadata: this.#pipeline.needs.metadata };
   }
@@ -85,7 +90,6 @@ class LogQueryScan implements LogScan {
 
   addBlock(block: Block, streams: StreamLabels, selection: RunSelection, sequence: number): void {
     const wanted = this.#selection.select(block, selection, this.worstTime());
-    if (this.#selection.leftOut) this.#best.markTruncated();
     if (wanted.count === 0) return;
     if (this.#run.series.count > maxRememberedSeries) {
       this.#best.makeLabels();
@@ -105,7 +109,7 @@ class LogQueryScan implements LogScan {
       labelSet: rows.labelSets(),
       lines: rows.lines(),
       labels,
-      truncated: this.#best.truncated,
+      truncated: this.#best.worst !== undefined,
     };
   }
 

@@ -3,18 +3,18 @@ import type { LogPlan } from "../../plan/plan.js";
 import type { LogResult, RowLabels } from "../../plan/result.js";
 import type { LogPartial } from "./log-scan.js";
 import { RowStore } from "./row-store.js";
+import { Thinning } from "./thinning.js";
 
 /**
- * The answer of a log query from the partials of all its scans: rows in the direction of the query, cut at the limit,
- * then thinned by the interval.
+ * The answer of a log query from the partials of all its scans: rows in the direction of the query, thinned by the interval,
+ * then cut at the limit. With an interval no partial may be truncated.
  */
 export function mergeLogPartials(plan: LogPlan, partials: readonly LogPartial[]): LogResult {
   const labels = new LabelSets();
   const all = new RowStore();
   for (const partial of partials) addRows(all, partial, labels);
-  const best = all.order(plan.direction).subarray(0, plan.limit);
   const rows = new RowStore();
-  for (const at of thin(plan, all, best)) rows.push(all.place(at), all.line(at));
+  for (const at of thin(plan, all).subarray(0, plan.limit)) rows.push(all.place(at), all.line(at));
   return {
     kind: "streams",
     rowCount: rows.count,
@@ -59,20 +59,12 @@ function addRows(store: RowStore, partial: LogPartial, labels: LabelSets): void 
   }
 }
 
-/** The rows that lie at least the interval behind the last one taken. */
-function thin({ intervalNs }: LogPlan, rows: RowStore, order: Uint32Array): Uint32Array {
-  if (intervalNs === 0n) return order;
-  let last: bigint | undefined;
-  return order.filter((at) => {
-    const time = rows.timestampNs(at);
-    if (last !== undefined && distanceOf(last, time) < intervalNs) return false;
-    last = time;
-    return true;
-  });
-}
-
-function distanceOf(a: bigint, b: bigint): bigint {
-  return a < b ? b - a : a - b;
+/** The rows in the order of the query that its interval takes: all of them without one. */
+function thin(plan: LogPlan, rows: RowStore): Uint32Array {
+  const order = rows.order(plan.direction);
+  if (plan.intervalNs === 0n) return order;
+  const thinning = new Thinning(plan);
+  return order.filter((at) => thinning.takes(rows.timestampNs(at)));
 }
 
 /** The rows of one stream of a result: numbers of its rows, in the order of the result. */

@@ -7,8 +7,6 @@ type SelectedPlan = Pick<LogPlan, "fromNs" | "toNs" | "direction">;
 
 /** Chooses the rows of a block that a log query has to look at. */
 export class LogSelection {
-  /** True when the last call left out rows because enough better ones are known. */
-  leftOut = false;
   readonly #plan: SelectedPlan;
   /** Given when every row survives the pipeline: more rows than this are never needed of a block. */
   readonly #limit: number | undefined;
@@ -21,7 +19,6 @@ export class LogSelection {
 
   /** `worst`: rows worse than this time (ns since the epoch) cannot change the answer. */
   select(block: Block, selection: RunSelection, worst: bigint | undefined): Readonly<RowSelection> {
-    this.leftOut = false;
     if (this.#rows.length < block.rowCount) this.#rows = new Uint32Array(block.rowCount);
     const from = Number(this.#plan.fromNs - block.baseNs);
     const to = Number(this.#plan.toNs - block.baseNs) - 1;
@@ -64,7 +61,6 @@ export class LogSelection {
       const time = times[row]!;
       if (backward ? time >= bound : time <= bound) rows[kept++] = row;
     }
-    if (kept < count) this.leftOut = true;
     return kept;
   }
 
