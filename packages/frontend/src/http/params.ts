@@ -1,3 +1,4 @@
+import { parseQuery, printQuery } from "@skald/logql";
 import {
   describePrometheusDuration,
   invalidArgument,
@@ -40,6 +41,18 @@ export function parseRangeParams(params: URLSearchParams, nowNs: bigint): RangeP
     limit: parseLimit(params),
     direction: parseDirection(params),
   };
+}
+
+/** The query of a tail or of the legacy endpoint: `regexp` is a filter of its lines, behind all other stages. */
+export function parseFilteredQuery(params: URLSearchParams): string {
+  const query = params.get("query") ?? "";
+  const regexp = params.get("regexp") ?? "";
+  if (regexp === "") return query;
+  const expr = parseQuery(query);
+  if (expr.kind !== "log") throw invalidArgument("only log selector is supported");
+  const alternatives = [{ kind: "text", value: regexp }] as const;
+  const filter = { kind: "line_filter", op: "|~", alternatives } as const;
+  return printQuery({ ...expr, stages: [...expr.stages, filter] });
 }
 
 export interface InstantParams {

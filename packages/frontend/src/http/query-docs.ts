@@ -194,11 +194,11 @@ export const queryDocs = {
       direction,
       step,
       { name: "interval", type: "span", fallback: "0", says: "As of `query_range`." },
+      { name: "regexp", type: "text", says: "As `|~` behind the query: only lines that match." },
     ],
     answers: { 200: "`{streams: [{labels, entries: [{ts, line}]}], stats}`." },
     errors: { ...queryErrors, 400: `${queryErrors[400]}; a metric query` },
     example: { params: { query: app }, status: 200, contains: '"streams":' },
-    differs: "`regexp` is not looked at: put it into the query",
   },
   format_query: {
     group: "Query",

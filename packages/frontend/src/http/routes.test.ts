@@ -269,3 +269,43 @@ describe("format_query", () => {
     });
   });
 });
+
+describe("the legacy query", () => {
+  const paths = ["/api/legacy/query", "/api/prom/query"];
+
+  it.each(paths)("answers %s with label texts and RFC 3339 times", async (path) => {
+    const { call } = makeApi(logs);
+    expect(bodyOf(await call(path, { query: '{app="a"}' })).streams).toEqual([
+      {
+        labels: '{app="a", trace="1"}',
+        entries: [{ ts: "2026-11-18T11:06:40.000000001Z", line: '<b> "x"' }],
+      },
+    ]);
+  });
+
+  it.each(paths)("filters the lines of %s by regexp", async (path) => {
+    const { call, plans } = makeApi(logs);
+    await call(path, { query: '{app="a"} | json', regexp: "b.*x" });
+    expect((plans[0] as LogPlan).log.stages).toEqual([
+      { kind: "json", extractions: [] },
+      { kind: "line_filter", op: "|~", alternatives: [{ kind: "text", value: "b.*x" }] },
+    ]);
+  });
+
+  it.each([
+    [{ query: '{app="a"}', regexp: "(" }, "error parsing regexp"],
+    [{ query: 'rate({app="a"}[1m])', regexp: "a" }, "only log selector is supported"],
+    [{ query: '{app="a"', regexp: "a" }, "parse error"],
+  ])("refuses %j", async (params, text) => {
+    const { call, plans } = makeApi(logs);
+    await expect(call("/api/prom/query", params)).rejects.toEqual(error(400, text));
+    expect(plans).toEqual([]);
+  });
+
+  it("refuses a metric query", async () => {
+    const { call } = makeApi(matrix);
+    await expect(call("/api/prom/query", { query: 'rate({app="a"}[1m])' })).rejects.toEqual(
+      error(400, "legacy endpoints only support streams result type"),
+    );
+  });
+});

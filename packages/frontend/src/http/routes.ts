@@ -18,7 +18,7 @@ import type { Frontend } from "../frontend.js";
 import { tenantLabel } from "../lists.js";
 import { type ExploreEndpoint, exploreHandlers } from "./explore-handlers.js";
 import { wantsCategories } from "./headers.js";
-import { parseBounds, parseInstantParams, parseRangeParams } from "./params.js";
+import { parseBounds, parseFilteredQuery, parseInstantParams, parseRangeParams } from "./params.js";
 import { queryDocs } from "./query-docs.js";
 
 export interface QueryRouteOptions extends TenantOptions {
@@ -144,7 +144,8 @@ export function queryHandlers(
   };
   const legacyQuery = async (request: HttpRequest): Promise<HttpResponse> => {
     const tenants = tenantsOf(request);
-    const params = parseRangeParams(request.params, frontend.nowNs());
+    const query = parseFilteredQuery(request.params);
+    const params = { ...parseRangeParams(request.params, frontend.nowNs()), query };
     const { result, stats } = await frontend.queryRange(tenants, params, request.signal);
     if (result.kind !== "streams") {
       throw invalidArgument(

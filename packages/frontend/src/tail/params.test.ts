@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { parseQuery } from "@skald/logql";
 import { parseTailParams } from "./params.js";
 
 const second = 1_000_000_000n;
@@ -14,7 +15,14 @@ describe("parseTailParams", () => {
     ["start beats since", { since: "1d", start: "1794999999" }, now - second],
   ])("begins at: %s", (_, params, startNs) => expect(parse(params).startNs).toBe(startNs));
 
+  it("filters lines by regexp, behind all stages", () => {
+    const { query, expr } = parse({ query: '{app="a"} | json # why', regexp: 'x "y" \\d' });
+    expect(query).toBe('{app="a"} | json |~ "x \\"y\\" \\\\d"');
+    expect(expr).toEqual(parseQuery('{app="a"} | json |~ `x "y" \\d`'));
+  });
+
   it.each([
+    [{ query: 'rate({app="a"}[1m])', regexp: "a" }, "only log selector is supported"],
     [{ since: "abc" }, "could not parse 'since' parameter: not a valid duration string: \"abc\""],
     [
       { end: "x" },

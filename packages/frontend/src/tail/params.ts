@@ -1,6 +1,12 @@
 import { type Expr, parseQuery } from "@skald/logql";
 import { invalidArgument, nsPerSecond } from "@skald/model";
-import { integerProblem, parseBounds, parseInt64, parseLimit } from "../http/params.js";
+import {
+  integerProblem,
+  parseBounds,
+  parseFilteredQuery,
+  parseInt64,
+  parseLimit,
+} from "../http/params.js";
 
 /** Parsed parameters of a tail; times in ns since the epoch. */
 export interface TailParams {
@@ -19,7 +25,7 @@ const hourNs = 3600n * nsPerSecond;
 
 /** Parses the parameters of tail; throws invalid_argument with the reference's texts. */
 export function parseTailParams(params: URLSearchParams, nowNs: bigint): TailParams {
-  const query = params.get("query") ?? "";
+  const query = parseFilteredQuery(params);
   const expr = parseQuery(query);
   const limit = parseLimit(params);
   const { startNs } = parseBounds(params, nowNs, hourNs);

@@ -36,6 +36,7 @@ const tailDocs: EndpointDocs = {
   tenant: "one",
   params: [
     { name: "query", type: "logql", required: true, says: "The query, of lines." },
+    { name: "regexp", type: "text", says: "As `|~` behind the query: only lines that match." },
     {
       name: "delay_for",
       type: "integer",
