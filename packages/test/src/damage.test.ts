@@ -174,6 +174,7 @@ describe("segments", () => {
 
   describe("of the store", () => {
     let server: TestServer;
+    const folderOf = ({ folder: of }: TestServer) => join(of, "chunks", "tenant=good");
     beforeAll(async () => {
       const copy = copyFolder(folder);
       for (const name of ["ingester", "wal"]) rmSync(join(copy, name), { recursive: true });
@@ -216,6 +217,18 @@ describe("segments", () => {
       const counted = await readMetric(server.url, "loki_querier_corrupt_segments_total");
       expect(counted).toBe(damages.length);
       expect(server.log().match(/"level":"error"/g)).toHaveLength(damages.length);
+    });
+
+    it("are left out too when the damage comes after they were read, and the log says why", async () => {
+      const path = join(folderOf(server), filesBelow(folderOf(server), ".parquet")[0] as string);
+      const bytes = readFileSync(path);
+      writeFileSync(path, bytes.fill(0xff, 4, bytes.length >> 1));
+      for (let i = 0; i < 15; i++) {
+        expect(await queryLines(server.url, '{app="x"}', {}, as("good"))).toEqual(wanted.slice(50));
+      }
+      expect(server.log()).toMatch(
+        /"reason":"[^"]*the page of [\w.]+, block 0, at byte \d+ does not match its checksum: expected[^\n]*"msg":"a segment is damaged; queries leave it out"/,
+      );
     });
   });
 });

@@ -60,6 +60,12 @@ export type QueryReply =
   | { readonly kind: "written" }
   | { readonly kind: "too_heavy"; readonly cost: number };
 
+/** A segment that a query found damaged, by its file or key. */
+export interface DamagedSegment {
+  readonly segment: string;
+  readonly reason: string;
+}
+
 /** What changes with the delete requests of some tenants; those that have none are left out. */
 export function deletesOfAll(
   tenants: readonly string[],

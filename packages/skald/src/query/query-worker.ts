@@ -9,20 +9,27 @@ import { steadyClock, systemClock } from "@skald/model";
 import { CorruptSegments, Querier, QueryTooHeavy } from "@skald/querier";
 import { type JobContext, type JobResult, MemoryShare, serveJobs } from "@skald/runtime";
 import { remoteStores } from "./kept-results.js";
-import type { AnswerHead, CallJob, CallReply, QueryJob, QueryReply } from "./query-job.js";
+import type {
+  AnswerHead,
+  CallJob,
+  CallReply,
+  DamagedSegment,
+  QueryJob,
+  QueryReply,
+} from "./query-job.js";
 import { remoteServices } from "./remote.js";
 
 /** Damaged segments that queries of this thread have met; the thread with the log counts and names them. */
-let report: (name: string) => void = () => undefined;
+let report: (found: DamagedSegment) => void = () => undefined;
 const corrupt = new CorruptSegments({
   clock: steadyClock,
-  onFound: (name) => report(name),
+  onFound: (segment, error) => report({ segment, reason: (error as Error).message }),
 });
 
 // A query thread: a request comes in, its answer goes out. Sources are found, and scanned, elsewhere.
 serveJobs({
   query: async (job: QueryJob, context: JobContext): Promise<JobResult> => {
-    report = (name) => void context.call("corrupt", name);
+    report = (found) => void context.call("corrupt", found);
     try {
       return { value: await answer(job, context) };
     } catch (error) {
@@ -32,7 +39,7 @@ serveJobs({
     }
   },
   call: async (job: CallJob, context: JobContext): Promise<JobResult> => {
-    report = (name) => void context.call("corrupt", name);
+    report = (found) => void context.call("corrupt", found);
     try {
       const options = { signal: context.signal };
       const body = await answerScheduled(querierOf(job, context), job.call, options);

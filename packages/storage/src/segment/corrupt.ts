@@ -19,3 +19,9 @@ export function corruptSegmentOf(error: unknown): string | undefined {
   const { kind, name } = (detail ?? {}) as Partial<CorruptSegment>;
   return kind === "corrupt_segment" ? name : undefined;
 }
+
+/** Says of a part of a file that its bytes are not those that its checksum was made of. */
+export function wrongChecksum(part: string, expected: number, found: number): string {
+  const hex = (crc: number) => crc.toString(16).padStart(8, "0");
+  return `${part} does not match its checksum: expected ${hex(expected)}, found ${hex(found)}`;
+}

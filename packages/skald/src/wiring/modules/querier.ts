@@ -10,6 +10,7 @@ import { FairQueue } from "@skald/scheduler";
 import { connectionOptionsOf } from "@skald/transport/grpc";
 import type { Config } from "../../config/root.js";
 import { memoryBytes } from "../../memory.js";
+import type { DamagedSegment } from "../../query/query-job.js";
 import { hostOf } from "../../query/remote.js";
 import { threadScripts } from "../../thread-scripts.js";
 import type { PeerBook } from "../discovery/peer-book.js";
@@ -61,9 +62,9 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
   });
   const help = "Segments that queries found damaged and left out.";
   const corrupt = metrics.counter("querier_corrupt_segments_total", help);
-  const onCorrupt = (segment: string) => {
+  const onCorrupt = (found: DamagedSegment) => {
     corrupt.inc();
-    log.error("a segment is damaged; queries leave it out", { segment });
+    log.error("a segment is damaged; queries leave it out", { ...found });
   };
   const schedulers = schedulersOf(parts, { config, log, metrics });
   const service = new Service({
@@ -86,15 +87,18 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
     querier: new Querier({
       deletesOf: parts.deletesOf,
       ...{ ingester, catalog, scanner, deletes, threads: pool.size },
-      corrupt: new CorruptSegments({ clock: steadyClock, onFound: onCorrupt }),
+      corrupt: new CorruptSegments({
+        clock: steadyClock,
+        onFound: (segment, error) => onCorrupt({ segment, reason: (error as Error).message }),
+      }),
       maxCost: urgentBytes,
       maxHeldBytes: maxHeldHere,
       onlySimple: true,
     }),
     host: {
       ...hostOf({ ingester, catalog, scanner, deletes }),
-      corrupt: (segment: string) => {
-        onCorrupt(segment);
+      corrupt: (found: DamagedSegment) => {
+        onCorrupt(found);
         return { value: undefined };
       },
     },

@@ -9,6 +9,7 @@ import {
   startOf,
 } from "@skald/kernels";
 import { internal, type NeedleFormula, type NeedleText, paddingBytes } from "@skald/model";
+import { wrongChecksum } from "../corrupt.js";
 import type { ByteSpan, SyncRangeReader } from "../read/range-reader.js";
 import type { PageMemory } from "../segment.js";
 import {
@@ -22,12 +23,18 @@ import { valueKeys } from "./value-keys.js";
 
 type Group = FilterTable["groups"][number];
 
-/** Asks the filters of a segment, 64 blocks at once. A group is read as a whole and checked once, then slot by slot. */
+/** A group is read, and verified, in pieces of this size once it was read as a whole. */
+const pieceBytes = 1024;
+
+/**
+ * Asks the filters of a segment, 64 blocks at once. The first read of a group takes all of it and verifies it against its
+ * checksum; later ones take the pieces that hold a slot, and verify those against checksums that the first one made.
+ */
 export class FilterReader {
   readonly #reader: SyncRangeReader;
   readonly #table: FilterTable;
-  /** Groups that were found to be what was written. */
-  readonly #checked = new Set<Group>();
+  /** The checksums of the pieces of groups that were read as a whole. */
+  readonly #pieces = new Map<Group, Uint32Array>();
   readonly #memory = new SlotMemory();
 
   constructor(reader: SyncRangeReader, table: FilterTable) {
@@ -46,7 +53,7 @@ export class FilterReader {
     return this.#table.groups
       .filter((group) => {
         const { domain, from, blocks } = group;
-        if (!domains.has(domain) || this.#checked.has(group)) return false;
+        if (!domains.has(domain) || this.#pieces.has(group)) return false;
         const asked = wanted.subarray(from, from + blocks);
         return asked.some(
           (flag, i) => flag === 1 && !this.#table.blocks[domain][from + i]!.isEmpty,
@@ -140,22 +147,42 @@ export class FilterReader {
   /** The bits of the slots of a group from one on, as many as a key has. */
   #rowsOf(group: Group): (start: number) => SlotRows {
     const { offset, blocks } = group;
-    if (!this.#checked.has(group)) {
+    const pieces = this.#pieces.get(group);
+    if (pieces === undefined) {
       const whole = this.#reader.read(offset, groupBytes(group));
-      if (crc32(whole) !== group.crc) {
-        throw internal(`filter at ${offset} does not match its checksum`);
-      }
-      this.#checked.add(group);
+      this.#verify(group, 0, crc32(whole), group.crc);
+      this.#pieces.set(group, checksumsOf(whole));
       return (start) => ({ bytes: whole, bit: start * blocks });
     }
     const slots = this.#table.kind === "ribbon" ? ribbonWidth : 1;
     return (start) => {
-      const from = Math.floor((start * blocks) / 8);
-      const to = Math.ceil(((start + slots) * blocks) / 8);
+      const first = Math.floor((start * blocks) / 8 / pieceBytes);
+      const end = Math.ceil(((start + slots) * blocks) / 8 / pieceBytes);
+      const from = first * pieceBytes;
+      const to = Math.min(end * pieceBytes, groupBytes(group));
       const bytes = this.#reader.read(offset + from, to - from, this.#memory);
+      for (let piece = first; piece < end; piece++) {
+        const at = piece * pieceBytes;
+        const found = crc32(bytes.subarray(at - from, at - from + pieceBytes));
+        this.#verify(group, at, found, pieces[piece]!);
+      }
       return { bytes, bit: start * blocks - from * 8 };
     };
   }
+
+  #verify(group: Group, at: number, found: number, expected: number): void {
+    if (found === expected) return;
+    const { offset, from, blocks } = group;
+    const part = `the filter of blocks ${from} to ${from + blocks - 1}, at byte ${offset + at},`;
+    throw internal(wrongChecksum(part, expected, found));
+  }
+}
+
+function checksumsOf(whole: Uint8Array): Uint32Array {
+  const count = Math.ceil(whole.byteLength / pieceBytes);
+  return Uint32Array.from({ length: count }, (_, piece) =>
+    crc32(whole.subarray(piece * pieceBytes, (piece + 1) * pieceBytes)),
+  );
 }
 
 /** Of which filters a formula asks. */

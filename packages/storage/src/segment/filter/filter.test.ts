@@ -147,15 +147,41 @@ describe.each(kinds)("the filters of a segment, a %s for each block,", (filters)
     expect(left(formula, fresh)).toEqual(first);
   });
 
-  it("are refused when they are damaged", () => {
-    // the filters stand between the page indexes and the index
+  /** Filters stand between the page indexes and the index. */
+  function filtersEnd(): number {
     const { byteLength } = bytes;
-    const footer = new DataView(bytes.buffer, bytes.byteOffset).getUint32(byteLength - 8, true);
-    const indexAt = Number(
-      new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(byteLength - 8 - footer - 24, true),
-    );
+    const view = new DataView(bytes.buffer, bytes.byteOffset);
+    const footer = view.getUint32(byteLength - 8, true);
+    return Number(view.getBigUint64(byteLength - 8 - footer - 24, true));
+  }
+
+  it("are refused when they change after they were asked", () => {
+    const formula = text(`"order":"ord-15838"`);
+    const changing = bytes.slice();
+    const opened = openSegment(bytesRange("s.parquet", changing), identity);
+    const good = left(formula, opened);
+    const { filters: sizes } = describeSegment(bytesRange("s.parquet", bytes));
+    const from = filtersEnd() - sizes!.lines - sizes!.metadata;
+    let refused = 0;
+    for (let at = from; at < filtersEnd(); at += 97) {
+      changing[at]! ^= 0xff;
+      try {
+        expect(left(formula, opened)).toEqual(good);
+      } catch (error) {
+        expect((error as Error).message).toMatch(
+          /the filter of blocks \d+ to \d+, at byte \d+, does not match its checksum: expected/,
+        );
+        refused++;
+      }
+      changing[at]! ^= 0xff;
+    }
+    expect(refused).toBeGreaterThan(10);
+    expect(left(formula, opened)).toEqual(good);
+  });
+
+  it("are refused when they are damaged", () => {
     const damaged = bytes.slice();
-    damaged[indexAt - 1]! ^= 1;
+    damaged[filtersEnd() - 1]! ^= 1;
     const path = join(directory, "damaged.parquet");
     writeFileSync(path, damaged);
     const opened = openSegment(bytesRange(path, damaged), identity);

@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import { dayNs, internal } from "@skald/model";
 import { zstd, zstdContentBytes } from "../../zstd/zstd.js";
+import { wrongChecksum } from "../corrupt.js";
 import { type DigestTable, readDigests } from "../digest/digest-table.js";
 import { readMarks } from "../digest/row-marks.js";
 import { type FilterTable, readFilterTable } from "../filter/filter-table.js";
@@ -59,7 +60,12 @@ export function decodeIndex(
   trailer: SegmentTrailer,
   fileBytes: number,
 ): IndexImage {
-  if (crc32(stored) !== trailer.indexCrc) throw internal("index does not match its checksum");
+  const found = crc32(stored);
+  if (found !== trailer.indexCrc) {
+    throw internal(
+      wrongChecksum(`the index at byte ${trailer.indexOffset}`, trailer.indexCrc, found),
+    );
+  }
   const rawBytes = zstdContentBytes(stored);
   if (rawBytes === undefined || rawBytes > maxIndexBytes) {
     throw internal("index has no valid size");
@@ -138,6 +144,15 @@ export class SegmentIndex {
   get replaces(): readonly string[] | undefined {
     if (!this.#sections.has(section.replaces)) return undefined;
     return this.#sections.texts(section.replaces);
+  }
+
+  /** What a column is called in the file. */
+  columnName(column: number): string {
+    if (column === timestampColumn) return "timestamp";
+    if (column === lineColumn) return "line";
+    const name = this.metadataNames[column - firstMetadataColumn];
+    if (name !== undefined) return `metadata.${name}`;
+    return column === this.columnCount - 2 ? "metadata_more.key" : "metadata_more.value";
   }
 
   pages(column: number): ColumnPages {

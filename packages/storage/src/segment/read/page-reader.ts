@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import { internal } from "@skald/model";
 import { zstd } from "../../zstd/zstd.js";
+import { wrongChecksum } from "../corrupt.js";
 import type { BlockRange, PageMemory, PageSet } from "../segment.js";
 import type { SegmentIndex } from "./index-reader.js";
 import type { RangeReader } from "./range-reader.js";
@@ -13,17 +14,14 @@ export interface DecodedPage {
   readonly values: number;
 }
 
-/** Fetches pages by their places, verifies the checksum of each when it is first read, and decompresses. */
+/** Fetches pages by their places, verifies the checksum of each at every read, and decompresses. */
 export class PageReader {
   readonly #reader: RangeReader;
   readonly #index: SegmentIndex;
-  /** One flag per column and block: the page was read and found right. */
-  readonly #checked: Uint8Array;
 
   constructor(reader: RangeReader, index: SegmentIndex) {
     this.#reader = reader;
     this.#index = index;
-    this.#checked = new Uint8Array(index.columnCount * index.blockCount);
   }
 
   page(
@@ -40,12 +38,10 @@ export class PageReader {
     const storedBytes = places.storedBytes[block]!;
     const rawBytes = places.rawBytes[block]!;
     const stored = this.#stored(offset, levelBytes + storedBytes, pages);
-    const flag = column * this.#index.blockCount + block;
-    if (this.#checked[flag] === 0) {
-      if (crc32(stored) !== places.crcs[block]) {
-        throw internal(`page at ${offset} does not match its checksum`);
-      }
-      this.#checked[flag] = 1;
+    const found = crc32(stored);
+    if (found !== places.crcs[block]) {
+      const page = `the page of ${this.#index.columnName(column)}, block ${block}, at byte ${offset}`;
+      throw internal(wrongChecksum(page, places.crcs[block]!, found));
     }
     const body = stored.subarray(levelBytes);
     return {

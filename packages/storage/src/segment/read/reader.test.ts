@@ -259,6 +259,38 @@ describe("a damaged file", () => {
     );
     expect(() => segment.block(0).timestamps()).toThrow("does not match its checksum");
   });
+
+  it("is refused when a page changes after it was read, which the error names", () => {
+    const path = join(directory, "changing.parquet");
+    writeFileSync(path, small);
+    const { segment, close } = openSegmentFile({ ...identity, location: { kind: "file", path } });
+    const columns: [string, () => unknown][] = [
+      ["timestamp", () => segment.block(0).timestamps()],
+      ["line", () => segment.block(0).lines()],
+      ["metadata.trace_id", () => segment.block(0).metadata("trace_id")],
+    ];
+    const good = columns.map(([, read]) => read());
+    const met = new Map<string, number>();
+    for (let at = 4; at < small.length; at += 3) {
+      const damaged = Buffer.from(small);
+      damaged[at]! ^= 1;
+      writeFileSync(path, damaged);
+      for (const [i, [name, read]] of columns.entries()) {
+        try {
+          expect(read()).toEqual(good[i]);
+        } catch (error) {
+          expect((error as Error).message).toMatch(
+            new RegExp(
+              `changing.parquet cannot be read: the page of ${name}, block 0, at byte \\d+ does not match its checksum: expected [0-9a-f]{8}, found [0-9a-f]{8}$`,
+            ),
+          );
+          met.set(name, (met.get(name) ?? 0) + 1);
+        }
+      }
+    }
+    close();
+    for (const [name] of columns) expect(met.get(name)).toBeGreaterThan(10);
+  });
 });
 
 describe("a file that is no segment", () => {
