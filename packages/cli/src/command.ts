@@ -1,3 +1,4 @@
+import { errorCodeOf } from "@skald/model";
 import type { ObjectStore } from "@skald/storage";
 import { sizeText, toJson, toText } from "./document.js";
 import { inspectFile } from "./inspect/inspect.js";
@@ -28,7 +29,10 @@ const usage = `Usage: skald inspect FILE... [-streams] [-blocks] [-json]
        skald verify DIR|FILE|s3://bucket/prefix [-json] [flags of the bucket, such as -s3.endpoint, or -config.file]
 `;
 
-/** Runs a command line that begins with the name of a command; resolves with the exit code, 1 for damage. */
+/**
+ * Runs a command line that begins with the name of a command; resolves with the exit code: 1 for damage, 2 for what could not be
+ * looked at.
+ */
 export async function runCommand(argv: readonly string[], deps: CommandDeps): Promise<number> {
   const [name, ...rest] = argv;
   const isOn = (option: string) => rest.some((one) => one.replace(/^--?/, "-") === `-${option}`);
@@ -73,7 +77,8 @@ function runInspect(
       if (typeof damaged === "number" && damaged > 0) code = exitCodes.damaged;
     } catch (error) {
       stderr.write(`${(error as Error).message}\n`);
-      code = exitCodes.damaged;
+      const isNewer = errorCodeOf(error) === "newer_version";
+      code = Math.max(code, isNewer ? exitCodes.failed : exitCodes.damaged);
     }
   }
   return code;
@@ -91,7 +96,8 @@ async function runVerify(
     deps.stdout.write(
       isJson ? `${JSON.stringify({ target, ...verdict }, null, 2)}\n` : textOf(verdict),
     );
-    return verdict.damage.length > 0 ? exitCodes.damaged : exitCodes.good;
+    if (verdict.damage.length > 0) return exitCodes.damaged;
+    return verdict.newer.length > 0 ? exitCodes.failed : exitCodes.good;
   } finally {
     await source.close();
   }
@@ -112,11 +118,12 @@ async function openSource(
   return directorySource(target);
 }
 
-function textOf({ checked, others, bytes, damage, notes }: Verdict): string {
+function textOf({ checked, others, bytes, damage, newer, notes }: Verdict): string {
   const kinds = Object.entries(checked).map(([kind, count]) => `${count} x ${kind}`);
   const rest = others === 0 ? "" : `, ${others} other files not looked at`;
   const lines = [
     ...damage.map(lineOf),
+    ...newer.map(({ message }) => `newer: ${message}`),
     ...notes.map((note) => `note: ${note}`),
     `checked ${kinds.join(", ") || "nothing"} (${sizeText(bytes)})${rest}`,
     damage.length === 0 ? "nothing is damaged" : `${damage.length} things are damaged`,

@@ -1,5 +1,5 @@
 import type { Clock, SegmentLocation } from "@skald/model";
-import { type Logger, type Metrics, repeat } from "@skald/runtime";
+import { type Logger, type Metrics, NewerFiles, repeat } from "@skald/runtime";
 import { tracedApart } from "@skald/runtime/tracing";
 import { type ObjectStore, parseDayIndexKey } from "@skald/storage";
 import {
@@ -38,6 +38,8 @@ const rememberMs = 24 * 3_600_000;
 /** A day that ended so long ago, and had nothing to do, is looked at this rarely. */
 const quietMs = 7 * 86_400_000;
 const quietPauseMs = 6 * 3_600_000;
+/** A day with a file that a later program wrote is looked at this rarely. */
+const newerPauseMs = 6 * 3_600_000;
 const nsPerMs = 1_000_000n;
 
 /**
@@ -53,6 +55,9 @@ export class Compactor {
   readonly #abort = new AbortController();
   /** By prefix, when a quiet day was looked at. */
   readonly #seenMs = new Map<string, number>();
+  /** By prefix, when a file that a later program wrote was met: nothing is done to such a day. */
+  readonly #newerMs = new Map<string, number>();
+  readonly #newerFiles: NewerFiles;
   /** By prefix, the days that are worked on; whether each ended well. */
   readonly #running = new Map<string, Promise<boolean>>();
   readonly #operations;
@@ -64,6 +69,7 @@ export class Compactor {
   constructor(deps: CompactorDeps) {
     const { metrics, config, store, locate, threads, clock, log, rules } = deps;
     this.#deps = deps;
+    this.#newerFiles = new NewerFiles(log);
     this.#choice = { skipNewest: config.skip_latest_n_tables, most: config.tables_to_compact };
     this.#work = new WorkFiles(config.working_directory);
     this.#operations = metrics.counter(
@@ -181,6 +187,8 @@ export class Compactor {
     const { log, clock } = this.#deps;
     const { signal } = this.#abort;
     const facts = { tenant: table.tenant, day: prefixOf(table) };
+    const newerMs = this.#newerMs.get(facts.day) ?? Number.NEGATIVE_INFINITY;
+    if (clock.nowMs() - newerMs < newerPauseMs) return false;
     try {
       const attributes = { tenant: table.tenant, "skald.day": facts.day };
       const asked = { signal, isOwn: () => this.#owns(table) };
@@ -193,6 +201,10 @@ export class Compactor {
         this.#races.inc();
         log.info("another compactor works on this day", facts);
         return true;
+      }
+      if (this.#newerFiles.tell(error)) {
+        this.#newerMs.set(facts.day, clock.nowMs());
+        return false;
       }
       log.error("compacting a day failed; it is tried again", { ...facts, error });
       return false;

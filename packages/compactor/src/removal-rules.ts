@@ -1,5 +1,12 @@
 import type { RowFilter, RowMask, Scanner } from "@skald/contracts";
-import { type Clock, dayNs, nowNs, type SegmentLocation, type SegmentRef } from "@skald/model";
+import {
+  type Clock,
+  dayNs,
+  errorCodeOf,
+  nowNs,
+  type SegmentLocation,
+  type SegmentRef,
+} from "@skald/model";
 import type { Logger } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
 import { emptyMask, maskRows, uniteMasks } from "@skald/scan";
@@ -69,6 +76,10 @@ export class RemovalRules implements DayRules {
   /** A day is looked at without delay while requests that can be carried out name times of it. */
   isDue({ tenant, baseNs }: Table): boolean {
     return this.#deletesIn(tenant, { fromNs: baseNs, toNs: baseNs + dayNs }).length > 0;
+  }
+
+  refuseNewer({ tenant }: Table): void {
+    this.#options.deletes.refuseNewer(tenant);
   }
 
   async changesOf(day: DayIndex, options: CallOptions): Promise<DayRemovals> {
@@ -160,6 +171,7 @@ export class RemovalRules implements DayRules {
       return { mask, asked: maskRows(mask) - maskRows(old) };
     } catch (error) {
       signal.throwIfAborted();
+      if (errorCodeOf(error) === "newer_version") throw error;
       log.warn("rows of a segment cannot be deleted", { tenant, segment: id, error });
       return undefined;
     }

@@ -74,7 +74,8 @@ export class Ingester implements IngesterContract, Tailer {
 
   /**
    * Locks its directories, finds local segments, opens the log, and takes pushes from then on. What is in the log is
-   * replayed behind: queries wait for it. Rejects when another process has the directories.
+   * replayed behind: queries wait for it. Rejects when another process has the directories, or a later program wrote one of their
+   * files.
    */
   start(signal?: AbortSignal): Promise<void> {
     signal?.addEventListener("abort", () => this.#abort.abort(), { once: true });
@@ -85,9 +86,10 @@ export class Ingester implements IngesterContract, Tailer {
   async #start(): Promise<void> {
     this.#state = "starting";
     this.#lockDirectories();
+    // Both refuse files of a newer version. The log changes nothing when it is opened, so it comes first.
+    await this.#journal.open();
     const { corrupt } = await this.#parts.segments.open();
     this.#parts.metrics.corruptSegments.inc(corrupt);
-    await this.#journal.open();
     await this.checkDisk();
     this.#state = "running";
     this.#parts.beginRecovery(this.#abort.signal);

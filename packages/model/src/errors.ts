@@ -10,6 +10,7 @@ export const errorStatus = {
   cancelled: 499,
   internal: 500,
   unavailable: 503,
+  newer_version: 503,
   deadline_exceeded: 504,
 } as const;
 
@@ -65,6 +66,34 @@ export function internal(message: string, options?: { cause?: unknown }): SkaldE
   return new SkaldError("internal", message, options);
 }
 
+/** A larger number is no version of a format but damage. */
+const maxVersion = 99;
+
+/**
+ * Throws `newer_version` for a file of a format version that only a later program knows: such a file is not damaged, and
+ * nobody may change it. `known` is the newest version that this program reads. Versions have an odd number of one bits (1, 2,
+ * 4, 7, 8, 11, ...), so that a flipped bit never makes one of another: any other number is damage, and left to the caller.
+ */
+export function refuseNewerVersion(
+  file: string,
+  { found, known }: { readonly found: unknown; readonly known: number },
+): void {
+  if (!isVersion(known)) throw new Error(`${known} has an even number of one bits: no version`);
+  if (!isVersion(found) || found <= known) return;
+  const fix = "start the newer version of Skald again; if there never was one, move the file away";
+  throw new SkaldError(
+    "newer_version",
+    `${file} has format version ${found}, this program knows versions up to ${known}; nothing was changed: ${fix}`,
+  );
+}
+
+function isVersion(value: unknown): value is number {
+  if (!Number.isInteger(value) || (value as number) > maxVersion) return false;
+  let bits = 0;
+  for (let rest = value as number; rest > 0; rest >>= 1) bits += rest & 1;
+  return bits % 2 === 1;
+}
+
 /** The code of anything thrown: that of a SkaldError, `cancelled` for an abort, else `internal`. */
 export function errorCodeOf(error: unknown): ErrorCode {
   if (error instanceof SkaldError) return error.code;
@@ -74,6 +103,8 @@ export function errorCodeOf(error: unknown): ErrorCode {
 
 /** What a client is told of an error: of a fault of ours nothing, because it may name files; the log has the rest. */
 export function textForClients(error: unknown): string {
+  if (errorCodeOf(error) === "newer_version")
+    return "a newer version of Skald wrote some of the stored data, and this one cannot read it; the log names the file";
   if (error instanceof SkaldError && error.code !== "internal") return error.message;
   const isCancelled = errorCodeOf(error) === "cancelled";
   return isCancelled ? "the request was cancelled by the client" : "internal server error";

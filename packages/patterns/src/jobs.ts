@@ -22,8 +22,9 @@ export function patternJobs(): Record<string, JobHandler> {
   let store: PatternStore | undefined;
   const storeOf = ({ path, options }: PatternSetup): PatternStore => {
     if (store !== undefined) return store;
-    store = new PatternStore(options);
-    loadPatterns(store, path);
+    const loaded = new PatternStore(options);
+    loadPatterns(loaded, path);
+    store = loaded;
     return store;
   };
   return {

@@ -1,10 +1,20 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  writeSync,
+} from "node:fs";
 import { crc32 } from "@skald/kernels";
+import { errorCodeOf, refuseNewerVersion } from "@skald/model";
 import { Cluster } from "./cluster.js";
 import type { PatternStore } from "./pattern-store.js";
 
 const magic = 0x504b_5331;
-const version = 1;
+/** The version of the files that this code writes, and the newest that it reads. */
+const patternVersion = 1;
 const headBytes = 12;
 
 /** What a file has of the lines of a stream and level. */
@@ -42,7 +52,8 @@ export function savePatterns(store: PatternStore, path: string): void {
   }
   const body = Buffer.from(JSON.stringify(miners));
   const head = Buffer.alloc(headBytes);
-  for (const [i, word] of [magic, version, crc32(body)].entries()) head.writeUInt32LE(word, 4 * i);
+  const words = [magic, patternVersion, crc32(body)];
+  for (const [i, word] of words.entries()) head.writeUInt32LE(word, 4 * i);
   const temporary = `${path}.tmp`;
   const fd = openSync(temporary, "w");
   try {
@@ -55,7 +66,10 @@ export function savePatterns(store: PatternStore, path: string): void {
   renameSync(temporary, path);
 }
 
-/** Reads them back into an empty store; false when there is no such file, or it is damaged or of another version. */
+/**
+ * Reads them back into an empty store; false when there is no such file, or it is damaged. Throws `newer_version` for one that a
+ * later program wrote.
+ */
 export function loadPatterns(store: PatternStore, path: string): boolean {
   let bytes: Buffer;
   try {
@@ -65,8 +79,9 @@ export function loadPatterns(store: PatternStore, path: string): boolean {
   }
   let miners: readonly SavedMiner[];
   try {
-    miners = decodePatterns(bytes);
-  } catch {
+    miners = decodePatterns(path, bytes);
+  } catch (error) {
+    if (errorCodeOf(error) === "newer_version") throw error;
     return false;
   }
   for (const { tenant, stream, level, clusters } of miners) {
@@ -86,11 +101,34 @@ export function isPatternFile(bytes: Buffer): boolean {
   return bytes.length >= headBytes && bytes.readUInt32LE(0) === magic;
 }
 
-/** The contents of such a file. Throws for one that is damaged or of another version. */
-export function decodePatterns(bytes: Buffer): readonly SavedMiner[] {
+/** Throws `newer_version` when a later program wrote the file of a path; it need not be there. */
+export function refuseNewerPatterns(path: string): void {
+  const head = Buffer.alloc(headBytes);
+  let fd: number;
+  try {
+    fd = openSync(path, "r");
+  } catch {
+    return;
+  }
+  try {
+    if (readSync(fd, head) === headBytes) refuseNewerHead(path, head);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function refuseNewerHead(name: string, head: Buffer): void {
+  if (!isPatternFile(head)) return;
+  refuseNewerVersion(name, { found: head.readUInt32LE(4), known: patternVersion });
+}
+
+/** The contents of such a file. Throws for one that is damaged, and `newer_version` for one that a later program wrote. */
+export function decodePatterns(name: string, bytes: Buffer): readonly SavedMiner[] {
   if (!isPatternFile(bytes)) throw new Error("the file has no patterns");
-  if (bytes.readUInt32LE(4) !== version)
-    throw new Error(`its version is ${bytes.readUInt32LE(4)}, not ${version}`);
+  refuseNewerHead(name, bytes);
+  const version = bytes.readUInt32LE(4);
+  if (version !== patternVersion)
+    throw new Error(`its version is ${version}, not ${patternVersion}`);
   const body = bytes.subarray(headBytes);
   if (bytes.readUInt32LE(8) !== crc32(body)) throw new Error("it does not match its checksum");
   return JSON.parse(String(body)) as SavedMiner[];

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import type { SampledLines } from "@skald/contracts";
 import type { Matcher } from "@skald/model";
-import { loadPatterns, savePatterns } from "./pattern-file.js";
+import { patternJobs } from "./jobs.js";
+import { loadPatterns, refuseNewerPatterns, savePatterns } from "./pattern-file.js";
 import { type PatternOptions, PatternStore } from "./pattern-store.js";
 
 const folder = mkdtempSync(join(tmpdir(), "skald-patterns-"));
@@ -115,13 +116,30 @@ describe("PatternStore", () => {
     expect(ask(again)[0]?.samples).toHaveLength(8);
   });
 
+  it("leaves a file of a newer version as it is", () => {
+    const path = join(folder, "newer.bin");
+    savePatterns(new PatternStore(options), path);
+    const bytes = readFileSync(path);
+    bytes.writeUInt32LE(2, 4);
+    writeFileSync(path, bytes);
+    const newer = expect.objectContaining({ code: "newer_version" });
+    expect(() => refuseNewerPatterns(path)).toThrow(newer);
+    expect(() => loadPatterns(new PatternStore(options), path)).toThrow(newer);
+    const save = patternJobs().save as (job: object, context: object) => unknown;
+    for (let i = 0; i < 2; i++) expect(() => save({ setup: { path, options } }, {})).toThrow(newer);
+    expect(readFileSync(path)).toEqual(bytes);
+    writeFileSync(path, bytes.subarray(0, 8));
+    refuseNewerPatterns(path);
+    refuseNewerPatterns(join(folder, "none"));
+  });
+
   it("begins anew when the file is damaged, cut, of another version or not there", () => {
     const path = join(folder, "damaged.bin");
     const store = new PatternStore(options);
     store.learn(linesOf("a", served(40)), []);
     savePatterns(store, path);
     const bytes = readFileSync(path);
-    for (const at of [0, 4, 8, 20, bytes.length - 1]) {
+    for (const at of [0, 4, 5, 8, 20, bytes.length - 1]) {
       const damaged = Buffer.from(bytes);
       damaged[at] = (damaged[at] as number) ^ 1;
       writeFileSync(path, damaged);

@@ -7,6 +7,7 @@ import type {
 } from "@skald/contracts";
 import { repeat, type WorkerPool } from "@skald/runtime";
 import type { PatternSetup } from "./jobs.js";
+import { refuseNewerPatterns } from "./pattern-file.js";
 
 export interface PatternThreadDeps {
   /** Of one thread, which serves `patternJobs`. */
@@ -30,7 +31,9 @@ export class PatternThread implements PatternIngester {
     this.#deps = deps;
   }
 
+  /** Throws `newer_version` when a later program saved the patterns. */
   start(): void {
+    refuseNewerPatterns(this.#deps.setup.path);
     this.#saving = repeat(() => this.save(), {
       pauseMs: this.#deps.savePeriodMs,
       signal: this.#stopped.signal,

@@ -9,6 +9,11 @@ it("reads what it wrote, and what a later version wrote", () => {
   expect(decodeMember(text.replace("{", '{"more":1,'))).toMatchObject(member);
 });
 
+it("does not take a member of a newer version for none", () => {
+  const text = encodeMember(fakeMember("a")).replace("{", '{"version":2,');
+  expect(() => decodeMember(text)).toThrow("ring member a has format version 2");
+});
+
 it.each(["", "null", "[]", "{}", '{"id":1}', encodeMember(fakeMember("a")).replace("ACTIVE", "X")])(
   "refuses %s",
   (text) => {

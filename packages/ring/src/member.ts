@@ -1,3 +1,8 @@
+import { refuseNewerVersion } from "@skald/model";
+
+/** A member has no version so far: a later program that changes what one means adds the key `version`. */
+const knownVersion = 1;
+
 /** One instance as it stands in its ring. Only its owner writes it; others may only take its place with LEFT. */
 export interface Member {
   readonly id: string;
@@ -42,10 +47,14 @@ export function encodeMember(member: Member): string {
   return JSON.stringify({ ...rest, tokens: bytes.toString("base64") });
 }
 
-/** Reads what `encodeMember` wrote, also of a version that has more keys; undefined when it is something else. */
+/**
+ * Reads what `encodeMember` wrote, also of a version that has more keys; undefined when it is something else. Throws
+ * `newer_version` for a member whose version it does not know.
+ */
 export function decodeMember(text: string): Member | undefined {
   const value = parseObject(text);
   if (value === undefined) return undefined;
+  refuseNewerVersion(`ring member ${value.id}`, { found: value.version, known: knownVersion });
   const { id, address, zone, state, tokens, beat, heartbeatMs, registeredMs } = value;
   const texts = [id, address, zone, tokens];
   const numbers = [beat, heartbeatMs, registeredMs];

@@ -10,6 +10,7 @@ export * from "./buildinfo.js";
 export * from "./log/level.js";
 export type * from "./log/log.js";
 export * from "./log/message.js";
+export * from "./log/newer-files.js";
 export type * from "./metrics.js";
 export * from "./service/group.js";
 export * from "./service/service.js";

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { errorCodeOf } from "@skald/model";
 import { openFileRange } from "@skald/storage";
 import type { Document } from "../document.js";
 import { type FileKind, headBytes, kindOfContent, kindOfName } from "../file-kind.js";
@@ -6,7 +7,7 @@ import { inspectLog } from "./log.js";
 import { inspectSegment, type SegmentOptions } from "./segment.js";
 import { inspectDay, inspectPatterns, inspectRequest } from "./small-files.js";
 
-/** Tells what is in a file. Throws, naming it, what is damaged, and what is none of Skald's. */
+/** Tells what is in a file. Throws, naming it, what is damaged, and what is none of Skald's; `newer_version` for what a later program wrote. */
 export function inspectFile(path: string, options: SegmentOptions): Document {
   const reader = openFileRange(path);
   try {
@@ -23,13 +24,13 @@ function inspectWhole(path: string, kind: Exclude<FileKind, "segment">): Documen
   const bytes = readFileSync(path);
   switch (kind) {
     case "log":
-      return inspectLog(bytes);
+      return inspectLog(path, bytes);
     case "day index":
       return inspectDay(path, bytes);
     case "patterns":
-      return naming(path, () => inspectPatterns(bytes));
+      return naming(path, () => inspectPatterns(path, bytes));
     case "delete request":
-      return naming(path, () => inspectRequest(bytes));
+      return naming(path, () => inspectRequest(path, bytes));
   }
 }
 
@@ -37,6 +38,7 @@ function naming<T>(path: string, act: () => T): T {
   try {
     return act();
   } catch (error) {
+    if (errorCodeOf(error) === "newer_version") throw error;
     throw new Error(`${path} cannot be read: ${(error as Error).message}`, { cause: error });
   }
 }

@@ -8,11 +8,11 @@ interface Counts {
 }
 
 /** The records of a file of the write-ahead log, and its damage. */
-export function inspectLog(bytes: Buffer): Document {
+export function inspectLog(name: string, bytes: Buffer): Document {
   const kinds = new Map<string, Counts>();
   const tenants = new Map<string, Counts>();
   const faults: WalFault[] = [];
-  const walk = inspectWal(bytes, {
+  const walk = inspectWal(name, bytes, {
     onRecord: (record, _offset, recordBytes) => {
       count(kinds, record === "void" ? record : record.kind, record, recordBytes);
       if (record !== "void") count(tenants, record.tenant, record, recordBytes);

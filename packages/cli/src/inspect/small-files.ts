@@ -33,8 +33,8 @@ export function inspectDay(name: string, bytes: Uint8Array): Document {
 }
 
 /** The patterns that were found of each stream. Throws when the file is damaged. */
-export function inspectPatterns(bytes: Buffer): Document {
-  const miners = decodePatterns(bytes);
+export function inspectPatterns(name: string, bytes: Buffer): Document {
+  const miners = decodePatterns(name, bytes);
   const lines = (counts: readonly number[]) => counts.reduce((sum, count) => sum + count, 0);
   return {
     kind: "patterns",
@@ -54,8 +54,8 @@ export function inspectPatterns(bytes: Buffer): Document {
 }
 
 /** A delete request, or its progress. Throws when the file is damaged. */
-export function inspectRequest(bytes: Uint8Array): Document {
-  const body = decodeRequestFile(bytes) as Readonly<Record<string, unknown>>;
+export function inspectRequest(name: string, bytes: Uint8Array): Document {
+  const body = decodeRequestFile(name, bytes) as Readonly<Record<string, unknown>>;
   const facts = Object.entries(body).map(([name, value]) => [
     name,
     name.endsWith("Ms") && typeof value === "number"

@@ -1,4 +1,5 @@
 import { decodeRequestFile } from "@skald/compactor/requests";
+import { errorCodeOf } from "@skald/model";
 import { decodePatterns } from "@skald/patterns/file";
 import {
   DayIndex,
@@ -27,6 +28,8 @@ export interface Verdict {
   readonly others: number;
   readonly bytes: number;
   readonly damage: readonly FoundDamage[];
+  /** Files that a later program wrote, and that this one cannot check. */
+  readonly newer: readonly FoundDamage[];
   /** What is no damage, and worth knowing. */
   readonly notes: readonly string[];
 }
@@ -43,8 +46,8 @@ export async function verify(source: Source, out: ProgressOutput): Promise<Verdi
   progress.finish();
   const aside = listed.filter(({ name }) => isSetAside(name)).length;
   if (aside > 0) run.notes.push(`${aside} files were set aside as damaged before`);
-  const { checked, damage, notes } = run;
-  return { checked, others: files.length - known.length, bytes, damage, notes };
+  const { checked, damage, newer, notes } = run;
+  return { checked, others: files.length - known.length, bytes, damage, newer, notes };
 }
 
 /** Bytes after which signals and output get their turn. */
@@ -53,6 +56,7 @@ const sliceBytes = 4 * 1024 * 1024;
 class Verification {
   readonly checked: Partial<Record<FileKind, number>> = {};
   readonly damage: FoundDamage[] = [];
+  readonly newer: FoundDamage[] = [];
   readonly notes: string[] = [];
   readonly #source: Source;
   readonly #progress: Progress;
@@ -84,8 +88,8 @@ class Verification {
       else if (kind !== "day index" && kind !== undefined)
         await this.#file(file, kind, async () => {
           const bytes = await this.#source.read(file);
-          if (kind === "patterns") decodePatterns(bytes);
-          else decodeRequestFile(bytes);
+          if (kind === "patterns") decodePatterns(file.name, bytes);
+          else decodeRequestFile(file.name, bytes);
         });
     }
     if (day !== undefined && newest !== undefined) await this.#missing(newest, day);
@@ -99,8 +103,11 @@ class Verification {
       const done = await check();
       if (typeof done === "number") counted = done;
     } catch (error) {
-      if ((error as { code?: unknown }).code === "unavailable") throw error;
-      if (isGone(error)) this.notes.push(`${file.name} was deleted meanwhile`);
+      const code = errorCodeOf(error);
+      if (code === "unavailable") throw error;
+      if (code === "newer_version")
+        this.newer.push({ file: file.name, part: kind, message: (error as Error).message });
+      else if (isGone(error)) this.notes.push(`${file.name} was deleted meanwhile`);
       else this.#tell(file, { part: kind, message: (error as Error).message });
     }
     this.#progress.addFile(Math.max(file.sizeBytes - counted, 0));
@@ -140,7 +147,7 @@ class Verification {
   }
 
   async #log(file: FoundFile, isLast: boolean): Promise<void> {
-    const steps = inspectWal(await this.#source.read(file), {
+    const steps = inspectWal(file.name, await this.#source.read(file), {
       onFault: ({ kind, offset, bytes, message }) => {
         const text = `${bytes} bytes are ${kind}${message === undefined ? "" : `: ${message}`}`;
         // Only the last log may end in a record that was being written.

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { refuseNewerVersion } from "@skald/model";
 import { MemoryStore, type ObjectStore } from "@skald/storage";
 import { Compactors, testBounds } from "../testing/compactors.js";
 import { methodsOf } from "../testing/faulty-stores.js";
@@ -175,6 +176,84 @@ describe("compacting a day", () => {
     await days.run(table, { signal });
     expect(done).toEqual(["s0", "s1"]);
     expect(await readRows(store)).toEqual(rowTexts([rowsOf(10, 10)[9]!, ...rowsOf(20, 10)]));
+  });
+});
+
+describe("a day with a file of a newer version", () => {
+  /** The file of a key that ends so, with a version that this program does not know. */
+  async function raise(end: string): Promise<void> {
+    for await (const { key } of store.list("", { signal })) {
+      if (!key.endsWith(end)) continue;
+      const bytes = Buffer.from(await store.get(key, { signal }));
+      if (end.endsWith(".day")) bytes.writeUInt32LE(2, 8);
+      else bytes.write("SKALDIX2", bytes.lastIndexOf("SKALDIX1"), "latin1");
+      await store.put(key, bytes, { signal });
+    }
+  }
+
+  async function contents(): Promise<[string, Uint8Array][]> {
+    const found: [string, Uint8Array][] = [];
+    for await (const { key } of store.list("", { signal }))
+      found.push([key, Uint8Array.from(await store.get(key, { signal }))]);
+    return found;
+  }
+
+  it.each([
+    ["a young segment", "-s2.parquet"],
+    ["its newest index", "-0000000002.day"],
+  ])("is left as it is, also what is due to be deleted: %s", async (_, end) => {
+    for (const i of [0, 1]) await putRows(store, `s${i}`, rowsOf(i * 10, 10));
+    const days = await compactors.make(store, { clock });
+    await days.run(table, { signal });
+    await putRows(store, "s2", rowsOf(20, 10));
+    await putRows(store, "s3", rowsOf(30, 10));
+    await raise(end);
+    nowMs += testBounds.graceMs * 2;
+    const before = await contents();
+    for (const one of [days, await compactors.make(store, { clock })]) {
+      await expect(one.run(table, { signal })).rejects.toMatchObject({ code: "newer_version" });
+      expect(await contents()).toEqual(before);
+    }
+  });
+
+  it("is not rebuilt when a merged segment behind a damaged index is one", async () => {
+    for (const i of [0, 1]) await putRows(store, `s${i}`, rowsOf(i * 10, 10));
+    const days = await compactors.make(store, { clock });
+    await days.run(table, { signal });
+    const merged = (await keysOf(store)).find((key) => key.includes("merged-")) as string;
+    await raise(merged);
+    for await (const { key } of store.list("", { signal }))
+      if (key.endsWith("2.day")) await store.put(key, new Uint8Array(30), { signal });
+    const before = await contents();
+    await expect(days.run(table, { signal })).rejects.toMatchObject({ code: "newer_version" });
+    expect(await contents()).toEqual(before);
+  });
+
+  it("keeps a merged segment that is one, and merges nothing with it", async () => {
+    for (const i of [0, 1]) await putRows(store, `s${i}`, rowsOf(i * 10, 10));
+    const days = await compactors.make(store, { clock });
+    await days.run(table, { signal });
+    const merged = (await keysOf(store)).find((key) => key.includes("merged-")) as string;
+    await raise(merged);
+    await putRows(store, "s2", rowsOf(20, 10));
+    await expect(days.run(table, { signal })).rejects.toMatchObject({ code: "newer_version" });
+    const ids = (await listDay(store)).map(({ id }) => id);
+    expect(ids).toEqual([merged.replace(/^\d+-\d+-|\.parquet$/g, ""), "s2"]);
+    nowMs += testBounds.graceMs * 2;
+    await expect(days.run(table, { signal })).rejects.toMatchObject({ code: "newer_version" });
+    expect(await keysOf(store)).toContain(merged);
+  });
+
+  it("is not looked at while its tenant has rules that only a newer version knows", async () => {
+    for (const i of [0, 1]) await putRows(store, `s${i}`, rowsOf(i * 10, 10));
+    const before = await contents();
+    const rules = {
+      changesOf: async () => ({ drop: [], rewrite: new Map() }),
+      refuseNewer: () => refuseNewerVersion("a request", { found: 2, known: 1 }),
+    };
+    const days = await compactors.make(store, { clock, rules });
+    await expect(days.run(table, { signal })).rejects.toMatchObject({ code: "newer_version" });
+    expect(await contents()).toEqual(before);
   });
 });
 

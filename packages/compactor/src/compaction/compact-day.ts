@@ -47,6 +47,8 @@ export interface CompactionThreads extends MergeThreads {
 /** What else is to become of the segments of a day: for retention and deletion. Asked once each time that a day is looked at. */
 export interface DayRules {
   changesOf(day: DayIndex, options: Cancellable): Promise<DayRemovals>;
+  /** Throws `newer_version` for a day that nothing may be done to: only a later program knows all rules of its tenant. */
+  refuseNewer?(table: Table): void;
   /** Whether a day is to be looked at although nothing else asks for it. */
   isDue?(table: Table): boolean;
   /** The index says so now; `segments` were dropped or written again without the rows. */
@@ -108,21 +110,23 @@ export class DayCompaction {
 
   /**
    * Clears a day, brings its index up to date, and merges what is worth it, for as long as the day is its own. Throws
-   * OtherWasFirst when another does so too.
+   * OtherWasFirst when another does so too, and `newer_version` at a file of a later program. Files are read before anything
+   * is deleted.
    */
   async run(table: Table, { signal, isOwn = () => true }: DayRun): Promise<void> {
-    const { store, locate, bounds, clock } = this.#deps;
+    const { store, locate, bounds, clock, rules } = this.#deps;
+    rules?.refuseNewer?.(table);
     const reader = { store, locate, opened: this.#opened };
     let day = await readDay(table, reader, { signal });
     if (day.isDamaged) day = await this.#rebuild(day, signal);
     const { deletes, orphans, forget } = planSweep(day.index, day.objects, clock.nowMs(), bounds);
+    const add = await this.#young(day, signal);
+    if (add.length + orphans.length + forget.length > 0)
+      day = await this.#publish(day, { add, remove: orphans, forget }, signal);
     await runConcurrently(deletes, bounds.deletesAtOnce, signal, async (key, signal) => {
       await store.delete(key, { signal });
       this.#deps.onDeleted(key);
     });
-    const add = await this.#young(day, signal);
-    if (add.length + orphans.length + forget.length > 0)
-      day = await this.#publish(day, { add, remove: orphans, forget }, signal);
     if (!isOwn()) return;
     day = await this.#applyRules(day, signal);
     for (;;) {

@@ -1,6 +1,6 @@
 import type { Ingester, Scanner } from "@skald/contracts";
 import type { SegmentRef, TimeRange } from "@skald/model";
-import type { Logger } from "@skald/runtime";
+import { type Logger, NewerFiles } from "@skald/runtime";
 import { maskRows } from "@skald/scan";
 import type { CallOptions, SegmentCatalog } from "@skald/storage";
 import { lookOptions } from "../look.js";
@@ -30,9 +30,11 @@ export class DeletePass {
   readonly #options: DeletePassOptions;
   /** Where the next run begins among the requests that are due. */
   #next = 0;
+  readonly #newerFiles: NewerFiles;
 
   constructor(options: DeletePassOptions) {
     this.#options = options;
+    this.#newerFiles = new NewerFiles(options.log);
   }
 
   async run(options: CallOptions): Promise<void> {
@@ -44,7 +46,8 @@ export class DeletePass {
         await deletes.note(known.request, parts, options);
       } catch (error) {
         options.signal.throwIfAborted();
-        log.warn("a delete request could not be looked after", { tenant, request: id, error });
+        if (!this.#newerFiles.tell(error))
+          log.warn("a delete request could not be looked after", { tenant, request: id, error });
       }
     }
   }

@@ -56,6 +56,8 @@ export class DeleteRequests implements Deletes {
   readonly #rows;
   /** By tenant, in order of creation. */
   #known: ReadonlyMap<string, readonly KnownRequest[]> = new Map();
+  /** By tenant, why its requests are not all known: a later program wrote one of them. */
+  #newer: ReadonlyMap<string, unknown> = new Map();
   #isLoaded = false;
 
   constructor(options: DeleteRequestsOptions) {
@@ -95,7 +97,8 @@ export class DeleteRequests implements Deletes {
   /** Reads what changed in the store since the last time, by this process or another. */
   refresh(options: CallOptions): Promise<void> {
     return this.#turn.run(async () => {
-      const { requests, damaged } = await this.#options.requests.load(options);
+      const { requests, damaged, newer } = await this.#options.requests.load(options);
+      this.#newer = newer;
       const rewritten = damaged.size === 0 ? [] : await this.#rewrite(damaged, options);
       this.#know([...requests, ...rewritten]);
       await this.#keepCopy();
@@ -117,12 +120,20 @@ export class DeleteRequests implements Deletes {
 
   /** False when no row of a tenant is hidden. */
   hidesRows(tenant: string): boolean {
-    return !this.#isLoaded || (this.#known.get(tenant) ?? []).some((known) => !isFinished(known));
+    if (!this.#isLoaded || this.#newer.has(tenant)) return true;
+    return (this.#known.get(tenant) ?? []).some((known) => !isFinished(known));
+  }
+
+  /** Throws `newer_version` for a tenant of which a later program wrote a request: nobody here knows which rows it names. */
+  refuseNewer(tenant: string): void {
+    const error = this.#newer.get(tenant);
+    if (error !== undefined) throw error;
   }
 
   /** Another text after each request that is taken, cancelled or carried out, and when what they do changes. */
   generation(tenant: string): string {
     const known = this.#known.get(tenant);
+    if (this.#newer.has(tenant)) return "newer";
     if (known === undefined) return "";
     const states = known.map(
       ({ request, progress }) =>
@@ -131,12 +142,16 @@ export class DeleteRequests implements Deletes {
     return [this.#options.modeOf(tenant), ...states].join();
   }
 
-  /** What hides rows of a tenant. Throws unavailable while nobody could read the requests since the start. */
+  /**
+   * What hides rows of a tenant. Throws unavailable while nobody could read the requests since the start, and as `refuseNewer`
+   * does.
+   */
   async active({ tenant, ...range }: DeletesRequest): Promise<readonly RowFilter[]> {
     if (!this.#isLoaded)
       throw unavailable("the delete requests could not be read from the object store yet");
-    const known = this.#known.get(tenant);
-    if (known === undefined || this.#options.modeOf(tenant) === "disabled") return [];
+    if (this.#options.modeOf(tenant) === "disabled") return [];
+    this.refuseNewer(tenant);
+    const known = this.#known.get(tenant) ?? [];
     return known.flatMap((request) => filtersOf(request, range));
   }
 
@@ -162,8 +177,12 @@ export class DeleteRequests implements Deletes {
     }, options.signal);
   }
 
-  /** The requests of a tenant in order of creation, those with times in a range only if one is given. */
+  /**
+   * The requests of a tenant in order of creation, those with times in a range only if one is given. Throws as `refuseNewer`
+   * does.
+   */
   list(tenant: string, range?: { startMs: number; endMs: number }): readonly KnownRequest[] {
+    this.refuseNewer(tenant);
     const known = this.#known.get(tenant) ?? [];
     if (range === undefined) return known;
     return known.filter(({ request: { boundsMs } }) => {
@@ -179,6 +198,7 @@ export class DeleteRequests implements Deletes {
   cancel(tenant: string, id: string, isForced: boolean, options: CallOptions): Promise<void> {
     const { cancelPeriodMs, clock, log, requests } = this.#options;
     return this.#turn.run(async () => {
+      this.refuseNewer(tenant);
       const known = this.#find(tenant, id);
       if (known === undefined) throw notFound("could not find delete request with given id");
       const { request, progress } = known;
@@ -214,7 +234,7 @@ export class DeleteRequests implements Deletes {
     const latestMs = clock.nowMs() - cancelPeriodMs;
     const due = new Map<string, KnownRequest[]>();
     for (const [tenant, known] of this.#known) {
-      if (modeOf(tenant) !== "filter-and-delete") continue;
+      if (modeOf(tenant) !== "filter-and-delete" || this.#newer.has(tenant)) continue;
       const ripe = known.filter((one) => !isFinished(one) && one.request.createdMs <= latestMs);
       if (ripe.length > 0) due.set(tenant, ripe);
     }

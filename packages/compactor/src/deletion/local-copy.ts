@@ -11,10 +11,13 @@ export class LocalCopy {
     this.#path = path;
   }
 
-  /** What was written last; undefined when there is nothing that can be read. */
+  /**
+   * What was written last; undefined when there is nothing that can be read. What a later program wrote is no loss: the store
+   * has all of it.
+   */
   async read(): Promise<readonly StoredRequest[] | undefined> {
     try {
-      return decodeRequestFile(await readFile(this.#path)) as StoredRequest[];
+      return decodeRequestFile(this.#path, await readFile(this.#path)) as StoredRequest[];
     } catch {
       return undefined;
     }

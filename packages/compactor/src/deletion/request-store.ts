@@ -1,6 +1,11 @@
 import { crc32 } from "@skald/kernels";
-import { errorCodeOf } from "@skald/model";
-import { type CallOptions, type ObjectStore, tenantPrefix } from "@skald/storage";
+import { errorCodeOf, refuseNewerVersion } from "@skald/model";
+import {
+  type CallOptions,
+  type ObjectStore,
+  parseTenantPrefix,
+  tenantPrefix,
+} from "@skald/storage";
 import { type DeleteProgress, type DeleteRequest, noProgress } from "./delete-request.js";
 
 /** A request and its progress as they were read. */
@@ -18,7 +23,7 @@ export interface RequestStoreOptions {
 }
 
 /** The version of the files that this code writes, and the newest that it reads. */
-const version = 1;
+const requestVersion = 1;
 
 interface Envelope {
   readonly version: number;
@@ -32,12 +37,16 @@ export interface LoadedRequests {
   readonly requests: readonly StoredRequest[];
   /** Keys of requests that are damaged, to be written again by whoever knows them. */
   readonly damaged: ReadonlySet<string>;
+  /** By tenant, the error of a file that a later program wrote: nobody here knows which rows it hides. */
+  readonly newer: ReadonlyMap<string, unknown>;
 }
 
 /** What was read of a key, to be read again when the object has changed. */
 interface Read {
   readonly stamp: string;
   readonly body: unknown;
+  /** Why there is no body: a later program wrote it. */
+  readonly newer?: unknown;
 }
 
 /**
@@ -63,21 +72,26 @@ export class RequestStore {
     const { store } = this.#options;
     const read = new Map<string, Read>();
     const damaged = new Set<string>();
+    const newer = new Map<string, unknown>();
     for await (const { key, sizeBytes, modifiedMs } of store.list(this.#folder, options)) {
       const stamp = `${sizeBytes} ${modifiedMs}`;
       const known = this.#read.get(key);
-      const body = known?.stamp === stamp ? known.body : await this.#get(key, options);
-      if (body === isDamaged) damaged.add(key);
-      else if (body !== undefined) read.set(key, { stamp, body });
+      const found = known?.stamp === stamp ? known : await this.#get(key, stamp, options);
+      if (found === isDamaged) damaged.add(key);
+      else if (found !== undefined) {
+        read.set(key, found);
+        const tenant = found.newer === undefined ? undefined : this.#tenantOf(key);
+        if (tenant !== undefined) newer.set(tenant, found.newer);
+      }
     }
     this.#read = read;
-    const requests = [...read].flatMap(([key, { body }]) => {
-      if (key.endsWith(progressEnd)) return [];
+    const requests = [...read].flatMap(([key, { body, newer }]) => {
+      if (key.endsWith(progressEnd) || newer !== undefined) return [];
       const request = body as DeleteRequest;
       const progress = read.get(progressKeyOf(key))?.body as DeleteProgress | undefined;
       return [{ request, progress: progress ?? noProgress }];
     });
-    return { requests, damaged };
+    return { requests, damaged, newer };
   }
 
   /** Stores a new request; false when its id is taken. */
@@ -117,7 +131,15 @@ export class RequestStore {
     return `${this.#folder}${tenantPrefix(tenant)}${String(createdMs).padStart(13, "0")}-${id}.json`;
   }
 
-  async #get(key: string, options: CallOptions): Promise<unknown> {
+  #tenantOf(key: string): string | undefined {
+    return parseTenantPrefix(key.slice(this.#folder.length, key.lastIndexOf("/") + 1));
+  }
+
+  async #get(
+    key: string,
+    stamp: string,
+    options: CallOptions,
+  ): Promise<Read | typeof isDamaged | undefined> {
     if (!key.endsWith(".json")) return undefined;
     let bytes: Uint8Array;
     try {
@@ -128,18 +150,16 @@ export class RequestStore {
       throw error;
     }
     try {
-      return decodeRequestFile(bytes);
+      return { stamp, body: decodeRequestFile(key, bytes) };
     } catch (error) {
+      if (errorCodeOf(error) === "newer_version") return { stamp, body: undefined, newer: error };
       this.#options.onDamaged(key, error);
-      return error instanceof NewerVersion ? undefined : isDamaged;
+      return isDamaged;
     }
   }
 }
 
 const isDamaged = Symbol("damaged");
-
-/** A file that a later program wrote, and that must stay as it is. */
-class NewerVersion extends Error {}
 
 const progressEnd = ".progress.json";
 
@@ -151,18 +171,17 @@ function progressKeyOf(key: string): string {
 export function encodeRequestFile(
   body: DeleteRequest | DeleteProgress | readonly StoredRequest[],
 ): Uint8Array {
-  const checksum = checksumOf(body);
-  return Buffer.from(`${JSON.stringify({ version, crc32: checksum, body } satisfies Envelope)}\n`);
+  const envelope: Envelope = { version: requestVersion, crc32: checksumOf(body), body };
+  return Buffer.from(`${JSON.stringify(envelope)}\n`);
 }
 
-/** What is in the bytes of such a file. Throws for one that is damaged or of a newer version. */
-export function decodeRequestFile(bytes: Uint8Array): unknown {
+/** What is in the bytes of such a file. Throws for one that is damaged, and `newer_version` for one that a later program wrote. */
+export function decodeRequestFile(name: string, bytes: Uint8Array): unknown {
   const envelope = JSON.parse(Buffer.from(bytes).toString()) as Envelope;
   if (typeof envelope?.version !== "number") throw new Error("it is no delete request");
-  if (!(envelope.version <= version))
-    throw new NewerVersion(
-      `version ${envelope.version} is newer than ${version}; update the program`,
-    );
+  refuseNewerVersion(name, { found: envelope.version, known: requestVersion });
+  if (envelope.version !== requestVersion)
+    throw new Error(`its version is ${envelope.version}, not ${requestVersion}`);
   if (checksumOf(envelope.body) !== envelope.crc32) throw new Error("the checksum is wrong");
   return envelope.body;
 }

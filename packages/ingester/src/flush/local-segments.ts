@@ -1,5 +1,11 @@
 import { basename, dirname, join, relative } from "node:path";
-import { type Clock, type SegmentRef, SkaldError, type SteadyClock } from "@skald/model";
+import {
+  type Clock,
+  type ErrorCode,
+  type SegmentRef,
+  SkaldError,
+  type SteadyClock,
+} from "@skald/model";
 import type { Logger } from "@skald/runtime";
 import {
   makeLastingDirectory,
@@ -22,6 +28,8 @@ import {
 } from "./segment-paths.js";
 
 const nsPerMs = 1_000_000n;
+/** Codes of errors that say nothing about the contents of a file, or that a later program wrote it. */
+const otherCodes: readonly ErrorCode[] = ["unavailable", "newer_version"];
 
 /** A sealed file on this machine. */
 export interface LocalSegment {
@@ -86,7 +94,10 @@ export class LocalSegments {
     this.#startNs = BigInt(Math.ceil(options.timeOfDay.nowMs())) * nsPerMs;
   }
 
-  /** Finds the files of earlier processes; moves corrupt ones into quarantine and returns how many those were. */
+  /**
+   * Finds the files of earlier processes; moves corrupt ones into quarantine and returns how many those were. Throws
+   * `newer_version`, with nothing changed, when a later program wrote one of them.
+   */
   async open(): Promise<{ corrupt: number }> {
     await makeLastingDirectory(this.#dir);
     const entries = await readdir(this.#dir, { recursive: true, withFileTypes: true });
@@ -95,18 +106,21 @@ export class LocalSegments {
     // What a process had placed that was killed before its sync: the log is cut for it too.
     for (const dir of this.placed.directoriesOf(paths)) await this.placed.syncs.sync(dir);
     const isMarked = paths.has(this.#markedPath);
-    let corrupt = 0;
+    const useless = (path: string) => isUnfinished(path) || isStray(path, paths);
     const replaced = new Map<LocalSegment, readonly string[]>();
+    const damage = new Map<string, SkaldError>();
     for (const path of [...paths].sort()) {
-      if (isUnfinished(path) || isStray(path, paths)) await rm(path, { force: true });
-      else if (path.endsWith(segmentSuffix) && !(await this.#adopt(path, paths, replaced)))
-        corrupt++;
+      if (useless(path) || !path.endsWith(segmentSuffix)) continue;
+      const reason = await this.#adopt(path, paths, replaced);
+      if (reason !== undefined) damage.set(path, reason);
     }
+    for (const path of paths) if (useless(path)) await rm(path, { force: true });
+    for (const [path, reason] of damage) await this.#setAside(path, reason);
     for (const [segment, ids] of replaced) {
       for (const id of ids) this.#link(this.get(segment.ref.tenant, id), segment);
     }
     if (!isMarked) await this.#markAll();
-    return { corrupt };
+    return { corrupt: damage.size };
   }
 
   /** An earlier version did not say which uploads it had begun. */
@@ -250,13 +264,14 @@ export class LocalSegments {
     input.replacedBy = last;
   }
 
+  /** Returns what is wrong with a file that is damaged. */
   async #adopt(
     path: string,
     paths: ReadonlySet<string>,
     replaced: Map<LocalSegment, readonly string[]>,
-  ): Promise<boolean> {
+  ): Promise<SkaldError | undefined> {
     const id = basename(path, segmentSuffix);
-    const tenant = tenantOf(relative(this.#dir, dirname(path)));
+    const tenant = this.#tenantOf(path);
     try {
       const location = { kind: "file", path } as const;
       const { segment, close } = openSegmentFile({ id, tenant, location });
@@ -273,16 +288,21 @@ export class LocalSegments {
         mayBeStored: uploaded || paths.has(uploadingMarkerOf(path)) || !paths.has(this.#markedPath),
       });
       replaced.set(adopted, replacedBy(segment.image) ?? []);
-      return true;
+      return undefined;
     } catch (error) {
-      // Neither says anything about the file.
-      if (!(error instanceof SkaldError) || error.code === "unavailable") throw error;
-      await this.#setAside(tenant, path, error);
-      return false;
+      // No other error says that the file is damaged.
+      const isDamage = error instanceof SkaldError && !otherCodes.includes(error.code);
+      if (!isDamage) throw error;
+      return error;
     }
   }
 
-  async #setAside(tenant: string, path: string, reason: SkaldError): Promise<void> {
+  #tenantOf(path: string): string {
+    return tenantOf(relative(this.#dir, dirname(path)));
+  }
+
+  async #setAside(path: string, reason: SkaldError): Promise<void> {
+    const tenant = this.#tenantOf(path);
     const aside = join(this.#quarantineDir, relative(this.#dir, path));
     try {
       await makeLastingDirectory(dirname(aside));

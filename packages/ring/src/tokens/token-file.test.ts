@@ -20,6 +20,14 @@ it("keeps tokens, also in a directory that is not there yet", async () => {
   expect(await readTokenFile(path)).toBeUndefined();
 });
 
+it("leaves a file of a newer version as it is", async () => {
+  const path = join(directory, "newer.tokens");
+  await writeFile(path, '{"version":2,"tokens":[1]}');
+  await expect(readTokenFile(path)).rejects.toMatchObject({ code: "newer_version" });
+  await writeFile(path, '{"version":1,"tokens":[1]}');
+  expect(await readTokenFile(path)).toEqual(Uint32Array.of(1));
+});
+
 it.each([
   ["cut short", '{"tokens":[1,2'],
   ["empty", ""],

@@ -1,11 +1,15 @@
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { refuseNewerVersion } from "@skald/model";
 import type { Alert } from "./alerting-rule.js";
+
+/** The version of saved alerts that this code writes, and the newest that it reads. */
+export const alertsVersion = 1;
 
 /** What a group's alerts are at a time, for the next life of the process. */
 export interface SavedAlerts {
-  readonly version: 1;
+  readonly version: typeof alertsVersion;
   /** `keyOfGroup` */
   readonly group: string;
   /** ms since the epoch */
@@ -65,10 +69,15 @@ export class AlertStates implements AlertKeeper {
     this.#directory = directory;
   }
 
-  /** Finds out which groups have a file. */
+  /** Finds out which groups have a file. Throws `newer_version`, with nothing changed, when a later program wrote one. */
   async open(): Promise<void> {
     await mkdir(this.#directory, { recursive: true });
-    for (const name of await readdir(this.#directory)) {
+    const names = await readdir(this.#directory);
+    for (const name of names.filter((one) => one.endsWith(".json"))) {
+      const path = join(this.#directory, name);
+      parseAlerts(path, await readFile(path, "utf8"));
+    }
+    for (const name of names) {
       if (name.endsWith(".json")) this.#present.add(name);
       else await rm(join(this.#directory, name), { force: true });
     }
@@ -79,8 +88,9 @@ export class AlertStates implements AlertKeeper {
     const name = fileOf(group);
     if (!this.#present.has(name)) return [];
     try {
-      const saved = JSON.parse(await readFile(join(this.#directory, name), "utf8")) as SavedAlerts;
-      return saved.version === 1 && saved.group === group ? [saved] : [];
+      const path = join(this.#directory, name);
+      const saved = parseAlerts(path, await readFile(path, "utf8"));
+      return saved?.group === group ? [saved] : [];
     } catch {
       return [];
     }
@@ -99,8 +109,20 @@ export class AlertStates implements AlertKeeper {
   }
 
   async remove(group: string): Promise<void> {
-    await this.save({ version: 1, group, savedAtMs: 0, rules: [] });
+    await this.save({ version: alertsVersion, group, savedAtMs: 0, rules: [] });
   }
+}
+
+/** Saved alerts; undefined for what is damaged. Throws `newer_version` for what a later program wrote. */
+export function parseAlerts(name: string, text: string): SavedAlerts | undefined {
+  let saved: SavedAlerts | null;
+  try {
+    saved = JSON.parse(text) as SavedAlerts | null;
+  } catch {
+    return undefined;
+  }
+  refuseNewerVersion(name, { found: saved?.version, known: alertsVersion });
+  return saved?.version === alertsVersion ? saved : undefined;
 }
 
 /** JSON has no infinite numbers; the value comes anew with the next evaluation. */

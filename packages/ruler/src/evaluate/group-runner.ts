@@ -10,7 +10,13 @@ import {
   type PlacedGroup,
   type Rule,
 } from "../rules/rule-group.js";
-import { type AlertKeeper, newestOf, restoreAlerts, type SavedAlerts } from "./alert-states.js";
+import {
+  type AlertKeeper,
+  alertsVersion,
+  newestOf,
+  restoreAlerts,
+  type SavedAlerts,
+} from "./alert-states.js";
 import { type Alert, AlertingRule } from "./alerting-rule.js";
 import type { GroupMetrics } from "./metrics.js";
 import { type RecordedSample, RecordingRule } from "./recording-rule.js";
@@ -280,7 +286,12 @@ export class GroupRunner {
         ? [{ rule: identityOf(rule), alerts: work.alerts({ resolved: true }) }]
         : [],
     );
-    return { version: 1, group: this.key, savedAtMs: this.lastEvaluationMs ?? 0, rules };
+    return {
+      version: alertsVersion,
+      group: this.key,
+      savedAtMs: this.lastEvaluationMs ?? 0,
+      rules,
+    };
   }
 }
 

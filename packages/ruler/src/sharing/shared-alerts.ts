@@ -3,6 +3,7 @@ import type { Clock } from "@skald/model";
 import type { ObjectStore } from "@skald/storage";
 import {
   type AlertKeeper,
+  parseAlerts,
   plainNumber,
   type SavedAlerts,
   type SavedRule,
@@ -30,6 +31,8 @@ export class SharedAlerts implements AlertKeeper {
   readonly #options: SharedAlertsOptions;
   /** By key, what was written last, and when. */
   readonly #written = new Map<string, { readonly text: string; readonly ms: number }>();
+  /** Keys of objects that a later program wrote: they stay as they are. */
+  readonly #newer = new Set<string>();
 
   constructor(options: SharedAlertsOptions) {
     this.#options = options;
@@ -40,7 +43,7 @@ export class SharedAlerts implements AlertKeeper {
     const signal = AbortSignal.timeout(timeoutMs);
     const found: SavedAlerts[] = [];
     for await (const { key } of store.list(folderOf(group), { signal })) {
-      const saved = parse(await store.get(key, { signal }));
+      const saved = this.#parse(key, await store.get(key, { signal }));
       if (saved?.group !== group) continue;
       this.#written.set(key, { text: stateText(saved.rules), ms: clock.nowMs() - renewMs });
       found.push(saved);
@@ -58,14 +61,25 @@ export class SharedAlerts implements AlertKeeper {
   async remove(group: string): Promise<void> {
     const signal = AbortSignal.timeout(timeoutMs);
     for await (const { key } of this.#options.store.list(folderOf(group), { signal })) {
+      if (this.#newer.has(key)) continue;
       await this.#options.store.delete(key, { signal });
       this.#written.delete(key);
+    }
+  }
+
+  #parse(key: string, bytes: Uint8Array): SavedAlerts | undefined {
+    try {
+      return parseAlerts(key, Buffer.from(bytes).toString("utf8"));
+    } catch (error) {
+      this.#newer.add(key);
+      throw error;
     }
   }
 
   async #saveRule(saved: SavedAlerts, rule: string, isLast: boolean): Promise<void> {
     const { store, clock } = this.#options;
     const key = `${folderOf(saved.group)}${hashOf(rule)}.json`;
+    if (this.#newer.has(key)) return;
     const known = this.#written.get(key);
     const isEmpty = saved.rules.every(({ alerts }) => alerts.length === 0);
     if (isEmpty && known === undefined) return;
@@ -89,13 +103,4 @@ function folderOf(group: string): string {
 
 function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("hex");
-}
-
-function parse(bytes: Uint8Array): SavedAlerts | undefined {
-  try {
-    const saved = JSON.parse(Buffer.from(bytes).toString("utf8")) as SavedAlerts;
-    return saved.version === 1 ? saved : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
@@ -9,6 +9,8 @@ import { silentLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
 import { MemoryStore } from "@skald/storage";
 import { type RulerConfig, rulerKeys } from "../config.js";
+import { AlertStates } from "../evaluate/alert-states.js";
+import type { Alert } from "../evaluate/alerting-rule.js";
 import { Ruler } from "../ruler.js";
 import { readGroup } from "../rules/group-yaml.js";
 import { ObjectRuleStore } from "../store/object-rule-store.js";
@@ -136,6 +138,42 @@ describe("rulers that share groups out", () => {
       "",
     ]);
     await all.stop();
+  });
+
+  it("leave alerts of a newer version as they are", async () => {
+    const store = new MemoryStore();
+    const shared = () => new SharedAlerts({ store, clock: { nowMs: () => 0 } });
+    const alert: Alert = {
+      ...{ labels: emptyLabels, annotations: emptyLabels, value: 1, state: "firing" },
+      ...{ activeAtMs: 1, firedAtMs: 2, resolvedAtMs: undefined, keptSinceMs: undefined },
+      ...{ lastSentMs: undefined, validUntilMs: 9 },
+    };
+    const rules = [{ rule: "r", alerts: [alert] }];
+    const saved = { version: 1, group: "g", savedAtMs: 5, rules } as const;
+    await shared().save(saved);
+    expect(await shared().load("g")).toMatchObject([{ group: "g", savedAtMs: 5 }]);
+    let key = "";
+    for await (const object of store.list("", { signal })) key = object.key;
+    const good = Buffer.from(await store.get(key, { signal })).toString();
+    const newer = good.replace('"version":1', '"version":2');
+    await store.put(key, Buffer.from(newer), { signal });
+    const later = shared();
+    await expect(later.load("g")).rejects.toMatchObject({ code: "newer_version" });
+    await later.save({ ...saved, savedAtMs: 6 }, { isLast: true });
+    await later.remove("g");
+    expect(Buffer.from(await store.get(key, { signal })).toString()).toBe(newer);
+
+    const directory = join(folder, "alerts");
+    const states = new AlertStates(directory);
+    await states.open();
+    await states.save(saved);
+    const [name = ""] = readdirSync(directory);
+    writeFileSync(join(directory, name), newer);
+    writeFileSync(join(directory, "x.tmp"), "left");
+    await expect(new AlertStates(directory).open()).rejects.toMatchObject({
+      code: "newer_version",
+    });
+    expect(readdirSync(directory).sort()).toEqual([name, "x.tmp"].sort());
   });
 
   it("share the rules of a group with by-rule, and answer for all of them", async () => {

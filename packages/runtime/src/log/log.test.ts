@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
-import { invalidArgument, unavailable } from "@skald/model";
+import { invalidArgument, SkaldError, unavailable } from "@skald/model";
 import type { LogLevel } from "./level.js";
 import { createLogger } from "./log.js";
+import { NewerFiles } from "./newer-files.js";
 
 function capture(format: "json" | "logfmt", level?: LogLevel) {
   const lines: string[] = [];
@@ -69,4 +70,13 @@ describe("createLogger", () => {
     });
     expect(JSON.parse(lines[1] as string).stack).toContain("log.test");
   });
+});
+
+it("tells of each file of a newer version once", () => {
+  const told: unknown[] = [];
+  const files = new NewerFiles({ error: (_message, fields) => told.push(fields?.error) });
+  const errors = ["a", "b", "a"].map((name) => new SkaldError("newer_version", name));
+  for (const error of errors) expect(files.tell(error)).toBe(true);
+  expect(files.tell(new Error("a"))).toBe(false);
+  expect(told).toEqual(errors.slice(0, 2));
 });

@@ -1,5 +1,5 @@
 import { formatRoutes } from "@skald/frontend";
-import { type NamedState, Service, ServiceGroup } from "@skald/runtime";
+import { type NamedState, NewerFiles, Service, ServiceGroup } from "@skald/runtime";
 import { Metrics } from "@skald/runtime/metrics";
 import { HttpServer, servesTls } from "@skald/transport";
 import { configToYaml } from "../config/load-config.js";
@@ -57,6 +57,7 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
     })),
   ];
   const parts = config.server.reference_paths_enabled ? all : underPublishedNames(all);
+  const newerFiles = new NewerFiles(log);
   const server = new HttpServer({
     ...listenOptions(config),
     routes: parts.flatMap(({ routes = [] }) => routes),
@@ -68,6 +69,7 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
       else log.error("changed certificates cannot be used; the last ones stay", { error });
     },
     onError: (error, request) => {
+      if (newerFiles.tell(error)) return;
       panics.inc();
       log.error("request failed", { error, method: request.method, url: request.url });
     },

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { internal } from "@skald/model";
+import { errorCodeOf, internal, refuseNewerVersion } from "@skald/model";
 import { SectionReader, section } from "../segment/index-sections.js";
 import { type IndexImage, writeImage } from "../segment/read/index-image.js";
 import { decodeStreams } from "../segment/read/stream-table.js";
@@ -25,23 +25,25 @@ const maxRawBytes = 1024 * 1024 * 1024;
 
 /**
  * Checks and decodes the bytes of a day index, to be opened on any thread. Throws `internal`, naming it, when they are not
- * what was written.
+ * what was written, and `newer_version` when a later program wrote them.
  */
 export function decodeDayIndex(name: string, bytes: Uint8Array): IndexImage {
   try {
-    return decode(bytes);
+    return decode(name, bytes);
   } catch (error) {
+    if (errorCodeOf(error) === "newer_version") throw error;
     throw internal(`day index ${name} cannot be read: ${(error as Error).message}`, {
       cause: error,
     });
   }
 }
 
-function decode(bytes: Uint8Array): IndexImage {
+function decode(name: string, bytes: Uint8Array): IndexImage {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (head.length < dayHeaderBytes || head.toString("latin1", 0, 8) !== dayMagic)
     throw internal("it is none");
   const version = head.readUInt32LE(8);
+  refuseNewerVersion(`day index ${name}`, { found: version, known: dayVersion });
   if (version !== dayVersion) throw internal(`its version is ${version}, not ${dayVersion}`);
   const rawBytes = head.readUInt32LE(12);
   const frame = bytes.subarray(dayHeaderBytes);

@@ -56,6 +56,12 @@ export function tenantPrefix(tenant: string): string {
   return `tenant=${directoryOfTenant(tenant)}/`;
 }
 
+/** The tenant of such a prefix; undefined for any other text. */
+export function parseTenantPrefix(prefix: string): string | undefined {
+  const match = /^tenant=((?:[^/]+~\/)*[^/]+)\/$/.exec(prefix);
+  return match === null ? undefined : tenantOfDirectory(match[1] as string);
+}
+
 /** Prefix of the segments of a tenant in the UTC day of a time. */
 export function dayPrefix(tenant: string, ns: bigint): string {
   return `${tenantPrefix(tenant)}date=${dateOf(floorDiv(ns, dayNs))}/`;

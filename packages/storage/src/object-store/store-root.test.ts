@@ -123,6 +123,19 @@ describe("the root of a store", () => {
     expect(readdirSync(root).filter((name) => name.startsWith(".skald"))).toHaveLength(1);
   });
 
+  it.each([
+    ["marker", ({ root }: { root: string }) => join(root, ".skald-store")],
+    ["memory of it", ({ rememberIn }: { rememberIn: string }) => rememberIn],
+  ])("whose %s is of a newer version is left as it is", async (_, pathOf) => {
+    const made = await makeStore();
+    const path = pathOf(made);
+    const newer = readFileSync(path, "utf8").replace("{", '{"version":2,');
+    writeFileSync(path, newer);
+    const code = async () => keysOf(await made.open()).then(() => "", errorCodeOf);
+    expect(await code().catch(errorCodeOf)).toBe("newer_version");
+    expect(readFileSync(path, "utf8")).toBe(newer);
+  });
+
   it("whose marker is damaged, and remembered nowhere, is unavailable", async () => {
     const { root } = await makeStore();
     writeFileSync(join(root, ".skald-store"), "no marker");

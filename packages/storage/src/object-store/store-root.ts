@@ -1,8 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { dirname, join, resolve } from "node:path";
-import { unavailable } from "@skald/model";
+import { errorCodeOf, refuseNewerVersion, unavailable } from "@skald/model";
 import { makeLastingDirectory } from "../directory-syncs.js";
 import { type FileHandle, link, mkdir, open, readFile, rename, rm, stat } from "../files.js";
+
+/** Neither file has a version so far: a later program that changes what they mean adds the key `version`. */
+const knownVersion = 1;
 
 /** Name of the marker in the root. */
 export const storeMarkerName = ".skald-store";
@@ -89,7 +92,7 @@ export class StoreRoot {
   /** Written again where it is damaged and the id is remembered: something that is no store has no marker at all. */
   async #readMarker(): Promise<Identity> {
     const path = join(this.#root, storeMarkerName);
-    const found = parse(await readFile(path, "utf8"));
+    const found = parse(path, await readFile(path, "utf8"));
     if (found !== undefined) return found;
     if (this.#id === undefined) {
       const fix = 'write {"id":"<that of store.json of a process that used it>"} into it';
@@ -123,7 +126,7 @@ export class StoreRoot {
       if (isAbsent(error)) return undefined;
       throw error;
     }
-    const known = parse(text) as Remembered | undefined;
+    const known = parse(this.#rememberIn, text) as Remembered | undefined;
     if (known !== undefined) return known.root === this.#root ? known.id : undefined;
     // Whatever store it was: one without a marker may be a mount that is gone.
     if ((await this.#look()) !== undefined) return undefined;
@@ -145,12 +148,14 @@ export function isAbsent(error: unknown): boolean {
   return ["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
 }
 
-/** Undefined for what is damaged. */
-function parse(text: string): Identity | undefined {
+/** Undefined for what is damaged. Throws `newer_version` for what a later program wrote. */
+function parse(path: string, text: string): Identity | undefined {
   try {
-    const found = JSON.parse(text) as Partial<Identity> | null;
+    const found = JSON.parse(text) as (Partial<Identity> & { version?: unknown }) | null;
+    refuseNewerVersion(path, { found: found?.version, known: knownVersion });
     return typeof found?.id === "string" ? { ...found, id: found.id } : undefined;
-  } catch {
+  } catch (error) {
+    if (errorCodeOf(error) === "newer_version") throw error;
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-import { internal } from "@skald/model";
+import { internal, refuseNewerVersion } from "@skald/model";
 
 /**
  * The 24 bytes before the Parquet footer that lead to the own index:
@@ -14,6 +14,7 @@ export interface SegmentTrailer {
 
 export const trailerBytes = 24;
 export const trailerMagic = "SKALDIX1";
+const version = 1;
 /** u32 length of the footer | "PAR1" */
 export const endBytes = 8;
 
@@ -26,14 +27,20 @@ export function trailerFromEnd(end: Uint8Array, name: string): number {
   return bytes.readUInt32LE(bytes.length - endBytes) + endBytes + trailerBytes;
 }
 
-/** Parses the trailer. Throws `internal` when there is none: the file is foreign, or its end is damaged. */
+/**
+ * Parses the trailer. Throws `internal` when there is none: the file is foreign, or its end is damaged; `newer_version` when a
+ * later program wrote it.
+ */
 export function parseTrailer(
   trailer: Uint8Array,
   footerBytes: number,
   name: string,
 ): SegmentTrailer {
   const bytes = Buffer.from(trailer.buffer, trailer.byteOffset, trailerBytes);
-  if (bytes.toString("latin1", 16, 24) !== trailerMagic) {
+  const magic = bytes.toString("latin1", 16, 24);
+  if (magic !== trailerMagic) {
+    const found = /^SKALDIX(\d)$/.exec(magic)?.[1];
+    refuseNewerVersion(`segment ${name}`, { found: Number(found), known: version });
     throw internal(`segment ${name} has no index: it was not written by this store, or is damaged`);
   }
   return {

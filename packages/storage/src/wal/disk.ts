@@ -10,6 +10,8 @@ export interface WalDisk {
   create(path: string): Promise<WalDiskFile>;
   sizeOf(path: string): Promise<number>;
   read(path: string): Promise<Buffer>;
+  /** The first bytes of a file, as many as it has of them. */
+  readHead(path: string, length: number): Promise<Buffer>;
   /** Writes a whole file and syncs it. */
   write(path: string, bytes: Uint8Array): Promise<void>;
   /** Overwrites bytes of a file and syncs it. */
@@ -54,6 +56,16 @@ export const nodeWalDisk: WalDisk = {
     const file = await open(path, "r");
     try {
       return await file.readFile();
+    } finally {
+      await file.close();
+    }
+  },
+  async readHead(path, length) {
+    const file = await open(path, "r");
+    try {
+      const head = Buffer.alloc(length);
+      const { bytesRead } = await file.read(head, 0, length, 0);
+      return head.subarray(0, bytesRead);
     } finally {
       await file.close();
     }

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { tooLarge } from "@skald/model";
+import { refuseNewerVersion, tooLarge } from "@skald/model";
 
 /** Bytes before the first record of a log file: magic, version, marker. */
 export const walFileHeaderBytes = 16;
@@ -18,6 +18,12 @@ export function encodeWalFileHeader(marker: number): Buffer {
   header.writeUInt32LE(version, 8);
   header.writeUInt32LE(marker, 12);
   return header;
+}
+
+/** Throws `newer_version` for a log file that a later program wrote, by its first bytes. */
+export function refuseNewerWal(path: string, bytes: Buffer): void {
+  if (bytes.length < walFileHeaderBytes || !hasMagic(bytes)) return;
+  refuseNewerVersion(path, { found: bytes.readUInt32LE(8), known: version });
 }
 
 /** Header of a record; the checksum covers length, type and payload. Throws `too_large` for more than `maxBytes`. */
@@ -93,8 +99,7 @@ export class WalFrames {
     this.#bytes = bytes;
     this.#maxBytes = maxBytes;
     if (bytes.length < walFileHeaderBytes) return;
-    const isKnown = bytes.toString("latin1", 0, magic.length) === magic;
-    if (isKnown && bytes.readUInt32LE(8) !== version) return;
+    const isKnown = hasMagic(bytes) && bytes.readUInt32LE(8) === version;
     const marker = bytes.readUInt32LE(12);
     this.#marker = this.#findMarker() ?? (isKnown ? marker : 0);
     if (isKnown && this.#marker === marker) this.#at = walFileHeaderBytes;
@@ -180,6 +185,10 @@ export function encodeWalPatch(bytes: Buffer, marker: number, { offset, end }: W
 
 const magic = "SKALDWAL";
 const version = 1;
+
+function hasMagic(bytes: Buffer): boolean {
+  return bytes.toString("latin1", 0, magic.length) === magic;
+}
 
 function isZero(byte: number): boolean {
   return byte === 0;

@@ -8,7 +8,10 @@ function inspect(bytes: Buffer) {
   const faults: WalFault[] = [];
   const onRecord = (record: { kind: string } | "void") =>
     void kinds.push(record === "void" ? record : record.kind);
-  for (const _ of inspectWal(bytes, { onRecord, onFault: (fault) => void faults.push(fault) })) {
+  for (const _ of inspectWal("a.wal", bytes, {
+    onRecord,
+    onFault: (fault) => void faults.push(fault),
+  })) {
     // Only what it tells counts.
   }
   return { kinds, faults };

@@ -1,4 +1,4 @@
-import { WalFrames, walVoidType } from "./frame.js";
+import { refuseNewerWal, WalFrames, walVoidType } from "./frame.js";
 import { decodeWalRecord, type WalRecord } from "./record.js";
 
 /** Damage of a log file, as a replay would find it. */
@@ -16,8 +16,12 @@ export interface WalVisit {
   readonly onFault: (fault: WalFault) => void;
 }
 
-/** Reads the bytes of a log file and changes nothing; yields where each record ends. */
-export function* inspectWal(bytes: Buffer, visit: WalVisit): Generator<number, void> {
+/**
+ * Reads the bytes of a log file and changes nothing; yields where each record ends. Throws `newer_version`, with the name, for
+ * one that a later program wrote.
+ */
+export function* inspectWal(name: string, bytes: Buffer, visit: WalVisit): Generator<number, void> {
+  refuseNewerWal(name, bytes);
   const frames = new WalFrames(bytes);
   let gaps = 0;
   for (let frame = frames.next(); frame !== undefined; frame = frames.next()) {

@@ -59,12 +59,12 @@ describe("replayWal", () => {
     const { dir, path, offsets, bytes } = await threeRecords();
     for (const [at, want, end] of [
       [0, ["one", "two", "three"], offsets[0]],
-      [8, [], bytes.length],
+      [8, ["one", "two", "three"], offsets[0]],
       [12, ["one", "two", "three"], offsets[0]],
       [offsets[0], ["two", "three"], offsets[1]],
     ] as const) {
       const broken = Buffer.from(bytes);
-      if (at !== 8) broken[0]! ^= 1;
+      broken[0]! ^= at === 8 ? 0 : 1;
       broken[at as number]! ^= 2;
       await writeFile(path, broken);
       const { records, damages } = await replay(dir);
@@ -119,14 +119,15 @@ describe("replayWal", () => {
     ]);
   });
 
-  it("takes nothing of a file of another version", async () => {
+  it("leaves a file of a newer version as it is", async () => {
     const { dir, path, bytes } = await threeRecords();
     bytes.writeUInt32LE(2, 8);
     await writeFile(path, bytes);
-    const { records, damages } = await replay(dir);
-    expect(records).toEqual([]);
-    expect(damages).toMatchObject([{ kind: "corrupt", offset: 0, lostBytes: bytes.length }]);
-    expect(await readFile(`${path}.0.corrupt`)).toEqual(bytes);
+    const newer = { code: "newer_version", message: expect.stringContaining(path) };
+    await expect(replay(dir)).rejects.toMatchObject(newer);
+    await expect(openWal(dir)).rejects.toMatchObject(newer);
+    expect(await readdir(dir)).toEqual(["00000001.wal"]);
+    expect(await readFile(path)).toEqual(bytes);
   });
 
   it("goes on with the next file after a corrupt one", async () => {

@@ -1,5 +1,12 @@
 import { nodeWalDisk, type WalDisk, walNumbers, walPath } from "./disk.js";
-import { encodeWalPatch, type WalFrame, WalFrames, type WalGap, walVoidType } from "./frame.js";
+import {
+  encodeWalPatch,
+  refuseNewerWal,
+  type WalFrame,
+  WalFrames,
+  type WalGap,
+  walVoidType,
+} from "./frame.js";
 import { decodeWalRecord, type StreamsRecord, type WalRecord, walRecordTypes } from "./record.js";
 import type { WalPosition } from "./wal.js";
 
@@ -38,7 +45,10 @@ export interface WalReplayResult {
   readonly bytes: number;
 }
 
-/** Reads all log files of the directory, one at a time, and repairs what it cannot read. */
+/**
+ * Reads all log files of the directory, one at a time, and repairs what it cannot read. Throws `newer_version` at a file that a
+ * later program wrote.
+ */
 export async function replayWal(options: WalReplayOptions): Promise<WalReplayResult> {
   const disk = options.disk ?? nodeWalDisk;
   const total = { files: 0, records: 0, bytes: 0 };
@@ -47,6 +57,7 @@ export async function replayWal(options: WalReplayOptions): Promise<WalReplayRes
     if (file >= endFile) break;
     const path = walPath(options.dir, file);
     const bytes = await disk.read(path);
+    refuseNewerWal(path, bytes);
     const frames = new WalFrames(bytes);
     for (let frame = frames.next(); frame !== undefined; frame = frames.next()) {
       if (frames.gaps.at(-1)?.end === frame.offset) {

@@ -6,6 +6,7 @@ import {
   encodeWalFileHeader,
   fillWalRecordHeader,
   maxWalRecordBytes,
+  refuseNewerWal,
   walFileHeaderBytes,
   walRecordHeaderBytes,
 } from "./frame.js";
@@ -57,12 +58,17 @@ export class Wal {
   #offset = 0;
   #refusal: SkaldError | undefined;
 
-  /** Opens the directory; files found there stay for replay and are cut like those written later. */
+  /**
+   * Opens the directory; files found there stay for replay and are cut like those written later. Throws `newer_version`, with
+   * nothing changed, when a later program wrote one of them.
+   */
   static async open(options: WalOptions): Promise<Wal> {
     const disk = options.disk ?? nodeWalDisk;
     const sizes = new Map<number, number>();
     for (const number of walNumbers(await disk.list(options.dir))) {
-      sizes.set(number, await disk.sizeOf(walPath(options.dir, number)));
+      const path = walPath(options.dir, number);
+      refuseNewerWal(path, await disk.readHead(path, walFileHeaderBytes));
+      sizes.set(number, await disk.sizeOf(path));
     }
     // What a process deleted that was killed before its sync.
     if (options.fsync !== "never") await disk.syncDir(options.dir);

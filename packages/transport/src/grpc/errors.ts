@@ -40,6 +40,7 @@ const statusOf: Readonly<Record<ErrorCode, number>> = {
   cancelled: grpcStatus.cancelled,
   internal: grpcStatus.internal,
   unavailable: grpcStatus.unavailable,
+  newer_version: grpcStatus.failed_precondition,
   deadline_exceeded: grpcStatus.deadline_exceeded,
 };
 

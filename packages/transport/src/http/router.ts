@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { invalidArgument } from "@skald/model";
+import { errorCodeOf, invalidArgument } from "@skald/model";
 import express from "express";
 import { serveTraced } from "../tracing/request-span.js";
 import { errorAnswer, sendAnswer, writtenBytes } from "./answer.js";
@@ -163,7 +163,7 @@ async function serve(
     answer = await route.handler(await readRequest(options, route, request, left.signal));
   } catch (error) {
     answer = errorAnswer(error);
-    if (answer.status === 500) options.onError?.(error, request);
+    if (isOurs(error, answer)) options.onError?.(error, request);
   }
   try {
     await sendAnswer(options, response, answer);
@@ -171,6 +171,11 @@ async function serve(
     options.onError?.(error, request);
     response.destroy();
   }
+}
+
+/** Whether somebody who runs the program has to look at an error. */
+function isOurs(error: unknown, { status }: HttpResponse): boolean {
+  return status === 500 || errorCodeOf(error) === "newer_version";
 }
 
 async function readRequest(

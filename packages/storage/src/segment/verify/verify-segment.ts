@@ -1,4 +1,5 @@
 import { crc32 } from "node:zlib";
+import { errorCodeOf } from "@skald/model";
 import { magic } from "../../parquet/format.js";
 import { type ReadFooter, readFooter } from "../../parquet/read-metadata.js";
 import { groupBytes } from "../filter/filter-table.js";
@@ -35,7 +36,8 @@ export interface FoundSegment {
 /**
  * Reads all of a segment and checks it: index, filters, every page and its header, every block decoded, digests, and the
  * metadata of Parquet. Yields after each page and block the bytes of the file that were read; holds one block at a time. What
- * is damaged is in the result; throws only what reading throws that is not about contents.
+ * is damaged is in the result; throws `newer_version` for a file that a later program wrote, and what reading throws that is not
+ * about contents.
  */
 export function* verifySegment(reader: SyncRangeReader): Generator<number, SegmentCheck> {
   const damage: Damage[] = [];
@@ -44,6 +46,7 @@ export function* verifySegment(reader: SyncRangeReader): Generator<number, Segme
     try {
       return act();
     } catch (error) {
+      if (errorCodeOf(error) === "newer_version") throw error;
       onDamage({ part, message: (error as Error).message });
       return undefined;
     }

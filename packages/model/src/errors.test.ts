@@ -1,0 +1,41 @@
+import { describe, expect, it } from "@jest/globals";
+import { refuseNewerVersion, textForClients } from "./errors.js";
+
+function outcome(found: unknown, known = 1): string {
+  try {
+    refuseNewerVersion("folder/file", { found, known });
+    return "";
+  } catch (error) {
+    expect(error).toMatchObject({ code: "newer_version", status: 503 });
+    expect(textForClients(error)).not.toContain("folder");
+    return (error as Error).message;
+  }
+}
+
+describe("refuseNewerVersion", () => {
+  it.each([2, 4, 7, 8, 11, 98])("refuses version %i, and names the file", (found) => {
+    expect(outcome(found)).toContain(`folder/file has format version ${found}, this program knows`);
+  });
+
+  it.each([
+    ["a known one", 1],
+    ["an older one", 0],
+    ["one with an even number of one bits", 3],
+    ["one above all versions", 100],
+    ["a negative one", -2],
+    ["half a one", 2.5],
+    ["a text", "2"],
+    ["none", undefined],
+  ])("leaves %s to the caller", (_, found) => expect(outcome(found)).toBe(""));
+
+  it("takes no flipped bit of a version for another one", () => {
+    for (const known of [1, 2, 4, 7, 8, 11])
+      for (let bit = 0; bit < 31; bit++) expect(outcome(known ^ (1 << bit), known)).toBe("");
+  });
+
+  it("knows the next versions of a later one", () => {
+    expect(outcome(2, 2)).toBe("");
+    expect(outcome(4, 2)).toContain("versions up to 2");
+    expect(() => refuseNewerVersion("x", { found: 1, known: 3 })).toThrow("even number");
+  });
+});
