@@ -1,6 +1,6 @@
 import { constants, deflateRawSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { makePushBody, snappyLiterals } from "@skald/testkit";
+import { makePushBody, rapidResets, snappyLiterals } from "@skald/testkit";
 import { getJson, pushJson, queryStreams } from "./testing/client.js";
 import {
   makeFolder,
@@ -308,6 +308,16 @@ describe("hostile HTTP", () => {
     const response = await fetch(server.url + path, { method: "POST", headers, body });
     expect(response.status).toBe(413);
     expect(await response.text()).toMatch(/request body too large/);
+    await expectServing();
+  });
+
+  it("connections of HTTP/2 whose requests are reset at once are cut", async () => {
+    const attack = async () => {
+      const wire = await openWire(server.port);
+      await wire.send(rapidResets(20_000, { ":path": "/loki/api/v1/query_range" }));
+      await wire.closed();
+    };
+    await Promise.all([attack(), attack(), attack()]);
     await expectServing();
   });
 

@@ -38,6 +38,7 @@ it.each([
   ["response_message_bytes_count", "method route"],
   ["tcp_connections", "protocol"],
   ["panic_total", ""],
+  ["connections_cut_total", "protocol reason"],
   ["runtime_config_last_reload_successful", ""],
   ["distributor_bytes_received_total", "tenant retention_hours is_internal_stream policy format"],
   ["distributor_lines_received_total", "tenant is_internal_stream policy format"],

@@ -7,6 +7,7 @@ export * from "./memory-files.js";
 export * from "./mutate.js";
 export * from "./push-body.js";
 export * from "./random.js";
+export * from "./rapid-resets.js";
 export * from "./s3/certificate.js";
 export * from "./s3/s3-server.js";
 export * from "./script.js";

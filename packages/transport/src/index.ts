@@ -1,3 +1,4 @@
+export type { CutObserver } from "./connection-guard.js";
 export * from "./http/body.js";
 export type { DirectHandler, DirectRequest, DirectResponse } from "./http/direct.js";
 export * from "./http/end-response.js";

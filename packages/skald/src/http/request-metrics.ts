@@ -1,6 +1,6 @@
 import { errorCodeOf, errorStatus } from "@skald/model";
-import type { Metrics } from "@skald/runtime";
-import type { RequestFacts, RequestObserver } from "@skald/transport";
+import type { Logger, Metrics } from "@skald/runtime";
+import type { CutObserver, RequestFacts, RequestObserver } from "@skald/transport";
 import type { EndedCall } from "@skald/transport/grpc";
 
 const MiB = 1024 * 1024;
@@ -63,6 +63,19 @@ export function callObserver(metrics: Metrics): (call: EndedCall) => void {
     const status = error === undefined ? "success" : String(errorStatus[errorCodeOf(error)]);
     const labels = { method: "gRPC", route: path, status_code: status, ws: "false" };
     durations.observe(labels, durationMs / 1000);
+  };
+}
+
+/** Counts connections that the server cut, and logs those that a fault of the program ended. */
+export function cutObserver(metrics: Metrics, log: Logger, protocol: "http" | "grpc"): CutObserver {
+  const help =
+    "Connections that were cut: a handler failed, or the client reset too many requests.";
+  const cuts = metrics.counter("connections_cut_total", help, ["protocol", "reason"]);
+  for (const reason of ["fault", "resets"]) cuts.inc({ protocol, reason }, 0);
+  return (reason, error) => {
+    cuts.inc({ protocol, reason });
+    if (reason === "fault")
+      log.error("a connection was cut: its handler failed", { protocol, error });
   };
 }
 

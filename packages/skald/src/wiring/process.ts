@@ -7,7 +7,7 @@ import type { Config } from "../config/root.js";
 import { tlsOptionsOf } from "../config/tls-options.js";
 import { type ApiPart, describeApi, type Endpoint, underPublishedNames } from "../http/api.js";
 import { profileRoutes } from "../http/profile-routes.js";
-import { requestObserver } from "../http/request-metrics.js";
+import { cutObserver, requestObserver } from "../http/request-metrics.js";
 import { memberlistRoutes, statusRoutes } from "../http/status-routes.js";
 import { buildModules } from "./modules/build-modules.js";
 import type { ModuleContext } from "./modules/module.js";
@@ -64,6 +64,7 @@ export function buildProcess(context: Omit<ModuleContext, "metrics">): RunningPr
     rawRoutes: new Map(parts.flatMap(({ rawRoutes = [] }) => [...rawRoutes])),
     socketRoutes: parts.flatMap(({ socketRoutes = [] }) => socketRoutes),
     onRequest: requestObserver(metrics),
+    onCut: cutObserver(metrics, log, "http"),
     onCertificates: (error) => {
       if (error === undefined) log.info("certificates were read again");
       else log.error("changed certificates cannot be used; the last ones stay", { error });

@@ -4,6 +4,7 @@ import {
   type TLSSocket,
   type Server as TlsServer,
 } from "node:tls";
+import type { ConnectionGuard } from "../connection-guard.js";
 import { Certificates } from "../http/certificates.js";
 import { mayConnect, type TlsOptions } from "../http/tls.js";
 
@@ -29,7 +30,7 @@ export class GrpcListener {
   readonly #certificates: Certificates | undefined;
   readonly #sockets = new Set<Socket>();
 
-  constructor(options: ListenerOptions, take: (socket: Socket) => void) {
+  constructor(options: ListenerOptions, guard: ConnectionGuard, take: (socket: Socket) => void) {
     this.#options = options;
     const { tls, onCertificates } = options;
     this.#certificates = tls === undefined ? undefined : new Certificates(tls, onCertificates);
@@ -44,6 +45,7 @@ export class GrpcListener {
             if (mayConnect(socket, tls)) open(socket);
             else socket.destroy();
           });
+    guard.watch(this.#server);
     this.#server.on("connection", (socket: Socket) => this.#watch(socket));
     // A client that fails the handshake is its own problem.
     this.#server.on("tlsClientError", () => undefined);

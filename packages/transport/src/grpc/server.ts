@@ -10,6 +10,7 @@ import {
 import type { Socket } from "node:net";
 import { SkaldError } from "@skald/model";
 import { isTracing, runSpan } from "@skald/runtime/tracing";
+import { ConnectionGuard, type CutObserver } from "../connection-guard.js";
 import { beginCalled } from "../tracing/call-span.js";
 import { trailersOfError } from "./errors.js";
 import { Health, type HealthState, healthPaths } from "./health.js";
@@ -41,6 +42,7 @@ export interface GrpcServerOptions extends ListenerOptions, KeepaliveOptions {
   readonly onError?: (error: unknown, path: string) => void;
   /** Told of the end of each call of a method that there is. */
   readonly onEnd?: (call: EndedCall) => void;
+  readonly onCut?: CutObserver;
   /** What it says that it speaks; for tests. */
   readonly protocolVersion?: number;
 }
@@ -88,6 +90,7 @@ const unsupportedMediaType = 415;
 /** Serves calls between services. It knows no contract: a message is bytes, in pieces that it puts together and cuts. */
 export class GrpcServer {
   readonly #options: GrpcServerOptions;
+  readonly #guard: ConnectionGuard;
   readonly #hello: OutgoingHttpHeaders;
   readonly #methods = new Map<string, GrpcHandler>();
   readonly #streams = new Map<string, GrpcStreamHandler>();
@@ -99,6 +102,7 @@ export class GrpcServer {
   constructor(options: GrpcServerOptions) {
     this.#options = options;
     const { protocolVersion: version } = options;
+    this.#guard = new ConnectionGuard(options.onCut);
     this.#hello = sayHello(version === undefined ? {} : { version });
     this.#server = createServer({
       settings: {
@@ -108,11 +112,11 @@ export class GrpcServer {
       },
       maxSendHeaderBlockLength: maxHeaderBytes,
     });
+    this.#guard.watch(this.#server);
     this.#server.on("session", (session) => this.#welcome(session));
-    this.#server.on("stream", (stream, headers) => void this.#answer(stream, headers));
     this.#server.on("sessionError", () => undefined);
     const take = (socket: Socket) => this.#server.emit("connection", socket);
-    this.#listener = new GrpcListener(options, take);
+    this.#listener = new GrpcListener(options, this.#guard, take);
   }
 
   /** Adds a service; before or after the start. */
@@ -167,6 +171,13 @@ export class GrpcServer {
     this.#sessions.add(session);
     session.setLocalWindowSize(sessionWindowBytes);
     session.on("error", () => undefined);
+    const countReset = this.#guard.limitResets(session);
+    session.on("stream", (stream, headers) => {
+      stream.on("error", () => undefined);
+      stream.once("close", () => countReset(stream));
+      if (isOver(stream) || this.#guard.isCut(session)) return;
+      void this.#guard.run(stream, () => this.#answer(stream, headers));
+    });
     keepAlive(session, this.#options);
     const { maxIdleMs, maxAgeMs, maxAgeGraceMs } = this.#options;
     const timers: (NodeJS.Timeout | undefined)[] = [];
@@ -191,7 +202,6 @@ export class GrpcServer {
     const { ":path": path = "", "content-type": type = "" } = headers;
     const abort = new AbortController();
     const start = performance.now();
-    stream.on("error", () => undefined);
     // Also at the end of a call that went well, when nobody listens any more.
     stream.once("close", () => abort.abort(gone));
     if (!type.startsWith("application/grpc")) {
@@ -204,7 +214,7 @@ export class GrpcServer {
         ? undefined
         : after(timeoutMs, () => {
             const late = new SkaldError("deadline_exceeded", "the deadline of the call is over");
-            fail(stream, this.#hello, late);
+            void this.#guard.run(stream, () => fail(stream, this.#hello, late));
             abort.abort(late);
           });
     try {
@@ -352,8 +362,13 @@ function start(
   stream.once("wantTrailers", () => stream.sendTrailers(trailers()));
 }
 
+/** Whether nothing can be answered any more. */
+function isOver(stream: ServerHttp2Stream): boolean {
+  return stream.destroyed || stream.closed;
+}
+
 function fail(stream: ServerHttp2Stream, hello: OutgoingHttpHeaders, error: unknown): void {
-  if (stream.destroyed) return;
+  if (isOver(stream)) return;
   // An answer that was begun can only be cut.
   if (stream.headersSent) stream.close(constants.NGHTTP2_INTERNAL_ERROR);
   else respondTrailers(stream, hello, trailersOfError(error));
@@ -365,7 +380,7 @@ function respondTrailers(
   hello: OutgoingHttpHeaders,
   trailers: ReturnType<typeof trailersOfError>,
 ): void {
-  if (stream.destroyed) return;
+  if (isOver(stream)) return;
   stream.removeAllListeners("data");
   stream.resume();
   stream.respond({ ":status": 200, ...hello, ...trailers }, { endStream: true });

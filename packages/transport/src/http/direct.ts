@@ -1,5 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
+import type { ConnectionGuard } from "../connection-guard.js";
 import { type PlainHead, readPlainHead } from "./plain-head.js";
 import type { RequestObserver } from "./router.js";
 import type { HttpResponse } from "./types.js";
@@ -23,6 +24,7 @@ export interface DirectResponse extends HttpResponse {
 export interface DirectOptions {
   /** Handler and route name by exact path. */
   readonly routes: ReadonlyMap<string, DirectRoute>;
+  readonly guard: ConnectionGuard;
   readonly idleTimeoutMs: number;
   /** As of the server: an answer that nobody takes is given up after it; 0: never. */
   readonly writeTimeoutMs: number;
@@ -137,7 +139,7 @@ class DirectConnection {
 
   /** Serves the request that has come; one that has not is waited for, and one that is not for here handed over. */
   #next(): void {
-    const { isOpen, routes } = this.#options;
+    const { isOpen, routes, guard } = this.#options;
     const bytes = this.#rest;
     if (bytes === undefined) return;
     this.#head ??= isOpen() ? readPlainHead(bytes) : undefined;
@@ -150,7 +152,7 @@ class DirectConnection {
     const end = head.headBytes + head.bodyBytes;
     if (bytes.length < end) {
       if (this.#pieces >= maxPieces) this.#handOver();
-      else this.#arrival ??= setTimeout(() => this.#handOver(), maxArrivalMs);
+      else this.#arrival ??= setTimeout(() => this.#onLate(), maxArrivalMs);
       return;
     }
     clearTimeout(this.#arrival);
@@ -159,7 +161,12 @@ class DirectConnection {
     this.#pieces = this.#rest === undefined ? 0 : 1;
     this.#head = undefined;
     this.#isServing = true;
-    void this.#serve(route, head, bytes.subarray(head.headBytes, end));
+    const body = bytes.subarray(head.headBytes, end);
+    void guard.run(this.#socket, () => this.#serve(route, head, body));
+  }
+
+  #onLate(): void {
+    void this.#options.guard.run(this.#socket, () => this.#handOver());
   }
 
   async #serve(route: DirectRoute, head: PlainHead, body: Uint8Array): Promise<void> {

@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import type { ConnectionGuard } from "../connection-guard.js";
 
 /** Time until the first look whether a client that sends no more is still there, and the longest between two. */
 const firstLookMs = 20;
@@ -9,7 +10,7 @@ const maxLookMs = 1000;
  * connection does not tell. An interim answer does: to who is gone it cannot be delivered. A client of HTTP/1.0, which
  * knows none, has a second.
  */
-export function keepHalfClosed(response: ServerResponse): void {
+export function keepHalfClosed(response: ServerResponse, guard: ConnectionGuard): void {
   const { req: request, socket } = response;
   const knowsInterim = request.httpVersionMajor === 1 && request.httpVersionMinor > 0;
   let waitMs = knowsInterim ? firstLookMs : maxLookMs;
@@ -21,8 +22,9 @@ export function keepHalfClosed(response: ServerResponse): void {
     }
     response.writeProcessing();
     waitMs = Math.min(waitMs * 2, maxLookMs);
-    timer = setTimeout(look, waitMs);
+    timer = lookLater();
   };
-  let timer = setTimeout(look, waitMs);
+  const lookLater = () => setTimeout(() => void guard.run(response, look), waitMs);
+  let timer = lookLater();
   response.once("close", () => clearTimeout(timer));
 }

@@ -14,12 +14,14 @@ import {
 } from "node:http2";
 import type { Socket } from "node:net";
 import { type Duplex, duplexPair, pipeline } from "node:stream";
+import type { ConnectionGuard } from "../connection-guard.js";
 
 /** Takes a connection that speaks HTTP/1. */
 export type ConnectionListener = (socket: Duplex) => void;
 
 export interface Http2Options {
   readonly serveHttp1: ConnectionListener;
+  readonly guard: ConnectionGuard;
   readonly maxHeaderBytes: number;
   /** After which a connection without requests ends; 0: never. */
   readonly idleTimeoutMs: number;
@@ -52,8 +54,8 @@ export class Http2Front {
       },
       maxSendHeaderBlockLength: options.maxHeaderBytes,
     });
+    options.guard.watch(this.#server);
     this.#server.on("session", (session) => this.#onSession(session));
-    this.#server.on("stream", (stream, headers) => this.#onStream(stream, headers));
     this.#server.on("sessionError", () => undefined);
   }
 
@@ -76,35 +78,33 @@ export class Http2Front {
     this.#sessions.add(session);
     session.setLocalWindowSize(sessionWindowBytes);
     session.once("close", () => this.#sessions.delete(session));
-    const { idleTimeoutMs } = this.#options;
-    if (idleTimeoutMs > 0) session.setTimeout(idleTimeoutMs, () => endIfIdle(session));
+    const { idleTimeoutMs, guard } = this.#options;
+    const countReset = guard.limitResets(session);
+    let open = 0;
+    session.on("stream", (stream, headers) => {
+      stream.on("error", () => undefined);
+      open++;
+      stream.once("close", () => {
+        open--;
+        countReset(stream);
+      });
+      // The client may have reset the request, or left, before its event came.
+      if (!stream.destroyed && !guard.isCut(session)) this.#onStream(stream, headers);
+    });
+    if (idleTimeoutMs > 0)
+      session.setTimeout(idleTimeoutMs, () => {
+        if (open === 0) session.close();
+      });
   }
 
   #onStream(stream: ServerHttp2Stream, headers: Http2Headers): void {
     const { writeTimeoutMs } = this.#options;
-    openStreams.set(stream.session as ServerHttp2Session, openOf(stream) + 1);
-    stream.once("close", () => {
-      const { session } = stream;
-      if (session !== undefined) openStreams.set(session as ServerHttp2Session, openOf(stream) - 1);
-    });
-    stream.on("error", () => undefined);
     if (writeTimeoutMs > 0)
       stream.setTimeout(writeTimeoutMs, () => {
         if (stream.writableLength > 0) stream.close(constants.NGHTTP2_CANCEL);
       });
-    bridge(stream, headers, this.#options.serveHttp1);
+    bridge(stream, headers, this.#options);
   }
-}
-
-/** Requests that run on a connection. */
-const openStreams = new WeakMap<ServerHttp2Session, number>();
-
-function openOf({ session }: ServerHttp2Stream): number {
-  return session === undefined ? 0 : (openStreams.get(session as ServerHttp2Session) ?? 0);
-}
-
-function endIfIdle(session: ServerHttp2Session): void {
-  if ((openStreams.get(session) ?? 0) === 0) session.close();
 }
 
 /** Headers that are about a connection, which is another one on each side. */
@@ -120,7 +120,11 @@ const hopHeaders = new Set([
   "upgrade",
 ]);
 
-function bridge(stream: ServerHttp2Stream, headers: Http2Headers, serve: ConnectionListener): void {
+function bridge(
+  stream: ServerHttp2Stream,
+  headers: Http2Headers,
+  { serveHttp1, guard }: Pick<Http2Options, "serveHttp1" | "guard">,
+): void {
   const [near, far] = duplexPair();
   let asked: ClientRequest;
   try {
@@ -135,6 +139,7 @@ function bridge(stream: ServerHttp2Stream, headers: Http2Headers, serve: Connect
     stream.respond({ ":status": 400 }, { endStream: true });
     return;
   }
+  for (const end of [asked, near, far]) guard.watch(end);
   const cut = (): void => {
     near.destroy();
     far.destroy();
@@ -144,7 +149,7 @@ function bridge(stream: ServerHttp2Stream, headers: Http2Headers, serve: Connect
   asked.once("response", (response) => answer(stream, response));
   far.on("error", () => undefined);
   if (headers.expect !== undefined) stream.additionalHeaders({ ":status": 100 });
-  serve(far);
+  serveHttp1(far);
   pipeline(stream, asked, () => undefined);
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { errorCodeOf, invalidArgument } from "@skald/model";
 import express from "express";
+import type { ConnectionGuard } from "../connection-guard.js";
 import { serveTraced } from "../tracing/request-span.js";
 import { errorAnswer, sendAnswer, writtenBytes } from "./answer.js";
 import { readBody } from "./body.js";
@@ -13,6 +14,7 @@ export interface RouterOptions {
   readonly compressResponses: boolean;
   readonly pathPrefix: string;
   readonly routes: readonly Route[];
+  readonly guard: ConnectionGuard;
   /** Paths that take POST and are served before the router. */
   readonly rawRoutes: ReadonlyMap<string, unknown>;
   /** Told of each request that begins; what it returns is told how that ended. */
@@ -61,9 +63,11 @@ export function buildRouter(options: RouterOptions): express.Express {
     allow(path, name, route.methods);
     for (const method of route.methods) {
       app[method.toLowerCase() as "get" | "post" | "put" | "delete"](path, (request, response) => {
-        observe(options, request, response, name);
-        const run = () => serve(options, route, request, response);
-        void serveTraced(request, response, route.path, run);
+        void options.guard.run(request, () => {
+          observe(options, request, response, name);
+          const run = () => serve(options, route, request, response);
+          return serveTraced(request, response, route.path, run);
+        });
       });
     }
   }
@@ -132,19 +136,23 @@ function answerAlways(
   answer: HttpResponse,
 ): express.RequestHandler {
   return (request, response) => {
-    observe(options, request, response, name);
-    void serveTraced(request, response, pattern, () => sendAnswer(options, response, answer));
+    void options.guard.run(request, () => {
+      observe(options, request, response, name);
+      return serveTraced(request, response, pattern, () => sendAnswer(options, response, answer));
+    });
   };
 }
 
 /** The router itself throws on paths that cannot be decoded. */
 function failOf(options: RouterOptions): express.ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
-    observe(options, request, response, unknownRoute);
-    const isPath = error instanceof URIError;
-    if (!isPath) options.onError?.(error, request);
-    const answer = errorAnswer(isPath ? invalidArgument("the path cannot be decoded") : error);
-    void sendAnswer(options, response, answer);
+    void options.guard.run(request, () => {
+      observe(options, request, response, unknownRoute);
+      const isPath = error instanceof URIError;
+      if (!isPath) options.onError?.(error, request);
+      const answer = errorAnswer(isPath ? invalidArgument("the path cannot be decoded") : error);
+      return sendAnswer(options, response, answer);
+    });
   };
 }
 

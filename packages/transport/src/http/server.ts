@@ -3,6 +3,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from "node:
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { isTracing } from "@skald/runtime/tracing";
+import { ConnectionGuard, type CutObserver } from "../connection-guard.js";
 import { serveTraced } from "../tracing/request-span.js";
 import { type SocketRoute, Upgrades } from "../websocket/upgrades.js";
 import { errorAnswer, sendAnswer } from "./answer.js";
@@ -51,6 +52,7 @@ export interface HttpServerOptions {
   readonly socketRoutes?: readonly SocketRoute[];
   readonly onRequest?: RequestObserver;
   readonly onError?: (error: unknown, request: FailedRequest) => void;
+  readonly onCut?: CutObserver;
   /** TLS, and nothing but that, when it is given. */
   readonly tls?: TlsOptions | undefined;
   /** Told when certificates were read again because they changed, or why they cannot be used. */
@@ -70,6 +72,7 @@ const movedPermanently = 301;
 /** The HTTP side of a process: express for the endpoints, plain node:http for pushes, and not even that for small ones. */
 export class HttpServer {
   readonly #options: HttpServerOptions;
+  readonly #guard: ConnectionGuard;
   readonly #router: ReturnType<typeof buildRouter>;
   readonly #server: Server | TlsServer;
   readonly #http2: Http2Front;
@@ -86,7 +89,8 @@ export class HttpServer {
   constructor(given: HttpServerOptions) {
     const options = withPrefix(given);
     this.#options = options;
-    this.#router = buildRouter(options);
+    this.#guard = new ConnectionGuard(options.onCut);
+    this.#router = buildRouter({ ...options, guard: this.#guard });
     const serve = (request: IncomingMessage, response: ServerResponse) =>
       this.#serve(request, response);
     const { tls, onCertificates } = options;
@@ -96,6 +100,7 @@ export class HttpServer {
         ? createServer(timeoutsOf(options), serve)
         : createTlsServer({ ...timeoutsOf(options), ...this.#certificates.options }, serve);
     Object.assign(this.#server, { httpAllowHalfOpen: true });
+    this.#guard.watch(this.#server);
     const [listener] = this.#server.listeners(connectionEvent(options)) as ConnectionListener[];
     const serveHttp1 = (listener as ConnectionListener).bind(this.#server);
     this.#direct = this.#serveDirectly(serveHttp1);
@@ -159,7 +164,8 @@ export class HttpServer {
     const event = connectionEvent(this.#options);
     const server: Server | TlsServer = this.#server;
     const [listener] = server.listeners(event) as ConnectionListener[];
-    const http2 = new Http2Front({ serveHttp1, maxHeaderBytes, idleTimeoutMs, writeTimeoutMs });
+    const timeouts = { idleTimeoutMs, writeTimeoutMs };
+    const http2 = new Http2Front({ serveHttp1, guard: this.#guard, maxHeaderBytes, ...timeouts });
     const serveHttp2: ConnectionListener = (socket) => {
       // It ends by rules of its own.
       this.#sockets.delete(socket as Socket);
@@ -196,6 +202,7 @@ export class HttpServer {
     );
     return new DirectFront({
       routes: new Map(routes),
+      guard: this.#guard,
       idleTimeoutMs,
       writeTimeoutMs,
       onRequest,
@@ -210,7 +217,8 @@ export class HttpServer {
   #takeUpgrades(serveHttp: ConnectionListener): Upgrades | undefined {
     const { socketRoutes: routes = [], pathPrefix, onRequest, onError } = this.#options;
     if (routes.length === 0) return undefined;
-    const upgrades = new Upgrades({ routes, pathPrefix, onRequest, onError, serveHttp });
+    const guard = this.#guard;
+    const upgrades = new Upgrades({ routes, guard, pathPrefix, onRequest, onError, serveHttp });
     this.#server.on("upgrade", (request, socket, head) => {
       if (this.#stopping) socket.destroy();
       else if (upgrades.take(request, socket, head)) this.#sockets.delete(socket as Socket);
@@ -219,7 +227,8 @@ export class HttpServer {
   }
 
   #onEnd(socket: Socket): void {
-    for (const response of this.#running) if (response.socket === socket) keepHalfClosed(response);
+    for (const response of this.#running)
+      if (response.socket === socket) keepHalfClosed(response, this.#guard);
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
@@ -235,7 +244,7 @@ export class HttpServer {
   #redirect(location: string, request: IncomingMessage, response: ServerResponse): void {
     observe(this.#options, request, response, unknownRoute);
     const answer = { status: movedPermanently, headers: { location } };
-    void sendAnswer(this.#options, response, answer);
+    void this.#guard.run(request, () => sendAnswer(this.#options, response, answer));
   }
 
   #track(response: ServerResponse): void {
@@ -262,10 +271,8 @@ export class HttpServer {
     const { pathPrefix } = this.#options;
     const path = pathOf(request).slice(pathPrefix.length);
     observe(this.#options, request, response, routeName(path));
-    if (isTracing()) {
-      const run = () => this.#runRaw(handler, request, response);
-      void serveTraced(request, response, path, run);
-    } else void this.#runRaw(handler, request, response);
+    const run = () => this.#runRaw(handler, request, response);
+    void this.#guard.run(request, () => serveTraced(request, response, path, run));
   }
 
   async #runRaw(

@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import { textForClients } from "@skald/model";
 import { withinSpan } from "@skald/runtime/tracing";
 import { type WebSocket, WebSocketServer } from "ws";
+import type { ConnectionGuard } from "../connection-guard.js";
 import { errorAnswer } from "../http/answer.js";
 import { parseForm } from "../http/form.js";
 import { pathOf, routeName } from "../http/path.js";
@@ -30,6 +31,7 @@ export interface SocketRoute {
 export interface UpgradeOptions {
   readonly pathPrefix: string;
   readonly routes: readonly SocketRoute[];
+  readonly guard: ConnectionGuard;
   readonly onRequest?: RequestObserver | undefined;
   readonly onError?: ((error: unknown, request: IncomingMessage) => void) | undefined;
   /** Takes a connection back whose request is no business of a WebSocket; what was read of it is unshifted. */
@@ -112,9 +114,9 @@ export class Upgrades {
     });
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
       isOpen = true;
-      void withinSpan(span, () => this.#run(session, webSocket, request)).then((bytes) =>
-        end(switching, bytes),
-      );
+      this.#options.guard.watch(webSocket, socket);
+      const run = async () => end(switching, await this.#run(session, webSocket, request));
+      void this.#options.guard.run(socket, () => withinSpan(span, run));
     });
   }
 

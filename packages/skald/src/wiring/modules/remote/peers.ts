@@ -1,7 +1,7 @@
 import { Service } from "@skald/runtime";
 import { GrpcServer, serverOptionsOf } from "@skald/transport/grpc";
 import { grpcTlsOptionsOf } from "../../../config/tls-options.js";
-import { callObserver } from "../../../http/request-metrics.js";
+import { callObserver, cutObserver } from "../../../http/request-metrics.js";
 import { Connections } from "../../connections.js";
 import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "../module.js";
 
@@ -13,6 +13,7 @@ export function buildPeers(parts: Parts, { config, log, metrics }: ModuleContext
     ? new GrpcServer({
         ...serverOptionsOf(config.server, grpcTlsOptionsOf(config)),
         onEnd: callObserver(metrics),
+        onCut: cutObserver(metrics, log, "grpc"),
         onError: (error, path) => {
           panics.inc();
           log.error("a call failed", { path, error });

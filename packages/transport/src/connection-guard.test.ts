@@ -1,0 +1,164 @@
+import { type ClientHttp2Session, connect, constants } from "node:http2";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { rapidResets } from "@skald/testkit";
+import { WebSocket } from "ws";
+import type { CutReason } from "./connection-guard.js";
+import {
+  callTestGrpc,
+  connectTestGrpc,
+  echo as echoCall,
+  startTestGrpc,
+  stopTestGrpc,
+} from "./grpc/testing/grpc.js";
+import { ask, echo, push } from "./http/testing/routes.js";
+import { openWire, startTestServer, stopTestServers } from "./http/testing/server.js";
+
+const cuts: [CutReason, string?][] = [];
+let wasCut: Promise<void>;
+let tellCut: () => void;
+const onCut = (reason: CutReason, error?: unknown) => {
+  cuts.push(error instanceof Error ? [reason, error.message] : [reason]);
+  tellCut();
+};
+let isFaulty = true;
+
+beforeEach(() => {
+  wasCut = new Promise((resolve) => {
+    tellCut = resolve;
+  });
+  cuts.length = 0;
+  isFaulty = true;
+});
+
+afterEach(async () => {
+  await Promise.all([stopTestServers(), stopTestGrpc()]);
+});
+
+/** Fails in an event of a connection, behind everything that answers failures. */
+const onEnd = () => {
+  if (isFaulty) throw new Error("a fault");
+};
+const direct = Object.assign(push, {
+  direct: async () => ({ status: 200, body: "pushed" }),
+  maxDirectBytes: 1000,
+});
+const socket = { path: "/socket", open: () => async () => undefined };
+
+async function start() {
+  return startTestServer({
+    routes: [echo],
+    rawRoutes: new Map([["/push", direct]]),
+    socketRoutes: [socket],
+    onRequest: () => onEnd,
+    onCut,
+  });
+}
+
+describe("a fault in a handler of a connection", () => {
+  const body = "Host: a\r\nContent-Length: 1\r\n\r\nx";
+  it.each([
+    ["a request", "GET /api/echo HTTP/1.1\r\nHost: a\r\n\r\n"],
+    ["a request for nothing", "GET /none HTTP/1.1\r\nHost: a\r\n\r\n"],
+    ["a redirect", "GET //none HTTP/1.1\r\nHost: a\r\n\r\n"],
+    ["a push", `POST /push HTTP/1.1\r\n${body}`],
+    ["a push by way of node:http", `POST /push HTTP/1.1\r\nX-A: \t\r\n${body}`],
+    [
+      "a WebSocket that is refused",
+      "GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+    ],
+  ])("cuts that of %s, and no other", async (_name, text) => {
+    const { port, url } = await start();
+    const [faulty, other] = await Promise.all([openWire(port), openWire(port)]);
+    faulty.write(text);
+    await faulty.closed();
+    expect(cuts).toEqual([["fault", "a fault"]]);
+    isFaulty = false;
+    other.write("GET /api/echo HTTP/1.1\r\nHost: a\r\n\r\n");
+    await other.until("200 OK");
+    expect((await ask(`${url}/api/echo`)).status).toBe(200);
+  });
+
+  it("cuts that of a WebSocket", async () => {
+    const { url } = await start();
+    const client = new WebSocket(`${url.replace("http", "ws")}/socket`);
+    await new Promise((resolve) => client.once("close", resolve));
+    expect(cuts).toEqual([["fault", "a fault"]]);
+  });
+
+  it("cuts a request of HTTP/2", async () => {
+    const { url } = await start();
+    const client = connect(url);
+    const stream = client.request({ ":path": "/api/echo" });
+    stream.on("error", () => undefined);
+    stream.resume();
+    await new Promise((resolve) => stream.once("close", resolve));
+    expect(cuts).toEqual([["fault", "a fault"]]);
+    isFaulty = false;
+    expect(await statusOf(client)).toBe(200);
+    client.destroy();
+  });
+
+  it("cuts that of a call", async () => {
+    const { address } = await startTestGrpc({ Echo: echoCall }, { onEnd, onCut });
+    const connection = connectTestGrpc(address);
+    await callTestGrpc(connection, "Echo", "x").catch(() => undefined);
+    await wasCut;
+    expect(cuts).toEqual([["fault", "a fault"]]);
+    isFaulty = false;
+    expect(String(await callTestGrpc(connectTestGrpc(address), "Echo", "x"))).toBe("x");
+  });
+});
+
+/** The end of the frame that says why: ENHANCE_YOUR_CALM. */
+const goaway = `\0\0\0${String.fromCharCode(constants.NGHTTP2_ENHANCE_YOUR_CALM)}`;
+
+describe("a client of HTTP/2 that resets its requests", () => {
+  it("may do so with a few hundred", async () => {
+    isFaulty = false;
+    const { url } = await start();
+    const client = connect(url);
+    for (let i = 0; i < 400; i++) {
+      const stream = client.request({ ":path": "/api/echo" });
+      stream.on("error", () => undefined);
+      stream.close(constants.NGHTTP2_CANCEL);
+    }
+    expect(await statusOf(client)).toBe(200);
+    client.destroy();
+    expect(cuts).toEqual([]);
+  });
+
+  it("is cut when these are many", async () => {
+    isFaulty = false;
+    const { port, url } = await start();
+    const sent = rapidResets(900, { ":path": "/api/echo" });
+    const answers = await Promise.all([1, 2, 3].map(() => sendUntilClosed(port, sent)));
+    for (const answer of answers) expect(answer).toContain(goaway);
+    expect(cuts).toEqual(Array(3).fill(["resets"]));
+    expect((await ask(`${url}/api/echo`)).status).toBe(200);
+  });
+
+  it("is cut by a server of calls, too", async () => {
+    const { address } = await startTestGrpc({ Echo: echoCall }, { onCut });
+    const type = { "content-type": "application/grpc", "skald-protocol": "1" };
+    const sent = rapidResets(900, { ":method": "POST", ":path": "/test.Test/Echo", ...type });
+    const port = Number(address.split(":")[1]);
+    await Promise.all([1, 2, 3].map(() => sendUntilClosed(port, sent)));
+    expect(cuts).toEqual(Array(3).fill(["resets"]));
+    expect(String(await callTestGrpc(connectTestGrpc(address), "Echo", "x"))).toBe("x");
+  });
+});
+
+function statusOf(client: ClientHttp2Session): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const stream = client.request({ ":path": "/api/echo" });
+    stream.once("response", (headers) => resolve(headers[":status"]));
+    stream.once("error", reject);
+  });
+}
+
+/** Resolves with all that came. */
+async function sendUntilClosed(port: number, bytes: Buffer): Promise<string> {
+  const wire = await openWire(port);
+  wire.socket.write(bytes);
+  return wire.closed();
+}
