@@ -2,6 +2,7 @@ export { httpQuerier, readInstantAnswer, rulerActor } from "./evaluate/http-quer
 export { ruleRoutes } from "./http/rule-routes.js";
 export { ruleStatusRoutes } from "./http/status-routes.js";
 export { Ruler, type RulerDeps, type RulerTenantLimits } from "./ruler.js";
+export { RuleTexts } from "./rules/rule-texts.js";
 export { urlProblem } from "./send/alertmanagers.js";
 export { AllRulers, type OtherRuler } from "./sharing/all-rulers.js";
 export { SharedAlerts } from "./sharing/shared-alerts.js";

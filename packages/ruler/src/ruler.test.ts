@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { systemClock } from "@skald/model";
+import type { JobOptions, WorkerPool } from "@skald/runtime";
 import { field, readSchema, Settings } from "@skald/runtime/config";
 import { createLogger, silentLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
@@ -12,10 +13,12 @@ import { type RulerConfig, rulerKeys } from "./config.js";
 import { ruleRoutes } from "./http/rule-routes.js";
 import { ruleStatusRoutes } from "./http/status-routes.js";
 import { Ruler } from "./ruler.js";
+import { RuleTexts } from "./rules/rule-texts.js";
 import { AllRulers } from "./sharing/all-rulers.js";
 import { LocalRuleStore } from "./store/local-rule-store.js";
 import { ObjectRuleStore } from "./store/object-rule-store.js";
 import type { RuleStore } from "./store/rule-store.js";
+import { testTexts } from "./testing/rule-texts.js";
 
 let folder: string;
 let limits: { rules: number; groups: number };
@@ -28,15 +31,22 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const signal = new AbortController().signal;
 const nowMs = () => systemClock.nowMs();
 
-const stores: readonly (readonly [string, () => RuleStore])[] = [
+const onCorrupt = () => undefined;
+
+const stores: readonly (readonly [string, (texts?: RuleTexts) => RuleStore])[] = [
   [
     "objects",
-    () => new ObjectRuleStore({ store: new MemoryStore(), nowMs, onCorrupt: () => undefined }),
+    (texts = testTexts()) =>
+      new ObjectRuleStore({ store: new MemoryStore(), texts, nowMs, onCorrupt }),
   ],
-  ["files", () => new LocalRuleStore(join(folder, "rules"), () => undefined)],
+  [
+    "files",
+    (texts = testTexts()) =>
+      new LocalRuleStore({ directory: join(folder, "rules"), texts, onCorrupt }),
+  ],
 ];
 
-async function open(store: RuleStore) {
+async function open(store: RuleStore, texts = testTexts()) {
   const usual = defaults();
   const config = { ...usual, wal: { ...usual.wal, dir: folder } };
   const ruler = new Ruler({
@@ -54,7 +64,7 @@ async function open(store: RuleStore) {
   const tenancy = { authEnabled: true, noAuthTenant: "" };
   const log = silentLogger();
   const rulers = new AllRulers({ own: ruler.rules, others: () => [], timeoutMs: 1000, log });
-  const routes = [...ruleRoutes(ruler, tenancy), ...ruleStatusRoutes(rulers, tenancy)];
+  const routes = [...ruleRoutes(ruler, texts, tenancy), ...ruleStatusRoutes(rulers, tenancy)];
   const call = async (line: string, body = "", tenant = "t"): Promise<[number, string]> => {
     const [method = "", url = ""] = line.split(" ");
     const { handler, variables } = find(routes, method, url.split("?")[0] as string);
@@ -142,6 +152,49 @@ describe.each(stores)("rules in %s", (_, make) => {
     ).toEqual([400, "per-user rules per rule group limit (limit: 2 actual: 3) exceeded\n"]);
     await ruler.stop();
   });
+});
+
+it("reads and writes rules on threads only", async () => {
+  const store = stores[0]![1]();
+  const jobs: [string, string][] = [];
+  const read = await testTexts().readGroup(Buffer.from(group("g")), { tenant: "t", signal });
+  const run = async (name: string, payload: unknown, { share }: JobOptions) => {
+    jobs.push([name, share?.tenant ?? ""]);
+    return payload instanceof Uint8Array ? read : "written";
+  };
+  const { call, ruler } = await open(store, new RuleTexts({ run: run as WorkerPool["run"] }));
+  expect((await call("POST /loki/api/v1/rules/ns", "no: [group"))[0]).toBe(202);
+  expect(await call("GET /loki/api/v1/rules/ns/g")).toEqual([200, "written"]);
+  expect(await call("GET /loki/api/v1/rules")).toEqual([200, "written"]);
+  expect(jobs).toEqual([
+    ["read_rule_group", "t"],
+    ["write_rules", "t"],
+    ["write_rules", "t"],
+  ]);
+  await ruler.stop();
+});
+
+it("parses only files that changed", async () => {
+  const jobs: string[] = [];
+  const store = stores[1]![1](testTexts(jobs));
+  const namesAfter = async (change: () => void): Promise<string[]> => {
+    change();
+    jobs.length = 0;
+    return (await store.listAll({ signal })).map(({ group: { name } }) => name);
+  };
+  const write = (file: string, text: string) => writeFileSync(join(folder, "rules/t", file), text);
+  const groups = Array.from({ length: 20 }, (_, i) => `g${i}`);
+  mkdirSync(join(folder, "rules/t"), { recursive: true });
+  const all = await namesAfter(() => {
+    for (const name of groups) write(name, `groups: [{name: ${name}, rules: []}]`);
+    write("bad", "groups: [");
+  });
+  expect([all.length, jobs.length]).toEqual([20, 21]);
+  // A text of the same length within the same moment.
+  const changed = await namesAfter(() => write("g3", "groups: [{name: new, rules: []}]"));
+  expect([changed.includes("new"), jobs.length]).toEqual([true, 1]);
+  const fewer = await namesAfter(() => rmSync(join(folder, "rules/t/g4")));
+  expect([fewer.length, jobs.length]).toEqual([19, 0]);
 });
 
 describe("rules as they stand", () => {

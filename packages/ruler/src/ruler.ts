@@ -8,7 +8,6 @@ import { type AlertKeeper, AlertStates } from "./evaluate/alert-states.js";
 import { type GroupOptions, GroupRunner } from "./evaluate/group-runner.js";
 import { GroupMetrics } from "./evaluate/metrics.js";
 import { RemoteWrite, type TenantRemoteWrite } from "./remote-write/remote-write.js";
-import { assertGroup, checkGroups } from "./rules/check-group.js";
 import { plainGroup } from "./rules/group-yaml.js";
 import { identityOf, keyOfGroup, type PlacedGroup, type RuleGroup } from "./rules/rule-group.js";
 import { Alertmanagers, urlProblem } from "./send/alertmanagers.js";
@@ -149,11 +148,10 @@ export class Ruler {
     return this.#deps.store.get(name, options);
   }
 
-  /** Creates or replaces a group. Throws invalid_argument for one that is wrong, or too much. */
+  /** Creates or replaces a group that was checked. Throws invalid_argument for one that is too much. */
   async set(placed: PlacedGroup, options: CallOptions): Promise<void> {
     const { limitsOf, store } = this.#deps;
     const { tenant, namespace, group } = placed;
-    assertGroup(group);
     const {
       ruler_max_rules_per_rule_group: maxRules,
       ruler_max_rule_groups_per_tenant: maxGroups,
@@ -227,11 +225,10 @@ export class Ruler {
 
   #isWanted(placed: PlacedGroup): boolean {
     const { config, log } = this.#deps;
-    const { tenant, namespace, group } = placed;
+    const { tenant, namespace, group, problem } = placed;
     const { enabled_tenants: enabled, disabled_tenants: disabled } = config;
     if (enabled.length > 0 && !enabled.includes(tenant)) return false;
     if (disabled.includes(tenant)) return false;
-    const [problem] = checkGroups([group]);
     if (problem === undefined) return true;
     log.error("a stored rule group is not evaluated", {
       tenant,
@@ -257,8 +254,10 @@ export class Ruler {
   }
 
   async #put(key: string, placed: PlacedGroup): Promise<void> {
-    const text = JSON.stringify([plainGroup(placed.group), placed.places]);
     const known = this.#groups.get(key);
+    // A store gives what did not change as the same object.
+    if (placed.places === undefined && known?.runner.placed.group === placed.group) return;
+    const text = JSON.stringify([plainGroup(placed.group), placed.places]);
     if (known?.text === text) return;
     const runner = this.#runnerOf(placed);
     await this.#prepare(placed.tenant);

@@ -1,5 +1,5 @@
 // Light on purpose: worker threads import this face. The parts that need a library have faces of their own:
-// "@skald/runtime/log", "@skald/runtime/metrics" and "@skald/runtime/config".
+// "@skald/runtime/log", "@skald/runtime/metrics", "@skald/runtime/config" and "@skald/runtime/yaml".
 export * from "./async/concurrent.js";
 export * from "./async/deadline.js";
 export * from "./async/repeat.js";

@@ -1,7 +1,8 @@
 import { compactionJobs } from "@skald/compactor/jobs";
 import type { RawPush } from "@skald/kernels";
 import { decodePush, type PushBody } from "@skald/push";
-import { type JobResult, serveJobs } from "@skald/runtime";
+import type { RuleJobName } from "@skald/ruler/jobs";
+import { type JobHandler, type JobResult, serveJobs } from "@skald/runtime";
 import { scanJobs, TailRunner, type TailTask } from "@skald/scan";
 import type { HeadBlockRef, SharedStreams } from "@skald/storage";
 import { openHeadBlock, type SealInput, sealSegment, textsByNumber } from "@skald/storage";
@@ -18,6 +19,11 @@ export interface DecodeJob {
 
 const tails = new TailRunner();
 
+/** Few threads ever read rules: what that needs is loaded then. */
+function ruleJob(name: RuleJobName): JobHandler {
+  return async (payload) => (await import("@skald/ruler/jobs")).ruleJobs[name](payload);
+}
+
 serveJobs({
   ...scanJobs(),
   ...compactionJobs(),
@@ -33,6 +39,9 @@ serveJobs({
     const push = decodePush(input, maxBytes);
     return { value: push, transfer: buffersOf(push) };
   },
+  read_rule_group: ruleJob("read_rule_group"),
+  read_rule_groups: ruleJob("read_rule_groups"),
+  write_rules: ruleJob("write_rules"),
 });
 
 /** The columns of a push, to be moved instead of copied; views of one buffer name it once. */

@@ -31,23 +31,19 @@ export interface AlertingOptions {
 /** How long the end of an alert is told, ms: whoever sends it on may have missed it. */
 const resolvedRetentionMs = 15 * 60_000;
 
+type Templates = readonly (readonly [string, Template])[];
+
 /** The alerts of one rule, from evaluation to evaluation. */
 export class AlertingRule {
   readonly rule: Rule;
   readonly #options: AlertingOptions;
-  readonly #labels: readonly (readonly [string, Template])[];
-  readonly #annotations: readonly (readonly [string, Template])[];
+  /** Of labels and annotations; compiled when the first sample is found. */
+  #templates: { readonly labels: Templates; readonly annotations: Templates } | undefined;
   readonly #alerts = new Map<string, Alert>();
 
   constructor(rule: Rule, options: AlertingOptions) {
-    const compiled = (texts: Readonly<Record<string, string>>) =>
-      Object.entries(texts).map(
-        ([name, text]) => [name, parseAlertTemplate(text, rule.alert)] as const,
-      );
     this.rule = rule;
     this.#options = options;
-    this.#labels = compiled(options.labels);
-    this.#annotations = compiled(rule.annotations);
   }
 
   /** Pending and firing ones, and with `resolved` those that ended lately. */
@@ -109,6 +105,10 @@ export class AlertingRule {
 
   #alertOf({ labels, value }: InstantSample, nowMs: number): Alert {
     const { externalLabels, externalUrl } = this.#options;
+    this.#templates ??= {
+      labels: this.#compiled(this.#options.labels),
+      annotations: this.#compiled(this.rule.annotations),
+    };
     const nowNs = BigInt(nowMs) * 1_000_000n;
     const data = { labels, externalLabels, externalUrl, value, nowNs };
     const expand = ([name, template]: readonly [string, Template]): [string, string] => [
@@ -118,10 +118,10 @@ export class AlertingRule {
     return {
       labels: makeLabels([
         ...pairsOf(labels).filter(([name]) => name !== "__name__"),
-        ...this.#labels.map(expand),
+        ...this.#templates.labels.map(expand),
         ["alertname", this.rule.alert],
       ]),
-      annotations: makeLabels(this.#annotations.map(expand)),
+      annotations: makeLabels(this.#templates.annotations.map(expand)),
       value,
       state: "pending",
       activeAtMs: nowMs,
@@ -131,6 +131,13 @@ export class AlertingRule {
       lastSentMs: undefined,
       validUntilMs: 0,
     };
+  }
+
+  #compiled(texts: Readonly<Record<string, string>>): Templates {
+    return Object.entries(texts).map(([name, text]) => [
+      name,
+      parseAlertTemplate(text, this.rule.alert),
+    ]);
   }
 
   #activate(key: string, alert: Alert): void {

@@ -1,5 +1,4 @@
 import type { InstantQuerier, InstantSample } from "@skald/contracts";
-import { parseQuery, printQuery } from "@skald/logql";
 import { type Clock, emptyLabels, errorCodeOf, fnv1a32, invalidArgument } from "@skald/model";
 import { type Logger, messageWithCauses, type Semaphore, sleep } from "@skald/runtime";
 import { tracedApart } from "@skald/runtime/tracing";
@@ -57,8 +56,6 @@ export interface GroupDeps {
 /** A rule and how it does. */
 export interface RuleStatus {
   readonly rule: Rule;
-  /** The expression as it is printed. */
-  readonly query: string;
   readonly work: AlertingRule | RecordingRule;
   health: "unknown" | "ok" | "err";
   lastError: string;
@@ -89,7 +86,6 @@ export class GroupRunner {
     this.schedule = scheduleOf(this.key, group.intervalMs || deps.options.intervalMs);
     this.rules = group.rules.map((rule) => ({
       rule,
-      query: printQuery(parseQuery(rule.expr)),
       work: workOf(rule, placed, deps.options),
       health: "unknown",
       lastError: "",
@@ -128,11 +124,10 @@ export class GroupRunner {
 
   /** Takes over alerts and series of rules that are still the same. */
   adopt(before: GroupRunner): void {
-    const left = [...before.rules];
+    const left = listsBy(before.rules, ({ rule }) => identityOf(rule));
     for (const status of this.rules) {
-      const at = left.findIndex((other) => identityOf(other.rule) === identityOf(status.rule));
-      if (at < 0) continue;
-      const [other] = left.splice(at, 1) as [RuleStatus];
+      const other = left.get(identityOf(status.rule))?.shift();
+      if (other === undefined) continue;
       const { work } = status;
       if (work instanceof AlertingRule && other.work instanceof AlertingRule)
         work.adopt(other.work.alerts({ resolved: true }));
@@ -152,17 +147,12 @@ export class GroupRunner {
     const known = new Set(before?.rules.map(({ rule }) => identityOf(rule)));
     const wanted = this.rules.filter(({ rule }) => !known.has(identityOf(rule)));
     if (wanted.length === 0) return;
-    const left = newestOf(await this.#load());
+    const left = listsBy(newestOf(await this.#load()), (saved) => saved.rule);
     for (const { rule, work } of wanted) {
-      const at = left.findIndex((other) => other.rule === identityOf(rule));
-      if (at < 0 || !(work instanceof AlertingRule)) continue;
-      const [{ alerts, savedAtMs }] = left.splice(at, 1) as [(typeof left)[number]];
-      work.adopt(
-        restoreAlerts(
-          { savedAtMs, alerts },
-          { ...options, forMs: rule.forMs, nowMs: clock.nowMs() },
-        ),
-      );
+      if (!(work instanceof AlertingRule)) continue;
+      const saved = left.get(identityOf(rule))?.shift();
+      if (saved === undefined) continue;
+      work.adopt(restoreAlerts(saved, { ...options, forMs: rule.forMs, nowMs: clock.nowMs() }));
     }
   }
 
@@ -293,6 +283,17 @@ export class GroupRunner {
       rules,
     };
   }
+}
+
+/** The items by a key, those of one key in their order. */
+function listsBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const lists = new Map<string, T[]>();
+  for (const item of items) {
+    const list = lists.get(keyOf(item));
+    if (list === undefined) lists.set(keyOf(item), [item]);
+    else list.push(item);
+  }
+  return lists;
 }
 
 function workOf(rule: Rule, { group }: PlacedGroup, options: GroupOptions) {

@@ -11,8 +11,9 @@ import {
 } from "@skald/transport";
 import type { Ruler } from "../ruler.js";
 import { maxGroupBytes } from "../rules/check-group.js";
-import { plainGroup, readGroup, writeYaml } from "../rules/group-yaml.js";
+import { plainGroup } from "../rules/group-yaml.js";
 import type { PlacedGroup, Rule } from "../rules/rule-group.js";
+import type { RuleTexts } from "../rules/rule-texts.js";
 import { ruleDocs } from "./rule-docs.js";
 import { statusAnswer } from "./status-answer.js";
 
@@ -20,8 +21,8 @@ import { statusAnswer } from "./status-answer.js";
 const prefixes = ["/service/api/v1", "/loki/api/v1", "/api/legacy", "/api/prom"];
 
 /** Groups of rules as YAML: list, read, set, delete. */
-export function ruleRoutes(ruler: Ruler, tenancy: TenantOptions): Route[] {
-  const call = new RuleCalls(ruler, tenancy);
+export function ruleRoutes(ruler: Ruler, texts: RuleTexts, tenancy: TenantOptions): Route[] {
+  const call = new RuleCalls(ruler, texts, tenancy);
   const table: readonly [string, string, HttpHandler, EndpointDocs][] = [
     ["GET", "", (request) => call.list(request), ruleDocs.list],
     ["GET", "/:namespace", (request) => call.list(request), ruleDocs.listOne],
@@ -43,10 +44,12 @@ export function ruleRoutes(ruler: Ruler, tenancy: TenantOptions): Route[] {
 
 class RuleCalls {
   readonly #ruler: Ruler;
+  readonly #texts: RuleTexts;
   readonly #tenancy: TenantOptions;
 
-  constructor(ruler: Ruler, tenancy: TenantOptions) {
+  constructor(ruler: Ruler, texts: RuleTexts, tenancy: TenantOptions) {
     this.#ruler = ruler;
+    this.#texts = texts;
     this.#tenancy = tenancy;
   }
 
@@ -62,12 +65,13 @@ class RuleCalls {
       files[file] ??= [];
       files[file].push(plainGroup(group));
     }
-    return yamlAnswer(new Map(Object.entries(files)));
+    return this.#yaml(new Map(Object.entries(files)), tenant, signal);
   }
 
   async get(request: HttpRequest): Promise<HttpResponse> {
     const { signal } = request;
-    return yamlAnswer(plainGroup(await this.#ruler.get(this.#groupName(request), { signal })));
+    const name = this.#groupName(request);
+    return this.#yaml(plainGroup(await this.#ruler.get(name, { signal })), name.tenant, signal);
   }
 
   async set(request: HttpRequest): Promise<HttpResponse> {
@@ -76,7 +80,8 @@ class RuleCalls {
     const namespace = nameOf(variables.namespace as string);
     if (body.length > maxGroupBytes)
       throw tooLarge(`rule group is larger than ${maxGroupBytes} bytes`);
-    const group = readGroup(Buffer.from(body).toString("utf8"));
+    const { group, problems } = await this.#texts.readGroup(body, { tenant, signal });
+    if (problems.length > 0) throw invalidArgument(problems.join(", "));
     await this.#ruler.set({ tenant, namespace, group }, { signal });
     return statusAnswer(202, null);
   }
@@ -92,6 +97,11 @@ class RuleCalls {
     const tenant = this.#tenantOf(request);
     await this.#ruler.deleteNamespace(tenant, nameOf(variables.namespace as string), { signal });
     return statusAnswer(202, null);
+  }
+
+  async #yaml(plain: unknown, tenant: string, signal: AbortSignal): Promise<HttpResponse> {
+    const body = await this.#texts.write(plain, { tenant, signal });
+    return { status: 200, headers: { "content-type": "application/yaml" }, body };
   }
 
   #groupName(request: HttpRequest) {
@@ -138,10 +148,6 @@ function withLabels(groups: readonly PlacedGroup[], filter: string): readonly Pl
       group: { ...placed.group, rules: placed.group.rules.filter(isWanted) },
     }))
     .filter(({ group }) => group.rules.length > 0);
-}
-
-function yamlAnswer(value: unknown): HttpResponse {
-  return { status: 200, headers: { "content-type": "application/yaml" }, body: writeYaml(value) };
 }
 
 /** Errors of these endpoints are texts that end with a line feed. */

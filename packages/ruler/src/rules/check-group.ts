@@ -1,6 +1,6 @@
 import { parseQuery } from "@skald/logql";
 import { TemplateSyntaxError } from "@skald/logql/template";
-import { invalidArgument, SkaldError } from "@skald/model";
+import { SkaldError } from "@skald/model";
 import { parseAlertTemplate } from "../template/alert-template.js";
 import { nameOfRule, type Rule, type RuleGroup } from "./rule-group.js";
 
@@ -23,12 +23,6 @@ export function checkGroups(groups: readonly RuleGroup[]): string[] {
     for (const rule of group.rules) problems.push(...checkRule(rule, group.name));
   }
   return problems;
-}
-
-/** Throws invalid_argument with all that is wrong. */
-export function assertGroup(group: RuleGroup): void {
-  const problems = checkGroups([group]);
-  if (problems.length > 0) throw invalidArgument(problems.join(", "));
 }
 
 function checkRule(rule: Rule, group: string): string[] {

@@ -1,18 +1,12 @@
 import { formatPrometheusDuration, invalidArgument, parsePrometheusDuration } from "@skald/model";
-import {
-  type Document,
-  isMap,
-  isPair,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type ParsedNode,
-  parseAllDocuments,
-  stringify,
-} from "yaml";
+import { parseYaml } from "@skald/runtime/yaml";
+import { isMap, isPair, isScalar, isSeq, LineCounter, type ParsedNode, stringify } from "yaml";
 import type { Rule, RuleGroup } from "./rule-group.js";
 
 const nsPerMs = 1_000_000n;
+/** Tokens of YAML for each MiB of text; rules as people write them have half as many. */
+const maxTokensPerMib = 500_000;
+const mib = 1024 * 1024;
 const noGroup: RuleGroup = {
   ...{ name: "", intervalMs: 0, queryOffsetMs: undefined, limit: 0 },
   ...{ labels: {}, rules: [] },
@@ -72,15 +66,13 @@ type Node = ParsedNode | null;
 
 function open(text: string): { reader: Reader; root: Node } {
   const lines = new LineCounter();
+  const maxTokens = maxTokensPerMib * Math.ceil(text.length / mib);
   // All that is not a map or a list is a text: `for: 5m`, `limit: 10`, and a label `on: yes` alike.
-  const parsed = parseAllDocuments(text, { schema: "failsafe", lineCounter: lines });
+  const { document, errors } = parseYaml(text, { schema: "failsafe", lines, maxTokens });
   const reader = new Reader(lines);
-  if ("empty" in parsed && parsed.empty) return { reader, root: null };
-  const first = (parsed as Document.Parsed[])[0] as Document.Parsed;
-  const [error] = first.errors;
-  if (error !== undefined)
-    reader.fail(error.pos[0], error.message.split("\n")[0]?.replace(/ at line .*$/, "") ?? "");
-  const root = first.contents as Node;
+  const [error] = errors;
+  if (error !== undefined) reader.fail(error.offset, error.message.split("\n")[0] ?? "");
+  const root = document.contents as Node;
   return { reader, root: isAbsent(root) ? null : root };
 }
 
@@ -141,6 +133,7 @@ class Reader {
       record: this.#text(map.get("record")),
       alert: this.#text(map.get("alert")),
       expr: this.#text(map.get("expr")),
+      query: "",
       forMs: this.#duration(map.get("for")),
       keepFiringForMs: this.#duration(map.get("keep_firing_for")),
       labels: this.#texts(map.get("labels")),

@@ -17,10 +17,18 @@ export interface Rule {
   readonly record: string;
   readonly alert: string;
   readonly expr: string;
+  /** The expression as it is printed; empty until the rule was checked. */
+  readonly query: string;
   readonly forMs: number;
   readonly keepFiringForMs: number;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** A group, and all that is wrong with its rules. */
+export interface CheckedGroup {
+  readonly group: RuleGroup;
+  readonly problems: readonly string[];
 }
 
 /** A group and where it is. */
@@ -29,6 +37,8 @@ export interface PlacedGroup {
   /** Stands for a file of rules. */
   readonly namespace: string;
   readonly group: RuleGroup;
+  /** Why it cannot be evaluated. */
+  readonly problem?: string | undefined;
   /** When it is only a part of the group: of each rule its place in the whole. */
   readonly places?: readonly number[];
 }

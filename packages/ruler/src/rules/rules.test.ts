@@ -53,6 +53,30 @@ rules:
     expect(() => readGroup(text)).toThrow(problem);
   });
 
+  it.each([
+    ["lists", "[".repeat(10_000), /line 1, column 100: more than 100 levels deep/],
+    ["lists of lines", "- ".repeat(10_000), /line 1, column \d+: more than 100 levels deep/],
+    ["maps", "{a: ".repeat(10_000), /line 1, column \d+: more than 100 levels deep/],
+    ["tokens", `[${"a,".repeat(500_000)}]`, /line 1, column \d+: more than 500000 tokens/],
+    [
+      "aliases",
+      `a: &a [x]\nb: &b [*a, *a]\nname: *b\nrules: []`,
+      /line 3, column 7: expected a text/,
+    ],
+  ])("refuses too many %s", (_, text, problem) => {
+    expect(() => readGroup(text)).toThrow(problem);
+  });
+
+  it("reads a megabyte of keys, and says which of them is there twice", () => {
+    const keys = Array.from({ length: 50_000 }, (_, i) => `key${String(i).padStart(11, "0")}: v\n`);
+    const text = `name: g\nlabels:\n  ${keys.join("  ")}`;
+    expect(text.length).toBeGreaterThan(900_000);
+    expect(Object.keys(readGroup(text).labels)).toHaveLength(50_000);
+    expect(() => readGroup(`${text}  key00000000007: w\n`)).toThrow(
+      /: line 50003, column 3: Map keys must be unique$/,
+    );
+  });
+
   it("reads a file of groups, and of nothing", () => {
     expect(readGroups("")).toEqual([]);
     expect(readGroups("groups: [{name: a}, {name: b}]").map(({ name }) => name)).toEqual([

@@ -18,10 +18,10 @@ export function statusOf(runner: GroupRunner): RuleGroupStatus {
 }
 
 function ruleStateOf(status: RuleStatus, place: number): RuleState {
-  const { rule, query, work, health, lastError, lastEvaluationMs, evaluationSeconds } = status;
+  const { rule, work, health, lastError, lastEvaluationMs, evaluationSeconds } = status;
   const isAlerting = work instanceof AlertingRule;
   return {
-    ...{ place, alert: rule.alert, record: rule.record, query },
+    ...{ place, alert: rule.alert, record: rule.record, query: rule.query },
     ...{ forMs: rule.forMs, keepFiringForMs: rule.keepFiringForMs },
     ...{ labels: labelsOf(rule.labels), annotations: labelsOf(rule.annotations) },
     state: isAlerting ? work.state : "inactive",

@@ -14,6 +14,7 @@ import type { Alert } from "../evaluate/alerting-rule.js";
 import { Ruler } from "../ruler.js";
 import { readGroup } from "../rules/group-yaml.js";
 import { ObjectRuleStore } from "../store/object-rule-store.js";
+import { testTexts } from "../testing/rule-texts.js";
 import { AllRulers, mergeGroups } from "./all-rulers.js";
 import { SharedAlerts } from "./shared-alerts.js";
 
@@ -50,7 +51,10 @@ function rulersOf(names: readonly string[], { byRule = false } = {}) {
     } as RulerConfig;
     const ruler = new Ruler({
       ...{ config, clock, log, metrics: new Metrics() },
-      store: new ObjectRuleStore({ store: data, nowMs: clock.nowMs, onCorrupt: () => undefined }),
+      store: new ObjectRuleStore({
+        ...{ store: data, texts: testTexts(), nowMs: clock.nowMs },
+        onCorrupt: () => undefined,
+      }),
       querier: { instant: async () => ({ kind: "scalar", value: 1 }) },
       limitsOf: () => ({
         ruler_max_rules_per_rule_group: 0,

@@ -1,9 +1,10 @@
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import { invalidArgument, notFound, SkaldError, tooLarge, unavailable } from "@skald/model";
-import { checkGroups, maxGroupBytes } from "../rules/check-group.js";
-import { plainGroup, readGroups, writeYaml } from "../rules/group-yaml.js";
+import { maxGroupBytes } from "../rules/check-group.js";
+import { plainGroup } from "../rules/group-yaml.js";
 import type { PlacedGroup, RuleGroup } from "../rules/rule-group.js";
+import type { RuleTexts } from "../rules/rule-texts.js";
 import { comparePlaced } from "./object-rule-store.js";
 import {
   type CallOptions,
@@ -17,25 +18,43 @@ import {
 const maxFileBytes = 64 * maxGroupBytes;
 const maxNameBytes = 200;
 
+/** What a file said, and the groups that were read from that, or what is wrong with them. */
+interface Known {
+  readonly bytes: Buffer;
+  readonly groups: readonly RuleGroup[];
+  readonly error?: SkaldError;
+}
+
+export interface LocalRuleStoreDeps {
+  readonly directory: string;
+  readonly texts: RuleTexts;
+  /** Told of each file that cannot be read as groups. */
+  readonly onCorrupt: (path: string, error: unknown) => void;
+}
+
 /**
  * Rules in files that people write, `<directory>/<tenant>/<file>`, each `groups: [...]`: a file is a namespace and bears its
- * name. What is changed over the API is written to the files again.
+ * name. What is changed over the API is written to the files again. A file whose bytes did not change is not parsed again.
  */
 export class LocalRuleStore implements RuleStore {
   readonly #directory: string;
+  readonly #texts: RuleTexts;
   readonly #onCorrupt: (path: string, error: unknown) => void;
+  readonly #known = new Map<string, Known>();
   /** Changes of files follow each other. */
   #changes: Promise<unknown> = Promise.resolve();
 
-  constructor(directory: string, onCorrupt: (path: string, error: unknown) => void) {
+  constructor({ directory, texts, onCorrupt }: LocalRuleStoreDeps) {
     this.#directory = directory;
+    this.#texts = texts;
     this.#onCorrupt = onCorrupt;
   }
 
   async listAll(options: CallOptions): Promise<readonly PlacedGroup[]> {
     const found: PlacedGroup[] = [];
-    for (const tenant of await namesIn(this.#directory))
-      found.push(...(await this.list(tenant, options)));
+    const tenants = await namesIn(this.#directory);
+    this.#forgetAllBut(tenants, this.#directory);
+    for (const tenant of tenants) found.push(...(await this.list(tenant, options)));
     return found;
   }
 
@@ -44,14 +63,15 @@ export class LocalRuleStore implements RuleStore {
     { signal }: CallOptions,
     namespace?: string,
   ): Promise<readonly PlacedGroup[]> {
-    const files =
-      namespace === undefined ? await namesIn(join(this.#directory, tenant)) : [fileOf(namespace)];
+    const directory = join(this.#directory, tenant);
+    const files = namespace === undefined ? await namesIn(directory) : [fileOf(namespace)];
+    if (namespace === undefined) this.#forgetAllBut(files, directory);
     const found: PlacedGroup[] = [];
     for (const file of files) {
       signal.throwIfAborted();
-      const path = join(this.#directory, tenant, file);
+      const path = join(directory, file);
       try {
-        for (const group of await this.#read(path))
+        for (const group of await this.#read(path, tenant, signal))
           found.push({ tenant, namespace: namespaceOf(file), group });
       } catch (error) {
         if (!(error instanceof SkaldError) || error.code !== "invalid_argument") throw error;
@@ -61,42 +81,45 @@ export class LocalRuleStore implements RuleStore {
     return found.sort(comparePlaced);
   }
 
-  async get({ tenant, namespace, name }: GroupName): Promise<RuleGroup> {
-    const groups = await this.#read(this.#pathOf(tenant, namespace));
+  async get({ tenant, namespace, name }: GroupName, { signal }: CallOptions): Promise<RuleGroup> {
+    const groups = await this.#read(this.#pathOf(tenant, namespace), tenant, signal);
     const group = groups.find((one) => one.name === name);
     if (group === undefined) throw notFound(noSuchGroup);
     return group;
   }
 
-  set({ tenant, namespace, group }: PlacedGroup): Promise<void> {
-    return this.#change(tenant, namespace, (groups) => {
+  set({ tenant, namespace, group }: PlacedGroup, options: CallOptions): Promise<void> {
+    return this.#change({ tenant, namespace }, options, (groups) => {
       const at = groups.findIndex(({ name }) => name === group.name);
       return at < 0 ? [...groups, group] : groups.with(at, group);
     });
   }
 
-  delete({ tenant, namespace, name }: GroupName): Promise<void> {
-    return this.#change(tenant, namespace, (groups) => groups.filter((one) => one.name !== name));
+  delete({ tenant, namespace, name }: GroupName, options: CallOptions): Promise<void> {
+    return this.#change({ tenant, namespace }, options, (groups) =>
+      groups.filter((one) => one.name !== name),
+    );
   }
 
-  deleteNamespace(tenant: string, namespace: string): Promise<void> {
-    return this.#change(tenant, namespace, (groups) => {
+  deleteNamespace(tenant: string, namespace: string, options: CallOptions): Promise<void> {
+    return this.#change({ tenant, namespace }, options, (groups) => {
       if (groups.length === 0) throw notFound(noSuchNamespace);
       return [];
     });
   }
 
   #change(
-    tenant: string,
-    namespace: string,
+    { tenant, namespace }: Pick<GroupName, "tenant" | "namespace">,
+    { signal }: CallOptions,
     edit: (groups: readonly RuleGroup[]) => readonly RuleGroup[],
   ): Promise<void> {
     const change = async () => {
       const path = this.#pathOf(tenant, namespace);
-      const before = await this.#read(path);
+      const before = await this.#read(path, tenant, signal);
       const after = edit(before);
       if (after.length === 0) return rm(path, { force: true });
-      const text = writeYaml({ groups: after.map(plainGroup) });
+      const plain = { groups: after.map(plainGroup) };
+      const text = await this.#texts.write(plain, { tenant, signal });
       if (text.length > maxFileBytes)
         throw tooLarge(`the groups of a namespace are larger than ${maxFileBytes} bytes`);
       await mkdir(join(this.#directory, tenant), { recursive: true });
@@ -110,17 +133,43 @@ export class LocalRuleStore implements RuleStore {
   }
 
   /** The groups of a file; none when there is no such file. */
-  async #read(path: string): Promise<readonly RuleGroup[]> {
+  async #read(path: string, tenant: string, signal: AbortSignal): Promise<readonly RuleGroup[]> {
+    let bytes: Buffer;
     try {
       const { size } = await stat(path);
       if (size > maxFileBytes) throw invalidArgument(`larger than ${maxFileBytes} bytes`);
-      const groups = readGroups(await readFile(path, "utf8"));
-      const [problem] = checkGroups(groups);
-      if (problem !== undefined) throw invalidArgument(problem);
-      return groups;
+      bytes = await readFile(path);
     } catch (error) {
+      this.#known.delete(path);
       if (isAbsent(error)) return [];
       return told("read")(error);
+    }
+    let known = this.#known.get(path);
+    if (known === undefined || !known.bytes.equals(bytes)) {
+      known = await this.#parse(bytes, tenant, signal);
+      this.#known.set(path, known);
+    }
+    if (known.error !== undefined) throw known.error;
+    return known.groups;
+  }
+
+  async #parse(bytes: Buffer, tenant: string, signal: AbortSignal): Promise<Known> {
+    try {
+      return { bytes, groups: await this.#texts.readGroups(bytes, { tenant, signal }) };
+    } catch (error) {
+      if (!(error instanceof SkaldError) || error.code !== "invalid_argument") throw error;
+      return { bytes, groups: [], error };
+    }
+  }
+
+  /** Forgets what is in a directory, but below these names. */
+  #forgetAllBut(names: readonly string[], directory: string): void {
+    const start = directory + sep;
+    const kept = new Set(names);
+    for (const path of this.#known.keys()) {
+      const isIn = path.startsWith(start);
+      if (isIn && !kept.has(path.slice(start.length).split(sep)[0] as string))
+        this.#known.delete(path);
     }
   }
 

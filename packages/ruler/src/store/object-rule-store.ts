@@ -1,8 +1,9 @@
 import { errorCodeOf, notFound, tooLarge } from "@skald/model";
 import type { ObjectInfo, ObjectStore } from "@skald/storage";
 import { maxGroupBytes } from "../rules/check-group.js";
-import { plainGroup, readGroup, writeYaml } from "../rules/group-yaml.js";
-import type { PlacedGroup, RuleGroup } from "../rules/rule-group.js";
+import { plainGroup } from "../rules/group-yaml.js";
+import type { CheckedGroup, PlacedGroup, RuleGroup } from "../rules/rule-group.js";
+import type { RuleTexts } from "../rules/rule-texts.js";
 import {
   groupKey,
   namespacePrefix,
@@ -31,6 +32,7 @@ interface Known {
 
 export interface ObjectRuleStoreDeps {
   readonly store: ObjectStore;
+  readonly texts: RuleTexts;
   readonly nowMs: () => number;
   /** Told of each object that is no group. */
   readonly onCorrupt: (key: string, error: unknown) => void;
@@ -62,14 +64,14 @@ export class ObjectRuleStore implements RuleStore {
 
   async get(name: GroupName, { signal }: CallOptions): Promise<RuleGroup> {
     try {
-      return parse(await this.#deps.store.get(groupKey(name), { signal }));
+      return (await this.#fetch(groupKey(name), name.tenant, signal)).group;
     } catch (error) {
       throw errorCodeOf(error) === "not_found" ? notFound(noSuchGroup) : error;
     }
   }
 
   async set({ tenant, namespace, group }: PlacedGroup, { signal }: CallOptions): Promise<void> {
-    const body = Buffer.from(writeYaml(plainGroup(group)));
+    const body = Buffer.from(await this.#deps.texts.write(plainGroup(group), { tenant, signal }));
     if (body.length > maxGroupBytes)
       throw tooLarge(`rule group is larger than ${maxGroupBytes} bytes`);
     const key = groupKey({ tenant, namespace, name: group.name });
@@ -113,11 +115,12 @@ export class ObjectRuleStore implements RuleStore {
     if (known !== undefined && isSame(known, info)) return known.placed;
     try {
       const readMs = this.#deps.nowMs();
-      const group = parse(await this.#deps.store.get(key, { signal }));
+      const { group, problems } = await this.#fetch(key, name.tenant, signal);
       const placed = {
         tenant: name.tenant,
         namespace: name.namespace,
         group: { ...group, name: name.name },
+        problem: problems[0],
       };
       this.#known.set(key, { info, readMs, placed });
       return placed;
@@ -127,6 +130,11 @@ export class ObjectRuleStore implements RuleStore {
       else if (code !== "not_found") throw error;
       return undefined;
     }
+  }
+
+  async #fetch(key: string, tenant: string, signal: AbortSignal): Promise<CheckedGroup> {
+    const { store, texts } = this.#deps;
+    return texts.readGroup(await store.get(key, { signal }), { tenant, signal });
   }
 }
 
@@ -145,8 +153,4 @@ function compare(a: string, b: string): number {
 function isSame({ info, readMs }: Known, now: ObjectInfo): boolean {
   if (info.modifiedMs !== now.modifiedMs || info.sizeBytes !== now.sizeBytes) return false;
   return readMs - info.modifiedMs > settleMs;
-}
-
-function parse(bytes: Uint8Array): RuleGroup {
-  return readGroup(Buffer.from(bytes).toString("utf8"));
 }

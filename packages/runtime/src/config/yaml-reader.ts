@@ -7,12 +7,12 @@ import {
   LineCounter,
   type Node,
   type Pair,
-  parseDocument,
   type YAMLMap,
   type YAMLSeq,
 } from "yaml";
 import type { IgnoredKeys, IgnoredSetting } from "./ignored.js";
 import { nearest } from "./nearest.js";
+import { parseYaml } from "./parse-yaml.js";
 import { buildSection, type LeafNode, type SectionNode } from "./schema.js";
 
 /** What a YAML text says, and what is wrong with it. Problems are fatal, warnings are not. */
@@ -53,10 +53,9 @@ export interface YamlOptions {
 
 export function openYaml(text: string, options: YamlOptions): YamlReader {
   const counter = new LineCounter();
-  const settings = { lineCounter: counter, prettyErrors: false, merge: true, logLevel: "silent" };
-  const document: Document = parseDocument(text, { ...settings, logLevel: "silent" });
-  const problems = document.errors.map(
-    (error) => `${placeAt(options.file, counter, error.pos[0])}: ${lowerFirst(error.message)}`,
+  const { document, errors } = parseYaml(text, { merge: true, lines: counter });
+  const problems = errors.map(
+    ({ offset, message }) => `${placeAt(options.file, counter, offset)}: ${lowerFirst(message)}`,
   );
   const context: Context = {
     ...options,

@@ -5,6 +5,7 @@ import {
   LocalRuleStore,
   ObjectRuleStore,
   type RuleStore,
+  type RuleTexts,
   readInstantAnswer,
   rulerActor,
   urlProblem,
@@ -23,15 +24,19 @@ export interface BuiltRuleStore {
 }
 
 /** The store that the configuration names: the newer form when it names one, else the older, else that of the data. */
-export function buildRuleStore(config: Config, data: ObjectStore, log: Logger): BuiltRuleStore {
+export function buildRuleStore(
+  config: Config,
+  { store: data, texts }: { readonly store: ObjectStore; readonly texts: RuleTexts },
+  log: Logger,
+): BuiltRuleStore {
   const { ruler, ruler_storage: newer } = config;
   const onCorrupt = (place: string, error: unknown) =>
     log.error("stored rules cannot be read and are left out", { place, error });
   const objects = (store: ObjectStore): RuleStore =>
-    new ObjectRuleStore({ store, nowMs: () => systemClock.nowMs(), onCorrupt });
+    new ObjectRuleStore({ store, texts, nowMs: () => systemClock.nowMs(), onCorrupt });
   const local = (directory: string, key: string): BuiltRuleStore => {
     if (directory === "") throw invalidArgument(`${key} is empty`);
-    return { store: new LocalRuleStore(directory, onCorrupt) };
+    return { store: new LocalRuleStore({ directory, texts, onCorrupt }) };
   };
   const newerLocal = newer.local.directory;
   const { type, local: olderLocal } = ruler.storage;

@@ -20,7 +20,7 @@ export const modules = {
   "query-frontend": ["runtime-config", "querier", "pattern-ingesters"],
   compactor: ["worker-pool", "store", "deletion", "compactor-ring"],
   "index-gateway": ["peers", "store", "index-gateway-ring"],
-  ruler: ["peers", "runtime-config", "store", "query-frontend", "ruler-ring"],
+  ruler: ["peers", "runtime-config", "worker-pool", "store", "query-frontend", "ruler-ring"],
   "query-scheduler": ["peers", "scheduler-ring"],
   "call-taker": ["peers", "querier"],
   "compactor-ring": [],

@@ -5,6 +5,7 @@ import {
   AllRulers,
   type OtherRuler,
   Ruler,
+  RuleTexts,
   ruleRoutes,
   ruleStatusRoutes,
   SharedAlerts,
@@ -23,7 +24,8 @@ export function buildRuler(parts: Parts, context: ModuleContext): BuiltModule {
   const { frontend, limits } = parts;
   const log = root.child({ component: "ruler" });
   const limitsOf = (tenant: string) => limits.of(tenant);
-  const { store, files } = buildRuleStore(config, parts.store, log);
+  const texts = new RuleTexts(parts.pool);
+  const { store, files } = buildRuleStore(config, { store: parts.store, texts }, log);
   const owns = ownsOf(parts, context);
   const sharing = {
     sharedAlerts: new SharedAlerts({ store: parts.store, clock: systemClock }),
@@ -55,7 +57,7 @@ export function buildRuler(parts: Parts, context: ModuleContext): BuiltModule {
     },
   });
   const tenancy = tenancyOf(config);
-  const rules = config.ruler.enable_api ? ruleRoutes(ruler, tenancy) : [];
+  const rules = config.ruler.enable_api ? ruleRoutes(ruler, texts, tenancy) : [];
   return { service, routes: [...rules, ...ruleStatusRoutes(rulers, tenancy)] };
 }
 

@@ -1,0 +1,51 @@
+import type { JobOptions, WorkerPool } from "@skald/runtime";
+import type { CheckedGroup, RuleGroup } from "./rule-group.js";
+import type { RuleJobName } from "./rule-jobs.js";
+
+interface TextOptions {
+  /** On whose account the text is read or written. */
+  readonly tenant: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Reads and writes texts of rules on threads: a client may send a megabyte of YAML and expressions, and a namespace holds
+ * many groups.
+ */
+export class RuleTexts {
+  readonly #pool: Pick<WorkerPool, "run">;
+
+  constructor(pool: Pick<WorkerPool, "run">) {
+    this.#pool = pool;
+  }
+
+  /** Reads one group and checks its rules. Throws invalid_argument for a text that is no group. */
+  readGroup(text: Uint8Array, options: TextOptions): Promise<CheckedGroup> {
+    return this.#read("read_rule_group", text, options);
+  }
+
+  /** Reads a file of groups. Throws invalid_argument also for a rule that is wrong. */
+  readGroups(text: Uint8Array, options: TextOptions): Promise<readonly RuleGroup[]> {
+    return this.#read("read_rule_groups", text, options);
+  }
+
+  /** Writes what `plainGroup` made, or maps and lists of it, as YAML. */
+  write(plain: unknown, options: TextOptions): Promise<string> {
+    return this.#run("write_rules", plain, { ...options, cost: 0 });
+  }
+
+  #read<T>(name: RuleJobName, text: Uint8Array, options: TextOptions): Promise<T> {
+    // A copy of its own: the text may be a part of a larger buffer.
+    const payload = new Uint8Array(text);
+    return this.#run(name, payload, { ...options, cost: text.length, transfer: [payload.buffer] });
+  }
+
+  #run<T>(
+    name: RuleJobName,
+    payload: unknown,
+    { tenant, cost, ...options }: TextOptions & Pick<JobOptions, "transfer"> & { cost: number },
+  ): Promise<T> {
+    const share = { tenant, actors: [], cost };
+    return this.#pool.run<T>(name, payload, { lane: "query", share, ...options });
+  }
+}
