@@ -30,10 +30,15 @@ export async function startGateway(port, portsOf) {
   };
   const server = createServer(async (request, response) => {
     const path = request.url.split("?")[0];
+    const sent = [];
+    response.on("close", () => {
+      if (!response.writableFinished) for (const one of sent) one.destroy();
+    });
     try {
       const body = await readAll(request);
-      if (forAll.test(path)) return await askAll(path, request, body, response, portsOf);
-      await passOn(request, body, response, inTurn(path));
+      const ask = (port) => sendOn(port, request, body, sent);
+      if (forAll.test(path)) return await askAll(path, ask, response, portsOf);
+      await passOn(ask, response, inTurn(path));
     } catch (error) {
       if (!response.headersSent) response.writeHead(502);
       response.end(`${error.message}\n`);
@@ -69,11 +74,11 @@ async function readAll(request) {
 }
 
 /** Passes a request on to the first service that can be reached. */
-async function passOn(request, body, response, ports) {
+async function passOn(ask, response, ports) {
   let failure = new Error("no service of this path runs");
   for (const port of ports) {
     try {
-      const answer = await ask(port, request, request.url, body, response);
+      const answer = await ask(port);
       response.writeHead(answer.statusCode, answer.rawHeaders);
       answer.on("error", () => response.destroy());
       answer.pipe(response);
@@ -87,11 +92,11 @@ async function passOn(request, body, response, ports) {
   throw failure;
 }
 
-async function askAll(path, request, body, response, portsOf) {
+async function askAll(path, ask, response, portsOf) {
   const ports = path === "/ready" ? portsOf() : portsOf("ingester");
   const answers = await Promise.all(
     ports.map(async (port) => {
-      const answer = await ask(port, request, request.url, body, response);
+      const answer = await ask(port);
       return { status: answer.statusCode, text: (await readAll(answer)).toString() };
     }),
   );
@@ -100,13 +105,14 @@ async function askAll(path, request, body, response, portsOf) {
   response.end(worst.text);
 }
 
-function ask(port, { method, headers }, path, body, response) {
+/** Sends a request to a service, and adds what it sends to `sent`; resolves with the answer, whose body is to come. */
+function sendOn(port, { method, url: path, headers }, body, sent) {
   return new Promise((resolve, reject) => {
     const { "transfer-encoding": _, ...rest } = headers;
-    const sent = body.length > 0 ? { ...rest, "content-length": body.length } : rest;
-    const asked = send({ host: "127.0.0.1", port, method, path, headers: sent }, resolve);
+    const own = body.length > 0 ? { ...rest, "content-length": body.length } : rest;
+    const asked = send({ host: "127.0.0.1", port, method, path, headers: own }, resolve);
+    sent.push(asked);
     asked.on("error", reject);
-    response.on("close", () => response.writableFinished || asked.destroy());
     asked.end(body);
   });
 }
