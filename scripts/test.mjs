@@ -1,8 +1,9 @@
-// `npm test`: installs, builds, lints, runs every test but those of whole processes, and ends with `N passed, N failed`.
+// `npm test`: installs, builds, lints, runs every test but those of whole processes, and ends with `N passed, N failed`, with
+// `, N skipped` behind it where tests were left out; lines above it say which programs the tests used, and which were missing.
 // `npm run test:cluster` (`--cluster`) runs those, packages/test: servers and clusters that tests start, hundreds of processes in all.
 // Other arguments go to jest: a part of a path runs only the tests below it, wherever they are.
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import module from "node:module";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
@@ -19,6 +20,7 @@ if (!isCluster) {
 
 const folder = mkdtempSync(join(tmpdir(), "skald-test-"));
 const report = join(folder, "report.json");
+const programs = join(folder, "programs");
 const isOld = node === process.execPath && module.registerHooks === undefined;
 const options = isOld
   ? ["--experimental-vm-modules", "--no-warnings"]
@@ -28,24 +30,32 @@ const output = ["--json", `--outputFile=${report}`];
 spawnSync(node, [...args, ...output, ...selection()], {
   cwd: root,
   // The compiled code of Jest, and of the processes that tests start, is kept from run to run.
-  env: { NODE_COMPILE_CACHE: join(root, "node_modules", ".cache", "compile"), ...process.env },
+  env: {
+    NODE_COMPILE_CACHE: join(root, "node_modules", ".cache", "compile"),
+    SKALD_TEST_PROGRAMS: programs,
+    ...process.env,
+  },
   // Progress and failures come on stderr; stdout would be the report again.
   stdio: ["ignore", "ignore", "inherit"],
 });
 
-let passed = 0;
+let [passed, skipped] = [0, 0];
 try {
   const result = JSON.parse(readFileSync(report, "utf8"));
   passed = result.numPassedTests;
+  skipped = result.numPendingTests;
   for (const suite of result.testResults) failures.push(...failuresOf(suite));
 } catch {
   failures.push("jest ended without a report, see above");
 }
+const used = existsSync(programs) ? programsIn(readFileSync(programs, "utf8")) : [];
 rmSync(folder, { recursive: true, force: true });
 if (failures.length > 0)
   console.log(`\nfailed:\n${failures.map((name) => `  ${name}\n`).join("")}`);
 if (passed === 0 && failures.length === 0) failures.push("no test was found");
-console.log(`${passed} passed, ${failures.length} failed`);
+if (used.length > 0) console.log(used.join("\n"));
+const end = skipped === 0 ? "" : `, ${skipped} skipped`;
+console.log(`${passed} passed, ${failures.length} failed${end}`);
 process.exit(failures.length === 0 ? 0 : 1);
 
 /** Which tests jest is to run. */
@@ -54,6 +64,21 @@ function selection() {
   if (isCluster) return hasPath ? asked : [...asked, "packages/test/"];
   const others = ["/node_modules/", "/packages/test/"];
   return hasPath ? asked : [...asked, ...others.map((one) => `--testPathIgnorePatterns=${one}`)];
+}
+
+/** A line for each program that tests use where it is installed, from what `noteProgram` of testkit wrote. */
+function programsIn(text) {
+  const notes = text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  return [...new Set(notes.map(({ program }) => program))].sort().map((program) => {
+    const own = notes.filter((note) => note.program === program);
+    const found = own.find(({ name }) => name !== undefined)?.name ?? "not found";
+    const missed = own.filter(({ name }) => name === undefined).length;
+    const tests = missed === 1 ? "1 test" : `${missed} tests`;
+    return `${program}: ${found}${missed === 0 ? "" : `, ${tests} left out`}`;
+  });
 }
 
 /** The failed tests of a file by name, or the file when it could not be run at all. */

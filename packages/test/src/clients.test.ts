@@ -1,10 +1,18 @@
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { getJson, type QueryAnswer, queryNumber, queryStreams } from "./testing/client.js";
+import { needs } from "@skald/testkit/needs";
+import {
+  getJson,
+  nowNs,
+  pushJson,
+  type QueryAnswer,
+  queryNumber,
+  queryStreams,
+} from "./testing/client.js";
 import {
   makeFolder,
   removeFolders,
@@ -14,6 +22,7 @@ import {
 } from "./testing/server.js";
 
 const lineCount = 1000;
+const systemLog = new URL("../testdata/dpkg-log.txt", import.meta.url);
 
 let server: TestServer;
 let file: string;
@@ -23,13 +32,7 @@ beforeAll(async () => {
   const folder = makeFolder();
   server = await startServer(folder, ["-frontend.support-parquet-encoding"]);
   // A log that a real system wrote; each line is made unique so that equal ones are told apart.
-  const source = ["/var/log/dpkg.log", "/var/log/bootstrap.log", "/var/log/alternatives.log"].find(
-    existsSync,
-  );
-  if (source === undefined) throw new Error("no system log to push: install a package first");
-  const found = readFileSync(source, "utf8")
-    .split("\n")
-    .filter((line) => line !== "");
+  const found = readFileSync(systemLog, "utf8").trim().split("\n");
   lines = Array.from({ length: lineCount }, (_, i) => `${found[i % found.length]} #${i}`);
   file = join(folder, "system.log");
   writeFileSync(file, lines.join("\n"));
@@ -90,7 +93,7 @@ describe("a system log through real clients", () => {
     expect(labels.data).toEqual([{ service_name: `otel-${form}`, k8s_pod_name: "pod-1" }]);
   });
 
-  it("curl, as the README has it", async () => {
+  needs("curl")("curl, as the README has it", async () => {
     const body = `{"streams":[{"stream":{"app":"web"},"values":[["${BigInt(Date.now()) * 1_000_000n}","hello level=info"]]}]}`;
     await run("curl", [
       "-sf",
@@ -116,6 +119,7 @@ describe("a system log through real clients", () => {
   });
 
   it("lists what was pushed", async () => {
+    expect(await pushJson(server.url, { app: "web" }, [[nowNs(), "listed"]])).toBe(204);
     const values = await getJson<{ data: string[] }>(server.url, "/loki/api/v1/label/app/values");
     expect(values.data).toEqual(["pino", "web", "winston-json", "winston-protobuf"]);
     const series = await getJson<{ data: object[] }>(server.url, "/loki/api/v1/series", {

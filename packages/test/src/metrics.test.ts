@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { needs } from "@skald/testkit/needs";
 import { getJson, nowNs, pushJson, queryLines } from "./testing/client.js";
 import { makeFolder, removeFolders, startServer, type TestServer } from "./testing/server.js";
 
@@ -90,20 +91,10 @@ it("each kind of query is counted once", () => {
   expect(text).toContain(count("metric", "instant"));
 });
 
-/** What the lint of Prometheus finds; undefined where it is not installed. */
-function lint(metrics: string): string | undefined {
-  const { error, stdout, stderr } = spawnSync("promtool", ["check", "metrics"], { input: metrics });
-  return error === undefined ? `${stdout}${stderr}` : undefined;
-}
-
-it("names are those that promtool takes", () => {
-  const found = lint(text);
-  if (found === undefined) {
-    console.warn("promtool is not installed: the names of metrics were not checked");
-    return;
-  }
+needs("promtool")("names are those that promtool takes", () => {
+  const { stdout, stderr } = spawnSync("promtool", ["check", "metrics"], { input: text });
   // Dashboards know them by these names.
-  expect(found.trim().split("\n").sort()).toEqual([
+  expect(`${stdout}${stderr}`.trim().split("\n").sort()).toEqual([
     'loki_compactor_pending_delete_requests_count non-histogram and non-summary metrics should not have "_count" suffix',
     'loki_ingester_chunk_bounds_hours use base unit "seconds" instead of "hours"',
   ]);

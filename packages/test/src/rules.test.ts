@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { freePort } from "@skald/testkit";
+import { needs } from "@skald/testkit/needs";
 import { getJson, pushJson } from "./testing/client.js";
 import { makeFolder, removeFolders, startServer, waitFor } from "./testing/server.js";
 
@@ -15,13 +16,6 @@ afterEach(async () => {
   }
 });
 afterAll(removeFolders);
-
-/** Whether a program is there; says so when it is not. */
-function has(program: string): boolean {
-  if (spawnSync(program, ["--version"]).error === undefined) return true;
-  console.warn(`${program} is not installed: what it gets was not checked`);
-  return false;
-}
 
 function run(program: string, flags: readonly string[]): void {
   children.push(spawn(program, flags, { stdio: "ignore" }));
@@ -97,8 +91,7 @@ async function alertsOf(url: string): Promise<AlertStatus[]> {
 }
 
 describe("rules of a running process", () => {
-  it("sends alerts of lines to a real Alertmanager, and their end", async () => {
-    if (!has("prometheus-alertmanager")) return;
+  needs("prometheus-alertmanager")("sends alerts to a real one, and their end", async () => {
     const alertmanager = await startAlertmanager();
     const { folder, flags } = configure({
       alertmanager_url: alertmanager,
@@ -153,8 +146,7 @@ describe("rules of a running process", () => {
     await server.kill("SIGTERM");
   });
 
-  it("writes what rules record to a real Prometheus, also what was recorded before a kill", async () => {
-    if (!has("prometheus")) return;
+  needs("prometheus")("writes to a real one, also what was recorded before a kill", async () => {
     const port = await freePort();
     const { folder, flags } = configure({
       remote_write: {

@@ -5,6 +5,7 @@ export * from "./memory-disk.js";
 export type { Leftover } from "./memory-disk-nodes.js";
 export * from "./memory-files.js";
 export * from "./mutate.js";
+export * from "./programs.js";
 export * from "./push-body.js";
 export * from "./random.js";
 export * from "./rapid-resets.js";

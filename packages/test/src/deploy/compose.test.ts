@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
+import { needs } from "@skald/testkit/needs";
 import {
   asFields,
   asList,
@@ -147,17 +148,11 @@ describe("docker-compose.yml", () => {
     expect(at(ingester, "environment", "S3_SECRET_KEY")).toBe(`\${S3_SECRET_KEY:-${secretKey}}`);
   });
 
-  it.each(["single", "cluster", "grafana"])(
-    "is what docker-compose takes, profile %s",
-    (profile) => {
-      const done = runTool(
-        "docker-compose",
-        ["--profile", profile, "config", "-q"],
-        "the compose file was checked by the tests' own rules only",
-      );
-      if (done !== undefined) expect(done).toEqual({ status: 0, output: "", stdout: "" });
-    },
-  );
+  for (const profile of ["single", "cluster", "grafana"])
+    needs("docker-compose")(`is what docker-compose takes, profile ${profile}`, () => {
+      const done = runTool("docker-compose", ["--profile", profile, "config", "-q"]);
+      expect(done).toEqual({ status: 0, output: "" });
+    });
 });
 
 function parseYamlOf(path: string): Fields {

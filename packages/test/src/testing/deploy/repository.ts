@@ -65,18 +65,11 @@ export function at(value: Value, ...path: readonly (string | number)[]): Value {
   return found;
 }
 
-/** The output of a tool that may not be installed: undefined, and a word about it, when it is not. */
+/** The output of a program that ran in the checkout. */
 export function runTool(
   command: string,
   args: readonly string[],
-  what: string,
-): { status: number; output: string; stdout: string } | undefined {
-  const { error, status, stdout, stderr } = spawnSync(command, args, {
-    cwd: root,
-    encoding: "utf8",
-  });
-  if (error === undefined)
-    return { status: status ?? 1, output: `${stdout}${stderr}`.trim(), stdout };
-  console.warn(`${command} is not installed: ${what}`);
-  return undefined;
+): { status: number | null; output: string } {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd: root, encoding: "utf8" });
+  return { status, output: `${stdout}${stderr}`.trim() };
 }
