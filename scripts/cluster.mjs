@@ -1,5 +1,6 @@
-// `npm run cluster [--dir folder] [--port number] [--plan JSON]`: the services as processes of this machine, with a real Redis, and
-// a gateway in front; the S3 server is the one of the tests, which keeps objects in memory. Ends all of it on SIGTERM or Ctrl-C.
+// `npm run cluster [--dir folder] [--port number] [--plan JSON]`: the services as processes of this machine, and a gateway in front.
+// Redis is an installed one, or else the stand-in of the tests; the S3 server is that of the tests too, which keeps objects in memory.
+// Ends all of it on SIGTERM or Ctrl-C.
 // A plan says what differs from the usual cluster: see cluster/services.mjs.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -74,10 +75,9 @@ async function obey({ name, signal, start, link, mode }) {
 }
 
 function print(port) {
-  for (const { name, port: own, target } of services) {
-    const note = name === "s3" ? " (the server of the tests: objects are in memory)" : "";
-    console.log(`${name} ${name === "redis" ? "" : "http://"}127.0.0.1:${own}${note}`);
-    if (target !== undefined) continue;
+  for (const { name, port: own, note } of services) {
+    const end = note === undefined ? "" : ` (${note})`;
+    console.log(`${name} ${name === "redis" ? "" : "http://"}127.0.0.1:${own}${end}`);
   }
   console.log(`data and logs in ${directory}`);
   console.log(`gateway http://127.0.0.1:${port}`);

@@ -49,14 +49,10 @@ export async function planServices({ directory, root, node, freePort, plan = {} 
   };
   const wayTo = async (name, port) => (plan.links?.includes(name) ? await link(name, port) : port);
   const services = [
-    {
-      name: "redis",
-      port: redisPort,
-      command: "redis-server",
-      args: ["--port", redisPort, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
-    },
+    await redisService(redisPort),
     {
       name: "s3",
+      note: "the server of the tests: objects are in memory",
       port: s3Port,
       script: join(root, "scripts/cluster/s3.mjs"),
       args: [s3Port, bucket],
@@ -110,6 +106,19 @@ export async function planServices({ directory, root, node, freePort, plan = {} 
   return { services: made, links };
 }
 
+/** An installed Redis, or else the stand-in of the tests. */
+async function redisService(port) {
+  // What it imports has been built by now.
+  const program = "../../packages/testkit/dist/redis/redis-program.js";
+  const { findRedis, redisStandIn } = await import(program);
+  const redis = findRedis();
+  const note =
+    redis === redisStandIn ? "the stand-in of the tests: none was found installed" : redis.name;
+  const [command, ...first] = redis.command;
+  const args = ["--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
+  return { name: "redis", note, port, command, args: [...first, ...args] };
+}
+
 /** Each service's name, with its target. */
 function namesOf(counts, spares) {
   const names = Object.entries(counts).flatMap(([target, count]) =>
@@ -143,6 +152,11 @@ class ClusterService {
 
   get name() {
     return this.#options.name;
+  }
+
+  /** What runs, where it is not a service of this program. */
+  get note() {
+    return this.#options.note;
   }
 
   /** Undefined for what is not of this program. */

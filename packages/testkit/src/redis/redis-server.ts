@@ -1,40 +1,43 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "@skald/testkit";
+import { freePort } from "../free-port.js";
+import { findRealRedis, type RedisProgram } from "./redis-program.js";
 
-/** A real Redis on a port of its own that can be stopped and started, with nothing kept on disk. */
+/** A Redis as a process on a port of its own that can be killed and started again, with nothing kept on disk. */
 export class RedisServer {
   readonly port: number;
   readonly #directory: string;
-  readonly #arguments: readonly string[];
+  readonly #command: readonly [program: string, ...args: string[]];
   #process: ChildProcess | undefined;
 
-  private constructor(port: number, directory: string, more: readonly string[]) {
+  private constructor(port: number, directory: string, command: RedisProgram["command"]) {
     this.port = port;
     this.#directory = directory;
-    this.#arguments = more;
+    this.#command = [...command, "--port", String(port), "--bind", "127.0.0.1"];
   }
 
-  /** Starts one, with more arguments as of its command line; says what to install when there is none. */
-  static async start(...more: string[]): Promise<RedisServer> {
-    if (spawnSync("redis-server", ["--version"]).error !== undefined)
-      throw new Error("redis-server is not installed: apt-get install redis-server");
+  /** Starts one, with more arguments as of the command line of redis-server. */
+  static async start({ command }: RedisProgram, ...more: string[]): Promise<RedisServer> {
     const directory = await mkdtemp(join(tmpdir(), "skald-redis-"));
-    const server = new RedisServer(await freePort(), directory, more);
+    const [program, ...args] = command;
+    const all = [...args, "--save", "", "--appendonly", "no", ...more];
+    const server = new RedisServer(await freePort(), directory, [program, ...all]);
     await server.restart();
     return server;
   }
 
-  /** Starts a Sentinel that knows a master at a port of this machine. */
+  /** Starts a Sentinel that knows a master at a port of this machine; only a real Redis can be one. */
   static async startSentinel(name: string, port: number): Promise<RedisServer> {
     const directory = await mkdtemp(join(tmpdir(), "skald-sentinel-"));
     const configuration = join(directory, "sentinel.conf");
     await writeFile(configuration, `sentinel monitor ${name} 127.0.0.1 ${port} 1\n`);
-    const server = new RedisServer(await freePort(), directory, [configuration, "--sentinel"]);
+    const program = findRealRedis()?.command[0] ?? "redis-server";
+    const command: RedisProgram["command"] = [program, configuration, "--sentinel"];
+    const server = new RedisServer(await freePort(), directory, command);
     await server.restart();
     return server;
   }
@@ -55,17 +58,11 @@ export class RedisServer {
 
   /** Starts it again, empty, and returns when it takes connections. */
   async restart(): Promise<void> {
-    const isSentinel = this.#arguments.includes("--sentinel");
-    const child = spawn(
-      "redis-server",
-      [
-        ...this.#arguments.filter((word) => word.startsWith("/")),
-        ...["--port", String(this.port), "--bind", "127.0.0.1", "--dir", this.#directory],
-        ...(isSentinel ? [] : ["--save", "", "--appendonly", "no"]),
-        ...this.#arguments.filter((word) => !word.startsWith("/")),
-      ],
-      { stdio: ["ignore", "pipe", "inherit"] },
-    );
+    const [program, ...args] = this.#command;
+    const child = spawn(program, args, {
+      cwd: this.#directory,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     this.#process = child;
     await new Promise<void>((resolve, reject) => {
       let output = "";
@@ -73,7 +70,8 @@ export class RedisServer {
         output += piece;
         if (/Ready to accept connections|Sentinel ID is/.test(output)) resolve();
       });
-      child.once("exit", () => reject(new Error(`redis-server did not start: ${output}`)));
+      child.once("error", reject);
+      child.once("exit", () => reject(new Error(`${program} did not start: ${output}`)));
     });
   }
 
