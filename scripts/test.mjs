@@ -1,6 +1,7 @@
 // `npm test`: installs, builds, lints, runs every test but those of whole processes, and ends with `N passed, N failed`, with
 // `, N skipped` behind it where tests were left out; lines above it say which programs the tests used, and which were missing.
 // `npm run test:cluster` (`--cluster`) runs those, packages/test: servers and clusters that tests start, hundreds of processes in all.
+// `npm run jest -- packages/logql/dist/engine` (`--jest`) builds and runs Jest alone, with its own output: for one test file again and again.
 // Other arguments go to jest: a part of a path runs only the tests below it, wherever they are.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -10,6 +11,10 @@ import { join, relative } from "node:path";
 import { bootstrap, root } from "./bootstrap.mjs";
 
 const node = bootstrap();
+if (process.argv[2] === "--jest") {
+  const { status } = jest(process.argv.slice(3), { stdio: "inherit" });
+  process.exit(status ?? 1);
+}
 const failures = [];
 const isCluster = process.argv[2] === "--cluster";
 const asked = process.argv.slice(isCluster ? 3 : 2);
@@ -21,20 +26,8 @@ if (!isCluster) {
 const folder = mkdtempSync(join(tmpdir(), "skald-test-"));
 const report = join(folder, "report.json");
 const programs = join(folder, "programs");
-const isOld = node === process.execPath && module.registerHooks === undefined;
-const options = isOld
-  ? ["--experimental-vm-modules", "--no-warnings"]
-  : ["--disable-warning=ExperimentalWarning"];
-const args = [...options, "node_modules/jest/bin/jest.js"];
-const output = ["--json", `--outputFile=${report}`];
-spawnSync(node, [...args, ...output, ...selection()], {
-  cwd: root,
-  // The compiled code of Jest, and of the processes that tests start, is kept from run to run.
-  env: {
-    NODE_COMPILE_CACHE: join(root, "node_modules", ".cache", "compile"),
-    SKALD_TEST_PROGRAMS: programs,
-    ...process.env,
-  },
+jest(["--json", `--outputFile=${report}`, ...selection()], {
+  env: { SKALD_TEST_PROGRAMS: programs },
   // Progress and failures come on stderr; stdout would be the report again.
   stdio: ["ignore", "ignore", "inherit"],
 });
@@ -57,6 +50,21 @@ if (used.length > 0) console.log(used.join("\n"));
 const end = skipped === 0 ? "" : `, ${skipped} skipped`;
 console.log(`${passed} passed, ${failures.length} failed${end}`);
 process.exit(failures.length === 0 ? 0 : 1);
+
+/** Runs jest with the Node that the build found, or with this one and slower where it is old and no other could be fetched. */
+function jest(args, { stdio, env = {} }) {
+  const isOld = node === process.execPath && module.registerHooks === undefined;
+  const options = isOld
+    ? ["--experimental-vm-modules", "--no-warnings"]
+    : ["--disable-warning=ExperimentalWarning"];
+  // The compiled code of Jest, and of the processes that tests start, is kept from run to run.
+  const NODE_COMPILE_CACHE = join(root, "node_modules", ".cache", "compile");
+  return spawnSync(node, [...options, "node_modules/jest/bin/jest.js", ...args], {
+    cwd: root,
+    env: { NODE_COMPILE_CACHE, ...env, ...process.env },
+    stdio,
+  });
+}
 
 /** Which tests jest is to run. */
 function selection() {
