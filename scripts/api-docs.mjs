@@ -58,6 +58,7 @@ function introduction() {
     ...Object.entries({
       ...always,
       401: "No tenant is named, where one is needed: `no org id`.",
+      403: "A browser sent it for a page of another origin that `ui.allowed_origins` does not name: a WebSocket, or what is no GET.",
       499: "The client left before it was answered.",
     }).map(([status, when]) => `| ${status} | ${when} |`),
     "",

@@ -1,3 +1,4 @@
+import { request } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Endpoint, everyTarget, wholeApi } from "./index.js";
 import { startProcess, type TestProcess } from "./testing/start-process.js";
@@ -54,6 +55,36 @@ it("serves the published names alone if told so", async () => {
   ];
   expect(await Promise.all(paths.map(ask))).toEqual([200, 404, 404, 404]);
   await strict.stop();
+});
+
+describe("a page of another origin", () => {
+  /** Those whose GET changes something. */
+  const actions = ["/flush", "/ingester/shutdown", "/ingester/flush_shutdown"];
+  const changes = api.flatMap(({ methods, paths }) =>
+    paths.flatMap((path) =>
+      methods
+        .filter((method) => method !== "GET" || actions.includes(path))
+        .map((method) => [method, path] as const),
+    ),
+  );
+
+  it.each(changes)("may not have a browser send %s %s", async (method, path) => {
+    const headers = { "sec-fetch-site": "cross-site", "x-scope-orgid": "t" };
+    const response = await fetch(`${server.url}${path}`, { method, headers });
+    expect([response.status, await response.text()]).toEqual([
+      403,
+      'a page of "another site" may not do this; allow it with ui.allowed_origins\n',
+    ]);
+  });
+
+  it("may not open a tail", async () => {
+    const url = `${server.url}/loki/api/v1/tail?query={a="b"}`;
+    const headers = { origin: "http://evil.example", connection: "upgrade", upgrade: "websocket" };
+    const status = await new Promise((resolve) => {
+      request(url, { headers }, (response) => resolve(response.statusCode)).end();
+    });
+    expect(status).toBe(403);
+  });
 });
 
 describe("examples", () => {

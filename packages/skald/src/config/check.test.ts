@@ -103,6 +103,11 @@ describe("checks", () => {
       "lbac.enabled: access by labels is not built",
     ],
     [
+      "an origin with a path",
+      `${minimal}\nui: {allowed_origins: ["https://a/b"]}`,
+      'ui.allowed_origins: "https://a/b" is no origin; write https://host:port',
+    ],
+    [
       "access tokens",
       `${minimal}\nauth: {type: enterprise}`,
       "auth.type: a check of access tokens is not built",

@@ -1,11 +1,12 @@
 import { type RetentionLimits, RetentionRules } from "@skald/compactor/retention";
-import { formatSize } from "@skald/model";
+import { formatSize, quote } from "@skald/model";
 import {
   type CheckedSettings,
   formatDurationMs,
   nearest,
   type Settings,
 } from "@skald/runtime/config";
+import { originOf } from "@skald/transport/origins";
 import { checkTls } from "@skald/transport/tls";
 import { targets } from "../wiring/targets.js";
 import { lastDirectory } from "./derive.js";
@@ -33,6 +34,7 @@ export function checkSettings(
   checkCommonStorage(settings, findings);
   checkDirectory(settings, findings);
   checkListener(settings, findings);
+  checkOrigins(settings, findings);
   checkBucket(settings, findings);
   checkRings(settings, findings);
   if (!isBroken("schema_config.configs")) checkSchema(settings, findings);
@@ -100,6 +102,12 @@ function checkListener(settings: Settings, { problems }: Findings): void {
       const section = problem.startsWith("tls_") ? "server." : `server.${name}_tls_config: `;
       problems.push(section + problem);
     }
+}
+
+function checkOrigins(settings: Settings, { problems }: Findings): void {
+  for (const origin of settings.get("ui.allowed_origins") as string[])
+    if (originOf(origin) === undefined)
+      problems.push(`ui.allowed_origins: ${quote(origin)} is no origin; write https://host:port`);
 }
 
 function checkCompactor(settings: Settings, { problems }: Findings): void {

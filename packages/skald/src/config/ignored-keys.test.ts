@@ -140,6 +140,7 @@ describe("keys and flags without effect", () => {
       "ingester.lifecycler.ring.zone_awareness_enabled",
       "index_gateway.ring.replication_factor",
       "memberlist.join_members",
+      "ui.allowed_origins",
       "auth.type",
     ]);
     for (const { path } of both)

@@ -89,6 +89,13 @@ export const rootConfig = field.section("", {
     "Spans of requests, queries, flushes and so on, sent by OTLP to where the variables `OTEL_*` of the environment say.",
     { enabled: field.toggle(false, "send them", "tracing.enabled") },
   ),
+  ui: field.section("What pages in a browser may do.", {
+    allowed_origins: field.list(
+      [],
+      "other origins, https://host:port, whose pages may open WebSockets and send what is not a GET",
+      "ui.allowed-origins",
+    ),
+  }),
   lbac: field.section("Who may see which streams.", {
     enabled: field.toggle(false, "look at the header X-Prom-Label-Policy", "lbac.enabled", {
       refused: { value: true, why: `access by labels ${inFront}` },

@@ -37,19 +37,21 @@ export function operatorRoutes(deps: OperatorDeps): Route[] {
   const tell = () => textResponse(200, marker.isSet() ? "set" : "unset");
   const read = ["GET", "POST"];
   return [
-    { methods: read, path: "/flush", handler: flush, docs: docs.flush },
+    { methods: read, path: "/flush", isAction: true, handler: flush, docs: docs.flush },
     { methods: ["GET"], path, handler: tell, docs: docs.is_prepared },
     { methods: ["POST"], path, handler: set, docs: docs.prepare },
     { methods: ["DELETE"], path, handler: clear, docs: docs.unprepare },
     {
       methods: read,
       path: "/ingester/shutdown",
+      isAction: true,
       handler: (request) => shutdown(deps, request, true),
       docs: docs.shutdown,
     },
     {
       methods: read,
       path: "/ingester/flush_shutdown",
+      isAction: true,
       handler: (request) => shutdown(deps, request, false),
       docs: docs.flush_shutdown,
     },

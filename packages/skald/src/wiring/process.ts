@@ -131,7 +131,7 @@ function runningProcess(listening: Service, group: ServiceGroup): Omit<RunningPr
 }
 
 function listenOptions(config: Config) {
-  const { server, frontend } = config;
+  const { server, frontend, ui } = config;
   const tls = tlsOptionsOf(config);
   return {
     tls: servesTls(tls) ? tls : undefined,
@@ -145,6 +145,7 @@ function listenOptions(config: Config) {
     maxConnections: server.http_listen_conn_limit,
     maxBodyBytes: frontend.max_body_size,
     compressResponses: frontend.compress_responses,
+    allowedOrigins: ui.allowed_origins,
     pathPrefix: server.http_path_prefix,
   };
 }

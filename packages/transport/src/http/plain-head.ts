@@ -40,8 +40,11 @@ export function readPlainHead(bytes: Buffer): PlainHead | undefined {
 const unusual = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\xa0]|\r(?!\n)|(?<!\r)\n/;
 const plainPath = /^\/[\w/.-]*$/;
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** Headers that change how a message or a connection goes on. */
-const special = new Set(["transfer-encoding", "expect", "upgrade", "trailer", "te", "keep-alive"]);
+/** Headers that change how a message or a connection goes on, and those of browsers. */
+const special = new Set([
+  ...["transfer-encoding", "expect", "upgrade", "trailer", "te", "keep-alive"],
+  ...["origin", "sec-fetch-site"],
+]);
 
 function readHeaders(text: string, from: number): Map<string, string> | undefined {
   const headers = new Map<string, string>();

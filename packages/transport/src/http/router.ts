@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { errorCodeOf, invalidArgument } from "@skald/model";
 import express from "express";
+import type { AllowedOrigins } from "../allowed-origins.js";
 import type { ConnectionGuard } from "../connection-guard.js";
 import { serveTraced } from "../tracing/request-span.js";
 import { errorAnswer, sendAnswer, writtenBytes } from "./answer.js";
@@ -15,6 +16,7 @@ export interface RouterOptions {
   readonly pathPrefix: string;
   readonly routes: readonly Route[];
   readonly guard: ConnectionGuard;
+  readonly origins: AllowedOrigins;
   /** Paths that take POST and are served before the router. */
   readonly rawRoutes: ReadonlyMap<string, unknown>;
   /** Told of each request that begins; what it returns is told how that ended. */
@@ -168,6 +170,8 @@ async function serve(
   });
   let answer: HttpResponse;
   try {
+    if (route.isAction === true || !isSafe(request.method))
+      options.origins.checkChange(request.headers);
     answer = await route.handler(await readRequest(options, route, request, left.signal));
   } catch (error) {
     answer = errorAnswer(error);
@@ -184,6 +188,11 @@ async function serve(
 /** Whether somebody who runs the program has to look at an error. */
 function isOurs(error: unknown, { status }: HttpResponse): boolean {
   return status === 500 || errorCodeOf(error) === "newer_version";
+}
+
+/** Whether requests of a method change nothing, as a rule. */
+function isSafe(method: string): boolean {
+  return method === "GET" || method === "HEAD";
 }
 
 async function readRequest(

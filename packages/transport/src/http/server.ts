@@ -3,6 +3,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from "node:
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { isTracing } from "@skald/runtime/tracing";
+import { AllowedOrigins } from "../allowed-origins.js";
 import { ConnectionGuard, type CutObserver } from "../connection-guard.js";
 import { serveTraced } from "../tracing/request-span.js";
 import { type SocketRoute, Upgrades } from "../websocket/upgrades.js";
@@ -44,6 +45,8 @@ export interface HttpServerOptions {
   /** Form bodies and JSON bodies of endpoints other than push. */
   readonly maxBodyBytes: number;
   readonly compressResponses: boolean;
+  /** Whose pages may change things and open WebSockets, beside those that this server is asked as. */
+  readonly allowedOrigins?: readonly string[];
   /** Before the paths of all routes, with or without slashes around it. */
   readonly pathPrefix: string;
   readonly routes: readonly Route[];
@@ -73,6 +76,7 @@ const movedPermanently = 301;
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #guard: ConnectionGuard;
+  readonly #origins: AllowedOrigins;
   readonly #router: ReturnType<typeof buildRouter>;
   readonly #server: Server | TlsServer;
   readonly #http2: Http2Front;
@@ -90,7 +94,8 @@ export class HttpServer {
     const options = withPrefix(given);
     this.#options = options;
     this.#guard = new ConnectionGuard(options.onCut);
-    this.#router = buildRouter({ ...options, guard: this.#guard });
+    this.#origins = new AllowedOrigins(options.allowedOrigins);
+    this.#router = buildRouter({ ...options, guard: this.#guard, origins: this.#origins });
     const serve = (request: IncomingMessage, response: ServerResponse) =>
       this.#serve(request, response);
     const { tls, onCertificates } = options;
@@ -217,8 +222,8 @@ export class HttpServer {
   #takeUpgrades(serveHttp: ConnectionListener): Upgrades | undefined {
     const { socketRoutes: routes = [], pathPrefix, onRequest, onError } = this.#options;
     if (routes.length === 0) return undefined;
-    const guard = this.#guard;
-    const upgrades = new Upgrades({ routes, guard, pathPrefix, onRequest, onError, serveHttp });
+    const own = { guard: this.#guard, origins: this.#origins, serveHttp };
+    const upgrades = new Upgrades({ routes, pathPrefix, onRequest, onError, ...own });
     this.#server.on("upgrade", (request, socket, head) => {
       if (this.#stopping) socket.destroy();
       else if (upgrades.take(request, socket, head)) this.#sockets.delete(socket as Socket);
@@ -281,6 +286,7 @@ export class HttpServer {
     response: ServerResponse,
   ): Promise<void> {
     try {
+      this.#origins.checkChange(request.headers);
       await handler(request, response);
     } catch (error) {
       await answerFailure(this.#options, request, response, error);

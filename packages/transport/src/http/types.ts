@@ -34,6 +34,8 @@ export interface Route {
   readonly handler: HttpHandler;
   /** Value of the `route` label of the request metrics; default: made from the path. */
   readonly name?: string;
+  /** Its GET changes something, too: no page of another origin may have a browser send it. */
+  readonly isAction?: boolean;
   /** The body is none of a form, whatever its type says: curl calls any body one. */
   readonly takesBody?: boolean;
   /** What is to be known about it; each route of the program has this. */

@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import { textForClients } from "@skald/model";
 import { withinSpan } from "@skald/runtime/tracing";
 import { type WebSocket, WebSocketServer } from "ws";
+import type { AllowedOrigins } from "../allowed-origins.js";
 import type { ConnectionGuard } from "../connection-guard.js";
 import { errorAnswer } from "../http/answer.js";
 import { parseForm } from "../http/form.js";
@@ -32,6 +33,7 @@ export interface UpgradeOptions {
   readonly pathPrefix: string;
   readonly routes: readonly SocketRoute[];
   readonly guard: ConnectionGuard;
+  readonly origins: AllowedOrigins;
   readonly onRequest?: RequestObserver | undefined;
   readonly onError?: ((error: unknown, request: IncomingMessage) => void) | undefined;
   /** Takes a connection back whose request is no business of a WebSocket; what was read of it is unshifted. */
@@ -99,6 +101,7 @@ export class Upgrades {
     };
     let session: SocketSession;
     try {
+      this.#options.origins.checkSocket(request.headers);
       session = withinSpan(span, () => route.open(socketRequest(request)));
     } catch (error) {
       const answer = errorAnswer(error);
