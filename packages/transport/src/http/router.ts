@@ -53,6 +53,9 @@ export function buildRouter(options: RouterOptions): express.Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
+  // A rule of a proxy about /config must hold for all that serves /config.
+  app.enable("case sensitive routing");
+  app.enable("strict routing");
   const allowed = new Map<string, { methods: Set<string>; name: string }>();
   const allow = (path: string, name: string, methods: readonly string[]) => {
     const known = allowed.get(path) ?? { methods: new Set(), name };

@@ -95,6 +95,43 @@ describe("routes", () => {
     expect((await ask(`${url}/label/.x`)).text).toBe(".x");
   });
 
+  it.each([
+    ["GET", "/logs/api/echo", 200],
+    ["GET", "/logs/API/ECHO", 404],
+    ["GET", "/logs/api/Echo", 404],
+    ["GET", "/LOGS/api/echo", 404],
+    ["GET", "/logs/api/echo/", 404],
+    ["GET", "/logs/api/echo//", 301],
+    ["GET", "/logs/api/%65cho", 404],
+    ["GET", "/logs/label/App/values", 200],
+    ["GET", "/logs/Label/App/values", 404],
+    ["GET", "/logs/label/App/values/", 404],
+    ["GET", "/logs/PUSH", 404],
+    ["POST", "/logs/push", 200],
+    ["POST", "/logs/PUSH", 404],
+    ["POST", "/logs/push/", 404],
+    ["DELETE", "/logs/api/ECHO", 404],
+  ])("answer %s %s with %i: letters and slashes count", async (method, path, status) => {
+    const values: Route = {
+      methods: ["GET"],
+      path: "/label/:name/values",
+      handler: () => textResponse(200, ""),
+    };
+    const direct = Object.assign(push, {
+      direct: async () => ({ status: 200 }),
+      maxDirectBytes: 1000,
+    });
+    const { port } = await startTestServer({
+      pathPrefix: "/logs",
+      routes: [echo, values],
+      rawRoutes: new Map([["/push", direct]]),
+    });
+    const wire = await openWire(port);
+    wire.write(`${method} ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx`);
+    await wire.until("\r\n\r\n");
+    expect(wire.received()).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  });
+
   it("answer HEAD without a body", async () => {
     const { url } = await startTestServer({ routes: [echo] });
     const answer = await ask(`${url}/api/echo`, { method: "HEAD" });
