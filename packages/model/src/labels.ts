@@ -45,8 +45,9 @@ export function formatLabels(labels: Labels): string {
   return `${text}}`;
 }
 
+/** The labels as an object without a prototype, so that `__proto__` is a name as others. */
 export function labelsToObject(labels: Labels): Record<string, string> {
-  const object: Record<string, string> = {};
+  const object: Record<string, string> = Object.create(null);
   for (let i = 0; i < labels.names.length; i++) {
     object[labels.names[i] as string] = labels.values[i] as string;
   }

@@ -135,6 +135,12 @@ describe("volumes", () => {
       400,
       "could not parse 'targetBytesPerShard' parameter",
     ],
+    [
+      "index_shards",
+      { ...selector, targetBytesPerShard: "5constructor" },
+      400,
+      "could not parse 'targetBytesPerShard' parameter",
+    ],
     ["detected_fields", { query: 'rate({a="b"}[1m])' }, 400, "only log selector is supported"],
     ["detected_fields", { ...selector, limit: "x" }, 400, 'strconv.Atoi: parsing "x"'],
     ["detected_fields", { ...selector, line_limit: "0" }, 400, "limit must be a positive value"],

@@ -21,7 +21,7 @@ export function parseGoDuration(text: string): Parsed<number> {
     rest = rest.slice(m[0].length);
     const unit = /^[^.\d]*/.exec(rest)?.[0] ?? "";
     if (unit === "") return { error: `time: missing unit in duration ${quoteBytes(text)}` };
-    const scale = goDurationUnits[unit];
+    const scale = goDurationUnits.get(unit);
     if (scale === undefined) {
       return { error: `time: unknown unit ${quoteBytes(unit)} in duration ${quoteBytes(text)}` };
     }

@@ -154,11 +154,11 @@ export class SeriesInterner implements SeriesTable {
     const names = this.#grouping?.labels ?? [];
     const pairs = names.map((name) => [name, reader.value()] as const);
     if (reader.atEnd) return pairs;
-    const errors: Readonly<Record<string, string>> = {
-      [errorLabel]: reader.text(),
-      [errorDetailsLabel]: reader.text(),
-    };
-    return pairs.map(([name, value]) => [name, errors[name] || value] as const);
+    const errors = new Map([
+      [errorLabel, reader.text()],
+      [errorDetailsLabel, reader.text()],
+    ]);
+    return pairs.map(([name, value]) => [name, errors.get(name) || value] as const);
   }
 
   #makeAll(reader: KeyReader, { stream, nameOf }: Recorded): Series {

@@ -79,35 +79,37 @@ function parseHexadecimal(literal: string): number {
   return digits * 2 ** (Number(exponent) - 4 * fraction.length);
 }
 
-const byteUnits: Readonly<Record<string, number>> = {
-  b: 1,
-  k: 1e3,
-  kb: 1e3,
-  kib: 2 ** 10,
-  m: 1e6,
-  mb: 1e6,
-  mib: 2 ** 20,
-  g: 1e9,
-  gb: 1e9,
-  gib: 2 ** 30,
-  t: 1e12,
-  tb: 1e12,
-  tib: 2 ** 40,
-  p: 1e15,
-  pb: 1e15,
-  pib: 2 ** 50,
-  ki: 2 ** 10,
-  mi: 2 ** 20,
-  gi: 2 ** 30,
-  ti: 2 ** 40,
-  pi: 2 ** 50,
-};
+const byteUnits: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    b: 1,
+    k: 1e3,
+    kb: 1e3,
+    kib: 2 ** 10,
+    m: 1e6,
+    mb: 1e6,
+    mib: 2 ** 20,
+    g: 1e9,
+    gb: 1e9,
+    gib: 2 ** 30,
+    t: 1e12,
+    tb: 1e12,
+    tib: 2 ** 40,
+    p: 1e15,
+    pb: 1e15,
+    pib: 2 ** 50,
+    ki: 2 ** 10,
+    mi: 2 ** 20,
+    gi: 2 ** 30,
+    ti: 2 ** 40,
+    pi: 2 ** 50,
+  }),
+);
 
 /** Parses a size literal: `5MB` and `5M` are powers of 1000, `5MiB` and `5Mi` of 1024. Whole bytes, or undefined. */
 function parseBytes(text: string): number | undefined {
   if (text.length > literalLengthMax) return undefined;
   const m = /^(\d+\.?\d*|\.\d+)([A-Za-z]+)$/.exec(text);
-  const unit = byteUnits[(m?.[2] ?? "").toLowerCase()];
+  const unit = byteUnits.get((m?.[2] ?? "").toLowerCase());
   if (m === null || unit === undefined) return undefined;
   const bytes = Math.trunc(Number(m[1]) * unit);
   return bytes < 2 ** 64 ? bytes : undefined;

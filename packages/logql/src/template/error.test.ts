@@ -23,6 +23,7 @@ describe("templates", () => {
     ["{{ eq 1 `a` }}", "error calling eq: incompatible types for comparison"],
     ["{{ index .app 9 }}", "error calling index: index out of range: 9"],
     ["{{ nil }}", "nil is not a command"],
+    ["{{ now.constructor }}", "can't evaluate field constructor in type time.Time"],
     ["{{ unixToTime `12` }}", "unable to parse time '12'"],
     ["{{ regexReplaceAll `(` `x` `y` }}", "error parsing regexp: missing closing )"],
     ["{{ repeat 100000000 `x` }}", "result longer than"],

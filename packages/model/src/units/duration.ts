@@ -9,16 +9,18 @@ const prometheusUnits: readonly (readonly [string, bigint])[] = [
   ["ms", 1_000_000n],
 ];
 /** ns in each unit of a duration of Go. */
-export const goDurationUnits: Readonly<Record<string, number | undefined>> = {
-  ns: 1,
-  us: 1e3,
-  µs: 1e3,
-  μs: 1e3,
-  ms: 1e6,
-  s: 1e9,
-  m: 60e9,
-  h: 3600e9,
-};
+export const goDurationUnits: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    ns: 1,
+    us: 1e3,
+    µs: 1e3,
+    μs: 1e3,
+    ms: 1e6,
+    s: 1e9,
+    m: 60e9,
+    h: 3600e9,
+  }),
+);
 const maxInt64 = 9_223_372_036_854_775_807n;
 
 /** Parses `1h30m`, `1d`, `0`: integers, units descending, each once. ns, or undefined. */
@@ -64,7 +66,7 @@ export function parseGoDuration(text: string): bigint | undefined {
   for (const [, whole = "", fraction = "", unit = ""] of rest.matchAll(
     /(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/g,
   )) {
-    const scale = goDurationUnits[unit] as number;
+    const scale = goDurationUnits.get(unit) as number;
     total += BigInt(whole === "" ? 0 : whole) * BigInt(scale);
     // Digits first and one factor, as Go does: 0.1 * 1e9 would miss whole nanoseconds.
     const digits = fraction.slice(0, 18);

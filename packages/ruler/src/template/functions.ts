@@ -35,19 +35,21 @@ function toNumber(value: Value): number {
   if (typeof value === "number") return value;
   if (typeof value === "bigint") return Number(value);
   if (typeof value !== "string") throw new TemplateRunError("can't convert it to float");
-  const special: Readonly<Record<string, number>> = {
-    NaN: Number.NaN,
-    "+Inf": Number.POSITIVE_INFINITY,
-    Inf: Number.POSITIVE_INFINITY,
-    "-Inf": Number.NEGATIVE_INFINITY,
-  };
-  const number = special[value] ?? (/^\s|\s$|^$/.test(value) ? Number.NaN : Number(value));
+  const number =
+    specialNumbers.get(value) ?? (/^\s|\s$|^$/.test(value) ? Number.NaN : Number(value));
   if (Number.isNaN(number) && value !== "NaN")
     throw new TemplateRunError(
       `strconv.ParseFloat: parsing ${JSON.stringify(value)}: invalid syntax`,
     );
   return number;
 }
+
+const specialNumbers: ReadonlyMap<string, number> = new Map([
+  ["NaN", Number.NaN],
+  ["+Inf", Number.POSITIVE_INFINITY],
+  ["Inf", Number.POSITIVE_INFINITY],
+  ["-Inf", Number.NEGATIVE_INFINITY],
+]);
 
 function toTime(seconds: number): Value {
   if (!Number.isFinite(seconds) || Math.abs(seconds) > 253_402_300_799)

@@ -32,6 +32,7 @@ it.each([
     "a yes",
   ],
   ["{{ parseDuration `1h` }} {{ printf `%.2f` $value }}", "3600 12345.68"],
+  ["{{ humanize `constructor` }}", /^<error expanding template: .*parsing "constructor"/],
   ["{{ query `x` }}", /^<error expanding template: .*cannot query/],
   ["{{ range $i, $x := .Labels }}{{ $i }}={{ $x }} {{ end }}", "app=web host=a.example.com:80 "],
 ])("expands %s", (text, want) => {

@@ -13,22 +13,24 @@ import {
 /** A value read from text, or what is wrong with the text. */
 export type Parsed<T> = { readonly value: T } | { readonly problem: string };
 
-const words: Readonly<Record<string, boolean>> = {
-  true: true,
-  yes: true,
-  on: true,
-  t: true,
-  "1": true,
-  false: false,
-  no: false,
-  off: false,
-  f: false,
-  "0": false,
-};
+const words: ReadonlyMap<string, boolean> = new Map(
+  Object.entries({
+    true: true,
+    yes: true,
+    on: true,
+    t: true,
+    "1": true,
+    false: false,
+    no: false,
+    off: false,
+    f: false,
+    "0": false,
+  }),
+);
 
 /** `true`, `false` and the other words that YAML 1.1 and flags know. */
 export function parseBoolean(text: string): Parsed<boolean> {
-  const value = words[text.toLowerCase()];
+  const value = words.get(text.toLowerCase());
   return value === undefined ? { problem: `"${text}" is not true or false` } : { value };
 }
 

@@ -111,6 +111,17 @@ overrides:
     expect(tenantLimits.service.state).toBe("Failed");
   });
 
+  it("has limits for tenants with names of an object's own", async () => {
+    const { tenantLimits } = setUp({
+      "o.yaml": "overrides: {__proto__: {ingestion_rate_mb: 7}, toString: {ingestion_rate_mb: 8}}",
+    });
+    await tenantLimits.service.start();
+    const rates = ["__proto__", "toString", "constructor", "ingestion_rate_mb"].map(
+      (tenant) => tenantLimits.of(tenant).ingestion_rate_mb,
+    );
+    expect(rates).toEqual([7, 8, 4, 4]);
+  });
+
   it("keeps the old limits when a reload finds a bad file, and takes the next good one", async () => {
     const { tenantLimits, metrics, lines, texts, look } = setUp({
       "o.yaml": "overrides: {a: {max_query_series: 1}, b: {max_query_series: 2}}",

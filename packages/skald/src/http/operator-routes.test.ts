@@ -55,6 +55,7 @@ it.each<[string, string, IngesterEnding, boolean]>([
   ["/ingester/shutdown", "flush=false&terminate=f", { ...usual, flush: false }, false],
   ["/ingester/shutdown", "delete_ring_tokens=1", { flush: true, deleteTokens: true }, true],
   ["/ingester/shutdown", "flush=maybe&terminate=", usual, true],
+  ["/ingester/shutdown", "flush=constructor&terminate=toString", usual, true],
   ["/ingester/flush_shutdown", "flush=false&terminate=true", usual, false],
 ])("%s?%s", async (path, query, ending, ends) => {
   expect(await askToEnd(path, query)).toMatchObject({ status: 204, asked: [ending], ends });

@@ -19,7 +19,7 @@ export interface QueryJob {
   /** Rows of these tenants were deleted that may still be stored. */
   readonly hidesRows: boolean;
   /** By tenant, what changes with its delete requests. */
-  readonly deletes: Readonly<Record<string, string>>;
+  readonly deletes: ReadonlyMap<string, string>;
   /** What the query takes of the memory of all queries. */
   readonly memory: MemoryShareRef;
   /** Scans that run at the same time. */
@@ -70,7 +70,7 @@ export interface DamagedSegment {
 export function deletesOfAll(
   tenants: readonly string[],
   deletesOf: (tenant: string) => string = () => "",
-): Record<string, string> {
+): Map<string, string> {
   const found = tenants.map((tenant) => [tenant, deletesOf(tenant)] as const);
-  return Object.fromEntries(found.filter(([, text]) => text !== ""));
+  return new Map(found.filter(([, text]) => text !== ""));
 }

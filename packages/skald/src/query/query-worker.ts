@@ -58,7 +58,7 @@ function querierOf(job: Omit<CallJob, "call">, context: JobContext): Querier {
   return new Querier({
     ...services,
     ...(job.hidesRows ? { deletes } : {}),
-    deletesOf: (tenant) => job.deletes[tenant] ?? "",
+    deletesOf: (tenant) => job.deletes.get(tenant) ?? "",
     threads,
     corrupt,
     shouldStop: context.isCancelled,

@@ -160,7 +160,7 @@ function answer(stream: ServerHttp2Stream, response: IncomingMessage): void {
 }
 
 function endToEnd(headers: IncomingHttpHeaders | Http2Headers): Record<string, string | string[]> {
-  const kept: Record<string, string | string[]> = {};
+  const kept: Record<string, string | string[]> = Object.create(null);
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined && !name.startsWith(":") && !hopHeaders.has(name)) kept[name] = value;
   return kept;

@@ -66,8 +66,10 @@ describe("label filters", () => {
     ["a > 5", "a=1e999", 'strconv.ParseFloat: parsing "1e999": value out of range'],
     ["a > 1h", "a=100", 'time: missing unit in duration "100"'],
     ["a > 1h", "a=2d", 'time: unknown unit "d" in duration "2d"'],
+    ["a > 1h", "a=2constructor", 'time: unknown unit "constructor" in duration "2constructor"'],
     ["a > 1h", "a=abc", 'time: invalid duration "abc"'],
     ["a > 1MB", "a=abc", 'strconv.ParseFloat: parsing "": invalid syntax'],
+    ["a > 1MB", "a=1constructor", "unhandled size name: constructor"],
     ["a > 1MB", "a=1e3", "unhandled size name: e3"],
   ])("%s keeps %s with an error", (filter, line, details) => {
     expect(run(filter, line)?.labels).toMatchObject({

@@ -245,6 +245,10 @@ describe("a metric scan", () => {
         'sum by (__error__) (count_over_time({app="a"} | json | __error__!="" [1m]))',
         ['{__error__="JSONParserErr"} 1 -'],
       ],
+      [
+        'sum by (__error__, constructor) (count_over_time({app="a"} | json | __error__!="" [1m]))',
+        ['{__error__="JSONParserErr"} 1 -'],
+      ],
       ['count_over_time({app="a"} | json | __error__="" [1m])', ['{app="a", v="x"} 1 -']],
     ])("answers %s", (query, want) => {
       const leaf = leafOf(query);

@@ -116,7 +116,7 @@ export class PipeCompiler {
 
   #field(value: Value, name: string, args: readonly Value[], { at, text }: Placed): Value {
     if (isTime(value)) {
-      const method = timeMethods[name];
+      const method = timeMethods.get(name);
       if (method === undefined) {
         return this.#failures.fail(at, text, `can't evaluate field ${name} in type time.Time`);
       }

@@ -71,34 +71,36 @@ function floorDiv(a: bigint, b: bigint): bigint {
 }
 
 /** A method of a time, as `.Format`; undefined when there is none of the name. */
-export const timeMethods: Readonly<Record<string, TimeMethod | undefined>> = {
-  Format: { takes: "s", call: (value, args) => formatGoTime(value, text(args, 0)) },
-  UTC: { takes: "", call: (value) => goTime(value.ns) },
-  Local: { takes: "", call: (value) => goTime(value.ns) },
-  Unix: { takes: "", call: (value) => floorDiv(value.ns, second) },
-  UnixMilli: { takes: "", call: (value) => floorDiv(value.ns, 1_000_000n) },
-  UnixMicro: { takes: "", call: (value) => floorDiv(value.ns, 1_000n) },
-  UnixNano: { takes: "", call: unixNanos },
-  Year: field((civil) => civil.year),
-  Day: field((civil) => civil.day),
-  Hour: field((civil) => civil.hour),
-  Minute: field((civil) => civil.minute),
-  Second: field((civil) => civil.second),
-  Nanosecond: field((civil) => civil.nanosecond),
-  YearDay: field((civil) => civil.yearDay),
-  Add: { takes: "i", call: (value, args) => ({ ...value, ns: value.ns + (args[0] as bigint) }) },
-  Truncate: { takes: "i", call: (value, args) => truncate(value, args[0] as bigint) },
-  Month: { takes: "", call: (value) => formatGoTime(value, "January") },
-  Weekday: { takes: "", call: (value) => formatGoTime(value, "Monday") },
-  IsZero: { takes: "", call: (value) => value.ns === zeroTime.ns },
-  Before: { takes: "t", call: (value, args) => value.ns < time(args, 0).ns },
-  After: { takes: "t", call: (value, args) => value.ns > time(args, 0).ns },
-  Equal: { takes: "t", call: (value, args) => value.ns === time(args, 0).ns },
-  String: {
-    takes: "",
-    call: (value) => formatGoTime(value, "2006-01-02 15:04:05.999999999 -0700 MST"),
-  },
-};
+export const timeMethods: ReadonlyMap<string, TimeMethod> = new Map(
+  Object.entries<TimeMethod>({
+    Format: { takes: "s", call: (value, args) => formatGoTime(value, text(args, 0)) },
+    UTC: { takes: "", call: (value) => goTime(value.ns) },
+    Local: { takes: "", call: (value) => goTime(value.ns) },
+    Unix: { takes: "", call: (value) => floorDiv(value.ns, second) },
+    UnixMilli: { takes: "", call: (value) => floorDiv(value.ns, 1_000_000n) },
+    UnixMicro: { takes: "", call: (value) => floorDiv(value.ns, 1_000n) },
+    UnixNano: { takes: "", call: unixNanos },
+    Year: field((civil) => civil.year),
+    Day: field((civil) => civil.day),
+    Hour: field((civil) => civil.hour),
+    Minute: field((civil) => civil.minute),
+    Second: field((civil) => civil.second),
+    Nanosecond: field((civil) => civil.nanosecond),
+    YearDay: field((civil) => civil.yearDay),
+    Add: { takes: "i", call: (value, args) => ({ ...value, ns: value.ns + (args[0] as bigint) }) },
+    Truncate: { takes: "i", call: (value, args) => truncate(value, args[0] as bigint) },
+    Month: { takes: "", call: (value) => formatGoTime(value, "January") },
+    Weekday: { takes: "", call: (value) => formatGoTime(value, "Monday") },
+    IsZero: { takes: "", call: (value) => value.ns === zeroTime.ns },
+    Before: { takes: "t", call: (value, args) => value.ns < time(args, 0).ns },
+    After: { takes: "t", call: (value, args) => value.ns > time(args, 0).ns },
+    Equal: { takes: "t", call: (value, args) => value.ns === time(args, 0).ns },
+    String: {
+      takes: "",
+      call: (value) => formatGoTime(value, "2006-01-02 15:04:05.999999999 -0700 MST"),
+    },
+  }),
+);
 
 /** The last multiple of a duration since year 1. */
 function truncate(value: GoTime, unitNs: bigint): GoTime {

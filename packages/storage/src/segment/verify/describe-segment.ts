@@ -129,7 +129,7 @@ function digestsOf(segment: Segment): SegmentDescription["digests"] {
 }
 
 function levelsOf(segment: Segment): SegmentDescription["levels"] {
-  const rows: Record<string, number> = {};
+  const rows: Record<string, number> = Object.create(null);
   let countedRuns = 0;
   for (let block = 0; block < segment.blockCount; block++) {
     for (let run = 0; run < segment.runs(block).count; run++) {
