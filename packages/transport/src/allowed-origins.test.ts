@@ -2,7 +2,7 @@ import { connect } from "node:http2";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { WebSocket } from "ws";
 import { AllowedOrigins, originOf } from "./allowed-origins.js";
-import { echo, push } from "./http/testing/routes.js";
+import { directPush, echo } from "./http/testing/routes.js";
 import { openWire, startTestServer, stopTestServers } from "./http/testing/server.js";
 
 afterEach(stopTestServers);
@@ -90,14 +90,10 @@ it.each([
 });
 
 describe("a server", () => {
-  const direct = Object.assign(push, {
-    direct: async () => ({ status: 200, body: "pushed" }),
-    maxDirectBytes: 1000,
-  });
   const start = () =>
     startTestServer({
       routes: [echo, { ...echo, path: "/api/end", isAction: true }],
-      rawRoutes: new Map([["/push", direct]]),
+      rawRoutes: new Map([["/push", directPush]]),
       socketRoutes: [
         { path: "/socket", open: () => async (socket) => socket.send(Buffer.from("x")) },
       ],

@@ -10,7 +10,7 @@ import {
   startTestGrpc,
   stopTestGrpc,
 } from "./grpc/testing/grpc.js";
-import { ask, echo, push } from "./http/testing/routes.js";
+import { ask, directPush, echo } from "./http/testing/routes.js";
 import { openWire, startTestServer, stopTestServers } from "./http/testing/server.js";
 
 const cuts: [CutReason, string?][] = [];
@@ -38,16 +38,12 @@ afterEach(async () => {
 const onEnd = () => {
   if (isFaulty) throw new Error("a fault");
 };
-const direct = Object.assign(push, {
-  direct: async () => ({ status: 200, body: "pushed" }),
-  maxDirectBytes: 1000,
-});
 const socket = { path: "/socket", open: () => async () => undefined };
 
 async function start() {
   return startTestServer({
     routes: [echo],
-    rawRoutes: new Map([["/push", direct]]),
+    rawRoutes: new Map([["/push", directPush]]),
     socketRoutes: [socket],
     onRequest: () => onEnd,
     onCut,

@@ -105,7 +105,8 @@ const table = new IgnoredKeys(ignoredKeys);
 /** A file in which a key is set. */
 function fileWith(path: string): string {
   const parts = path.split(".");
-  const inner = parts.reduceRight((value, key) => `{${key}: ${value}}`, "1");
+  const value = path === "ui.allowed_origins" ? "https://a" : "1";
+  const inner = parts.reduceRight((inside, key) => `{${key}: ${inside}}`, value);
   const top = `${parts[0]}: ${inner.slice(parts[0]!.length + 3, -1)}`;
   const isCommon = parts[0] === "common";
   return isCommon
