@@ -33,7 +33,7 @@ async function serve() {
 
 async function measure(shape, { share, sealing }) {
   const { defaultBounds, Ingester } = await import("../dist/index.js");
-  const { ingesterConfig } = await import("../dist/config.js");
+  const { ingesterConfig } = await import("../dist/settings/config.js");
   const { defaultLimits, defaultsOf, readSchema } = await import("@skald/runtime/config");
   const { silentLogger } = await import("@skald/runtime/log");
   const { Metrics } = await import("@skald/runtime/metrics");

@@ -18,13 +18,13 @@ import type {
 import { unavailable } from "@skald/model";
 import { type Logger, repeat } from "@skald/runtime";
 import { DirectoryLock } from "@skald/storage";
-import type { Flusher } from "./flush/flusher.js";
+import type { Flusher } from "./flusher.js";
+import type { Held } from "./held/held.js";
+import type { HeldScanner } from "./held/held-scanner.js";
 import { diskCheckPeriodMs, type Intake } from "./intake.js";
 import type { Journal } from "./log/journal.js";
-import { writtenDirectories } from "./options.js";
 import { type IngesterDependencies, IngesterParts } from "./parts.js";
-import type { Held } from "./tenant/held.js";
-import type { HeldScanner } from "./tenant/held-scanner.js";
+import { writtenDirectories } from "./settings/options.js";
 
 /** `starting` while directories are locked and looked through: neither pushes nor queries are taken. */
 export type IngesterState = "new" | "starting" | "running" | "stopping" | "stopped";

@@ -5,10 +5,10 @@ import { nodeWalDisk, type WalDisk } from "@skald/storage";
 import { DiskWatch } from "./flush/disk-watch.js";
 import { PushQueue } from "./flush/push-queue.js";
 import type { Sealer } from "./flush/sealer.js";
-import type { IngesterLimits } from "./limits.js";
 import type { Journal } from "./log/journal.js";
-import type { IngesterMetrics } from "./metrics.js";
-import type { IngesterOptions } from "./options.js";
+import type { IngesterLimits } from "./settings/limits.js";
+import type { IngesterMetrics } from "./settings/metrics.js";
+import type { IngesterOptions } from "./settings/options.js";
 import type { Heads } from "./tenant/heads.js";
 import type { TenantAppend } from "./tenant/tenant.js";
 

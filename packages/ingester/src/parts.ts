@@ -2,23 +2,22 @@ import type { PushOutcome, Scanner } from "@skald/contracts";
 import { type Batch, type Clock, type SteadyClock, steadyClock, systemClock } from "@skald/model";
 import { type Logger, type Metrics, type Sleep, sleep } from "@skald/runtime";
 import type { LocalRef, WalDisk } from "@skald/storage";
-import { noteChanges } from "./changes/note-changes.js";
-import { Flusher } from "./flush/flusher.js";
 import type { MergeLocal } from "./flush/local-merger.js";
 import { LocalSegments } from "./flush/local-segments.js";
 import type { Seal } from "./flush/sealer.js";
 import type { SegmentStore } from "./flush/uploader.js";
+import { Flusher } from "./flusher.js";
+import { Held } from "./held/held.js";
+import { HeldScanner } from "./held/held-scanner.js";
+import { Views } from "./held/views.js";
 import { Intake } from "./intake.js";
-import type { IngesterLimits } from "./limits.js";
 import { Journal } from "./log/journal.js";
 import { Recovery } from "./log/recovery.js";
-import { createIngesterMetrics, type IngesterMetrics } from "./metrics.js";
-import { type IngesterOptions, writtenDirectories } from "./options.js";
+import type { IngesterLimits } from "./settings/limits.js";
+import { createIngesterMetrics, type IngesterMetrics } from "./settings/metrics.js";
+import { type IngesterOptions, writtenDirectories } from "./settings/options.js";
 import { type RunTails, Tails } from "./tail/tails.js";
 import { Heads } from "./tenant/heads.js";
-import { Held } from "./tenant/held.js";
-import { HeldScanner } from "./tenant/held-scanner.js";
-import { Views } from "./tenant/views.js";
 
 export interface IngesterDependencies {
   readonly options: IngesterOptions;
@@ -157,7 +156,7 @@ export class IngesterParts {
       ...this.#shared(),
       onSettled: () => this.flusher.sealer.kick(),
       onPublished: (push) => {
-        noteChanges(push);
+        push.tenant.changes.noteGrowth(push.heads.values());
         this.tails.note(push);
       },
     });

@@ -1,11 +1,11 @@
 import { SkaldError } from "@skald/model";
 import { type Sleep, sleep } from "@skald/runtime";
-import type { PushLog } from "../log/push-log.js";
+import type { Wal } from "@skald/storage";
 import type { Sealer } from "./sealer.js";
 
 export interface PushQueueOptions {
   readonly sealer: Sealer;
-  readonly log: () => PushLog;
+  readonly log: () => Pick<Wal, "reserve" | "tryReserve">;
   readonly maxWaitingBytes: number;
   readonly maxWaitMs: number;
   readonly sleep?: Sleep;

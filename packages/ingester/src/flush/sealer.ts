@@ -1,8 +1,8 @@
 import { type Logger, type Sleep, sleep } from "@skald/runtime";
 import { tracedApart } from "@skald/runtime/tracing";
 import type { HeadBlockRef, SealedSegment, SealInput, SharedStreams } from "@skald/storage";
-import type { IngesterConfig } from "../config.js";
 import type { Head } from "../head/head.js";
+import type { IngesterConfig } from "../settings/config.js";
 
 /** A head to be written as a segment; survives a structured clone, so that a worker can do it. */
 export interface SealJob extends Omit<SealInput, "heads"> {

@@ -1,7 +1,7 @@
 import { type SegmentRef, type SteadyClock, unavailable } from "@skald/model";
 import type { Logger } from "@skald/runtime";
 import { tracedApart } from "@skald/runtime/tracing";
-import type { IngesterOptions } from "../options.js";
+import type { IngesterOptions } from "../settings/options.js";
 import type { LocalMerger } from "./local-merger.js";
 import type { LocalSegment, LocalSegments } from "./local-segments.js";
 

@@ -1,8 +1,8 @@
 import { type Batch, dayNs } from "@skald/model";
 import { HeadBlock, type HeadBlockRef, headBlockBytes } from "@skald/storage";
-import type { PinnedFiles } from "../log/pinned-files.js";
 import { capacityFor, lineBytesOfDay, maxBlockLineBytes, minBlockLineBytes } from "./capacity.js";
 import type { HeadMemory } from "./memory.js";
+import type { PinnedFiles } from "./pinned-files.js";
 import { RunChains } from "./run-chains.js";
 import type { StreamHashes } from "./stream-hashes.js";
 
@@ -230,6 +230,13 @@ export interface HeadInit {
   readonly nowMs: number;
   readonly memory: HeadMemory;
   readonly files: PinnedFiles;
+}
+
+/** A head that a push appended to, and where it ended before and after. */
+export interface HeadGrowth {
+  readonly head: Head;
+  readonly before: HeadMark;
+  after: HeadMark;
 }
 
 /** Runs are few beside rows, so their bounds are looked through. */

@@ -1,6 +1,6 @@
 import { type Labels, type Matcher, parseStreamText } from "@skald/model";
 import type { WalPosition } from "@skald/storage";
-import { NamedStreams } from "../log/named-streams.js";
+import { NamedStreams } from "./named-streams.js";
 import { Postings } from "./postings.js";
 import { TextNumbers } from "./text-numbers.js";
 

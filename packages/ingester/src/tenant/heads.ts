@@ -1,14 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { type SkaldError, type SteadyClock, unavailable } from "@skald/model";
-import { headId, type SharedStreams, shareTexts } from "@skald/storage";
+import { headId, type SharedStreams, shareTexts, type Wal } from "@skald/storage";
 import type { FlushReason, Sealer } from "../flush/sealer.js";
 import { maxBlockLineBytes } from "../head/capacity.js";
 import { Head } from "../head/head.js";
 import { HeadMemory } from "../head/memory.js";
-import { PinnedFiles } from "../log/pinned-files.js";
-import type { PushLog } from "../log/push-log.js";
-import type { IngesterMetrics } from "../metrics.js";
-import type { IngesterOptions } from "../options.js";
+import { PinnedFiles } from "../head/pinned-files.js";
+import type { IngesterMetrics } from "../settings/metrics.js";
+import type { IngesterOptions } from "../settings/options.js";
 import { Tenant } from "./tenant.js";
 
 export interface HeadsContext {
@@ -169,7 +168,7 @@ export class Heads {
    * Frees the log of heads that keep too much of it from being cut: names those so small that their rows are better
    * written once more, a few at a time, and freezes the others.
    */
-  relieve(log: PushLog): { tenant: Tenant; head: Head }[] {
+  relieve(log: Pick<Wal, "bytesSince">): { tenant: Tenant; head: Head }[] {
     const { maxPinnedWalBytes, maxForwardBytes } = this.#context.options.bounds;
     const small: { tenant: Tenant; head: Head }[] = [];
     let forwardBytes = 0;

@@ -3,10 +3,10 @@ import type { Batch, BatchStream, Matcher } from "@skald/model";
 import type { BatchRange } from "@skald/storage";
 import { type Admission, admitInOrder, admitRows } from "../admit/admission.js";
 import { rowBytes, streamLimited, streamRateLimited, tooFarBehind } from "../admit/refusal.js";
-import { ChangeTable } from "../changes/change-table.js";
-import type { Head, HeadMark } from "../head/head.js";
-import { type IngesterLimits, maxStreamsOf } from "../limits.js";
+import type { Head, HeadGrowth } from "../head/head.js";
+import { type IngesterLimits, maxStreamsOf } from "../settings/limits.js";
 import { StreamTable } from "../streams/stream-table.js";
+import { ChangeTable } from "./change-table.js";
 
 export interface TenantContext {
   /** Makes the head of a day. */
@@ -29,13 +29,6 @@ export interface TenantAppend {
   /** Newest times before the push, as (stream, day, time). */
   readonly newestBefore: number[];
   duplicates: number;
-}
-
-/** A head that a push appended to, and where it ended before and after. */
-export interface HeadGrowth {
-  readonly head: Head;
-  readonly before: HeadMark;
-  after: HeadMark;
 }
 
 /** Refusals of a push that are told one by one; further ones are added to the last of their kind. */

@@ -19,13 +19,13 @@ import {
   textsByNumber,
   type WalDisk,
 } from "@skald/storage";
-import { type IngesterConfig, ingesterConfig } from "../config.js";
 import type { MergeLocal } from "../flush/local-merger.js";
 import type { Seal, SealJob } from "../flush/sealer.js";
 import type { SegmentStore } from "../flush/uploader.js";
 import { Ingester } from "../ingester.js";
-import type { IngesterLimits } from "../limits.js";
-import { defaultBounds, type IngesterBounds } from "../options.js";
+import { type IngesterConfig, ingesterConfig } from "../settings/config.js";
+import type { IngesterLimits } from "../settings/limits.js";
+import { defaultBounds, type IngesterBounds } from "../settings/options.js";
 
 /** Keys of the configuration and bounds that a test changes. */
 export interface Changes extends Partial<Omit<IngesterConfig, "wal">> {

@@ -11,9 +11,9 @@ import type { TimeRange } from "@skald/model";
 import type { Sleep } from "@skald/runtime";
 import { sourcesOf } from "@skald/scan";
 import type { LocalSegments } from "../flush/local-segments.js";
-import type { IngesterLimits } from "../limits.js";
 import type { Recovery } from "../log/recovery.js";
-import type { Heads } from "./heads.js";
+import type { IngesterLimits } from "../settings/limits.js";
+import type { Heads } from "../tenant/heads.js";
 import { selectHeads } from "./selection.js";
 import type { Views } from "./views.js";
 

@@ -1,13 +1,14 @@
 import { type SteadyClock, unavailable } from "@skald/model";
 import { type Logger, type Sleep, sleep } from "@skald/runtime";
-import { type IngesterMetrics, observeSealed } from "../metrics.js";
-import type { IngesterOptions } from "../options.js";
-import type { Heads } from "../tenant/heads.js";
-import { LocalMerger, type MergeLocal } from "./local-merger.js";
-import type { LocalSegment, LocalSegments } from "./local-segments.js";
-import { type Seal, Sealer } from "./sealer.js";
-import { temporaryOf } from "./segment-paths.js";
-import { type SegmentStore, Uploader } from "./uploader.js";
+import { LocalMerger, type MergeLocal } from "./flush/local-merger.js";
+import type { LocalSegment, LocalSegments } from "./flush/local-segments.js";
+import { type FlushReason, type Seal, Sealer } from "./flush/sealer.js";
+import { temporaryOf } from "./flush/segment-paths.js";
+import { type SegmentStore, Uploader } from "./flush/uploader.js";
+import type { Head } from "./head/head.js";
+import type { IngesterMetrics } from "./settings/metrics.js";
+import type { IngesterOptions } from "./settings/options.js";
+import type { Heads } from "./tenant/heads.js";
 
 export interface FlusherContext {
   readonly options: IngesterOptions;
@@ -149,4 +150,21 @@ export class Flusher {
       clock,
     });
   }
+}
+
+/** Counts a head that became a segment. */
+function observeSealed(
+  metrics: IngesterMetrics,
+  head: Head,
+  sealed: { rows: number; bytes: number; sizeBytes: number },
+  { reason, targetBytes, nowMs }: { reason: FlushReason; targetBytes: number; nowMs: number },
+): void {
+  const { minTime, maxTime } = head.bounds();
+  metrics.chunksFlushed.inc({ reason });
+  metrics.chunkSize.observe(sealed.sizeBytes);
+  metrics.chunkEntries.observe(sealed.rows);
+  metrics.chunkUtilization.observe(Math.min(1, sealed.bytes / targetBytes));
+  metrics.chunkRatio.observe(sealed.bytes / sealed.sizeBytes);
+  metrics.chunkAge.observe((nowMs - head.createdMs) / 1000);
+  metrics.chunkBounds.observe((maxTime - minTime) / 3600e9);
 }

@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { floorDiv, type TimeRange } from "@skald/model";
+import type { HeadBlock } from "@skald/storage";
+import type { HeadGrowth } from "../head/head.js";
 
 /** Length of a minute, ns. */
-export const minuteNs = 60_000_000_000;
+const minuteNs = 60_000_000_000;
 const minutesPerHour = 60;
 /** Minutes, and as many hours, that are told apart. */
 const maxSlots = 4096;
@@ -34,6 +36,22 @@ export class ChangeTable {
     this.#pushes++;
     for (const minute of minutes) this.#minutes.set(minute, this.#pushes);
     if (this.#minutes.size > maxSlots) this.#coarsen();
+  }
+
+  /** Takes note of the rows that a push has put into heads, in the turn in which they can be seen first. */
+  noteGrowth(growths: Iterable<HeadGrowth>): void {
+    const minutes: number[] = [];
+    for (const { head, before, after } of growths) {
+      const firstMinute = Number(head.baseNs / BigInt(minuteNs));
+      const first = Math.max(0, before.blocks - 1);
+      for (let i = first; i < after.blocks; i++) {
+        const block = head.blocks[i] as HeadBlock;
+        const from = i === before.blocks - 1 ? before.rows : 0;
+        const to = i === after.blocks - 1 ? after.rows : block.rowCount;
+        addMinutes(minutes, block.columns.timestamps.subarray(from, to), firstMinute);
+      }
+    }
+    this.note(minutes);
   }
 
   /** Where rows were written since a token was given, in order; all of the range when it is not known. */
@@ -93,4 +111,18 @@ export class ChangeTable {
 
 function minuteOf(ns: bigint): number {
   return Number(floorDiv(ns, BigInt(minuteNs)));
+}
+
+/** Adds the minutes of some times in ns since the start of a day, each stretch of one minute once. */
+function addMinutes(minutes: number[], times: Float64Array, firstMinute: number): void {
+  let low = 0;
+  let high = 0;
+  for (let i = 0; i < times.length; i++) {
+    const time = times[i]!;
+    if (time >= low && time < high) continue;
+    const minute = Math.floor(time / minuteNs);
+    low = minute * minuteNs;
+    high = low + minuteNs;
+    minutes.push(firstMinute + minute);
+  }
 }

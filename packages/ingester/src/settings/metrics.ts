@@ -1,6 +1,4 @@
 import type { Metrics } from "@skald/runtime";
-import type { FlushReason } from "./flush/sealer.js";
-import type { Head } from "./head/head.js";
 
 const MiB = 1024 * 1024;
 
@@ -96,23 +94,6 @@ export function createIngesterMetrics(metrics: Metrics, gauges: IngesterGauges):
     ),
     ...chunkHistograms(metrics),
   };
-}
-
-/** Counts a head that became a segment. */
-export function observeSealed(
-  metrics: IngesterMetrics,
-  head: Head,
-  sealed: { rows: number; bytes: number; sizeBytes: number },
-  { reason, targetBytes, nowMs }: { reason: FlushReason; targetBytes: number; nowMs: number },
-): void {
-  const { minTime, maxTime } = head.bounds();
-  metrics.chunksFlushed.inc({ reason });
-  metrics.chunkSize.observe(sealed.sizeBytes);
-  metrics.chunkEntries.observe(sealed.rows);
-  metrics.chunkUtilization.observe(Math.min(1, sealed.bytes / targetBytes));
-  metrics.chunkRatio.observe(sealed.bytes / sealed.sizeBytes);
-  metrics.chunkAge.observe((nowMs - head.createdMs) / 1000);
-  metrics.chunkBounds.observe((maxTime - minTime) / 3600e9);
 }
 
 function chunkHistograms(metrics: Metrics) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { labelsFromObject } from "@skald/model";
-import { StreamTable } from "../streams/stream-table.js";
 import { NamedStreams } from "./named-streams.js";
+import { StreamTable } from "./stream-table.js";
 
 describe("NamedStreams", () => {
   it("names each stream once a file, and again as its share of the file allows", () => {

@@ -1,7 +1,7 @@
 import type { SelectRequest } from "@skald/contracts";
 import { type HeadView, shareTexts } from "@skald/storage";
 import type { Head } from "../head/head.js";
-import type { Tenant } from "./tenant.js";
+import type { Tenant } from "../tenant/tenant.js";
 
 /**
  * The unsealed heads that hold rows of the streams in the range at this moment, with their matching streams. Taken in
