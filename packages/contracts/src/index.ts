@@ -1,11 +1,11 @@
 export type * from "./agreement.js";
 export type * from "./call.js";
 export type * from "./catalog.js";
-export * from "./codec/log-rows.js";
-export * from "./codec/outcome.js";
+export * from "./codec/columns/log-rows.js";
+export * from "./codec/columns/outcome.js";
+export * from "./codec/columns/streams.js";
+export { decodeVolumes, encodeVolumes } from "./codec/columns/volumes.js";
 export * from "./codec/scheduled.js";
-export * from "./codec/streams.js";
-export { decodeVolumes, encodeVolumes } from "./codec/volumes.js";
 export type * from "./distributor.js";
 export type * from "./ingester.js";
 export type * from "./patterns.js";

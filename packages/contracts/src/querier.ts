@@ -1,7 +1,6 @@
 import type { LogResult, Plan, QueryResult } from "@skald/logql";
-import type { Labels, Matcher, QueryStats, TimeRange } from "@skald/model";
+import type { BytesColumn, Labels, Matcher, QueryStats, TimeRange } from "@skald/model";
 import type { CallOptions } from "./call.js";
-import type { StreamColumns } from "./codec/streams.js";
 import type { VolumeCells, VolumePlan } from "./volume.js";
 
 /** Whose query it is, and how much work it is. */
@@ -87,6 +86,22 @@ export interface TenantStreams {
   readonly tenant: string;
   /** Lists of streams; none is in two of them. */
   readonly streams: readonly StreamColumns[];
+}
+
+/** Distinct label sets in columns: plain data, in which each label pair is there once. */
+export interface StreamColumns {
+  /** Two numbers for each stream, equal for equal label sets and for no others. */
+  readonly hashes: Uint32Array;
+  /** The pairs of stream s are `pairs[starts[s] .. starts[s + 1])`, in the order of their names. */
+  readonly starts: Uint32Array;
+  readonly pairs: Uint32Array;
+  /** Names of labels, in any order. */
+  readonly names: readonly string[];
+  /** Of each pair: its name, by place in `names`. */
+  readonly pairNames: Uint32Array;
+  /** Of each pair: its value, as UTF-8, and two numbers that are the hash of that. */
+  readonly values: BytesColumn;
+  readonly valueHashes: Uint32Array;
 }
 
 export interface TenantLabels {

@@ -8,7 +8,6 @@ import type {
   SkippedMinutes,
 } from "./agreement.js";
 import type { CallOptions } from "./call.js";
-import type { EncodedStreams } from "./codec/streams.js";
 import type { QueryShare } from "./querier.js";
 import type { SourceRef, TaskSource } from "./source.js";
 import type { VolumeCells, VolumePlan } from "./volume.js";
@@ -105,9 +104,12 @@ export interface ScanOutcome<Plan extends ScanPlan = ScanPlan> {
 
 /**
  * What a scan found, as it crosses threads and services: made where the data is, read where partial results are merged;
- * whoever passes it on in between does not look inside. See `codec/outcome.ts`.
+ * whoever passes it on in between does not look inside. See `codec/columns/outcome.ts`.
  */
 export type EncodedOutcome = Uint8Array<ArrayBuffer>;
+
+/** Streams or texts that a scan found, in the same way. See `codec/columns/streams.ts`. */
+export type EncodedStreams = Uint8Array<ArrayBuffer>;
 
 /** Asks for the streams of some sources that have rows in the range and satisfy any of the selectors. */
 export interface StreamTask<Ref = SourceRef> extends TimeRange {

@@ -13,7 +13,7 @@ import {
   uint,
 } from "@skald/transport/protobuf";
 import type { FoundPatterns, Pattern, PatternsRequest, SampledLines } from "../patterns.js";
-import { areBelow, ascends, textList } from "./columns.js";
+import { areBelow, ascends, textList } from "./columns/columns.js";
 import { matcher } from "./plan/stages.js";
 
 export const patternsRequest: MessageCodec<PatternsRequest> = message<PatternsRequest>(

@@ -15,8 +15,8 @@ import {
   u32s,
 } from "@skald/transport/protobuf";
 import type { PushRequest } from "../ingester.js";
-import { textList } from "./columns.js";
-import { labelSets } from "./labels.js";
+import { textList } from "./columns/columns.js";
+import { labelSets } from "./columns/labels.js";
 import { areLevels, prefixOf, source } from "./push.js";
 
 /** A batch as the body that it came as and what was decided about that: who gets it decodes it again. */

@@ -32,8 +32,8 @@ import {
   wires,
 } from "@skald/transport/protobuf";
 import type { PushOutcome, PushRefusal, PushRequest } from "../ingester.js";
-import { areBelow, ascends, textList, withPadding } from "./columns.js";
-import { labelSets } from "./labels.js";
+import { areBelow, ascends, textList, withPadding } from "./columns/columns.js";
+import { labelSets } from "./columns/labels.js";
 
 /** A batch as it is sent: its columns, of `bytes` only what rows refer to if that is much less, and the body as it came. */
 interface WirePush {

@@ -41,17 +41,17 @@ import type {
   VolumeAnswer,
   VolumeRequest,
 } from "../querier.js";
-import { areBelow, f64Lists, textList, u32Lists } from "./columns.js";
+import { areBelow, f64Lists, textList, u32Lists } from "./columns/columns.js";
+import { labelSets } from "./columns/labels.js";
+import { logRows } from "./columns/log-rows.js";
+import { readStats } from "./columns/outcome.js";
+import { streamColumns } from "./columns/streams.js";
+import { problemOfCells, volumeCellFields, volumePlanFields } from "./columns/volumes.js";
 import { askedSpan, spanChanges } from "./ingester-messages.js";
-import { labelSets } from "./labels.js";
-import { logRows } from "./log-rows.js";
-import { readStats } from "./outcome.js";
 import { leafPlan, plan, points } from "./plan/plan.js";
 import { selector } from "./scan/row-masks.js";
 import { segmentRef, timeRange } from "./scan/sources.js";
 import { queryShare } from "./scan/tasks.js";
-import { streamColumns } from "./streams.js";
-import { problemOfCells, volumeCellFields, volumePlanFields } from "./volumes.js";
 
 const byteLimits: MessageCodec<QueryByteLimits> = message<QueryByteLimits>({
   maxBytesRead: field(1, double),

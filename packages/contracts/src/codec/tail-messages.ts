@@ -11,8 +11,8 @@ import {
   text,
 } from "@skald/transport/protobuf";
 import type { TailRequest, TailRows } from "../tail.js";
-import { labelSets } from "./labels.js";
-import { logRows } from "./log-rows.js";
+import { labelSets } from "./columns/labels.js";
+import { logRows } from "./columns/log-rows.js";
 import { matcher, stage } from "./plan/stages.js";
 
 export const tailRequest: MessageCodec<TailRequest> = message<TailRequest>({

@@ -17,7 +17,7 @@ import type {
   StreamMinutes,
 } from "../../agreement.js";
 import type { SourceRef } from "../../source.js";
-import { ascends } from "../columns.js";
+import { ascends } from "../columns/columns.js";
 import { matcher } from "../plan/stages.js";
 import { taskSource } from "./sources.js";
 

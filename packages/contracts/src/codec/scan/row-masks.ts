@@ -13,7 +13,7 @@ import {
 } from "@skald/transport/protobuf";
 import type { DeletesRequest } from "../../catalog.js";
 import type { DuplicateTask, MatchedRows, MatchTask, RowFilter, RowMask } from "../../scan.js";
-import { ascends, u32Lists } from "../columns.js";
+import { ascends, u32Lists } from "../columns/columns.js";
 import { logExpr, matcher } from "../plan/stages.js";
 import { taskSource, timeRange } from "./sources.js";
 

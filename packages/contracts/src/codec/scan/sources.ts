@@ -13,7 +13,7 @@ import {
   union,
 } from "@skald/transport/protobuf";
 import type { HeadRef, SourceRef, TaskSource } from "../../source.js";
-import { textList } from "../columns.js";
+import { textList } from "../columns/columns.js";
 
 const location: MessageCodec<SegmentLocation> = union<SegmentLocation>({
   file: [

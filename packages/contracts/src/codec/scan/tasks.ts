@@ -23,8 +23,8 @@ import type {
   VolumeTask,
 } from "../../scan.js";
 import type { SourceRef } from "../../source.js";
+import { volumePlan } from "../columns/volumes.js";
 import { scanPlan } from "../plan/plan.js";
-import { volumePlan } from "../volumes.js";
 import { digestTask, rowHashTask, skippedMinutes } from "./digests.js";
 import { duplicateTask, matchTask, rowMask, selector } from "./row-masks.js";
 import { sourceRef, taskSource } from "./sources.js";

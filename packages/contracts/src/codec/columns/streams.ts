@@ -1,4 +1,4 @@
-import type { BytesColumn, Labels } from "@skald/model";
+import type { Labels } from "@skald/model";
 import {
   decodeMessage,
   encodeMessage,
@@ -7,26 +7,9 @@ import {
   message,
   u32s,
 } from "@skald/transport/protobuf";
+import type { StreamColumns } from "../../querier.js";
+import type { EncodedStreams } from "../../scan.js";
 import { areBelow, ascends, bytesColumn, textList } from "./columns.js";
-
-/** Distinct label sets in columns: plain data, in which each label pair is there once. */
-export interface StreamColumns {
-  /** Two numbers for each stream, equal for equal label sets and for no others. */
-  readonly hashes: Uint32Array;
-  /** The pairs of stream s are `pairs[starts[s] .. starts[s + 1])`, in the order of their names. */
-  readonly starts: Uint32Array;
-  readonly pairs: Uint32Array;
-  /** Names of labels, in any order. */
-  readonly names: readonly string[];
-  /** Of each pair: its name, by place in `names`. */
-  readonly pairNames: Uint32Array;
-  /** Of each pair: its value, as UTF-8, and two numbers that are the hash of that. */
-  readonly values: BytesColumn;
-  readonly valueHashes: Uint32Array;
-}
-
-/** What was found, as it crosses threads and services: whoever passes it on in between does not look inside. */
-export type EncodedStreams = Uint8Array<ArrayBuffer>;
 
 /** Of `StreamColumns`. */
 export const streamColumns: MessageCodec<StreamColumns> = message<StreamColumns>(

@@ -14,12 +14,12 @@ import {
   u32s,
   uint,
 } from "@skald/transport/protobuf";
-import type { EncodedOutcome, VolumeOutcome } from "../scan.js";
-import type { VolumeBuckets, VolumeCells, VolumeGrouping, VolumePlan } from "../volume.js";
+import type { EncodedOutcome, VolumeOutcome } from "../../scan.js";
+import type { VolumeBuckets, VolumeCells, VolumeGrouping, VolumePlan } from "../../volume.js";
+import { matcher } from "../plan/stages.js";
 import { areBelow, textList } from "./columns.js";
 import { labelSets } from "./labels.js";
 import { readStats } from "./outcome.js";
-import { matcher } from "./plan/stages.js";
 
 const grouping: MessageCodec<VolumeGrouping> = message<VolumeGrouping>({
   kind: field(1, oneOf(["series", "names"])),

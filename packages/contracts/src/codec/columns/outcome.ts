@@ -15,7 +15,7 @@ import {
   uint,
   union,
 } from "@skald/transport/protobuf";
-import type { EncodedOutcome, ScanOutcome, ScanPlan } from "../scan.js";
+import type { EncodedOutcome, ScanOutcome, ScanPlan } from "../../scan.js";
 import { areBelow, ascends, bytesColumn } from "./columns.js";
 import { labelSets, rowLabels } from "./labels.js";
 
