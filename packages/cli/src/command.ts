@@ -1,8 +1,8 @@
 import { errorCodeOf } from "@skald/model";
 import type { ObjectStore } from "@skald/storage";
-import { sizeText, toJson, toText } from "./document.js";
+import { toJson, toText } from "./inspect/document.js";
 import { inspectFile } from "./inspect/inspect.js";
-import type { ProgressOutput } from "./verify/progress.js";
+import { type ProgressOutput, sizeText } from "./verify/progress.js";
 import { bucketSource, directorySource, type Source } from "./verify/source.js";
 import { type FoundDamage, type Verdict, verify } from "./verify/verify.js";
 

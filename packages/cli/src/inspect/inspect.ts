@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { errorCodeOf } from "@skald/model";
 import { openFileRange } from "@skald/storage";
-import type { Document } from "../document.js";
-import { type FileKind, headBytes, kindOfContent, kindOfName } from "../file-kind.js";
+import type { Document } from "./document.js";
+import { type FileKind, headBytes, kindOfContent, kindOfName } from "./file-kind.js";
 import { inspectLog } from "./log.js";
 import { inspectSegment, type SegmentOptions } from "./segment.js";
 import { inspectDay, inspectPatterns, inspectRequest } from "./small-files.js";

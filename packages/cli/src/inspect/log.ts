@@ -1,5 +1,5 @@
 import { inspectWal, type WalFault, type WalRecord } from "@skald/storage";
-import type { Document } from "../document.js";
+import type { Document } from "./document.js";
 
 interface Counts {
   records: number;

@@ -1,5 +1,5 @@
 import { describeSegment, type SegmentDescription, type SyncRangeReader } from "@skald/storage";
-import { type Document, timeText } from "../document.js";
+import { type Document, timeText } from "./document.js";
 
 export interface SegmentOptions {
   readonly streams: boolean;

@@ -1,7 +1,7 @@
 import { decodeRequestFile } from "@skald/compactor/requests";
 import { decodePatterns } from "@skald/patterns/file";
 import { DayIndex, decodeDayIndex } from "@skald/storage";
-import { type Document, timeText } from "../document.js";
+import { type Document, timeText } from "./document.js";
 
 /** The segments of a tenant's day. Throws `internal` when the file is damaged. */
 export function inspectDay(name: string, bytes: Uint8Array): Document {

@@ -1,5 +1,3 @@
-import { sizeText } from "../document.js";
-
 export interface ProgressOutput {
   readonly isTTY?: boolean | undefined;
   write(text: string): unknown;
@@ -57,4 +55,13 @@ export class Progress {
     const bar = "#".repeat(Math.floor(part * barWidth)).padEnd(barWidth, ".");
     this.#out.write(`\r\x1b[K[${bar}] ${percent}, ${files}, ${bytes}`);
   }
+}
+
+/** `1.5 GiB` */
+export function sizeText(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let value = bytes;
+  let unit = 0;
+  for (; value >= 1024 && unit < units.length - 1; unit++) value /= 1024;
+  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
 }

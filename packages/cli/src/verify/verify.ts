@@ -8,7 +8,7 @@ import {
   parseSegmentKey,
   verifySegment,
 } from "@skald/storage";
-import { type FileKind, kindOfName } from "../file-kind.js";
+import { type FileKind, kindOfName } from "../inspect/file-kind.js";
 import { DayCheck } from "./day-check.js";
 import { Progress, type ProgressOutput } from "./progress.js";
 import { type FoundFile, isGone, type Source } from "./source.js";

@@ -53,12 +53,3 @@ export function timeText(ns: bigint): string {
   const text = new Date(Number(seconds) * 1000).toISOString();
   return `${text.slice(0, 19)}.${String(rest).padStart(9, "0")}Z`;
 }
-
-/** `1.5 GiB` */
-export function sizeText(bytes: number): string {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  let value = bytes;
-  let unit = 0;
-  for (; value >= 1024 && unit < units.length - 1; unit++) value /= 1024;
-  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
-}
