@@ -19,9 +19,9 @@ import {
 } from "@skald/storage";
 import type { DayRemovals, DayRules } from "./compaction/compact-day.js";
 import { prefixOf, type Table } from "./compaction/tables.js";
+import { lookOptions } from "./deletion/delete-pass.js";
 import { filtersOf } from "./deletion/delete-request.js";
 import type { DeleteRequests } from "./deletion/delete-requests.js";
-import { lookOptions } from "./look.js";
 import { type RetentionLimits, RetentionRules } from "./retention/retention-rules.js";
 
 export interface RemovalRulesOptions {

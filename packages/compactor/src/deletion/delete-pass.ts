@@ -1,11 +1,13 @@
-import type { Ingester, Scanner } from "@skald/contracts";
+import type { Ingester, Scanner, ScanOptions } from "@skald/contracts";
 import type { SegmentRef, TimeRange } from "@skald/model";
 import { type Logger, NewerFiles } from "@skald/runtime";
 import { maskRows } from "@skald/scan";
 import type { CallOptions, SegmentCatalog } from "@skald/storage";
-import { lookOptions } from "../look.js";
 import { filtersOf, type KnownRequest, openParts, rangeOfParts } from "./delete-request.js";
 import type { DeleteRequests } from "./delete-requests.js";
+
+/** Raw bytes for each stored byte of a segment, roughly. */
+const compression = 5;
 
 export interface DeletePassOptions {
   readonly deletes: DeleteRequests;
@@ -117,6 +119,15 @@ export class DeletePass {
       if (clear.size === 0) return;
     }
   }
+}
+
+/** How a look at a source is paid for: nobody waits for it. */
+export function lookOptions(tenant: string, sizeBytes: number, signal: AbortSignal): ScanOptions {
+  return {
+    signal,
+    background: true,
+    share: { tenant, actors: [], cost: sizeBytes * compression },
+  };
 }
 
 /** Takes the parts that share a time out of those that are done. */
