@@ -211,3 +211,9 @@ export class ByteReader {
 export function bytesOf(values: Uint32Array | Float64Array): Uint8Array {
   return new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
 }
+
+/** Memory for pages, which the caller takes back when it is done with them. */
+export interface PageMemory {
+  /** That many bytes with padding behind them, whatever they hold. */
+  take(bytes: number): Uint8Array;
+}

@@ -1,3 +1,4 @@
+export type { PageMemory } from "./bytes.js";
 export type { DroppedRows, MergeInput } from "./compact/input-cursor.js";
 export { compactLevel, type MergeOptions, mergeSegments } from "./compact/merge-segments.js";
 export * from "./day-index/day-edit.js";
@@ -6,6 +7,11 @@ export * from "./day-index/day-view.js";
 export * from "./day-index/edit-day.js";
 export { decodeDayIndex } from "./day-index/image.js";
 export { indexesOf, OpenedDays, type OpenedDaysOptions } from "./day-index/opened-days.js";
+export {
+  maxListingAgeMs,
+  SegmentCatalog,
+  type SegmentCatalogOptions,
+} from "./day-index/segment-catalog.js";
 export { DirectoryLock } from "./directory-lock.js";
 export { DirectorySyncs, makeLastingDirectory } from "./directory-syncs.js";
 export * from "./head/head-block.js";
@@ -19,30 +25,26 @@ export { MemoryStore } from "./object-store/memory-store.js";
 export * from "./object-store/object-store.js";
 export * from "./object-store/s3/options.js";
 export { S3Store, type S3StoreDeps } from "./object-store/s3/s3-store.js";
-export {
-  maxListingAgeMs,
-  SegmentCatalog,
-  type SegmentCatalogOptions,
-} from "./object-store/segment-catalog.js";
 export type { SealHead } from "./seal/open-heads.js";
 export { type SealedSegment, type SealInput, sealSegment } from "./seal/seal.js";
 export { corruptSegment, corruptSegmentOf } from "./segment/corrupt.js";
-export { minuteNs, type StreamDigests } from "./segment/digest/digest-table.js";
+export { minuteNs } from "./segment/digest/digest-table.js";
 export { hashBlockRows, type RowHashes } from "./segment/digest/row-hash.js";
+export type { IndexImage } from "./segment/index-image.js";
+export type { SortedBlock } from "./segment/layout.js";
 export { matchLabels } from "./segment/match-labels.js";
-export type { IndexImage } from "./segment/read/index-image.js";
+export * from "./segment/range-reader.js";
 export { replacedBy } from "./segment/read/index-reader.js";
 export { type OpenedSegmentFile, openSegmentFile } from "./segment/read/open-file.js";
-export * from "./segment/read/range-reader.js";
 export { openSegment, openSegmentAsync, type SegmentIdentity } from "./segment/read/reader.js";
+export * from "./segment/segment.js";
 export {
   codeOf,
   hashPair,
   hashText,
   hashValues,
   type StreamColumn,
-} from "./segment/read/stream-columns.js";
-export * from "./segment/segment.js";
+} from "./segment/stream-columns.js";
 export * from "./segment/verify/describe-segment.js";
 export type { Damage } from "./segment/verify/verify-pages.js";
 export {
@@ -50,7 +52,6 @@ export {
   type SegmentCheck,
   verifySegment,
 } from "./segment/verify/verify-segment.js";
-export type { SortedBlock } from "./segment/write/layout.js";
 export {
   SegmentWriter,
   type SegmentWriterOptions,

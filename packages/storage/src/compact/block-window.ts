@@ -1,6 +1,6 @@
 import type { MoreNumbers, PairedBlock } from "../seal/more-rows.js";
 import { type RowBlocks, type SealBlock, sealBlock } from "../seal/open-heads.js";
-import type { NameSplit } from "../segment/write/layout.js";
+import type { NameSplit } from "../segment/layout.js";
 
 /**
  * The blocks of a merge that are in memory, by number; a number is used again once no row of its block is needed. Rows that

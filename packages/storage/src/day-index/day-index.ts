@@ -1,7 +1,7 @@
 import { dayNs, internal, type Matcher, type TimeRange } from "@skald/model";
 import { LRUCache } from "lru-cache";
+import { ImageReader, type IndexImage } from "../segment/index-image.js";
 import { SectionReader } from "../segment/index-sections.js";
-import { ImageReader, type IndexImage } from "../segment/read/index-image.js";
 import { StreamTable } from "../segment/read/stream-table.js";
 import type { LabelTable } from "../segment/segment.js";
 import { dayPart } from "./image.js";

@@ -2,9 +2,9 @@ import { describe, expect, it } from "@jest/globals";
 import { dayNs, type SegmentRef } from "@skald/model";
 import { dayIndexKey, segmentKey } from "../object-store/keys.js";
 import { MemoryStore } from "../object-store/memory-store.js";
-import { SegmentCatalog } from "../object-store/segment-catalog.js";
 import { DayEdit } from "./day-edit.js";
 import type { IndexedSegment } from "./day-index.js";
+import { SegmentCatalog } from "./segment-catalog.js";
 
 const { signal } = new AbortController();
 const baseNs = 20_777n * dayNs;

@@ -1,5 +1,5 @@
 import { errorCodeOf, type SegmentRef } from "@skald/model";
-import type { IndexImage } from "../segment/read/index-image.js";
+import type { IndexImage } from "../segment/index-image.js";
 import { SegmentIndex } from "../segment/read/index-reader.js";
 import { openSegmentFile } from "../segment/read/open-file.js";
 import { countSegment } from "./count-segments.js";

@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import { errorCodeOf, internal, refuseNewerVersion } from "@skald/model";
+import { type IndexImage, writeImage } from "../segment/index-image.js";
 import { SectionReader, section } from "../segment/index-sections.js";
-import { type IndexImage, writeImage } from "../segment/read/index-image.js";
 import { decodeStreams } from "../segment/read/stream-table.js";
 import { zstd, zstdContentBytes } from "../zstd/zstd.js";
 import { daySection } from "./sections.js";

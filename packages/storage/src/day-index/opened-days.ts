@@ -2,7 +2,7 @@ import { errorCodeOf } from "@skald/model";
 import { LRUCache } from "lru-cache";
 import { parseDayIndexKey } from "../object-store/keys.js";
 import type { CallOptions, ObjectInfo, ObjectStore } from "../object-store/object-store.js";
-import type { IndexImage } from "../segment/read/index-image.js";
+import type { IndexImage } from "../segment/index-image.js";
 import { DayIndex } from "./day-index.js";
 
 /** Bytes of the day indexes that are kept open, and how many those are at most. */

@@ -1,7 +1,7 @@
 import { internal, type RunTable } from "@skald/model";
+import type { Column, ImageReader } from "../segment/index-image.js";
 import type { SectionReader } from "../segment/index-sections.js";
 import { RunColumns, runParts } from "../segment/read/block-runs.js";
-import type { Column, ImageReader } from "../segment/read/index-image.js";
 import { readMarks } from "./row-marks.js";
 import { daySection } from "./sections.js";
 import { type Span, separateRuns, sharingRuns } from "./stream-spans.js";

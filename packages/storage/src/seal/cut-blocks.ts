@@ -1,7 +1,7 @@
 import { copyBytes } from "@skald/kernels";
 import { type BytesColumn, paddingBytes } from "@skald/model";
+import type { SortedBlock } from "../segment/layout.js";
 import { lengthsHeadroom } from "../segment/write/columns.js";
-import type { SortedBlock } from "../segment/write/layout.js";
 import { MoreGatherer } from "./gather-more.js";
 import type { RowBlocks, SealBlock } from "./open-heads.js";
 import { RowRanges, type RowSink } from "./row-ranges.js";

@@ -1,5 +1,5 @@
 import { maxMetadataCells } from "../head/layout.js";
-import type { MapRows } from "../segment/write/map-column.js";
+import type { MapRows } from "../segment/layout.js";
 import type { MoreRows } from "./more-rows.js";
 import type { SealBlock } from "./open-heads.js";
 import type { RowRanges } from "./row-ranges.js";

@@ -4,7 +4,7 @@ import {
   type MetadataColumn,
   paddingBytes,
 } from "@skald/model";
-import { type NameSplit, splitMetadata } from "../segment/write/layout.js";
+import { type NameSplit, splitMetadata } from "../segment/layout.js";
 import { countValues, MoreNumbers, type MoreRows, type PairedBlock } from "./more-rows.js";
 
 /** Blocks of one UTC day in order of arrival, with the texts of the streams that their runs number. */

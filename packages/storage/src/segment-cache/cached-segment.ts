@@ -1,12 +1,8 @@
 import { type SegmentRef, SkaldError } from "@skald/model";
 import { corruptSegment } from "../segment/corrupt.js";
-import type { IndexImage } from "../segment/read/index-image.js";
+import type { IndexImage } from "../segment/index-image.js";
+import { type ByteSpan, type FileRangeReader, openFileRange } from "../segment/range-reader.js";
 import type { OpenedSegmentFile } from "../segment/read/open-file.js";
-import {
-  type ByteSpan,
-  type FileRangeReader,
-  openFileRange,
-} from "../segment/read/range-reader.js";
 import { openSegment } from "../segment/read/reader.js";
 import type { BlockRange, ColumnSelection } from "../segment/segment.js";
 

@@ -1,6 +1,6 @@
 import { compileMatcher, type Matcher } from "@skald/model";
 import { LRUCache } from "lru-cache";
-import { codeOf, type StreamColumn } from "./read/stream-columns.js";
+import { codeOf, type StreamColumn } from "./stream-columns.js";
 
 /** A code that at most one of so many streams has is searched for, instead of a look at each. */
 const searchedPart = 64;

@@ -7,9 +7,9 @@ import type {
   RunTable,
   TimeSlices,
 } from "@skald/model";
-import type { StreamDigests } from "./digest/digest-table.js";
-import type { IndexImage } from "./read/index-image.js";
-import type { StreamColumn } from "./read/stream-columns.js";
+import type { PageMemory } from "../bytes.js";
+import type { IndexImage } from "./index-image.js";
+import type { StreamColumn } from "./stream-columns.js";
 
 /**
  * A sealed file of one tenant and one UTC day, opened: its index is in memory, its pages are read when a block asks
@@ -105,6 +105,18 @@ export interface LabelTable {
   text(stream: number): string;
 }
 
+/**
+ * What a source says of the rows of one stream, minute by minute: equal digests of two sources mean the same rows. A
+ * minute without rows has none.
+ */
+export interface StreamDigests {
+  /** Minutes of the day, ascending. */
+  readonly minutes: Float64Array;
+  readonly rows: Float64Array;
+  /** Wrapping sums of the halves of row hashes: low, then high. */
+  readonly sums: Uint32Array;
+}
+
 /** Header of a sealed block. The rows of each run ascend in time, and each stream has one run. */
 export interface BlockHeader {
   readonly rowCount: number;
@@ -131,12 +143,6 @@ export interface ColumnSelection {
   readonly lines: boolean;
   /** Names of structured metadata, or all of it. */
   readonly metadata: readonly string[] | "all";
-}
-
-/** Memory for pages, which the caller takes back when it is done with them. */
-export interface PageMemory {
-  /** That many bytes with padding behind them, whatever they hold. */
-  take(bytes: number): Uint8Array;
 }
 
 /** Stored bytes of some pages, read ahead; drop it and the memory is free. */

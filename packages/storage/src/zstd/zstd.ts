@@ -1,6 +1,6 @@
 import zlib from "node:zlib";
 import { internal, paddingBytes } from "@skald/model";
-import type { PageMemory } from "../segment/segment.js";
+import type { PageMemory } from "../bytes.js";
 import { openZstdDecoder } from "./decoder.js";
 import { openZstdEncoder, paramsOf, type ZstdEncoder } from "./encoder.js";
 

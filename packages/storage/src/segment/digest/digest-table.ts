@@ -1,23 +1,12 @@
 import { internal } from "@skald/model";
 import { type SectionReader, section } from "../index-sections.js";
+import type { StreamDigests } from "../segment.js";
 
 /** Kind of digest that this version writes, and the only one that it reads; others are as if there were none. */
 export const digestKind = 1;
 
 /** What one digest covers. */
 export const minuteNs = 60e9;
-
-/**
- * What a source says of the rows of one stream, minute by minute: equal digests of two sources mean the same rows. A
- * minute without rows has none.
- */
-export interface StreamDigests {
-  /** Minutes of the day, ascending. */
-  readonly minutes: Float64Array;
-  readonly rows: Float64Array;
-  /** Wrapping sums of the halves of row hashes: low, then high. */
-  readonly sums: Uint32Array;
-}
 
 /** The digests of a segment, by stream. */
 export interface DigestTable {

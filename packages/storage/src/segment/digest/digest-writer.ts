@@ -1,5 +1,5 @@
 import { type SectionWriter, section } from "../index-sections.js";
-import type { SortedBlock } from "../write/layout.js";
+import type { SortedBlock } from "../layout.js";
 import { digestKind, minuteNs } from "./digest-table.js";
 import type { RowHashes } from "./row-hash.js";
 

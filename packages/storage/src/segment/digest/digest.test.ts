@@ -6,7 +6,7 @@ import { mergeSegments } from "../../compact/merge-segments.js";
 import { sealSegment } from "../../seal/seal.js";
 import { goldenDigestedRows, goldenPath } from "../../testing/golden.js";
 import { headOf, type Row } from "../../testing/seal-rows.js";
-import { bytesRange } from "../read/range-reader.js";
+import { bytesRange } from "../range-reader.js";
 import { openSegment } from "../read/reader.js";
 import type { Segment } from "../segment.js";
 import { hashBlockRows } from "./row-hash.js";

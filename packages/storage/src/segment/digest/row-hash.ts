@@ -1,6 +1,6 @@
 import { hashRows } from "@skald/kernels";
 import type { BytesColumn, MetadataColumn } from "@skald/model";
-import type { MapRows } from "../write/map-column.js";
+import type { MapRows } from "../layout.js";
 
 /** Hashes of rows, in two halves of 32 bits that are independent of each other. */
 export interface RowHashes {

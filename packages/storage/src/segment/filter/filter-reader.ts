@@ -9,9 +9,9 @@ import {
   startOf,
 } from "@skald/kernels";
 import { internal, type NeedleFormula, type NeedleText, paddingBytes } from "@skald/model";
+import type { PageMemory } from "../../bytes.js";
 import { wrongChecksum } from "../corrupt.js";
-import type { ByteSpan, SyncRangeReader } from "../read/range-reader.js";
-import type { PageMemory } from "../segment.js";
+import type { ByteSpan, SyncRangeReader } from "../range-reader.js";
 import {
   type FilterDomain,
   type FilterKind,

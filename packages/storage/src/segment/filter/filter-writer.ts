@@ -1,5 +1,5 @@
 import type { BytesColumn } from "@skald/model";
-import type { SortedBlock } from "../write/layout.js";
+import type { SortedBlock } from "../layout.js";
 import { BitmapGroups } from "./bitmap-groups.js";
 import {
   type FilterBlock,

@@ -7,7 +7,7 @@ import { seededRandom, testRuns, testSeed } from "@skald/testkit";
 import { sealSegment } from "../../seal/seal.js";
 import { goldenFilteredRows, goldenPath } from "../../testing/golden.js";
 import { headOf, type Row } from "../../testing/seal-rows.js";
-import { bytesRange } from "../read/range-reader.js";
+import { bytesRange } from "../range-reader.js";
 import { openSegment } from "../read/reader.js";
 import type { Segment } from "../segment.js";
 import { describeSegment } from "../verify/describe-segment.js";

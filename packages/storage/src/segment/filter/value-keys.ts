@@ -1,6 +1,6 @@
 import { hashRows, keysOfValues, mix } from "@skald/kernels";
 import type { BytesColumn } from "@skald/model";
-import type { SortedBlock } from "../write/layout.js";
+import type { SortedBlock } from "../layout.js";
 
 /** The metadata of a block: columns by name, and the pairs of the other names. */
 export type BlockValues = Pick<SortedBlock, "metadata" | "more" | "rowCount">;

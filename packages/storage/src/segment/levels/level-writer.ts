@@ -1,6 +1,6 @@
 import { type BytesColumn, detectedLevelName } from "@skald/model";
 import { type SectionWriter, section } from "../index-sections.js";
-import type { SortedBlock } from "../write/layout.js";
+import type { SortedBlock } from "../layout.js";
 import { maxLevels } from "./level-table.js";
 
 /** Runs of fewer rows are as quickly read as their counts. */

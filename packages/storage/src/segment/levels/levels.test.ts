@@ -5,7 +5,7 @@ import { afterAll, expect, it } from "@jest/globals";
 import { sealSegment } from "../../seal/seal.js";
 import { goldenPath } from "../../testing/golden.js";
 import { headOf, type Row } from "../../testing/seal-rows.js";
-import { bytesRange } from "../read/range-reader.js";
+import { bytesRange } from "../range-reader.js";
 import { openSegment } from "../read/reader.js";
 import type { Segment } from "../segment.js";
 import { maxLevels } from "./level-table.js";

@@ -1,6 +1,6 @@
 import { internal, lowerBound, type RunTable } from "@skald/model";
+import type { Column, ImageReader } from "../index-image.js";
 import { type SectionReader, section } from "../index-sections.js";
-import type { Column, ImageReader } from "./index-image.js";
 
 /** Parts that runs take in an image. */
 export const runParts = 6;

@@ -5,10 +5,11 @@ import {
   type MetadataColumn,
   paddingBytes,
 } from "@skald/model";
+import type { PageMemory } from "../../bytes.js";
 import { decodeDelta } from "../../parquet/delta.js";
 import { decodeByteArrays } from "../../parquet/delta-length.js";
 import { decodeHybrid } from "../../parquet/hybrid.js";
-import type { PageMemory, PageSet } from "../segment.js";
+import type { PageSet } from "../segment.js";
 import {
   firstMetadataColumn,
   lineColumn,

@@ -5,12 +5,12 @@ import { wrongChecksum } from "../corrupt.js";
 import { type DigestTable, readDigests } from "../digest/digest-table.js";
 import { readMarks } from "../digest/row-marks.js";
 import { type FilterTable, readFilterTable } from "../filter/filter-table.js";
+import { ImageReader, type IndexImage, writeImage } from "../index-image.js";
 import { SectionReader, section } from "../index-sections.js";
 import { type LevelTable, readLevels } from "../levels/level-table.js";
 import { readSlices, type SliceTable } from "../slices/slice-table.js";
 import { endBytes, type SegmentTrailer, trailerBytes } from "../trailer.js";
 import { BlockRuns, decodeRuns, RunColumns, runParts } from "./block-runs.js";
-import { ImageReader, type IndexImage, writeImage } from "./index-image.js";
 import { type MoreNames, readMoreNames } from "./more-names.js";
 import { decodeStreams, StreamTable } from "./stream-table.js";
 

@@ -1,8 +1,8 @@
 import { type SegmentRef, SkaldError } from "@skald/model";
 import { corruptSegment } from "../corrupt.js";
+import type { IndexImage } from "../index-image.js";
+import { type FileRangeReader, openFileRange } from "../range-reader.js";
 import type { Segment } from "../segment.js";
-import type { IndexImage } from "./index-image.js";
-import { type FileRangeReader, openFileRange } from "./range-reader.js";
 import { openSegment } from "./reader.js";
 
 export interface OpenedSegmentFile {

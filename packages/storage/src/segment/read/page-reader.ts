@@ -1,10 +1,11 @@
 import { crc32 } from "node:zlib";
 import { internal } from "@skald/model";
+import type { PageMemory } from "../../bytes.js";
 import { zstd } from "../../zstd/zstd.js";
 import { wrongChecksum } from "../corrupt.js";
-import type { BlockRange, PageMemory, PageSet } from "../segment.js";
+import type { RangeReader } from "../range-reader.js";
+import type { BlockRange, PageSet } from "../segment.js";
 import type { SegmentIndex } from "./index-reader.js";
-import type { RangeReader } from "./range-reader.js";
 
 /** A page, checked and decompressed. Views with padding behind them. */
 export interface DecodedPage {

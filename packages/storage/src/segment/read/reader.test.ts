@@ -21,9 +21,9 @@ import {
   sealedRows,
 } from "../../testing/seal-rows.js";
 import { zstd } from "../../zstd/zstd.js";
+import { bytesRange, objectRange } from "../range-reader.js";
 import type { Segment } from "../segment.js";
 import { openSegmentFile } from "./open-file.js";
-import { bytesRange, objectRange } from "./range-reader.js";
 import { openSegment, openSegmentAsync } from "./reader.js";
 
 const identity = { id: "s", tenant: "t" };

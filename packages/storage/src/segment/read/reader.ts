@@ -1,18 +1,19 @@
 import { internal, type NeedleFormula, type SegmentRef, SkaldError } from "@skald/model";
+import type { PageMemory } from "../../bytes.js";
 import { corruptSegment, corruptSegmentOf } from "../corrupt.js";
 import { FilterReader } from "../filter/filter-reader.js";
+import type { IndexImage } from "../index-image.js";
+import type { AsyncRangeReader, RangeReader, SyncRangeReader } from "../range-reader.js";
 import type {
   BlockHeader,
   BlockRange,
   ColumnSelection,
   LabelTable,
-  PageMemory,
   PageSet,
   Segment,
 } from "../segment.js";
 import { endBytes, parseTrailer, trailerBytes, trailerFromEnd } from "../trailer.js";
 import { segmentBlock } from "./block.js";
-import type { IndexImage } from "./index-image.js";
 import {
   decodeIndex,
   firstMetadataColumn,
@@ -21,7 +22,6 @@ import {
   timestampColumn,
 } from "./index-reader.js";
 import { type ByteRange, PageReader, pageSet } from "./page-reader.js";
-import type { AsyncRangeReader, RangeReader, SyncRangeReader } from "./range-reader.js";
 
 /** What must be known of a segment to open it. */
 export type SegmentIdentity = Pick<SegmentRef, "id" | "tenant">;

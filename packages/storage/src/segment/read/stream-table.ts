@@ -1,8 +1,8 @@
 import { internal, type Labels, type Matcher, quote } from "@skald/model";
+import type { Column, ImageReader } from "../index-image.js";
 import { type SectionReader, section } from "../index-sections.js";
 import { matchLabels } from "../match-labels.js";
 import type { LabelTable } from "../segment.js";
-import type { Column, ImageReader } from "./index-image.js";
 import {
   codeOf,
   decodeColumn,
@@ -12,7 +12,7 @@ import {
   partsPerName,
   type StreamColumn,
   type StreamParts,
-} from "./stream-columns.js";
+} from "../stream-columns.js";
 
 /** The part with the hashes of the streams, before those of the names. */
 const hashParts = 1;

@@ -1,6 +1,6 @@
 import { type RunTable, sliceOf, sliceStepsNs } from "@skald/model";
 import { type SectionWriter, section } from "../index-sections.js";
-import type { SortedBlock } from "../write/layout.js";
+import type { SortedBlock } from "../layout.js";
 
 /** Slices of fewer rows, on average, are as quickly read as their counts. */
 const minRowsPerSlice = 8;

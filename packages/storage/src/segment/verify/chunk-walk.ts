@@ -9,8 +9,8 @@ import { type PageHeader, readPageHeader } from "../../parquet/read-metadata.js"
 import type { Leaf } from "../../parquet/schema.js";
 import { zstd } from "../../zstd/zstd.js";
 import { withPadding } from "../index-sections.js";
+import type { SyncRangeReader } from "../range-reader.js";
 import { type SegmentIndex, timestampColumn } from "../read/index-reader.js";
-import type { SyncRangeReader } from "../read/range-reader.js";
 import { columnOf, encodingOf, hasDictionary, isLabel, nameOf } from "./leaf-columns.js";
 
 /** What pages are read from and held against. */

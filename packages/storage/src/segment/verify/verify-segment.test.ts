@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import { goldenPath } from "../../testing/golden.js";
-import { bytesRange } from "../read/range-reader.js";
+import { bytesRange } from "../range-reader.js";
 import { readEnd, type SegmentCheck, verifySegment } from "./verify-segment.js";
 
 const names = ["", "-filters", "-bitmaps", "-digests", "-levels", "-marks"].map(

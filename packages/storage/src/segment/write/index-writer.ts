@@ -5,10 +5,10 @@ import { hashBlockRows } from "../digest/row-hash.js";
 import { MarkWriter } from "../digest/row-marks.js";
 import { writeFilterTable } from "../filter/filter-table.js";
 import { SectionWriter, section } from "../index-sections.js";
+import type { SegmentLayout, SortedBlock } from "../layout.js";
 import { LevelWriter } from "../levels/level-writer.js";
 import { SliceWriter } from "../slices/slice-writer.js";
 import { writeStreams } from "../streams.js";
-import type { SegmentLayout, SortedBlock } from "./layout.js";
 
 /** What the index says of the file as a whole. */
 export interface IndexSummary {

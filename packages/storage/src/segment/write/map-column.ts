@@ -3,20 +3,8 @@ import { ColumnChunk } from "../../parquet/column-chunk.js";
 import { encodeLengths } from "../../parquet/delta-length.js";
 import { encoding } from "../../parquet/format.js";
 import { bitWidth, encodeHybrid, encodeRun } from "../../parquet/hybrid.js";
+import type { MapRows } from "../layout.js";
 import { areUtf8 } from "./columns.js";
-
-/** The pairs of a block, row by row: those of row r are `pairStart[r] .. pairStart[r+1])`. */
-export interface MapRows {
-  readonly rowCount: number;
-  readonly pairStart: Uint32Array;
-  /** Number of the name of each pair, as the caller counts names. */
-  readonly names: Uint32Array;
-  readonly valueLengths: Uint32Array;
-  /** The values one behind the other, in the order of the pairs. */
-  readonly values: Uint8Array;
-  /** The names that occur, each once, in the order in which new ones enter the dictionary. */
-  readonly used: readonly number[];
-}
 
 /**
  * A MAP<string, string> column: its two leaves, one page per block. The dictionary of a row group has its names in

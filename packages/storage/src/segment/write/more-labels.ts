@@ -1,6 +1,6 @@
 import type { RunTable } from "@skald/model";
+import type { MapRows } from "../layout.js";
 import type { LabelColumn } from "../streams.js";
-import type { MapRows } from "./map-column.js";
 
 /** Labels without a column of their own, by stream; what `labels_more` repeats for each row. */
 export class MoreLabels {

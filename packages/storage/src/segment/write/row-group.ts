@@ -1,9 +1,9 @@
 import type { ColumnChunk, SealedChunk } from "../../parquet/column-chunk.js";
 import type { Bounds, ChunkSummary, RowGroupSummary } from "../../parquet/footer.js";
 import type { SchemaNode } from "../../parquet/schema.js";
+import type { SegmentLayout, SortedBlock } from "../layout.js";
 import { BytesColumnWriter, TimestampColumnWriter } from "./columns.js";
 import { LabelColumnWriter, type StreamRun } from "./label-columns.js";
-import type { SegmentLayout, SortedBlock } from "./layout.js";
 import { MapColumnWriter } from "./map-column.js";
 import { MoreLabels } from "./more-labels.js";
 

@@ -10,10 +10,10 @@ import { magic } from "../../parquet/format.js";
 import { sealLevel, zstd } from "../../zstd/zstd.js";
 import type { FilterKind } from "../filter/filter-table.js";
 import { FilterWriter } from "../filter/filter-writer.js";
+import { type NameSplit, type SegmentLayout, type SortedBlock, segmentLayout } from "../layout.js";
 import { trailerBytes, trailerMagic } from "../trailer.js";
 import { AtomicFile } from "./atomic-file.js";
 import { SegmentIndexWriter, type WrittenFilters } from "./index-writer.js";
-import { type NameSplit, type SegmentLayout, type SortedBlock, segmentLayout } from "./layout.js";
 import { RowGroup } from "./row-group.js";
 
 /** Blocks of a row group: 16 MiB of raw lines, what other readers skip and share out by. */

@@ -1,6 +1,6 @@
 import { internal, placeAmong } from "@skald/model";
-import { type SectionReader, section } from "../index-sections.js";
 import type { Column, ImageReader } from "./index-image.js";
+import { type SectionReader, section } from "./index-sections.js";
 
 /** One label name over the streams of an opened segment. */
 export interface StreamColumn {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import { segmentKey } from "./keys.js";
-import { MemoryStore } from "./memory-store.js";
-import type { ObjectInfo } from "./object-store.js";
+import { segmentKey } from "../object-store/keys.js";
+import { MemoryStore } from "../object-store/memory-store.js";
+import type { ObjectInfo } from "../object-store/object-store.js";
 import { SegmentCatalog } from "./segment-catalog.js";
 
 const { signal } = new AbortController();

@@ -9,13 +9,13 @@ import {
 } from "@skald/model";
 import { sleep } from "@skald/runtime";
 import { LRUCache } from "lru-cache";
-import type { DayIndex } from "../day-index/day-index.js";
-import { type DaySelection, type DayView, dayView } from "../day-index/day-view.js";
-import { decodeDayIndex } from "../day-index/image.js";
-import { indexesOf, OpenedDays } from "../day-index/opened-days.js";
-import type { IndexImage } from "../segment/read/index-image.js";
-import { dayIndexKey, dayPrefix, parseSegmentKey, tenantPrefix } from "./keys.js";
-import type { CallOptions, ObjectInfo, ObjectStore } from "./object-store.js";
+import { dayIndexKey, dayPrefix, parseSegmentKey, tenantPrefix } from "../object-store/keys.js";
+import type { CallOptions, ObjectInfo, ObjectStore } from "../object-store/object-store.js";
+import type { IndexImage } from "../segment/index-image.js";
+import type { DayIndex } from "./day-index.js";
+import { type DaySelection, type DayView, dayView } from "./day-view.js";
+import { decodeDayIndex } from "./image.js";
+import { indexesOf, OpenedDays } from "./opened-days.js";
 
 export interface SegmentCatalogOptions {
   readonly store: Pick<ObjectStore, "list" | "get">;

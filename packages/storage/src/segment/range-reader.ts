@@ -1,7 +1,7 @@
 import { internal, notFound, paddingBytes, SkaldError, unavailable } from "@skald/model";
-import { closeSync, fstatSync, openSync, readSync } from "../../files.js";
-import type { ObjectStore } from "../../object-store/object-store.js";
-import type { PageMemory } from "../segment.js";
+import type { PageMemory } from "../bytes.js";
+import { closeSync, fstatSync, openSync, readSync } from "../files.js";
+import type { ObjectStore } from "../object-store/object-store.js";
 
 /** Bytes of a file or object by range. What it returns has padding behind the last byte and is not reused. */
 export type RangeReader = SyncRangeReader | AsyncRangeReader;

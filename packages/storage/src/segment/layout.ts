@@ -1,7 +1,6 @@
 import { type BytesColumn, parseStreamText, type RunTable } from "@skald/model";
-import type { LabelColumn } from "../streams.js";
-import { labelColumns } from "../streams.js";
-import type { MapRows } from "./map-column.js";
+import type { LabelColumn } from "./streams.js";
+import { labelColumns } from "./streams.js";
 
 /** Most columns of labels and of structured metadata in one file; the other names go to a map column. */
 const maxLabelColumns = 64;
@@ -37,6 +36,19 @@ export interface SortedBlock {
   readonly metadata: ReadonlyMap<string, BytesColumn>;
   /** The other metadata: names by their numbers in `metadataMore`, ascending in each row, and so in `used`. */
   readonly more: MapRows;
+}
+
+/** The pairs of a block, row by row: those of row r are `pairStart[r] .. pairStart[r+1])`. */
+export interface MapRows {
+  readonly rowCount: number;
+  readonly pairStart: Uint32Array;
+  /** Number of the name of each pair, as the caller counts names. */
+  readonly names: Uint32Array;
+  readonly valueLengths: Uint32Array;
+  /** The values one behind the other, in the order of the pairs. */
+  readonly values: Uint8Array;
+  /** The names that occur, each once, in the order in which new ones enter the dictionary. */
+  readonly used: readonly number[];
 }
 
 /** Which names of structured metadata get columns: the first ones in the order given. */
