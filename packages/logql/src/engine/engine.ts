@@ -3,7 +3,7 @@ import { Budget } from "../plan/budget.js";
 import type { BinaryNode, MetricPlan, PlanNode } from "../plan/plan.js";
 import type { QueryResult, SeriesMatrix } from "../plan/result.js";
 import { calculateLiterals } from "../syntax/calculate.js";
-import { aggregateVector } from "./aggregate.js";
+import { aggregateVector } from "./aggregate/aggregate.js";
 import { resultOfMatrix } from "./answer.js";
 import { combineVectors, combineWithLiteral } from "./binary/binary.js";
 import { replaceLabels } from "./label-replace.js";

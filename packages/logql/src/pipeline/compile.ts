@@ -8,6 +8,8 @@ import { impliedNeedles } from "./implied-needles.js";
 import { analyseDemand, filterNames } from "./projection.js";
 import { encodeText } from "./row/bytes.js";
 import { errorDetailsLabel, errorLabel } from "./row/labels.js";
+import { preparePattern } from "./stage/capture/pattern.js";
+import { prepareRegexp } from "./stage/capture/regexp.js";
 import { prepareDecolorize } from "./stage/decolorize.js";
 import { compileTargets, prepareDrop, prepareKeep } from "./stage/drop-keep.js";
 import { isWanted, parserGuard } from "./stage/fields/field-sink.js";
@@ -21,8 +23,6 @@ import { compileLineFilter, type LineFilter, prepareLineFilter } from "./stage/l
 import { compileLineTemplate, prepareLineFormat } from "./stage/line-format.js";
 import { prepareLogfmt } from "./stage/logfmt/logfmt.js";
 import { prepareLogfmtKeys } from "./stage/logfmt/logfmt-keys.js";
-import { preparePattern } from "./stage/pattern.js";
-import { prepareRegexp } from "./stage/regexp.js";
 import type { Demand, PreparedStage } from "./stage/row-state.js";
 import { prepareUnwrap } from "./stage/unwrap.js";
 import type { PipelineOptions } from "./types.js";

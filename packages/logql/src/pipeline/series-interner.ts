@@ -1,6 +1,6 @@
 import { emptyLabels, formatLabels, type Labels, makeLabels } from "@skald/model";
 import type { Grouping } from "../syntax/ast.js";
-import { type KeyReader, KeyTable } from "./key-table.js";
+import { type KeyReader, KeyTable } from "./intern/key-table.js";
 import { errorDetailsLabel, errorLabel } from "./row/labels.js";
 import { defaultMaxLineBytes } from "./row/line-builder.js";
 import { labelState, type RowLabels, type StreamContext } from "./row/row-labels.js";

@@ -1,5 +1,6 @@
 import type { RowSelection } from "@skald/kernels";
 import type { Block, BytesColumn, Labels, NeedleFormula } from "@skald/model";
+import type { LabelCategories } from "../plan/result.js";
 import type { Grouping, Stage, Unwrap } from "../syntax/ast.js";
 
 /** What `compilePipeline` makes a pipeline from. */
@@ -94,12 +95,6 @@ export interface Series {
    * fail if one of them counts.
    */
   readonly error?: SeriesError;
-}
-
-export interface LabelCategories {
-  readonly stream: Labels;
-  readonly structuredMetadata: Labels;
-  readonly parsed: Labels;
 }
 
 export interface SeriesError {

@@ -1,5 +1,4 @@
 import type { BytesColumn, Labels } from "@skald/model";
-import type { LabelCategories } from "../pipeline/types.js";
 import type { Points } from "./plan.js";
 
 /**
@@ -72,4 +71,11 @@ export interface LogResult {
 export interface RowLabels {
   readonly labels: Labels;
   readonly categories: LabelCategories;
+}
+
+/** Labels by origin. */
+export interface LabelCategories {
+  readonly stream: Labels;
+  readonly structuredMetadata: Labels;
+  readonly parsed: Labels;
 }

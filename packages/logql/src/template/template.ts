@@ -1,12 +1,12 @@
-import type { Command, Operand, Pipe, TemplateNode, TemplateSet } from "./ast.js";
-import { TemplateSyntaxError } from "./error.js";
 import { newEnv } from "./eval/env.js";
 import { compileTemplates } from "./eval/eval.js";
 import type { TemplateSource } from "./eval/failures.js";
-import type { TemplateRow } from "./function.js";
 import { type FunctionTable, logqlFunctions } from "./functions/table.js";
+import type { Command, Operand, Pipe, TemplateNode, TemplateSet } from "./parser/ast.js";
 import { parseTemplate } from "./parser/parser.js";
-import type { GoMap } from "./value.js";
+import { TemplateSyntaxError } from "./value/error.js";
+import type { TemplateRow } from "./value/function.js";
+import type { GoMap } from "./value/value.js";
 
 /** A template of line_format or label_format, compiled once into closures. */
 export interface Template {

@@ -1,7 +1,7 @@
 import { formatLabels, type Labels } from "@skald/model";
 import type { Budget } from "../../plan/budget.js";
 import type { VectorMatching } from "../../syntax/ast.js";
-import { makeGrouper } from "../group.js";
+import { makeGrouper } from "../aggregate/group.js";
 
 /** The labels that `on` and `ignoring` leave of a label set. */
 export function matchedLabels({ on, labels }: VectorMatching): (all: Labels) => Labels {

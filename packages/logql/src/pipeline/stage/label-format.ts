@@ -1,7 +1,7 @@
 import { invalidArgument } from "@skald/model";
 import type { LabelFormat } from "../../syntax/ast.js";
 import type { Template } from "../../template/template.js";
-import type { GoMap } from "../../template/value.js";
+import type { GoMap } from "../../template/value/value.js";
 import { errorLabel } from "../row/labels.js";
 import { labelState } from "../row/row-labels.js";
 import { compileLabelTemplate, runTemplate } from "./line-format.js";

@@ -1,7 +1,7 @@
 import { invalidArgument } from "@skald/model";
-import { TemplateRunError, TemplateSyntaxError } from "../../template/error.js";
 import { compileTemplate, type Template } from "../../template/template.js";
-import type { GoMap } from "../../template/value.js";
+import { TemplateRunError, TemplateSyntaxError } from "../../template/value/error.js";
+import type { GoMap } from "../../template/value/value.js";
 import { stageErrors } from "../row/labels.js";
 import type { PreparedStage, RowState } from "./row-state.js";
 import { templateLabels } from "./template-labels.js";

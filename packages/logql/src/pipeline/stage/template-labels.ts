@@ -1,4 +1,4 @@
-import type { GoMap } from "../../template/value.js";
+import type { GoMap } from "../../template/value/value.js";
 import { errorDetailsLabel, errorLabel } from "../row/labels.js";
 import { labelState, type RowLabels } from "../row/row-labels.js";
 

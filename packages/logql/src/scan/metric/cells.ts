@@ -1,5 +1,5 @@
 import { grown } from "@skald/kernels";
-import { HashIndex } from "../../pipeline/hash-index.js";
+import { HashIndex } from "../../pipeline/intern/hash-index.js";
 import { tooManyCells } from "../../plan/limits.js";
 import type { LeafMode } from "../../plan/plan.js";
 

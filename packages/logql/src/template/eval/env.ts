@@ -1,6 +1,6 @@
-import { TemplateRunError } from "../error.js";
-import type { TemplateRow } from "../function.js";
-import type { GoMap, Value } from "../value.js";
+import { TemplateRunError } from "../value/error.js";
+import type { TemplateRow } from "../value/function.js";
+import type { GoMap, Value } from "../value/value.js";
 
 /** State of one execution. */
 export interface Env {

@@ -1,7 +1,7 @@
-import { lastOperand, type Pipe, type TemplateNode, type TemplateSet } from "../ast.js";
-import { TemplateRunError } from "../error.js";
-import { textMax } from "../function.js";
-import { isList, isMap, isTrue, printValue, type Value } from "../value.js";
+import { lastOperand, type Pipe, type TemplateNode, type TemplateSet } from "../parser/ast.js";
+import { TemplateRunError } from "../value/error.js";
+import { textMax } from "../value/function.js";
+import { isList, isMap, isTrue, printValue, type Value } from "../value/value.js";
 import { countRound, type Env, roundsMax } from "./env.js";
 import { Failures, type TemplateSource } from "./failures.js";
 import { PipeCompiler } from "./pipe-compiler.js";

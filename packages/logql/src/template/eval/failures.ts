@@ -1,5 +1,5 @@
-import { TemplateRunError } from "../error.js";
 import type { FunctionTable } from "../functions/table.js";
+import { TemplateRunError } from "../value/error.js";
 
 /** Where a node stands, for error texts, and what it may call. */
 export interface TemplateSource {

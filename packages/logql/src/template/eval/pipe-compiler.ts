@@ -1,8 +1,8 @@
-import type { Command, Operand, Pipe, Placed } from "../ast.js";
-import { checkArguments, type TemplateFunction } from "../function.js";
 import type { FunctionTable } from "../functions/table.js";
 import { timeMethods } from "../functions/times.js";
-import { isList, isMap, isTime, isTrue, typeName, type Value } from "../value.js";
+import type { Command, Operand, Pipe, Placed } from "../parser/ast.js";
+import { checkArguments, type TemplateFunction } from "../value/function.js";
+import { isList, isMap, isTime, isTrue, typeName, type Value } from "../value/value.js";
 import type { Eval } from "./env.js";
 import type { Failures } from "./failures.js";
 

@@ -1,7 +1,7 @@
 import { decodeText } from "@skald/model";
-import { TemplateRunError } from "../error.js";
-import { lengthOf, type TemplateFunction } from "../function.js";
-import { isList, isMap, isTime, isTrue, typeName, type Value } from "../value.js";
+import { TemplateRunError } from "../value/error.js";
+import { lengthOf, type TemplateFunction } from "../value/function.js";
+import { isList, isMap, isTime, isTrue, typeName, type Value } from "../value/value.js";
 
 /** Functions of Go's text/template itself; `and` and `or` stop early and live with the evaluator. */
 export const builtinFunctions: Readonly<Record<string, TemplateFunction>> = {

@@ -1,7 +1,7 @@
 import { decodeText } from "@skald/model";
-import { TemplateRunError } from "../error.js";
-import { isEmpty, type TemplateFunction, text } from "../function.js";
-import { printValue, type Value, valueOfJson } from "../value.js";
+import { TemplateRunError } from "../value/error.js";
+import { isEmpty, type TemplateFunction, text } from "../value/function.js";
+import { printValue, type Value, valueOfJson } from "../value/value.js";
 
 const one = (call: (value: string) => string): TemplateFunction => ({
   takes: "s",

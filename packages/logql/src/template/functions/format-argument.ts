@@ -1,7 +1,7 @@
 import { quote } from "@skald/model";
 import { formatGoFloat } from "../../go/float.js";
 import { formatExponent, formatFixed, formatGeneral } from "../../go/round-float.js";
-import { isList, isMap, isTime, printValue, typeName, type Value } from "../value.js";
+import { isList, isMap, isTime, printValue, typeName, type Value } from "../value/value.js";
 
 /** What stands between the percent sign and the verb. */
 export interface Flags {

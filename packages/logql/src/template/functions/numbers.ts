@@ -1,9 +1,9 @@
 import { parseByteSize } from "../../go/byte-size.js";
 import { parseGoDuration, secondsOf } from "../../go/duration.js";
 import { type Parsed, parseGoFloat } from "../../go/float.js";
-import { TemplateRunError } from "../error.js";
-import type { TemplateFunction } from "../function.js";
-import type { Value } from "../value.js";
+import { TemplateRunError } from "../value/error.js";
+import type { TemplateFunction } from "../value/function.js";
+import type { Value } from "../value/value.js";
 import {
   addDecimal,
   type Decimal,

@@ -1,6 +1,6 @@
-import { TemplateRunError } from "../error.js";
-import { type TemplateFunction, textMax } from "../function.js";
-import { printValue, typeName, type Value } from "../value.js";
+import { TemplateRunError } from "../value/error.js";
+import { type TemplateFunction, textMax } from "../value/function.js";
+import { printValue, typeName, type Value } from "../value/value.js";
 import { printAll } from "./encodings.js";
 import { type Flags, formatArgument } from "./format-argument.js";
 

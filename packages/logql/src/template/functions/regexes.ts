@@ -1,8 +1,8 @@
 import { compileRegex, type Regex, SkaldError } from "@skald/model";
 import { groupReference, groupText } from "../../go/group-text.js";
 import { regexCost } from "../../syntax/check-regex.js";
-import { TemplateRunError } from "../error.js";
-import { type TemplateFunction, text, textMax } from "../function.js";
+import { TemplateRunError } from "../value/error.js";
+import { type TemplateFunction, text, textMax } from "../value/function.js";
 import { tooLong } from "./strings.js";
 
 /** Functions that search by RE2 expressions. */

@@ -1,7 +1,7 @@
 import { decodeText } from "@skald/model";
-import { TemplateRunError } from "../error.js";
-import { integer, type TemplateFunction, text, textMax } from "../function.js";
-import type { Value } from "../value.js";
+import { TemplateRunError } from "../value/error.js";
+import { integer, type TemplateFunction, text, textMax } from "../value/function.js";
+import type { Value } from "../value/value.js";
 
 /** Upper case letter by letter as Go does it: a letter without a single upper case form stays. */
 function goUpper(value: string): string {

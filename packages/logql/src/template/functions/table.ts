@@ -1,5 +1,5 @@
 import { goTime } from "../../go/time.js";
-import type { TemplateFunction } from "../function.js";
+import type { TemplateFunction } from "../value/function.js";
 import { builtinFunctions } from "./builtins.js";
 import { encodingFunctions } from "./encodings.js";
 import { numberFunctions } from "./numbers.js";

@@ -1,9 +1,9 @@
 import { civilTime, formatGoTime, type GoTime, goTime, zeroTime } from "../../go/time.js";
 import { parseGoTime } from "../../go/time-parse.js";
 import { isZone } from "../../go/time-zone.js";
-import { TemplateRunError } from "../error.js";
-import { type TemplateFunction, text, time } from "../function.js";
-import { isTime, type Value } from "../value.js";
+import { TemplateRunError } from "../value/error.js";
+import { type TemplateFunction, text, time } from "../value/function.js";
+import { isTime, type Value } from "../value/value.js";
 
 const second = 1_000_000_000n;
 

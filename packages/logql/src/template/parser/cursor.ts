@@ -1,5 +1,5 @@
-import { TemplateSyntaxError } from "../error.js";
-import { lexTemplate, type TemplateToken } from "../lexer.js";
+import { TemplateSyntaxError } from "../value/error.js";
+import { lexTemplate, type TemplateToken } from "./lexer.js";
 
 const depthMax = 200;
 

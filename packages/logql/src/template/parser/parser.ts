@@ -1,7 +1,7 @@
-import type { Pipe, TemplateNode, TemplateSet } from "../ast.js";
-import { TemplateSyntaxError } from "../error.js";
-import { templateText } from "../literal.js";
+import { TemplateSyntaxError } from "../value/error.js";
+import type { Pipe, TemplateNode, TemplateSet } from "./ast.js";
 import { Cursor, unexpected } from "./cursor.js";
+import { templateText } from "./literal.js";
 import { PipeParser } from "./pipe-parser.js";
 
 /**

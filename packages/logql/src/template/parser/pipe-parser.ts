@@ -1,8 +1,8 @@
-import type { Command, Operand, Pipe } from "../ast.js";
-import { TemplateSyntaxError } from "../error.js";
-import type { TemplateToken } from "../lexer.js";
-import { templateNumber, templateText } from "../literal.js";
+import { TemplateSyntaxError } from "../value/error.js";
+import type { Command, Operand, Pipe } from "./ast.js";
 import { type Cursor, unexpected } from "./cursor.js";
+import type { TemplateToken } from "./lexer.js";
+import { templateNumber, templateText } from "./literal.js";
 
 /** Parses what is evaluated: commands with their operands, each given the result of the one before it. */
 export class PipeParser {

@@ -1,6 +1,6 @@
 import { grown } from "@skald/kernels";
 import { fnv1aBytes } from "@skald/model";
-import { HashIndex } from "../../hash-index.js";
+import { HashIndex } from "../../intern/hash-index.js";
 import { bytesEqual, readText } from "../../row/bytes.js";
 import type { LabelSlots } from "../../row/label-slots.js";
 import {

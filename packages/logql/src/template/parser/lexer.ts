@@ -1,4 +1,4 @@
-import { TemplateSyntaxError } from "./error.js";
+import { TemplateSyntaxError } from "../value/error.js";
 
 /** A piece of a template: literal text, or a token inside an action. */
 export interface TemplateToken {

@@ -1,7 +1,7 @@
-import { encodeText, indexOfText } from "../row/bytes.js";
-import { isWanted } from "./fields/field-sink.js";
-import { type PatternPiece, parseCapturingPattern } from "./pattern-syntax.js";
-import type { PreparedStage, RowStage, RowState, StageContext } from "./row-state.js";
+import { encodeText, indexOfText } from "../../row/bytes.js";
+import { isWanted } from "../fields/field-sink.js";
+import { type PatternPiece, parseCapturingPattern } from "../pattern-syntax.js";
+import type { PreparedStage, RowStage, RowState, StageContext } from "../row-state.js";
 
 /** `| pattern "<ip> - <_> <rest>"`: the captures become labels. */
 export function preparePattern(pattern: string): PreparedStage {

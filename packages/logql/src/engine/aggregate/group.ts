@@ -1,8 +1,8 @@
 import { formatLabels, type Labels } from "@skald/model";
-import type { Budget } from "../plan/budget.js";
-import type { VectorNode } from "../plan/plan.js";
-import type { SeriesMatrix } from "../plan/result.js";
-import type { Grouping } from "../syntax/ast.js";
+import type { Budget } from "../../plan/budget.js";
+import type { VectorNode } from "../../plan/plan.js";
+import type { SeriesMatrix } from "../../plan/result.js";
+import type { Grouping } from "../../syntax/ast.js";
 
 /** One group of a vector aggregation: its labels and the numbers of its series. */
 export interface SeriesGroup {

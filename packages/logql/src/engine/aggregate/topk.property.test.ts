@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import { compareLabels, formatLabels, labelsFromObject } from "@skald/model";
 import fc from "fast-check";
-import { Budget } from "../plan/budget.js";
-import type { VectorNode } from "../plan/plan.js";
-import type { SeriesMatrix } from "../plan/result.js";
+import { Budget } from "../../plan/budget.js";
+import type { VectorNode } from "../../plan/plan.js";
+import type { SeriesMatrix } from "../../plan/result.js";
 import { keepExtremeSeries } from "./topk.js";
 
 const sample = fc.option(

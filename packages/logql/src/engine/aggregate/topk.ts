@@ -1,7 +1,7 @@
 import { compareLabels, type Labels } from "@skald/model";
-import type { Budget } from "../plan/budget.js";
-import type { VectorNode } from "../plan/plan.js";
-import type { SeriesMatrix } from "../plan/result.js";
+import type { Budget } from "../../plan/budget.js";
+import type { VectorNode } from "../../plan/plan.js";
+import type { SeriesMatrix } from "../../plan/result.js";
 import { groupSeries } from "./group.js";
 import { compareWithNanLast } from "./sort.js";
 

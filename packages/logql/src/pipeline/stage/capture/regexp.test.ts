@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { runStages } from "../../testing/run-stages.js";
+import { runStages } from "../../../testing/run-stages.js";
 
 describe("regexp", () => {
   it.each([

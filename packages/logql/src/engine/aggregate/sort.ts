@@ -1,6 +1,6 @@
 import { compareLabels } from "@skald/model";
-import type { Budget } from "../plan/budget.js";
-import type { SeriesMatrix } from "../plan/result.js";
+import type { Budget } from "../../plan/budget.js";
+import type { SeriesMatrix } from "../../plan/result.js";
 
 /**
  * sort and sort_desc (sign -1): series in the order of their values at the first point, NaN last, equal values by

@@ -1,8 +1,8 @@
 import { unreachable } from "@skald/model";
-import type { Budget } from "../plan/budget.js";
-import type { VectorNode } from "../plan/plan.js";
-import type { SeriesMatrix } from "../plan/result.js";
-import type { VectorOp } from "../syntax/ast.js";
+import type { Budget } from "../../plan/budget.js";
+import type { VectorNode } from "../../plan/plan.js";
+import type { SeriesMatrix } from "../../plan/result.js";
+import type { VectorOp } from "../../syntax/ast.js";
 import { groupSeries } from "./group.js";
 import { sortSeries } from "./sort.js";
 import { keepExtremeSeries } from "./topk.js";

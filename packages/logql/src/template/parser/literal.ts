@@ -1,5 +1,5 @@
 import { escapedChars } from "@skald/model";
-import { TemplateSyntaxError } from "./error.js";
+import { TemplateSyntaxError } from "../value/error.js";
 import type { TemplateToken } from "./lexer.js";
 
 /** The value of a quoted or raw string. */

@@ -1,5 +1,5 @@
-import { formatGoFloat } from "../go/float.js";
-import { formatGoTime, type GoTime } from "../go/time.js";
+import { formatGoFloat } from "../../go/float.js";
+import { formatGoTime, type GoTime } from "../../go/time.js";
 
 /**
  * A value inside a template. bigint is Go's int, number is float64, null is nil; `missing` of a map is what an

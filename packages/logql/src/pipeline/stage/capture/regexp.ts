@@ -1,7 +1,7 @@
 import { compileRegex, invalidArgument, type Regex } from "@skald/model";
-import { sanitizeLabelName } from "../row/labels.js";
-import { isWanted } from "./fields/field-sink.js";
-import type { PreparedStage, RowStage, RowState, StageContext } from "./row-state.js";
+import { sanitizeLabelName } from "../../row/labels.js";
+import { isWanted } from "../fields/field-sink.js";
+import type { PreparedStage, RowStage, RowState, StageContext } from "../row-state.js";
 
 /** `| regexp "..."`: the named groups of the first match become labels. */
 export function prepareRegexp(pattern: string): PreparedStage {

@@ -1,7 +1,7 @@
 import { grown } from "@skald/kernels";
 import { fnv1aBytes, invalidArgument } from "@skald/model";
+import { readText } from "../row/bytes.js";
 import { HashIndex } from "./hash-index.js";
-import { readText } from "./row/bytes.js";
 
 /** A hash table of byte keys, numbered as they come; a key is written first, then looked up or added. */
 export class KeyTable {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { runStages } from "../../testing/run-stages.js";
-import { parseCapturingPattern, parseMatchingPattern } from "./pattern-syntax.js";
+import { runStages } from "../../../testing/run-stages.js";
+import { parseCapturingPattern, parseMatchingPattern } from "../pattern-syntax.js";
 
 describe("pattern", () => {
   it.each([

@@ -1,5 +1,5 @@
-import type { GoTime } from "../go/time.js";
-import type { Budget } from "../plan/budget.js";
+import type { GoTime } from "../../go/time.js";
+import type { Budget } from "../../plan/budget.js";
 import { TemplateRunError } from "./error.js";
 import { isList, isMap, isTime, isTrue, typeName, type Value } from "./value.js";
 
