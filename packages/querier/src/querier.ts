@@ -41,7 +41,7 @@ import {
 } from "@skald/model";
 import { runConcurrently } from "@skald/runtime";
 import { rangeOf } from "@skald/scan";
-import { findChanges } from "./find/changes.js";
+import { findChanges } from "./changes/find-changes.js";
 import { type CorruptSegments, corruptWarnings } from "./find/corrupt-segments.js";
 import type { PlannedSource } from "./find/order-sources.js";
 import { type LeafCount, type Search, SourceFinder } from "./find/source-finder.js";

@@ -24,9 +24,9 @@ import {
 } from "@skald/model";
 import { sleep as defaultSleep, type Sleep } from "@skald/runtime";
 import { refsOf } from "@skald/scan";
+import { splitToken, uniteChanges } from "../changes/held-changes.js";
 import { instanceOf } from "../find/order-sources.js";
 import { wishOf } from "./agreement.js";
-import { splitToken, uniteChanges } from "./held-changes.js";
 
 /** An ingester that did not answer is not asked again for so long, as long as the others are enough. */
 const suspectMs = 10_000;

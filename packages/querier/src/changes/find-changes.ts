@@ -8,7 +8,7 @@ import type {
   SpanChanges,
 } from "@skald/contracts";
 import type { TimeRange } from "@skald/model";
-import { uniteRanges } from "../replicas/held-changes.js";
+import { uniteRanges } from "./held-changes.js";
 
 interface ChangesDeps {
   readonly ingester: Pick<HeldRows, "changes">;

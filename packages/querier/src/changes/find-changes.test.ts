@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import type { HeldChangesRequest, HeldRows, RowFilter } from "@skald/contracts";
 import type { SegmentRef } from "@skald/model";
 import { ReplicatedIngester } from "../replicas/replicated-ingester.js";
-import { findChanges } from "./changes.js";
+import { findChanges } from "./find-changes.js";
 
 const { signal } = new AbortController();
 const hour = 3_600_000_000_000n;
