@@ -1,6 +1,6 @@
-import { type Labels, labelValue } from "./labels.js";
-import { quote } from "./quote.js";
-import { compileRegex } from "./regex/regex.js";
+import { type Labels, labelValue } from "../labels.js";
+import { quote } from "../quote.js";
+import { compileRegex } from "../regex/regex.js";
 
 export type MatchOp = "=" | "!=" | "=~" | "!~";
 
