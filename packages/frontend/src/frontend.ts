@@ -18,13 +18,13 @@ import {
   SkaldError,
 } from "@skald/model";
 import { type Span, traced } from "@skald/runtime/tracing";
-import type { InstantParams, RangeParams } from "./http/params.js";
 import { checkBlocked, queryKind } from "./limits/blocked-queries.js";
 import { checkQueryLimits, rangesOf } from "./limits/check-limits.js";
 import { combineLimits, nsOfMs, type QueryTenantLimits } from "./limits/limits.js";
 import { clampStart, oldestAllowed } from "./limits/look-back.js";
 import { withTimeout } from "./limits/timeout.js";
 import { Lists } from "./lists.js";
+import type { InstantParams, RangeParams } from "./params/params.js";
 import { KeptAnswers, type KeptResults } from "./results-cache/kept-answers.js";
 import { answerLogs } from "./split/log-query.js";
 import { type AskPart, MetricAnswers, mayBeSplit } from "./split/metric-answers.js";

@@ -8,7 +8,7 @@ import {
   type Matcher,
   nsPerMs,
 } from "@skald/model";
-import { parseLimit, parseOrderedBounds, parseStep } from "../http/params.js";
+import { parseLimit, parseOrderedBounds, parseStep } from "../params/params.js";
 
 /** What a request for volumes asks for. */
 export interface VolumeParams {

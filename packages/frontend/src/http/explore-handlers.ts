@@ -13,7 +13,7 @@ import { detectLabels } from "../explore/detected-labels.js";
 import { largestSeries, parseVolumeParams } from "../explore/volume.js";
 import type { Frontend } from "../frontend.js";
 import type { IndexStats } from "../lists.js";
-import { parseLimit, parseOrderedBounds, parseRangeParams, parseStep } from "./params.js";
+import { parseLimit, parseOrderedBounds, parseRangeParams, parseStep } from "../params/params.js";
 
 /** Endpoints that say what there is, for whoever builds a query. */
 export type ExploreEndpoint =

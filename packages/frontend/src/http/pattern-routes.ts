@@ -9,7 +9,7 @@ import {
   type Route,
 } from "@skald/transport";
 import { jsonText } from "../encode/pieces.js";
-import { parseOrderedBounds, parseStep } from "./params.js";
+import { parseOrderedBounds, parseStep } from "../params/params.js";
 import { type QueryRouteOptions, queryTenants } from "./routes.js";
 
 export interface PatternRouteDeps extends QueryRouteOptions {

@@ -16,9 +16,14 @@ import { encodeLegacyStreams } from "../encode/legacy.js";
 import { encodeParquet, parquetType } from "../encode/parquet.js";
 import type { Frontend } from "../frontend.js";
 import { tenantLabel } from "../lists.js";
+import {
+  parseBounds,
+  parseFilteredQuery,
+  parseInstantParams,
+  parseRangeParams,
+} from "../params/params.js";
 import { type ExploreEndpoint, exploreHandlers } from "./explore-handlers.js";
 import { wantsCategories } from "./headers.js";
-import { parseBounds, parseFilteredQuery, parseInstantParams, parseRangeParams } from "./params.js";
 import { queryDocs } from "./query-docs.js";
 
 export interface QueryRouteOptions extends TenantOptions {

@@ -6,7 +6,7 @@ import {
   parseFilteredQuery,
   parseInt64,
   parseLimit,
-} from "../http/params.js";
+} from "../params/params.js";
 
 /** Parsed parameters of a tail; times in ns since the epoch. */
 export interface TailParams {
