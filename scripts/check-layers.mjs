@@ -93,7 +93,11 @@ function checkFolders(name) {
 function isDoor(root, file) {
   if (file.includes("/") || !existsSync(join(root, file))) return false;
   const text = readFileSync(join(root, file), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, "");
-  return text.replace(/export\s+(?:type\s+)?(?:\{[^}]*\}|\*)\s+from\s+"[^"]+";/g, "").trim() === "";
+  return (
+    text
+      .replace(/export\s+(?:type\s+)?(?:\{[^}]*\}|\*(?:\s+as\s+\w+)?)\s+from\s+"[^"]+";/g, "")
+      .trim() === ""
+  );
 }
 
 /** Packages that files of a package import, types included. */
