@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type PushMemory, PushMemoryPool, type PushStyle } from "@skald/push";
-import { type DirectRequest, type DirectResponse, endResponse, readBody } from "@skald/transport";
+import { endResponse, readBody } from "@skald/transport";
 import { type AnswerForm, answerForm, plainText, retryableStatus } from "./answer-form.js";
 import type { Distributor } from "./distributor.js";
 import type { InflightBytes } from "./inflight.js";
@@ -15,72 +15,41 @@ export interface PushHandlerOptions {
 }
 
 /** Serves one push request of a tenant; rejects only on faults of the program, before anything was answered. */
-export interface PushHandler {
-  (
-    request: IncomingMessage,
-    response: ServerResponse,
-    tenant: string,
-    style: PushStyle,
-  ): Promise<void>;
-  /** The same for one that is there as a whole, and not above `maxReceivedBytes`. */
-  direct(request: DirectRequest, tenant: string, style: PushStyle): Promise<DirectResponse>;
-}
+export type PushHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  tenant: string,
+  style: PushStyle,
+) => Promise<void>;
 
 const backfillHeader = "x-loki-backfill-shard";
 
 /** Pushes over plain node:http: reads the bounded body, calls the distributor, writes 204 or a text. */
 export function createPushHandler(options: PushHandlerOptions): PushHandler {
   const pool = new PushMemoryPool();
-  const handle = async (
-    request: IncomingMessage,
-    response: ServerResponse,
-    tenant: string,
-    style: PushStyle,
-  ) => {
+  return async (request, response, tenant, style) => {
     const { headers } = request;
     const push = new OnePush(options, pool);
     const shard = headers[backfillHeader];
-    const read = () =>
-      readBody(request, options.maxReceivedBytes, (bytes) => push.book(bytes), push.take);
     const contentType = headers["content-type"];
-    const contentEncoding = headers["content-encoding"];
-    const backfillShard = typeof shard === "string" ? shard : undefined;
     const answer = await push.serve(tenant, {
-      head: { contentType, contentEncoding, style, backfillShard },
-      read,
+      contentType,
+      contentEncoding: headers["content-encoding"],
+      style,
+      backfillShard: typeof shard === "string" ? shard : undefined,
+      read: () =>
+        readBody(request, options.maxReceivedBytes, (bytes) => push.book(bytes), push.take),
     });
     send(response, answer, answerForm(style, contentType));
   };
-  const direct = async (
-    { headers, body }: DirectRequest,
-    tenant: string,
-    style: PushStyle,
-  ): Promise<DirectResponse> => {
-    const push = new OnePush(options, pool);
-    const contentType = headers.get("content-type");
-    const contentEncoding = headers.get("content-encoding");
-    const backfillShard = headers.get(backfillHeader);
-    const read = () => {
-      push.book(body.length);
-      return body;
-    };
-    const answer = await push.serve(tenant, {
-      head: { contentType, contentEncoding, style, backfillShard },
-      read,
-    });
-    return written(answer, answerForm(style, contentType));
-  };
-  return Object.assign(handle, { direct });
 }
 
 interface PushInput {
-  readonly head: {
-    readonly contentType: string | undefined;
-    readonly contentEncoding: string | undefined;
-    readonly style: PushStyle;
-    readonly backfillShard: string | undefined;
-  };
-  readonly read: () => Uint8Array | Promise<Uint8Array>;
+  readonly contentType: string | undefined;
+  readonly contentEncoding: string | undefined;
+  readonly style: PushStyle;
+  readonly backfillShard: string | undefined;
+  readonly read: () => Promise<Uint8Array>;
 }
 
 /** What one push holds while it is served: bytes in flight, and memory. */
@@ -112,15 +81,13 @@ class OnePush {
     this.#held.push(until);
   };
 
-  async serve(tenant: string, { head, read }: PushInput): Promise<PushResponse> {
+  async serve(tenant: string, { read, ...head }: PushInput): Promise<PushResponse> {
     let isReusable = false;
     try {
-      const { contentType, contentEncoding, style, backfillShard } = head;
+      const { backfillShard, ...rest } = head;
       const body = await read();
       const answer = await this.#options.distributor.push(tenant, {
-        contentType,
-        contentEncoding,
-        style,
+        ...rest,
         body,
         take: this.take,
         hold: this.#hold,
@@ -145,24 +112,17 @@ class OnePush {
   }
 }
 
-/** An answer as HTTP has it. */
-function written(
+function send(
+  response: ServerResponse,
   { status, text, retryAfterSeconds }: PushResponse,
   form: AnswerForm,
-): DirectResponse {
-  const retry =
-    retryAfterSeconds === undefined ? undefined : { "retry-after": String(retryAfterSeconds) };
-  const code = form === plainText ? status : retryableStatus(status);
-  if (text === undefined)
-    return { status: code, ...(retry === undefined ? {} : { headers: retry }) };
-  const type = { "content-type": form.contentType, "x-content-type-options": "nosniff" };
-  return { status: code, headers: { ...retry, ...type }, body: form.encode(text) };
-}
-
-function send(response: ServerResponse, answer: PushResponse, form: AnswerForm): void {
+): void {
   if (response.destroyed) return;
-  const { status, headers = {}, body } = written(answer, form);
-  response.statusCode = status;
-  for (const name in headers) response.setHeader(name, headers[name] as string);
-  endResponse(response, body as Uint8Array | undefined);
+  response.statusCode = form === plainText ? status : retryableStatus(status);
+  if (retryAfterSeconds !== undefined) response.setHeader("retry-after", String(retryAfterSeconds));
+  if (text !== undefined) {
+    response.setHeader("content-type", form.contentType);
+    response.setHeader("x-content-type-options", "nosniff");
+  }
+  endResponse(response, text === undefined ? undefined : form.encode(text));
 }

@@ -2,7 +2,7 @@ import { connect } from "node:http2";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { WebSocket } from "ws";
 import { AllowedOrigins, originOf } from "./allowed-origins.js";
-import { directPush, echo } from "./http/testing/routes.js";
+import { echo, push } from "./http/testing/routes.js";
 import { openWire, startTestServer, stopTestServers } from "./http/testing/server.js";
 
 afterEach(stopTestServers);
@@ -93,7 +93,7 @@ describe("a server", () => {
   const start = () =>
     startTestServer({
       routes: [echo, { ...echo, path: "/api/end", isAction: true }],
-      rawRoutes: new Map([["/push", directPush]]),
+      rawRoutes: new Map([["/push", push]]),
       socketRoutes: [
         { path: "/socket", open: () => async (socket) => socket.send(Buffer.from("x")) },
       ],

@@ -10,7 +10,7 @@ import {
   startTestGrpc,
   stopTestGrpc,
 } from "./grpc/testing/grpc.js";
-import { ask, directPush, echo } from "./http/testing/routes.js";
+import { ask, echo, push } from "./http/testing/routes.js";
 import { openWire, startTestServer, stopTestServers } from "./http/testing/server.js";
 
 const cuts: [CutReason, string?][] = [];
@@ -43,7 +43,7 @@ const socket = { path: "/socket", open: () => async () => undefined };
 async function start() {
   return startTestServer({
     routes: [echo],
-    rawRoutes: new Map([["/push", directPush]]),
+    rawRoutes: new Map([["/push", push]]),
     socketRoutes: [socket],
     onRequest: () => onEnd,
     onCut,

@@ -1,6 +1,5 @@
 export type { CutObserver } from "./connection-guard.js";
 export * from "./http/body.js";
-export type { DirectHandler, DirectRequest, DirectResponse } from "./http/direct.js";
 export * from "./http/end-response.js";
 export * from "./http/endpoint.js";
 export type { RequestFacts, RequestObserver, RequestStart } from "./http/router.js";

@@ -1,10 +1,5 @@
 import { createPushHandler, type Distributor, InflightBytes } from "@skald/distributor";
-import {
-  type DirectHandler,
-  parseTenant,
-  type RawHandler,
-  type TenantOptions,
-} from "@skald/transport";
+import { parseTenant, type RawHandler, type TenantOptions } from "@skald/transport";
 import type { Config } from "../config/root.js";
 import { memoryBytes } from "../memory.js";
 import { pushDocs } from "./push-docs.js";
@@ -38,10 +33,7 @@ export function pushRoutes(
     styles.map(([path, style]) => {
       const handler: RawHandler = (request, response) =>
         push(request, response, parseTenant(request.headers[tenantHeader], tenancy), style);
-      const direct: DirectHandler = async (request) =>
-        push.direct(request, parseTenant(request.headers.get(tenantHeader), tenancy), style);
-      const docs = pushDocs[style];
-      return [path, Object.assign(handler, { docs, direct, maxDirectBytes: max_recv_msg_size })];
+      return [path, Object.assign(handler, { docs: pushDocs[style] })];
     }),
   );
 }

@@ -175,12 +175,7 @@ export function sniff(
     http1,
     http2,
     timeoutMs,
-  }: {
-    /** Gets what was read already. */
-    http1: { serve(socket: Socket, head: Buffer): void };
-    http2: ConnectionListener;
-    timeoutMs: number;
-  },
+  }: { http1: ConnectionListener; http2: ConnectionListener; timeoutMs: number },
 ): void {
   let head: Buffer = Buffer.alloc(0);
   const cut = (): void => void socket.destroy();
@@ -190,13 +185,14 @@ export function sniff(
     if (isPreface && head.length < preface.length) return;
     socket.off("data", onData).off("end", cut).off("error", cut).off("timeout", cut);
     socket.setTimeout(0);
-    if (!isPreface) {
-      http1.serve(socket, head);
-      return;
-    }
     socket.pause();
     socket.unshift(head);
-    http2(socket);
+    if (isPreface) {
+      http2(socket);
+      return;
+    }
+    http1(socket);
+    socket.resume();
   };
   socket.on("data", onData).on("end", cut).on("error", cut).on("timeout", cut);
   socket.setTimeout(timeoutMs);

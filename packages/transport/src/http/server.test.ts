@@ -4,7 +4,7 @@ import { internal, invalidArgument, SkaldError } from "@skald/model";
 import { wantsGzip } from "./answer.js";
 import type { RequestFacts } from "./router.js";
 import type { RawHandler } from "./server.js";
-import { ask, directPush, echo, form, push } from "./testing/routes.js";
+import { ask, echo, form, push } from "./testing/routes.js";
 import { openWire, startTestServer, stopTestServers } from "./testing/server.js";
 import { type Route, textResponse } from "./types.js";
 
@@ -120,7 +120,7 @@ describe("routes", () => {
     const { port } = await startTestServer({
       pathPrefix: "/logs",
       routes: [echo, values],
-      rawRoutes: new Map([["/push", directPush]]),
+      rawRoutes: new Map([["/push", push]]),
     });
     const wire = await openWire(port);
     wire.write(`${method} ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx`);

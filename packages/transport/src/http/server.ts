@@ -2,14 +2,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { isTracing } from "@skald/runtime/tracing";
 import { AllowedOrigins } from "../allowed-origins.js";
 import { ConnectionGuard, type CutObserver } from "../connection-guard.js";
 import { serveTraced } from "../tracing/request-span.js";
 import { type SocketRoute, Upgrades } from "../websocket/upgrades.js";
 import { errorAnswer, sendAnswer } from "./answer.js";
 import { Certificates } from "./certificates.js";
-import { DirectFront, type DirectHandler, type DirectResponse } from "./direct.js";
 import type { EndpointDocs } from "./endpoint.js";
 import { keepHalfClosed } from "./half-closed.js";
 import { type ConnectionListener, Http2Front, sniff } from "./http2.js";
@@ -23,10 +21,6 @@ export interface RawHandler {
   (request: IncomingMessage, response: ServerResponse): Promise<void>;
   /** As those of a route. */
   readonly docs?: EndpointDocs;
-  /** Serves the small ones that come as a whole, without `node:http`, as the handler itself would. */
-  readonly direct?: DirectHandler;
-  /** Largest body that `direct` takes; none where absent. */
-  readonly maxDirectBytes?: number;
 }
 
 export interface HttpServerOptions {
@@ -72,7 +66,7 @@ const maxCheckPeriodMs = 5_000;
 const minCheckPeriodMs = 100;
 const movedPermanently = 301;
 
-/** The HTTP side of a process: express for the endpoints, plain node:http for pushes, and not even that for small ones. */
+/** The HTTP side of a process: express for the endpoints, plain node:http for pushes. */
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #guard: ConnectionGuard;
@@ -80,7 +74,6 @@ export class HttpServer {
   readonly #router: ReturnType<typeof buildRouter>;
   readonly #server: Server | TlsServer;
   readonly #http2: Http2Front;
-  readonly #direct: DirectFront;
   readonly #certificates: Certificates | undefined;
   readonly #upgrades: Upgrades | undefined;
   /** All that were accepted, whether they spoke yet or not. */
@@ -108,7 +101,6 @@ export class HttpServer {
     this.#guard.watch(this.#server);
     const [listener] = this.#server.listeners(connectionEvent(options)) as ConnectionListener[];
     const serveHttp1 = (listener as ConnectionListener).bind(this.#server);
-    this.#direct = this.#serveDirectly(serveHttp1);
     this.#http2 = this.#splitProtocols(serveHttp1);
     this.#upgrades = this.#takeUpgrades(serveHttp1);
     if (options.maxConnections > 0) this.#server.maxConnections = options.maxConnections;
@@ -185,7 +177,7 @@ export class HttpServer {
     if (tls === undefined) {
       const timeoutMs = shortestTimeout(this.#options);
       server.on(event, (socket: Socket) =>
-        sniff(socket, { http1: this.#direct, http2: serveHttp2, timeoutMs }),
+        sniff(socket, { http1: serveHttp1, http2: serveHttp2, timeoutMs }),
       );
     } else {
       server.on(event, (socket: TLSSocket) => {
@@ -194,28 +186,6 @@ export class HttpServer {
       });
     }
     return http2;
-  }
-
-  #serveDirectly(serveHttp1: ConnectionListener): DirectFront {
-    const { idleTimeoutMs, writeTimeoutMs, onRequest, onError, pathPrefix } = this.#options;
-    const routes = [...this.#options.rawRoutes].flatMap(
-      ([path, { direct, maxDirectBytes = 0 }]) => {
-        const name = routeName(path.slice(pathPrefix.length));
-        if (direct === undefined) return [];
-        return [[path, { name, handler: direct, maxBodyBytes: maxDirectBytes }] as const];
-      },
-    );
-    return new DirectFront({
-      routes: new Map(routes),
-      guard: this.#guard,
-      idleTimeoutMs,
-      writeTimeoutMs,
-      onRequest,
-      failureOf: (error, url) => rawFailure(error, () => onError?.(error, { method: "POST", url })),
-      // A request whose span has to be told to its handler goes the other way, as one that comes while the server stops.
-      isOpen: () => !isTracing() && !this.#stopping,
-      serveHttp1,
-    });
   }
 
   /** Without a listener Node serves requests with an `Upgrade` header as any other. */
@@ -264,7 +234,7 @@ export class HttpServer {
 
   #isBusy(socket: Socket): boolean {
     for (const response of this.#running) if (response.socket === socket) return true;
-    return this.#direct.isBusy(socket);
+    return false;
   }
 
   /** Idle connections end, and those whose client takes nothing of its answer; a handler may take its time. */
@@ -325,19 +295,14 @@ async function answerFailure(
   response: ServerResponse,
   error: unknown,
 ): Promise<void> {
-  const answer = rawFailure(error, () => options.onError?.(error, request));
+  const answer = errorAnswer(error);
+  if (answer.status === 500) options.onError?.(error, request);
   if (response.headersSent) {
     response.destroy();
     return;
   }
-  await sendAnswer(options, response, answer);
-}
-
-/** The answer to what a raw handler threw; `tell` is called when that is a fault of ours. */
-function rawFailure(error: unknown, tell: () => void): DirectResponse {
-  const answer = errorAnswer(error);
-  if (answer.status === 500) tell();
-  return { ...answer, body: `${String(answer.body).trimEnd()}\n` };
+  const body = `${String(answer.body).trimEnd()}\n`;
+  await sendAnswer(options, response, { ...answer, body });
 }
 
 function timeoutsOf(options: HttpServerOptions) {

@@ -20,12 +20,6 @@ export const push: RawHandler = async (request, response) => {
   endResponse(response, Buffer.from(`pushed ${body.length}`));
 };
 
-/** The same, where a small push goes past node:http. */
-export const directPush: RawHandler = Object.assign(
-  (...args: Parameters<RawHandler>) => push(...args),
-  { direct: async () => ({ status: 200, body: "pushed" }), maxDirectBytes: 1000 },
-);
-
 /** Sends a request; gives the whole answer. */
 export async function ask(
   url: string,
