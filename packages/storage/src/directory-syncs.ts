@@ -1,5 +1,6 @@
 import { dirname, resolve } from "node:path";
 import { type FileHandle, mkdir, open } from "./files.js";
+import { syncInTurn } from "./sync-turns.js";
 
 /**
  * Makes the entries of directories survive a power cut. Whoever asks while a sync of the same directory runs shares the
@@ -34,7 +35,7 @@ export class DirectorySyncs {
   }
 
   #start(path: string): Promise<void> {
-    const task = syncDirectory(path).finally(() => this.#running.delete(path));
+    const task = syncInTurn(() => syncDirectory(path)).finally(() => this.#running.delete(path));
     this.#running.set(path, task);
     return task;
   }
@@ -62,7 +63,7 @@ export async function makeLastingDirectory(path: string): Promise<void> {
   }
 }
 
-/** Makes the entries of a directory survive a power cut; one that is gone is no error. */
+/** Makes the entries of a directory survive a power cut; one that is gone is no error. See `syncInTurn`. */
 export async function syncDirectory(path: string): Promise<void> {
   // Windows cannot open a directory, and its renames need no help.
   if (process.platform === "win32") return;

@@ -59,6 +59,7 @@ export {
 } from "./segment/write/writer.js";
 export * from "./segment-cache/cached-segment.js";
 export * from "./segment-cache/segment-cache.js";
+export { syncInTurn } from "./sync-turns.js";
 export * from "./wal/columns.js";
 export * from "./wal/disk.js";
 export * from "./wal/inspect-wal.js";

@@ -1,4 +1,5 @@
 import { dirname } from "node:path";
+import { syncInTurn } from "@skald/storage";
 import { mkdir, open, readFile, rename } from "@skald/storage/files";
 import { decodeRequestFile, encodeRequestFile, type StoredRequest } from "./request-store.js";
 
@@ -31,7 +32,7 @@ export class LocalCopy {
     const file = await open(`${this.#path}.tmp`, "w");
     try {
       await file.writeFile(text);
-      await file.sync();
+      await syncInTurn(() => file.sync());
     } finally {
       await file.close();
     }

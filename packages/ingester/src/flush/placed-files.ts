@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { DirectorySyncs } from "@skald/storage";
+import { DirectorySyncs, syncInTurn } from "@skald/storage";
 import { open, rename } from "@skald/storage/files";
 import { temporaryOf } from "./segment-paths.js";
 
@@ -25,7 +25,7 @@ export class PlacedFiles {
     const temporary = temporaryOf(path);
     const file = await open(temporary, "r");
     try {
-      await file.sync();
+      await syncInTurn(() => file.sync());
     } finally {
       await file.close();
     }

@@ -26,6 +26,10 @@ export interface JournalContext {
   readonly disk?: WalDisk;
 }
 
+/** A sync that takes longer is a sign of a slow disk; how often that is told at most. */
+const slowSyncMs = 1000;
+const warnPauseMs = 60_000;
+
 /** A head whose rows are on their way to a later file of the log. */
 interface ForwardedHead {
   readonly head: Head;
@@ -45,6 +49,7 @@ export class Journal {
   #isReplayed = false;
   #cutting: Promise<void> = Promise.resolve();
   #cutPlanned = false;
+  #warnedMs = Number.NEGATIVE_INFINITY;
 
   constructor(context: JournalContext) {
     this.#context = context;
@@ -71,6 +76,11 @@ export class Journal {
         metrics.walFailures.inc();
         log.error("the write-ahead log failed", { error });
       },
+      onTimed: (what, ms) => {
+        metrics[what === "write" ? "walWriteSeconds" : "walSyncSeconds"].observe(ms / 1000);
+        if (what === "sync" && ms > slowSyncMs) this.#warnOfSlowSync(ms);
+      },
+      clock: this.#context.clock,
       ...(sleep === undefined ? {} : { sleep }),
       ...(disk === undefined ? {} : { disk }),
     });
@@ -159,6 +169,16 @@ export class Journal {
       for (const { head } of forwarded) head.forwarding = false;
     }
     this.planCut();
+  }
+
+  #warnOfSlowSync(ms: number): void {
+    const { clock, log, options } = this.#context;
+    if (clock.elapsedMs() - this.#warnedMs < warnPauseMs) return;
+    this.#warnedMs = clock.elapsedMs();
+    log.warn("the disk is slow: a sync of the write-ahead log took long", {
+      dir: options.config.wal.dir,
+      seconds: ms / 1000,
+    });
   }
 
   #publish(): void {

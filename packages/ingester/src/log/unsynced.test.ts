@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "@jest/globals";
 import type { Sleep } from "@skald/runtime";
+import { createLogger } from "@skald/runtime/log";
 import { nodeWalDisk, type WalDisk } from "@skald/storage";
 import { makeBatch } from "@skald/testkit";
 import { everything, readRows, selectOnce, setUp, until } from "../testing/ingester.js";
@@ -54,4 +55,46 @@ it("seals what a failed sync leaves in doubt, and goes on in a new file", async 
   const files = await readdir(join(dir, "wal"));
   expect(files.filter((name) => name.endsWith(".wal"))).toEqual(["00000002.wal"]);
   await ingester.stop();
+});
+
+it("takes pushes while a sync takes long, measures it, and tells that once a minute", async () => {
+  const held: (() => void)[] = [];
+  const disk: WalDisk = {
+    ...nodeWalDisk,
+    create: async (path) => {
+      const datasync = () => new Promise<void>((resolve) => held.push(resolve));
+      return { ...(await nodeWalDisk.create(path)), datasync };
+    },
+  };
+  const lines: string[] = [];
+  const log = createLogger({ target: { write: (line) => void lines.push(line) } });
+  const { ingester, metrics, clock } = await setUp({ disk, sleep, log });
+  await ingester.start();
+  let ns = 0n;
+  const push = () => {
+    const rows = [{ ns: day + ++ns, line: "line" }];
+    return ingester.push({ tenant: "a", batch: makeBatch([{ labels: { app: "a" }, rows }]) });
+  };
+  const told = () => lines.filter((line) => line.includes("the disk is slow")).length;
+  const syncCount = async () =>
+    /loki_ingester_wal_fsync_duration_seconds_count (\d+)/.exec((await metrics.read()).text)?.[1];
+  for (const [i, wanted] of [1, 1, 2].entries()) {
+    await push();
+    await until(() => held.length === 1);
+    for (let n = 0; n < 5; n++) await push();
+    expect(held).toHaveLength(1);
+    clock.ms += 2000;
+    if (i === 2) clock.ms += 60_000;
+    held.pop()?.();
+    await until(async () => (await syncCount()) === String(2 * i + 1));
+    expect(told()).toBe(wanted);
+    // What was pushed meanwhile is synced too.
+    await until(() => held.length === 1);
+    held.pop()?.();
+    await until(async () => (await syncCount()) === String(2 * i + 2));
+  }
+  const stopping = ingester.stop();
+  await until(() => held.length === 1);
+  held.pop()?.();
+  await stopping;
 });

@@ -31,7 +31,7 @@ const wal = field.section("The write-ahead log.", {
   ),
   fsync_interval: field.duration(
     "100ms",
-    "what a machine that loses power may lose, with fsync: interval",
+    "what a machine that loses power may lose beside the time of one sync, with fsync: interval",
     "ingester.wal-fsync-interval",
     { min: 1 },
   ),

@@ -18,6 +18,8 @@ export interface IngesterMetrics {
   readonly walBytes: Count;
   readonly forwardedEntries: Count;
   readonly walFailures: Count;
+  readonly walWriteSeconds: Distribution;
+  readonly walSyncSeconds: Distribution;
   readonly tailDropped: Count;
   readonly walDiskFull: Count;
   readonly walCorruptions: Count;
@@ -78,6 +80,14 @@ export function createIngesterMetrics(metrics: Metrics, gauges: IngesterGauges):
     ),
     tailDropped: counter(metrics, "tail_dropped_total", "Rows that tails left out."),
     walFailures: counter(metrics, "wal_write_failures_total", "Failed writes and syncs."),
+    walWriteSeconds: metrics.histogram(
+      "ingester_wal_write_duration_seconds",
+      "Time that pushes wait for the log.",
+    ),
+    walSyncSeconds: metrics.histogram(
+      "ingester_wal_fsync_duration_seconds",
+      "Time of syncs of the log.",
+    ),
     walDiskFull: counter(
       metrics,
       "wal_disk_full_failures_total",

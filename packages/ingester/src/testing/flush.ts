@@ -13,10 +13,11 @@ import {
 export const base = 20_400n * 86_400_000_000_000n;
 export const minuteMs = 60_000;
 
-/** A running one. */
+/** A running one that has replayed its log: before that the log is not cut. */
 export async function started(options: SetupOptions = {}): Promise<Setup> {
   const setup = await setUp(options);
   await setup.ingester.start();
+  await setup.ingester.replayed;
   return setup;
 }
 

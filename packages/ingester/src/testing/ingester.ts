@@ -4,7 +4,7 @@ import { dirname, join, relative } from "node:path";
 import type { ScanFunctions, Selection, SelectRequest, SourceRef } from "@skald/contracts";
 import { scannerOf } from "@skald/contracts/testing/fakes";
 import type { Block, Matcher, MetadataColumn, SegmentRef } from "@skald/model";
-import type { Sleep } from "@skald/runtime";
+import type { Logger, Sleep } from "@skald/runtime";
 import { defaultLimits, defaultsOf, readSchema } from "@skald/runtime/config";
 import { silentLogger } from "@skald/runtime/log";
 import { Metrics } from "@skald/runtime/metrics";
@@ -96,6 +96,7 @@ export interface SetupOptions {
   readonly merge?: MergeLocal;
   readonly disk?: WalDisk;
   readonly sleep?: Sleep;
+  readonly log?: Logger;
   readonly limits?: Partial<IngesterLimits>;
   readonly changes?: Changes;
 }
@@ -138,7 +139,7 @@ export async function setUp(options: SetupOptions = {}): Promise<Setup> {
       ...(options.digests && { digests: options.digests }),
     }),
     runTails: async (task) => new TailRunner().run(task, () => undefined),
-    log: silentLogger(),
+    log: options.log ?? silentLogger(),
     metrics,
     clock,
     steadyClock: clock,

@@ -16,6 +16,7 @@ import {
   stat,
   unlink,
 } from "../files.js";
+import { syncInTurn } from "../sync-turns.js";
 import { checkKey, rangeError } from "./check-key.js";
 import type {
   CallOptions,
@@ -70,7 +71,7 @@ export class FsStore implements ObjectStore {
       const file = await open(temporary, "wx");
       await withFile(file, async () => {
         await file.writeFile(body, options);
-        await file.sync();
+        await syncInTurn(() => file.sync());
       });
     });
   }
@@ -88,7 +89,7 @@ export class FsStore implements ObjectStore {
         await copyFile(path, temporary, constants.COPYFILE_FICLONE);
       }
       const file = await open(temporary, "r");
-      await withFile(file, () => file.sync());
+      await withFile(file, () => syncInTurn(() => file.sync()));
     });
   }
 

@@ -114,6 +114,31 @@ function plainRow(batch: Batch, row: number) {
   };
 }
 
+/** A disk whose syncs of files and directories end when they are told to; `started` has those that began, by path. */
+export function slowDisk() {
+  const started: string[] = [];
+  const running = new Map<string, () => void>();
+  const hold = async (path: string): Promise<void> => {
+    started.push(path);
+    if (running.has(path)) throw new Error(`two syncs of ${path} at a time`);
+    await new Promise<void>((resolve) => running.set(path, resolve));
+    running.delete(path);
+  };
+  const create = async (path: string): Promise<WalDiskFile> => ({
+    ...(await nodeWalDisk.create(path)),
+    datasync: () => hold(path),
+  });
+  return {
+    disk: { ...nodeWalDisk, create, syncDir: hold } as WalDisk,
+    started,
+    running,
+    /** Ends what runs. */
+    release: () => {
+      for (const end of running.values()) end();
+    },
+  };
+}
+
 /** A disk whose next writes can be told to fail or to be cut short. */
 export function failingDisk() {
   const plan: { take?: number; code?: string }[] = [];

@@ -1,5 +1,6 @@
-import type { SkaldError } from "@skald/model";
-import { type Sleep, sleep } from "@skald/runtime";
+import { type SkaldError, type SteadyClock, steadyClock } from "@skald/model";
+import { Semaphore, type Sleep, sleep } from "@skald/runtime";
+import { syncInTurn } from "../sync-turns.js";
 import { type WalDisk, type WalDiskFile, walPath } from "./disk.js";
 
 export interface GroupCommitOptions {
@@ -16,6 +17,9 @@ export interface GroupCommitOptions {
   readonly onSize: (file: number, bytes: number) => void;
   /** Told of a file whose sync failed after its writes were answered: nobody knows what of it a power cut leaves. */
   readonly onUnsynced: (file: number) => void;
+  /** Told how long the oldest of a group of writes waited until it was answered, and how long a sync took. */
+  readonly onTimed?: (what: "write" | "sync", ms: number) => void;
+  readonly clock?: SteadyClock;
   readonly sleep?: Sleep;
 }
 
@@ -37,10 +41,13 @@ export interface WalWrite {
  */
 export class GroupCommit {
   readonly #options: GroupCommitOptions;
+  readonly #clock: SteadyClock;
   readonly #abort = new AbortController();
   readonly #background = new Set<Promise<void>>();
   /** Files that are being synced and closed behind the open one. */
   readonly #retiring = new Set<Promise<void>>();
+  /** Held by a sync of the open file, so that there is one at a time. */
+  readonly #openTurn = new Semaphore(1);
   readonly #counts = { writes: 0, syncs: 0, failures: 0 };
   /** One group is written at a time. */
   readonly #gather = Buffer.allocUnsafeSlow(gatherBytes);
@@ -53,6 +60,7 @@ export class GroupCommit {
 
   constructor(options: GroupCommitOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? steadyClock;
   }
 
   get closed(): boolean {
@@ -71,7 +79,7 @@ export class GroupCommit {
   write(write: WalWrite): Promise<void> {
     this.#queuedBytes += write.bytes;
     const written = new Promise<void>((resolve, reject) => {
-      this.#queue.push({ ...write, resolve, reject });
+      this.#queue.push({ ...write, sinceMs: this.#clock.elapsedMs(), resolve, reject });
     });
     this.#pump ??= this.#writeQueue();
     return written;
@@ -121,6 +129,7 @@ export class GroupCommit {
         entry.onWritten();
         entry.resolve();
       }
+      this.#options.onTimed?.("write", this.#clock.elapsedMs() - group[0]!.sinceMs);
     }
     this.#pump = undefined;
   }
@@ -165,7 +174,7 @@ export class GroupCommit {
   }
 
   async #openFile(number: number): Promise<OpenFile> {
-    const { disk, dir, fsync, onSize } = this.#options;
+    const { disk, dir, onSize } = this.#options;
     const last = this.#open;
     if (last?.number === number) return last;
     this.#open = undefined;
@@ -175,10 +184,9 @@ export class GroupCommit {
       this.#own(retiring);
     }
     const handle = await disk.create(walPath(dir, number));
-    const file = { number, handle, goodBytes: 0, pendingBytes: 0 };
+    const file = { number, handle, goodBytes: 0, pendingBytes: 0, syncedBytes: 0, isNamed: false };
     this.#open = file;
     onSize(number, 0);
-    if (fsync !== "never") await disk.syncDir(dir);
     return file;
   }
 
@@ -201,7 +209,10 @@ export class GroupCommit {
     }
   }
 
-  /** Syncs what will be the open file: one that is full by then was synced when it was closed. */
+  /**
+   * Syncs what will be the open file, until it has no writes that are not synced: one that is full by then was synced when
+   * it was closed. The next sync is planned when the last one has ended, however long that takes.
+   */
   #syncLater(): void {
     if (this.#syncPlanned) return;
     this.#syncPlanned = true;
@@ -209,17 +220,45 @@ export class GroupCommit {
     this.#own(
       wait.then(
         async () => {
-          this.#syncPlanned = false;
-          if (this.#open !== undefined) await this.#syncAnswered(this.#open);
+          try {
+            if (this.#open !== undefined) await this.#syncAnswered(this.#open);
+          } finally {
+            this.#syncPlanned = false;
+          }
+          const open = this.#open;
+          if (open !== undefined && open.goodBytes > open.syncedBytes) this.#syncLater();
         },
         () => undefined,
       ),
     );
   }
 
-  async #sync(file: OpenFile): Promise<void> {
-    await file.handle.datasync();
+  /** Syncs what is written of a file by now, one sync of it at a time: who asks while one runs shares the next. */
+  #sync(file: OpenFile): Promise<void> {
+    file.nextSync ??= (file.sync ?? Promise.resolve())
+      .catch(() => undefined)
+      .then(() => {
+        file.sync = this.#startSync(file);
+        file.nextSync = undefined;
+        return file.sync;
+      });
+    return file.nextSync;
+  }
+
+  async #startSync(file: OpenFile): Promise<void> {
+    const { disk, dir, onTimed } = this.#options;
+    const startMs = this.#clock.elapsedMs();
+    const bytes = file.pendingBytes;
+    const sync = async (): Promise<void> => {
+      if (!file.isNamed) await disk.syncDir(dir);
+      file.isNamed = true;
+      await file.handle.datasync();
+    };
+    // Writes that wait for a sync do not wait for those of other files first.
+    await (file === this.#open ? this.#openTurn.run(sync) : syncInTurn(sync));
+    file.syncedBytes = bytes;
     this.#counts.syncs++;
+    onTimed?.("sync", this.#clock.elapsedMs() - startMs);
   }
 
   /** Syncs what was answered already: a failure can refuse nobody any more. */
@@ -254,6 +293,8 @@ export class GroupCommit {
 }
 
 interface Entry extends WalWrite {
+  /** When it was asked for. */
+  readonly sinceMs: number;
   readonly resolve: () => void;
   readonly reject: (error: SkaldError) => void;
 }
@@ -264,6 +305,12 @@ interface OpenFile {
   /** Bytes that belong to records whose writers were told so. */
   goodBytes: number;
   pendingBytes: number;
+  syncedBytes: number;
+  /** Whether its name survives a power cut; its first sync sees to that. */
+  isNamed: boolean;
+  /** The last sync that was begun, and the one that follows it. */
+  sync?: Promise<void> | undefined;
+  nextSync?: Promise<void> | undefined;
 }
 
 /** Parts up to this size are copied together, as long as there is room for them. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import type { SkaldError } from "@skald/model";
 import { makeBatch } from "@skald/testkit";
+import { syncInTurn } from "../sync-turns.js";
 import {
   bodies,
   failingDisk,
@@ -10,10 +11,12 @@ import {
   plainRecord,
   push,
   replay,
+  slowDisk,
   walDirectory,
 } from "../testing/wal.js";
 import { nodeWalDisk, type WalDisk } from "./disk.js";
 import type { WalRecord } from "./record.js";
+import type { Wal, WalOptions } from "./wal.js";
 
 describe("Wal", () => {
   it("gives back each kind of record", async () => {
@@ -97,6 +100,7 @@ describe("Wal", () => {
     };
     const { wal } = await openWal(dir, { disk });
     await wal.append([push("a")], () => undefined).written;
+    await wal.sync();
     wal.rotate();
     expect(syncs).toEqual(["", "00000001.wal"]);
     state.fails = true;
@@ -192,6 +196,99 @@ describe("Wal", () => {
     await second;
     await wal.close();
     expect(() => wal.append([push("x")], () => undefined)).toThrow("is closed");
+  });
+});
+
+describe("a disk whose syncs take long", () => {
+  const append = (wal: Wal) => wal.append([push("a")], () => undefined).written;
+  /** Until the task is done, or can do nothing more before a sync ends. */
+  const asFarAs = async (isThere: () => boolean) => {
+    while (!isThere()) await new Promise((resolve) => setImmediate(resolve));
+  };
+
+  async function open(options: Partial<WalOptions> = {}) {
+    const slow = slowDisk();
+    const dir = await walDirectory();
+    const opening = openWal(dir, { disk: slow.disk, sleep: async () => undefined, ...options });
+    await asFarAs(() => slow.running.size === 1);
+    slow.release();
+    const { wal } = await opening;
+    slow.started.length = 0;
+    const close = async () => {
+      const state = { isClosed: false };
+      const closing = wal.close().finally(() => {
+        state.isClosed = true;
+      });
+      await asFarAs(() => {
+        slow.release();
+        return state.isClosed;
+      });
+      await closing;
+    };
+    const files = () => slow.started.map((path) => path.replace(dir, "").replace(/^\/0*/, ""));
+    return { ...slow, wal, files, close };
+  }
+
+  it("takes pushes while it is synced, by one sync at a time", async () => {
+    const { wal, files, running, release, close } = await open();
+    for (let i = 0; i < 20; i++) await append(wal);
+    // The name of a new file is synced with it.
+    await asFarAs(() => running.size === 1);
+    expect(files()).toEqual([""]);
+    release();
+    await asFarAs(() => files().length === 2);
+    for (let i = 0; i < 20; i++) await append(wal);
+    expect(files()).toEqual(["", "1.wal"]);
+    release();
+    await asFarAs(() => files().length === 3);
+    expect(files()).toEqual(["", "1.wal", "1.wal"]);
+    release();
+    await asFarAs(() => wal.stats().syncs === 2);
+    await append(wal);
+    await close();
+    // What was written while the second sync ran, then the last.
+    expect(wal.stats().syncs).toBe(4);
+  });
+
+  it("syncs no more than three files and directories at a time, so that a thread is left for writes", async () => {
+    const { wal, running, close } = await open({ maxFileBytes: 1 });
+    for (let i = 0; i < 8; i++) {
+      wal.nextFile();
+      await append(wal);
+    }
+    const others = Array.from({ length: 8 }, (_, i) =>
+      syncInTurn(() => new Promise<void>((resolve) => running.set(`other ${i}`, resolve))),
+    );
+    const state = { isDone: false };
+    void Promise.all(others).then(() => {
+      state.isDone = true;
+    });
+    await asFarAs(() => running.size === 3);
+    await append(wal);
+    expect(running.size).toBe(3);
+    await asFarAs(() => {
+      expect(running.size).toBeLessThanOrEqual(3);
+      for (const [path, end] of running) {
+        if (path.startsWith("other")) running.delete(path);
+        end();
+      }
+      return state.isDone;
+    });
+    await close();
+  });
+
+  it("answers with fsync: always when the sync has ended, and not before", async () => {
+    const { wal, files, release, close } = await open({ fsync: "always" });
+    let answered = 0;
+    const both = [append(wal), append(wal)].map((written) => written.then(() => answered++));
+    await asFarAs(() => files().length === 1);
+    release();
+    await asFarAs(() => files().length === 2);
+    expect([files(), answered]).toEqual([["", "1.wal"], 0]);
+    release();
+    await Promise.all(both);
+    expect([files(), answered]).toEqual([["", "1.wal"], 2]);
+    await close();
   });
 });
 

@@ -1,6 +1,7 @@
 import { type SkaldError, unavailable } from "@skald/model";
 import { Semaphore } from "@skald/runtime";
 import { ByteWriter } from "../bytes.js";
+import { syncInTurn } from "../sync-turns.js";
 import { nodeWalDisk, type WalDisk, walNumbers, walPath } from "./disk.js";
 import {
   encodeWalFileHeader,
@@ -14,7 +15,10 @@ import { GroupCommit, type GroupCommitOptions } from "./group-commit.js";
 import { type WalRecord, walRecordTypes, writeWalRecord } from "./record.js";
 
 export interface WalOptions
-  extends Pick<GroupCommitOptions, "dir" | "fsync" | "fsyncIntervalMs" | "onError" | "sleep"> {
+  extends Pick<
+    GroupCommitOptions,
+    "dir" | "fsync" | "fsyncIntervalMs" | "onError" | "onTimed" | "clock" | "sleep"
+  > {
   /** A file that has reached this size is followed by a new one. */
   readonly maxFileBytes: number;
   /** Bytes that may wait to be written; more wait in `reserve`. */
@@ -176,7 +180,7 @@ export class Wal {
     const { dir, fsync } = this.#options;
     const old = [...this.#sizes.keys()].filter((file) => file < before && file < this.#file);
     for (const file of old) await this.#disk.remove(walPath(dir, file));
-    if (old.length > 0 && fsync !== "never") await this.#disk.syncDir(dir);
+    if (old.length > 0 && fsync !== "never") await syncInTurn(() => this.#disk.syncDir(dir));
     for (const file of old) this.#sizes.delete(file);
     return old.length;
   }
