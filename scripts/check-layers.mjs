@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { dirname, join, normalize } from "node:path";
 
-const { packages: rows, folders, upward } = JSON.parse(readFileSync("layers.json", "utf8"));
+const { packages: rows, folders } = JSON.parse(readFileSync("layers.json", "utf8"));
 /** Loaded by name at run time, so that no import shows it. */
 const loadedByName = new Map([["storage", ["@bokuweb/zstd-wasm"]]]);
 const rowOf = new Map(rows.flatMap((names, row) => names.map((name) => [name, row])));
@@ -59,7 +59,7 @@ function checkPackage(name, row) {
   }
 }
 
-/** Folders import only folders before them in the list; "." is the files beside index.ts. Entries of "upward" are left to mend. */
+/** Folders import only folders before them in the list; "." is the files beside index.ts. */
 function checkFolders(name) {
   const root = `packages/${name}/src`;
   if (name === "test" || name === "testkit" || !existsSync(root)) return;
@@ -73,20 +73,17 @@ function checkFolders(name) {
       `layers.json names the folders ${floors.join(", ")} of ${name}, there are ${found.join(", ")}`,
     );
   const floorOf = new Map(floors.map((folder, floor) => [folder, floor]));
-  const left = new Set(upward[name]);
   for (const file of files) {
     const text = readFileSync(join(root, file), "utf8");
     for (const [, spec] of text.matchAll(ownImportPattern)) {
       const target = normalize(join(dirname(file), spec)).replace(/\.js$/, ".ts");
       if (isDoor(root, target) || floorOf.get(dirname(target)) <= floorOf.get(dirname(file)))
         continue;
-      if (!left.delete(`${file} -> ${target}`))
-        problems.push(
-          `${name}: ${file} imports ${target}, which is on a floor above it in layers.json`,
-        );
+      problems.push(
+        `${name}: ${file} imports ${target}, which is on a floor above it in layers.json`,
+      );
     }
   }
-  for (const one of left) problems.push(`layers.json: ${name} has no import ${one} any more`);
 }
 
 /** A file beside index.ts that only hands on what others export: how other packages see this one. */
@@ -128,8 +125,5 @@ if (problems.length > 0) {
   console.error(problems.join("\n"));
   process.exit(1);
 }
-const rest = Object.values(upward).flat().length;
 const folderCount = Object.values(folders).flat().length;
-console.log(
-  `layers: ${rowOf.size} packages, ${folderCount} folders, ${rest} imports of upper folders left`,
-);
+console.log(`layers: ${rowOf.size} packages, ${folderCount} folders, no import upward or sideways`);

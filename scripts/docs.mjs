@@ -5,8 +5,8 @@ import { commandFlags, formatDefault, leavesOf } from "../packages/runtime/dist/
 import { defaultYaml } from "../packages/skald/dist/config/default-yaml.js";
 import { ignoredKeys } from "../packages/skald/dist/config/ignored-keys.js";
 import { configRoot } from "../packages/skald/dist/config/load-config.js";
+import { targets } from "../packages/skald/dist/config/targets.js";
 import { wholeApi } from "../packages/skald/dist/index.js";
-import { targets } from "../packages/skald/dist/wiring/targets.js";
 import { endpointGroups } from "../packages/transport/dist/index.js";
 import { apiPage, openApi } from "./api-docs.mjs";
 

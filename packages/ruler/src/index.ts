@@ -1,6 +1,6 @@
-export { httpQuerier, readInstantAnswer, rulerActor } from "./evaluate/http-querier.js";
 export { ruleRoutes } from "./http/rule-routes.js";
 export { ruleStatusRoutes } from "./http/status-routes.js";
+export { httpQuerier, readInstantAnswer, rulerActor } from "./http-querier.js";
 export { Ruler, type RulerDeps, type RulerTenantLimits } from "./ruler.js";
 export { RuleTexts } from "./rules/rule-texts.js";
 export { urlProblem } from "./send/alertmanagers.js";

@@ -27,7 +27,7 @@ async function serve(): Promise<void> {
     (code === 0 ? process.stdout : process.stderr).write(text, () => process.exit(code));
   } else {
     // All the rest is loaded only now, so that `-version` and a mistake in a file are answered at once.
-    const { run } = await import("./run.js");
+    const { run } = await import("./process/run.js");
     await run(loaded);
   }
 }

@@ -8,12 +8,12 @@ import {
 } from "@skald/runtime/config";
 import { originOf } from "@skald/transport/origins";
 import { checkTls } from "@skald/transport/tls";
-import { targets } from "../wiring/targets.js";
 import { lastDirectory } from "./derive.js";
 import { notBuilt } from "./ignored-keys.js";
 import type { Config } from "./root.js";
 import { bucketProblem, storeKindFrom, storeKindOf } from "./s3-bucket.js";
 import type { SchemaPeriod } from "./sections/schema-config.js";
+import { targets } from "./targets.js";
 import { grpcTlsOptionsOf, tlsOptionsOf } from "./tls-options.js";
 
 interface Findings {

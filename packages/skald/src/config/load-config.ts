@@ -8,12 +8,12 @@ import {
   readSchema,
   type SettingsPlan,
 } from "@skald/runtime/config";
-import { targets } from "../wiring/targets.js";
 import { checkSettings } from "./check.js";
 import { defaultYaml } from "./default-yaml.js";
 import { deriveSettings } from "./derive.js";
 import { ignoredKeys } from "./ignored-keys.js";
 import { type Config, rootConfig } from "./root.js";
+import { targets } from "./targets.js";
 
 /** A configuration to run with, or what to print instead: on stdout when the code is 0, else on stderr. */
 export type LoadedConfig =

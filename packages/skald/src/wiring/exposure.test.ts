@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { buildInfo } from "@skald/runtime";
 import { createLogger } from "@skald/runtime/log";
 import { loadConfig } from "../config/load-config.js";
-import { buildProcess } from "./process.js";
+import { buildProcess } from "../process/process.js";
 
 /** Paths of each group, asked with a method that is right for them. */
 const groups = {

@@ -11,7 +11,7 @@ import {
 } from "@skald/ring";
 import type { Logger } from "@skald/runtime";
 import type { Config } from "../config/root.js";
-import type { ModuleName } from "./targets.js";
+import type { ModuleName } from "../config/targets.js";
 
 /** A ring and this process's member of it, with one life. */
 export interface OwnRing {

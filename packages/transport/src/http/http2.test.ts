@@ -7,10 +7,10 @@ import {
 } from "node:http2";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { TestAuthority } from "@skald/testkit";
+import type { RawHandler } from "../server/http-server.js";
 import { readBody } from "./body.js";
 import { endResponse } from "./end-response.js";
 import type { RequestFacts } from "./router.js";
-import type { RawHandler } from "./server.js";
 import { makeGate, openWire, startTestServer, stopTestServers } from "./testing/server.js";
 import { type HttpRequest, jsonResponse, type Route, textResponse } from "./types.js";
 

@@ -6,7 +6,7 @@ import { FairQueue } from "@skald/scheduler";
 import { ignoredKeys } from "../../config/ignored-keys.js";
 import { tenantLimitsRoutes } from "../../http/tenant-routes.js";
 import { threadScripts } from "../../thread-scripts.js";
-import { type BuiltModule, type ModuleContext, type Parts, tenancyOf } from "./module.js";
+import { type BuiltModule, type ModuleContext, type Parts, tenancyOf } from "../module.js";
 
 /** Jobs that may wait for a thread before queries are refused. */
 export const maxQueuedJobs = 100_000;

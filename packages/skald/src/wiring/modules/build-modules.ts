@@ -1,10 +1,10 @@
-import type { ModuleName } from "../targets.js";
+import type { ModuleName } from "../../config/targets.js";
+import type { Builder, BuiltModule, ModuleContext, Parts } from "../module.js";
 import { buildLimits, buildPool } from "./base.js";
 import { buildCompactor } from "./compactor.js";
 import { buildDeletes, buildKnownDeletes } from "./deletes.js";
 import { buildDistributor } from "./distributor.js";
 import { buildIngester } from "./ingester.js";
-import type { Builder, BuiltModule, ModuleContext, Parts } from "./module.js";
 import { buildPatternIngester } from "./pattern-ingester.js";
 import { buildQuerier } from "./querier.js";
 import { buildFrontend } from "./query-frontend.js";

@@ -2,7 +2,7 @@ import { Compactor } from "@skald/compactor";
 import { systemClock } from "@skald/model";
 import { Service } from "@skald/runtime";
 import { compactionThreads } from "../compaction-threads.js";
-import type { BuiltModule, ModuleContext, Parts } from "./module.js";
+import type { BuiltModule, ModuleContext, Parts } from "../module.js";
 
 /** Merges what ingesters stored, and removes what is to go. */
 export function buildCompactor(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {

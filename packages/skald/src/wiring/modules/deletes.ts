@@ -9,7 +9,7 @@ import {
   type ModuleContext,
   type Parts,
   tenancyOf,
-} from "./module.js";
+} from "../module.js";
 
 /** What a client deleted elsewhere is hidden here after this time at most. */
 const maxAgeMs = 1000;

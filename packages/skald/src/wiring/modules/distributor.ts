@@ -6,15 +6,15 @@ import { Service } from "@skald/runtime";
 import { pushRoutes } from "../../http/push-routes.js";
 import { ringRoutes } from "../../http/ring-routes.js";
 import { userStatsRoutes } from "../../http/tenant-routes.js";
-import { countMembers } from "../ring-metrics.js";
-import { buildServiceRing } from "../rings.js";
 import {
   type BuiltModule,
   isCluster,
   type ModuleContext,
   type Parts,
   tenancyOf,
-} from "./module.js";
+} from "../module.js";
+import { countMembers } from "../ring-metrics.js";
+import { buildServiceRing } from "../rings.js";
 
 /** Takes pushes in and hands them to ingesters. */
 export function buildDistributor(

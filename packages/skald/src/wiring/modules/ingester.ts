@@ -8,11 +8,11 @@ import type { SealedSegment } from "@skald/storage";
 import { type IngesterEnding, operatorRoutes, ShutdownMarker } from "../../http/operator-routes.js";
 import { ringRoutes } from "../../http/ring-routes.js";
 import { ingesterOptionsOf } from "../ingester-options.js";
+import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "../module.js";
 import { OldestHeld } from "../oldest-held.js";
 import { countMembers } from "../ring-metrics.js";
 import { buildIngesterRing, ingesterIdOf } from "../rings.js";
 import { segmentStore } from "../segment-store.js";
-import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "./module.js";
 
 /** The ingester of this process, and its place in the ring. */
 export function buildIngester(parts: Parts, context: ModuleContext): BuiltModule {

@@ -6,9 +6,9 @@ import type { TenantLimits } from "@skald/runtime/config";
 import type { Config } from "../../config/root.js";
 import { ringRoutes } from "../../http/ring-routes.js";
 import { threadScripts } from "../../thread-scripts.js";
+import type { BuiltModule, ModuleContext, Parts } from "../module.js";
 import { countMembers } from "../ring-metrics.js";
 import { buildPatternRing } from "../rings.js";
-import type { BuiltModule, ModuleContext, Parts } from "./module.js";
 
 const maxQueuedPatternJobs = 1000;
 const maxPatternHeapMib = 512;

@@ -15,8 +15,8 @@ import { hostOf } from "../../query/remote.js";
 import { threadScripts } from "../../thread-scripts.js";
 import type { PeerBook } from "../discovery/peer-book.js";
 import { PeerCalls } from "../discovery/peer-calls.js";
+import type { BuiltModule, ModuleContext, Parts } from "../module.js";
 import { maxQueuedJobs } from "./base.js";
-import type { BuiltModule, ModuleContext, Parts } from "./module.js";
 import { forPeer, schedulerBook, unknownPeers } from "./remote/books.js";
 
 /** Small jobs that one thread has in hand at the same time. */

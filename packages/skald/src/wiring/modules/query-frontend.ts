@@ -3,8 +3,8 @@ import { systemClock } from "@skald/model";
 import { drilldownRoutes } from "../../http/drilldown-routes.js";
 import { queryObserver } from "../../query/metrics.js";
 import { QueryThreads } from "../../query/query-threads.js";
+import { type BuiltModule, type ModuleContext, type Parts, tenancyOf } from "../module.js";
 import { buildResultStores } from "../result-stores.js";
-import { type BuiltModule, type ModuleContext, type Parts, tenancyOf } from "./module.js";
 
 /** The query API. */
 export function buildFrontend(

@@ -12,8 +12,8 @@ import {
 } from "@skald/ruler";
 import { Service } from "@skald/runtime";
 import { connectionOptionsOf } from "@skald/transport/grpc";
+import { type BuiltModule, type ModuleContext, type Parts, tenancyOf } from "../module.js";
 import { buildRuleStore, ruleQuerier } from "../rules.js";
-import { type BuiltModule, type ModuleContext, type Parts, tenancyOf } from "./module.js";
 
 /** How long another ruler may take to say what it evaluates. */
 const answerMs = 5000;

@@ -5,7 +5,7 @@ import { connectionOptionsOf } from "@skald/transport/grpc";
 import { CallThreads } from "../../query/call-threads.js";
 import { followPeers } from "../discovery/follow-peers.js";
 import type { Peer } from "../discovery/resolve.js";
-import type { BuiltModule, ModuleContext, Parts } from "./module.js";
+import type { BuiltModule, ModuleContext, Parts } from "../module.js";
 import { forPeer, schedulerBook } from "./remote/books.js";
 
 /** The queue between frontends and queriers of other processes. */

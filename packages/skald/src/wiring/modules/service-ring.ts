@@ -1,10 +1,10 @@
 import { Service } from "@skald/runtime";
 import type { Config } from "../../config/root.js";
+import type { ModuleName } from "../../config/targets.js";
 import { ringRoutes } from "../../http/ring-routes.js";
+import type { Builder, BuiltModule } from "../module.js";
 import { countMembers } from "../ring-metrics.js";
 import { buildServiceRing, type OwnRing, type RingBlock } from "../rings.js";
-import type { ModuleName } from "../targets.js";
-import type { Builder, BuiltModule } from "./module.js";
 
 interface ServiceRing {
   /** In the store. */

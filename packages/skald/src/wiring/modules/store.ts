@@ -2,9 +2,9 @@ import { steadyClock } from "@skald/model";
 import { CountingCatalog, RemoteScanner } from "@skald/scan";
 import { SegmentCatalog } from "@skald/storage";
 import { decodeIndex } from "../compaction-threads.js";
+import type { BuiltModule, ModuleContext, Parts } from "../module.js";
 import { buildObjectStore } from "../object-store.js";
 import { timedCatalog } from "../store-metrics.js";
-import type { BuiltModule, ModuleContext, Parts } from "./module.js";
 
 /** The object store, what is in it, and how that is scanned. */
 export function buildStore(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {

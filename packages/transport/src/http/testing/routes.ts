@@ -1,6 +1,6 @@
+import type { RawHandler } from "../../server/http-server.js";
 import { readBody } from "../body.js";
 import { endResponse } from "../end-response.js";
-import type { RawHandler } from "../server.js";
 import { jsonResponse, type Route } from "../types.js";
 
 /** Answers with what was asked. */

@@ -1,5 +1,5 @@
 import { connect, type Socket } from "node:net";
-import { HttpServer, type HttpServerOptions } from "../server.js";
+import { HttpServer, type HttpServerOptions } from "../../server/http-server.js";
 import { type HttpResponse, textResponse } from "../types.js";
 
 const started: HttpServer[] = [];

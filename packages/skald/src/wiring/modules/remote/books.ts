@@ -1,9 +1,9 @@
 import type { GrpcConnectionOptions } from "@skald/transport/grpc";
+import type { ModuleName } from "../../../config/targets.js";
 import { NamedPeers, type PeerBook, RingPeers } from "../../discovery/peer-book.js";
 import type { Peer } from "../../discovery/resolve.js";
+import type { ModuleContext, Parts } from "../../module.js";
 import { isShared, type RingBlock, watchServiceRing } from "../../rings.js";
-import type { ModuleName } from "../../targets.js";
-import type { ModuleContext, Parts } from "../module.js";
 
 type Context = Pick<ModuleContext, "config" | "log">;
 

@@ -3,7 +3,7 @@ import { remoteCatalog, serveCatalog } from "@skald/contracts/grpc";
 import { Service } from "@skald/runtime";
 import { connectionOptionsOf } from "@skald/transport/grpc";
 import { PeerCalls } from "../../discovery/peer-calls.js";
-import type { BuiltModule, ModuleContext, Parts } from "../module.js";
+import type { BuiltModule, ModuleContext, Parts } from "../../module.js";
 import { forPeer, gatewayBook, unknownPeers } from "./books.js";
 
 /** Pause between look-ups of the gateways' names. */

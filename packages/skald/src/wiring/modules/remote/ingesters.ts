@@ -7,9 +7,9 @@ import type { Ring, RingInstance } from "@skald/ring";
 import { Service } from "@skald/runtime";
 import { connectionOptionsOf } from "@skald/transport/grpc";
 import { memoryBytes } from "../../../memory.js";
+import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "../../module.js";
 import { countMembers } from "../../ring-metrics.js";
 import { ingesterIdOf, watchIngesterRing } from "../../rings.js";
-import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "../module.js";
 
 /** A part of the memory that pushes to one slow ingester may hold. */
 const shareOfSlowIngester = 1 / 16;

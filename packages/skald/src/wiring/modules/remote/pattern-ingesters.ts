@@ -10,8 +10,8 @@ import { LineSampler, mergePatterns } from "@skald/patterns";
 import { type Ring, type RingInstance, ringKey } from "@skald/ring";
 import { Service } from "@skald/runtime";
 import { connectionOptionsOf } from "@skald/transport/grpc";
+import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "../../module.js";
 import { patternIdOf, watchPatternRing } from "../../rings.js";
-import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "../module.js";
 
 /** Lines of a tenant and a second that patterns are looked for in; of more, each stands for several. */
 const maxPatternLines = 4_000;

@@ -3,7 +3,7 @@ import { GrpcServer, serverOptionsOf } from "@skald/transport/grpc";
 import { grpcTlsOptionsOf } from "../../../config/tls-options.js";
 import { callObserver, cutObserver } from "../../../http/request-metrics.js";
 import { Connections } from "../../connections.js";
-import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "../module.js";
+import { type BuiltModule, isCluster, type ModuleContext, type Parts } from "../../module.js";
 
 /** Calls to other processes and from them. A process that is alone listens for none. */
 export function buildPeers(parts: Parts, { config, log, metrics }: ModuleContext): BuiltModule {

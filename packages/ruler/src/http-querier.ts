@@ -6,7 +6,7 @@ import {
   SkaldError,
   unavailable,
 } from "@skald/model";
-import { type Connection, post } from "../send/post.js";
+import { type Connection, post } from "./send/post.js";
 
 export interface HttpQuerierOptions {
   /** Of a query frontend: `http://host:port`. */

@@ -19,10 +19,10 @@ import type { ScanPool } from "@skald/scan";
 import type { LocalRef, ObjectStore, SegmentCatalog } from "@skald/storage";
 import type { RawHandler, Route, SocketRoute, TenantOptions } from "@skald/transport";
 import type { GrpcServer } from "@skald/transport/grpc";
-import type { Config } from "../../config/root.js";
-import type { QueryThreads, QueryThreadsOptions } from "../../query/query-threads.js";
-import type { Connections } from "../connections.js";
-import type { OwnRing, ServiceRings } from "../rings.js";
+import type { Config } from "../config/root.js";
+import type { QueryThreads, QueryThreadsOptions } from "../query/query-threads.js";
+import type { Connections } from "./connections.js";
+import type { OwnRing, ServiceRings } from "./rings.js";
 
 /** What every module of the process is built from. */
 export interface ModuleContext {

@@ -1,9 +1,9 @@
 import { buildInfo, type Logger, messageWithCauses } from "@skald/runtime";
 import { createLogger } from "@skald/runtime/log";
-import type { LoadedConfig } from "./config/load-config.js";
-import type { Config } from "./config/root.js";
-import { startTracing } from "./tracing/start-tracing.js";
-import { buildProcess, type RunningProcess } from "./wiring/process.js";
+import type { LoadedConfig } from "../config/load-config.js";
+import type { Config } from "../config/root.js";
+import { startTracing } from "../tracing/start-tracing.js";
+import { buildProcess, type RunningProcess } from "./process.js";
 
 /** Exit code of a process that ended because a part of it failed. */
 const failed = 1;

@@ -4,17 +4,17 @@ import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { AllowedOrigins } from "../allowed-origins.js";
 import { ConnectionGuard, type CutObserver } from "../connection-guard.js";
+import { errorAnswer, sendAnswer } from "../http/answer.js";
+import { Certificates } from "../http/certificates.js";
+import type { EndpointDocs } from "../http/endpoint.js";
+import { keepHalfClosed } from "../http/half-closed.js";
+import { type ConnectionListener, Http2Front, sniff } from "../http/http2.js";
+import { cleanUrl, normalPrefix, pathOf, routeName } from "../http/path.js";
+import { buildRouter, observe, type RequestObserver, unknownRoute } from "../http/router.js";
+import { mayConnect, type TlsOptions } from "../http/tls.js";
+import type { Route } from "../http/types.js";
 import { serveTraced } from "../tracing/request-span.js";
 import { type SocketRoute, Upgrades } from "../websocket/upgrades.js";
-import { errorAnswer, sendAnswer } from "./answer.js";
-import { Certificates } from "./certificates.js";
-import type { EndpointDocs } from "./endpoint.js";
-import { keepHalfClosed } from "./half-closed.js";
-import { type ConnectionListener, Http2Front, sniff } from "./http2.js";
-import { cleanUrl, normalPrefix, pathOf, routeName } from "./path.js";
-import { buildRouter, observe, type RequestObserver, unknownRoute } from "./router.js";
-import { mayConnect, type TlsOptions } from "./tls.js";
-import type { Route } from "./types.js";
 
 /** A handler on plain node:http objects for requests that must not pay for a router. */
 export interface RawHandler {

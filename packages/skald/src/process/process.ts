@@ -4,14 +4,14 @@ import { Metrics } from "@skald/runtime/metrics";
 import { HttpServer, servesTls } from "@skald/transport";
 import { configToYaml } from "../config/load-config.js";
 import type { Config } from "../config/root.js";
+import { type ModuleName, modules, modulesOf, shows, targets } from "../config/targets.js";
 import { tlsOptionsOf } from "../config/tls-options.js";
 import { type ApiPart, describeApi, type Endpoint, underPublishedNames } from "../http/api.js";
 import { profileRoutes } from "../http/profile-routes.js";
 import { cutObserver, requestObserver } from "../http/request-metrics.js";
 import { memberlistRoutes, statusRoutes } from "../http/status-routes.js";
-import { buildModules } from "./modules/build-modules.js";
-import type { ModuleContext } from "./modules/module.js";
-import { type ModuleName, modules, modulesOf, shows, targets } from "./targets.js";
+import type { ModuleContext } from "../wiring/module.js";
+import { buildModules } from "../wiring/modules/build-modules.js";
 
 /** A process made of services, ready to start. */
 export interface RunningProcess {
