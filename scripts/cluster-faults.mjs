@@ -1,6 +1,6 @@
 // `node scripts/cluster-faults.mjs [--only text] [--ms 15000] [--other checkout]`: breaks a cluster under a load of numbered
-// lines, fault by fault, and prints what became of pushes, queries and lines. Fails when a line was lost or shown twice, or a
-// query was wrong without saying so.
+// lines, fault by fault, and prints what became of pushes, queries and lines. Fails when a line was lost or shown twice, a
+// query was wrong without saying so, or a service took what others did for a fault of its own.
 import { parseArgs } from "node:util";
 import { Cluster } from "../packages/test/dist/testing/cluster.js";
 import { NumberedLines } from "../packages/test/dist/testing/numbered-lines.js";
@@ -43,9 +43,9 @@ for (const signal of ["SIGINT", "SIGTERM"])
   process.on(signal, () => void current?.cluster.stop().then(() => process.exit(1)));
 
 console.log(
-  `| ${"fault".padEnd(58)} | pushes   | failed | longest | none for | queries | failed | wrong | longest | none for | well after | lost | twice |`,
+  `| ${"fault".padEnd(58)} | pushes   | failed | longest | none for | queries | failed | wrong | longest | none for | well after | lost | twice | faults |`,
 );
-console.log(`| ${"-".repeat(58)} |${" ---: |".repeat(12)}`);
+console.log(`| ${"-".repeat(58)} |${" ---: |".repeat(13)}`);
 try {
   for (const row of chosen) {
     const plan = planOf(row);
@@ -53,7 +53,8 @@ try {
     current ??= { key: JSON.stringify(plan), cluster: await Cluster.start(plan) };
     const result = await runRow(row, current.cluster);
     print(row.name, result);
-    if (result.lost + result.twice + result.wrong > 0 || !result.isWell) isBad = true;
+    const { lost, twice, wrong, faults } = result;
+    if (lost + twice + wrong + faults > 0 || !result.isWell) isBad = true;
     if (row.spoils || !result.isWell) await end();
   }
 } finally {
@@ -143,7 +144,11 @@ async function runRow(row, cluster) {
   isOver = true;
   await looking;
   await lines.stop();
-  return { pushes, queries, wrong: queries.wrong, wellMs, isWell, ...(await judge(lines, tell)) };
+  const found = await cluster.faults();
+  for (const fault of found) tell(`fault: ${fault}`);
+  const faults = found.length;
+  const { wrong } = queries;
+  return { pushes, queries, wrong, wellMs, isWell, faults, ...(await judge(lines, tell)) };
 }
 
 async function postFlush(gateway) {
@@ -185,12 +190,12 @@ function note(series, ms, isOk) {
   series.lastMs = nowMs;
 }
 
-function print(name, { pushes, queries, wrong, wellMs, isWell, lost, twice }) {
+function print(name, { pushes, queries, wrong, wellMs, isWell, lost, twice, faults }) {
   const seconds = (ms) => `${(ms / 1000).toFixed(1)} s`;
   const cells = [
     ...[pushes.ok, pushes.failed, seconds(pushes.longestMs), seconds(pushes.gapMs)],
     ...[queries.ok, queries.failed, wrong, seconds(queries.longestMs), seconds(queries.gapMs)],
-    ...[isWell ? seconds(wellMs) : "never", lost, twice],
+    ...[isWell ? seconds(wellMs) : "never", lost, twice, faults],
   ];
   console.log(`| ${name.padEnd(58)} | ${cells.join(" | ")} |`);
 }

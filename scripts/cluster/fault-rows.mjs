@@ -93,6 +93,15 @@ export const faultRows = [
     }),
   ),
   {
+    name: "ingester-1 and ingester-2 stand still, go on",
+    run: async ({ cluster, wait, ms }) => {
+      const slow = ["ingester-1", "ingester-2"];
+      for (const name of slow) await cluster.end(name, "SIGSTOP");
+      await wait(ms);
+      for (const name of slow) await cluster.end(name, "SIGCONT");
+    },
+  },
+  {
     name: "a fourth ingester joins, and leaves",
     run: async ({ cluster, wait, ms }) => {
       await cluster.start("ingester-4");

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { refuseNewerVersion, textForClients } from "./errors.js";
+import { errorCodeOf, refuseNewerVersion, SkaldError, textForClients } from "./errors.js";
 
 function outcome(found: unknown, known = 1): string {
   try {
@@ -37,5 +37,18 @@ describe("refuseNewerVersion", () => {
     expect(outcome(2, 2)).toBe("");
     expect(outcome(4, 2)).toContain("versions up to 2");
     expect(() => refuseNewerVersion("x", { found: 1, known: 3 })).toThrow("even number");
+  });
+});
+
+describe("the code of what is thrown, and what clients are told", () => {
+  it.each([
+    [new SkaldError("not_found", "no such thing"), "not_found", "no such thing"],
+    [new SkaldError("internal", "/secret"), "internal", "internal server error"],
+    [new TypeError("x is undefined"), "internal", "internal server error"],
+    ["a text", "internal", "internal server error"],
+    [AbortSignal.abort().reason, "cancelled", "the request was cancelled by the client"],
+    [new DOMException("aborted", "TimeoutError"), "unavailable", "no answer in time"],
+  ])("%s", (error, code, text) => {
+    expect([errorCodeOf(error), textForClients(error)]).toEqual([code, text]);
   });
 });

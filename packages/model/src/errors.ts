@@ -94,20 +94,25 @@ function isVersion(value: unknown): value is number {
   return bits % 2 === 1;
 }
 
-/** The code of anything thrown: that of a SkaldError, `cancelled` for an abort, else `internal`. */
+/**
+ * The code of anything thrown: that of a SkaldError, `cancelled` for an abort, `unavailable` for the end of
+ * `AbortSignal.timeout`, with which we limit what others may take to answer, else `internal`.
+ */
 export function errorCodeOf(error: unknown): ErrorCode {
   if (error instanceof SkaldError) return error.code;
-  if (error instanceof Error && error.name === "AbortError") return "cancelled";
-  return "internal";
+  const name = error instanceof Error ? error.name : "";
+  if (name === "AbortError") return "cancelled";
+  return name === "TimeoutError" ? "unavailable" : "internal";
 }
 
 /** What a client is told of an error: of a fault of ours nothing, because it may name files; the log has the rest. */
 export function textForClients(error: unknown): string {
-  if (errorCodeOf(error) === "newer_version")
+  const code = errorCodeOf(error);
+  if (code === "newer_version")
     return "a newer version of Skald wrote some of the stored data, and this one cannot read it; the log names the file";
-  if (error instanceof SkaldError && error.code !== "internal") return error.message;
-  const isCancelled = errorCodeOf(error) === "cancelled";
-  return isCancelled ? "the request was cancelled by the client" : "internal server error";
+  if (code === "internal") return "internal server error";
+  if (error instanceof SkaldError) return error.message;
+  return code === "cancelled" ? "the request was cancelled by the client" : "no answer in time";
 }
 
 /** Closes an exhaustive switch: the compiler refuses it when a case is missing. */

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { getJson, nowNs, pushJson, type QueryAnswer, queryLines } from "./testing/client.js";
 import { Cluster } from "./testing/cluster.js";
 import { metricsIn, metricsTold, queriesOf, ruleQueries } from "./testing/deploy/queries.js";
@@ -164,6 +164,11 @@ describe("metrics of the services", () => {
 });
 
 describe("no acknowledged line is lost, and none counted twice, while", () => {
+  afterEach(async () => {
+    // What others do not do is no fault of the program.
+    expect(await cluster.faults()).toEqual([]);
+  });
+
   it("one of every service that holds nothing is killed, and started again", async () => {
     const names = ["querier-1", "query-scheduler", "query-frontend", "index-gateway"];
     names.push("compactor", "ruler");
@@ -252,6 +257,24 @@ describe("no acknowledged line is lost, and none counted twice, while", () => {
       await lines.more(enough);
       await see();
       await cluster.end("ingester-1", "SIGCONT");
+    });
+    expectAllRight(sights);
+  }, 120_000);
+
+  it("two of three ingesters stand still: pushes are 503, and say who is slow", async () => {
+    const slow = ["ingester-1", "ingester-2"];
+    const sights = await underLoad(async () => {
+      for (const name of slow) await cluster.end(name, "SIGSTOP");
+      const answer = await fetch(`${cluster.gateway}/loki/api/v1/push`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-scope-orgid": "slow" },
+        body: JSON.stringify({ streams: [{ stream: { app: "slow" }, values: [[nowNs(), "x"]] }] }),
+      });
+      for (const name of slow) await cluster.end(name, "SIGCONT");
+      expect([answer.status, await answer.text()]).toEqual([
+        503,
+        expect.stringMatching(/^ingester \S+: /),
+      ]);
     });
     expectAllRight(sights);
   }, 120_000);

@@ -41,8 +41,19 @@ describe("a push to three ingesters", () => {
     replicas.all[1]!.state = "dead";
     const { replicator } = replicas;
     await expect(replicator.push({ tenant: "t", batch: streams(5) }, { signal })).rejects.toEqual(
-      expect.objectContaining({ status: 500, message: "i0: connection refused" }),
+      expect.objectContaining({ status: 503, message: "ingester i0: connection refused" }),
     );
+  });
+
+  it("is unavailable, and says who is slow, while two stand still", async () => {
+    const replicas = makeReplicas(3);
+    for (const one of replicas.all.slice(1)) one.state = "stuck";
+    const asked = push(replicas, streams(5)).catch((error: unknown) => error);
+    replicas.timeOut();
+    expect(await asked).toMatchObject({
+      ...{ name: "SkaldError", code: "unavailable", status: 503 },
+      message: "ingester i1: no answer in time",
+    });
   });
 
   it("is answered while one is stuck, which goes on behind the answer", async () => {

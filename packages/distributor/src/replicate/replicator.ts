@@ -1,5 +1,5 @@
 import type { Ingester, PushOutcome, PushRequest } from "@skald/contracts";
-import { type Batch, SkaldError, unavailable } from "@skald/model";
+import { type Batch, errorCodeOf, SkaldError, textForClients, unavailable } from "@skald/model";
 import type { Ring, RingInstance, WritePlan, WriteTarget } from "@skald/ring";
 import type { DistributorMetrics } from "../settings/metrics.js";
 import type { PushTarget, PushTargetOptions } from "../settings/options.js";
@@ -80,7 +80,7 @@ export class Replicator implements PushTarget {
     metrics.ingesterAppends.inc(labels);
     try {
       if (behind > 0 && behind + bytes > maxBytesBehind)
-        throw unavailable(`ingester ${id} does not keep up: ${behind} bytes wait for it`);
+        throw unavailable(`it does not keep up, ${behind} bytes wait for it`);
       this.#behind.set(id, behind + bytes);
       try {
         return await ingesterOf({ id, ...instance }).push(request, { signal });
@@ -89,7 +89,7 @@ export class Replicator implements PushTarget {
       }
     } catch (failure) {
       metrics.ingesterAppendFailures.inc(labels);
-      return { failure };
+      return { failure: namedFailure(id, failure) };
     }
   }
 
@@ -143,8 +143,15 @@ function sizeOf({ rowCount, lineBytes, metaValueLength }: Batch): number {
   return lineBytes + values + rowCount * bytesPerRow;
 }
 
+/** An ingester that is gone or slow is no fault of the program; the error says which it is. */
+function namedFailure(id: string, cause: unknown): unknown {
+  if (errorCodeOf(cause) !== "unavailable") return cause;
+  return unavailable(`ingester ${id}: ${textForClients(cause)}`, { cause });
+}
+
 /** What makes a push fail as a whole is for a client to retry, whatever it was between services. */
 function asServerError(cause: unknown): unknown {
   if (!(cause instanceof SkaldError) || cause.status === 400 || cause.status === 429) return cause;
-  return new SkaldError("unavailable", cause.message, { cause, status: 500 });
+  const { message: text, code } = cause;
+  return new SkaldError("unavailable", text, { cause, status: code === "internal" ? 500 : 503 });
 }

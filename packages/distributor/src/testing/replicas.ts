@@ -61,7 +61,7 @@ export function makeReplicas(
     replicator,
     metrics,
     timeOut: () => {
-      for (const end of ends) end.abort(unavailable("too late"));
+      for (const end of ends) end.abort(new DOMException("too late", "TimeoutError"));
     },
     lose: (id) => {
       const others = ring.view.instances.map((one) =>
@@ -99,7 +99,7 @@ async function pushTo(
   { batch }: PushRequest,
   signal: AbortSignal,
 ): Promise<PushOutcome> {
-  if (replica.state === "dead") throw unavailable(`${replica.id}: connection refused`);
+  if (replica.state === "dead") throw unavailable("connection refused");
   if (replica.state === "stuck")
     await new Promise<void>((resolve, reject) => {
       (replica as Waiting).waiting.push(resolve);

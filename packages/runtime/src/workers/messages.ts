@@ -1,5 +1,5 @@
 import type { ErrorCode } from "@skald/model";
-import { errorStatus, SkaldError } from "@skald/model";
+import { errorCodeOf, errorStatus, SkaldError } from "@skald/model";
 import { messageWithCauses } from "../log/message.js";
 import type { SpanFacts, TraceContext } from "../tracing/tracing.js";
 
@@ -59,7 +59,8 @@ export function describeError(error: unknown): SentError {
   }
   const message = error instanceof Error ? error.message : String(error);
   const stack = error instanceof Error ? error.stack : undefined;
-  const fault = { code: "internal" as const, message, status: errorStatus.internal };
+  const code = errorCodeOf(error);
+  const fault = { code, message, status: errorStatus[code] };
   return stack === undefined ? fault : { ...fault, stack };
 }
 

@@ -17,6 +17,8 @@ export interface ClusterPlan {
 /** How a way between services is; see scripts/cluster/links.mjs. */
 export type LinkMode = "pass" | "drop" | "refuse" | "strand";
 
+const metricsTimeoutMs = 5000;
+
 interface Addresses {
   readonly gateway: string;
   readonly services: readonly string[];
@@ -71,6 +73,20 @@ export class Cluster {
   /** Cuts a way of the plan, or mends it. */
   async cut(link: string, mode: LinkMode): Promise<void> {
     await this.#tell({ link, mode });
+  }
+
+  /** Faults of the program that services have counted, by their address; those that do not answer are left out. */
+  async faults(): Promise<string[]> {
+    const counted = this.services.map(async (url) => {
+      const signal = AbortSignal.timeout(metricsTimeoutMs);
+      const text = await fetch(`${url}/metrics`, { signal }).then(
+        (answer) => answer.text(),
+        () => "",
+      );
+      const found = text.matchAll(/^loki_(?:grpc_)?panic_total (?!0$).*$/gm);
+      return [...found].map(([line]) => `${url}: ${line}`);
+    });
+    return (await Promise.all(counted)).flat();
   }
 
   /** Has an ingester leave for good: nothing stays on its disk only. */

@@ -28,6 +28,22 @@ describe("a call ends", () => {
     await aborted(incoming);
   });
 
+  it("as unavailable when the other side takes longer than a time limit", async () => {
+    const { handler, entered } = waiting();
+    const { address } = await startTestGrpc({ Wait: handler });
+    const connection = connectTestGrpc(address);
+    const limit = new AbortController();
+    const { signal } = limit;
+    const asked = failureOf(callTestGrpc(connection, "Wait", "", { signal }));
+    const incoming = await entered;
+    // As AbortSignal.timeout does it.
+    limit.abort(new DOMException("The operation was aborted due to timeout", "TimeoutError"));
+    const told = { code: "unavailable", status: 503, message: `${address}: no answer in time` };
+    expect(await asked).toMatchObject(told);
+    await aborted(incoming);
+    expect(await failureOf(callTestGrpc(connection, "Wait", "", { signal }))).toMatchObject(told);
+  });
+
   it("on both sides at its deadline", async () => {
     const { handler, entered } = waiting();
     const { address } = await startTestGrpc({ Wait: handler, Echo: echo });

@@ -1,6 +1,6 @@
 import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2";
 import { constants } from "node:http2";
-import { SkaldError, unavailable } from "@skald/model";
+import { errorCodeOf, SkaldError, textForClients, unavailable } from "@skald/model";
 import { isTracing, runSpan, type Span, traceHeaders } from "@skald/runtime/tracing";
 import { beginCalling } from "../tracing/call-span.js";
 import {
@@ -70,8 +70,9 @@ export class GrpcConnection {
 
   /**
    * Calls a method, `/skald.v1.Ingester/Push`, with a message and resolves with the answer. Rejects with the error that the
-   * other side threw, with unavailable when it cannot be reached or is lost meanwhile, with the reason of the signal when
-   * that is aborted, with deadline_exceeded, and with too_large when a message is over its limit.
+   * other side threw, with unavailable when it cannot be reached, is lost meanwhile or takes longer than the signal's time
+   * limit, with the reason of the signal when that is aborted otherwise, with deadline_exceeded, and with too_large when a
+   * message is over its limit.
    */
   async call(path: string, request: Parts, options: OutgoingCall): Promise<Uint8Array> {
     const { maxReceiveBytes } = this.#options;
@@ -98,7 +99,7 @@ export class GrpcConnection {
   ): AsyncGenerator<Uint8Array, void> {
     const { maxReceiveBytes: maxBytes } = this.#options;
     this.#checkSize(request);
-    const limit = new CallLimit(options);
+    const limit = new CallLimit(options, this.address);
     const span = isTracing() ? beginCalling(path, this.address) : undefined;
     let stream: ClientHttp2Stream | undefined;
     try {
@@ -142,7 +143,7 @@ export class GrpcConnection {
     gather: Gather,
     isOurs: boolean,
   ): Promise<Uint8Array> {
-    const limit = new CallLimit(options);
+    const limit = new CallLimit(options, this.address);
     try {
       const session = this.#session.current ?? (await limit.race(this.#session.get()));
       const stream = this.#begin(session, path, options);
@@ -255,11 +256,13 @@ class CallLimit {
   readonly #timer: NodeJS.Timeout | undefined;
   #stop: (reason: unknown) => void = () => undefined;
   #ended: { readonly reason: unknown } | undefined;
-  readonly #abort = () => this.#finish(this.#signal.reason);
+  readonly #abort = () => this.#finish(this.#reason());
+  readonly #address: string;
 
-  constructor({ signal, deadlineMs }: OutgoingCall) {
-    signal.throwIfAborted();
+  constructor({ signal, deadlineMs }: OutgoingCall, address: string) {
     this.#signal = signal;
+    this.#address = address;
+    if (signal.aborted) throw this.#reason();
     signal.addEventListener("abort", this.#abort, { once: true });
     if (deadlineMs === undefined) return;
     this.#timer = after(Math.max(0, deadlineMs - Date.now()), () =>
@@ -285,6 +288,13 @@ class CallLimit {
   end(): void {
     this.#signal.removeEventListener("abort", this.#abort);
     clearTimeout(this.#timer);
+  }
+
+  /** The reason of the signal; that of a time limit says who did not answer. */
+  #reason(): unknown {
+    const { reason } = this.#signal;
+    if (reason instanceof SkaldError || errorCodeOf(reason) !== "unavailable") return reason;
+    return unavailable(`${this.#address}: ${textForClients(reason)}`, { cause: reason });
   }
 
   #finish(reason: unknown): void {

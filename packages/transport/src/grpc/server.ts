@@ -8,7 +8,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
-import { SkaldError } from "@skald/model";
+import { errorCodeOf, SkaldError } from "@skald/model";
 import { isTracing, runSpan } from "@skald/runtime/tracing";
 import { ConnectionGuard, type CutObserver } from "../connection-guard.js";
 import { beginCalled } from "../tracing/call-span.js";
@@ -240,8 +240,7 @@ export class GrpcServer {
   }
 
   #tellFault(error: unknown, path: string): void {
-    if (!(error instanceof SkaldError) || error.code === "internal")
-      this.#options.onError?.(error, path);
+    if (errorCodeOf(error) === "internal") this.#options.onError?.(error, path);
   }
 
   async #serve(

@@ -138,10 +138,7 @@ function isClientLeft(error: unknown): boolean {
 /** Query errors are plain text without a line feed, those of authentication have one; some say when to ask again. */
 export function errorAnswer(error: unknown): HttpResponse {
   const text = textForClients(error);
-  if (!(error instanceof SkaldError)) {
-    const isCancelled = errorCodeOf(error) === "cancelled";
-    return textResponse(isCancelled ? errorStatus.cancelled : errorStatus.internal, text);
-  }
+  if (!(error instanceof SkaldError)) return textResponse(errorStatus[errorCodeOf(error)], text);
   const end = error.code === "unauthenticated" ? "\n" : "";
   const answer = textResponse(error.status, text + end);
   if (error.retryAfterSeconds === undefined) return answer;
