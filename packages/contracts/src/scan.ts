@@ -103,8 +103,8 @@ export interface ScanOutcome<Plan extends ScanPlan = ScanPlan> {
 }
 
 /**
- * What a scan found, as it crosses threads and services: made where the data is, read where partial results are merged;
- * whoever passes it on in between does not look inside. See `codec/columns/outcome.ts`.
+ * What a scan found, as it crosses threads and services. The scan encodes it where the data is, and the merge of partial
+ * results decodes it; nothing in between looks inside. See `codec/columns/outcome.ts`.
  */
 export type EncodedOutcome = Uint8Array<ArrayBuffer>;
 

@@ -26,7 +26,7 @@ export interface JournalContext {
   readonly disk?: WalDisk;
 }
 
-/** A sync that takes longer is a sign of a slow disk; how often that is told at most. */
+/** A sync that takes longer shows a slow disk, and is logged; and the least time between two such messages. */
 const slowSyncMs = 1000;
 const warnPauseMs = 60_000;
 

@@ -11,8 +11,8 @@ import type { RowPlaces } from "./row-store.js";
 import { LogSelection } from "./selection.js";
 
 /**
- * Keeps the best rows of a log query: the first `limit` in its direction, or those of which its interval may take so many. Blocks
- * may come in any order, but a reader that gives the best first can stop early.
+ * Keeps the best rows of a log query: the first `limit` in its direction, or with an interval the rows from which it may
+ * take `limit`. Blocks may come in any order, but a reader that gives the best first can stop early.
  */
 export interface LogScan {
   readonly needs: ColumnNeeds;
