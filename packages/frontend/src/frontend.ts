@@ -1,9 +1,9 @@
-import type { Querier, QueryAnswer } from "@skald/contracts";
+import type { QueryAnswer } from "@skald/contracts";
 import {
   compilePipeline,
   defaultQueryLimits,
   type Expr,
-  formatQuery,
+  type Plan,
   parseQuery,
   planQuery,
   type QueryParams,
@@ -18,108 +18,63 @@ import {
   SkaldError,
 } from "@skald/model";
 import { type Span, traced } from "@skald/runtime/tracing";
-import { checkBlocked, queryKind } from "./limits/blocked-queries.js";
-import { checkQueryLimits, rangesOf } from "./limits/check-limits.js";
-import { combineLimits, nsOfMs, type QueryTenantLimits } from "./limits/limits.js";
-import { clampStart, oldestAllowed } from "./limits/look-back.js";
-import { withTimeout } from "./limits/timeout.js";
+import { checkBlocked, checkQueryLimits, queryKind, rangesOf } from "./limits/check-limits.js";
+import {
+  clampStart,
+  nsOfMs,
+  oldestAllowed,
+  type QueryTenantLimits,
+  withTimeout,
+} from "./limits/limits.js";
 import { Lists } from "./lists.js";
 import type { InstantParams, RangeParams } from "./params/params.js";
-import { KeptAnswers, type KeptResults } from "./results-cache/kept-answers.js";
+import type { Asker, QueryContext } from "./query-context.js";
 import { answerLogs } from "./split/log-query.js";
-import { type AskPart, MetricAnswers, mayBeSplit } from "./split/metric-answers.js";
+import { answerInstant, answerRange, mayBeSplit } from "./split/metric-query.js";
 
-export interface FrontendDeps {
-  readonly querier: Querier;
-  readonly limitsOf: (tenant: string) => QueryTenantLimits;
+/** A query that was parsed and may be run: plain data, which other threads can go on with. */
+export interface PlannedQuery {
+  readonly text: string;
+  readonly expr: Expr;
+  /** The range within which the tenants may look. */
+  readonly params: QueryParams;
+  /** Plans that were made for ranges, by `rangeKey`. */
+  readonly plans: Map<string, Plan>;
+}
+
+export interface FrontendOptions {
   readonly clock: Clock;
-  /** How long the request waited before it came here; 0 if not given. */
-  readonly queueSeconds?: number | undefined;
-  /** Told of each query that was run. */
-  readonly onQuery?: ((facts: QueryFacts) => void) | undefined;
-  /** Who asks within the tenant; see `QueryShare`. */
-  readonly actors?: readonly string[];
-  /** What the client says about the query: `a=b,c=d`. */
-  readonly queryTags?: string | undefined;
   /** Move both ends of a metric query down to multiples of its step; false if not given. */
   readonly alignToStep?: boolean | undefined;
-  /** Cut queries over a range by time, so that several queriers answer one; false if not given. */
-  readonly splitsByTime?: boolean | undefined;
-  /** Keeps answers; absent where nothing is kept. */
-  readonly results?: KeptResults | undefined;
 }
 
-/** A query that was run, for whoever counts; plain data. */
-export interface QueryFacts {
-  /** As HTTP says it. */
-  readonly status: number;
-  /** `limited` are log queries without stages: they end with their limit. */
-  readonly type: "metric" | "filter" | "limited";
-  readonly range: "instant" | "range";
-  readonly seconds: number;
-  /** Of one that was answered. */
-  readonly stats: QueryStats | undefined;
-}
-
-/** What a sample in the making takes. */
+/** Bytes of a sample that is being made. */
 const sampleBytes = 32;
-/** Takes queries from clients: parses, limits, plans, and passes them to a querier. */
+
+/** Parses and checks queries of clients, and has a querier answer them. It keeps nothing between two requests. */
 export class Frontend {
   /** What there is, without its rows. */
   readonly lists: Lists;
-  readonly #querier: Querier;
-  readonly #limitsOf: (tenant: string) => QueryTenantLimits;
   readonly #clock: Clock;
-  readonly #actors: readonly string[];
-  readonly #queryTags: string;
   readonly #alignToStep: boolean;
-  readonly #queueSeconds: number;
-  readonly #metrics: MetricAnswers;
-  readonly #splitsByTime: boolean;
-  readonly #onQuery: ((facts: QueryFacts) => void) | undefined;
 
-  constructor(deps: FrontendDeps) {
-    this.#querier = deps.querier;
-    this.#limitsOf = deps.limitsOf;
-    this.#clock = deps.clock;
-    this.#actors = deps.actors ?? [];
-    this.#queryTags = deps.queryTags ?? "";
-    this.#alignToStep = deps.alignToStep === true;
-    this.#queueSeconds = deps.queueSeconds ?? 0;
-    const kept = { results: deps.results, actors: this.#actors };
-    this.#splitsByTime = deps.splitsByTime === true;
-    this.#metrics = new MetricAnswers({ ...kept, splitsByTime: this.#splitsByTime });
-    this.#onQuery = deps.onQuery;
-    const limitsOf = (tenants: readonly string[]) => this.#limits(tenants);
-    const { querier, clock } = deps;
-    this.lists = new Lists({
-      querier,
-      clock,
-      limitsOf,
-      actors: this.#actors,
-      kept: new KeptAnswers(kept),
-    });
+  constructor({ clock, alignToStep = false }: FrontendOptions) {
+    this.lists = new Lists(clock);
+    this.#clock = clock;
+    this.#alignToStep = alignToStep;
   }
 
   nowNs(): bigint {
     return nowNs(this.#clock);
   }
 
-  async queryRange(
-    tenants: readonly string[],
-    params: RangeParams,
-    signal: AbortSignal,
-  ): Promise<QueryAnswer> {
-    const expr = parseQuery(params.query);
-    return this.#run(tenants, { text: params.query, expr }, params, signal);
+  /** Parses a range query and checks it. Throws invalid_argument for one that breaks a limit. */
+  planRange(params: RangeParams, asker: Asker): PlannedQuery {
+    return this.#plan(params.query, parseQuery(params.query), params, asker);
   }
 
-  /** Only metric queries; a log query is refused. */
-  async queryInstant(
-    tenants: readonly string[],
-    params: InstantParams,
-    signal: AbortSignal,
-  ): Promise<QueryAnswer> {
+  /** Parses and checks a query at one time: only metric queries; a log query is refused. */
+  planInstant(params: InstantParams, asker: Asker): PlannedQuery {
     const expr = parseQuery(params.query);
     if (expr.kind === "log") {
       throw invalidArgument(
@@ -128,96 +83,101 @@ export class Frontend {
     }
     const { timeNs, limit, direction } = params;
     const range = { startNs: timeNs, endNs: timeNs, stepNs: 0n, intervalNs: 0n, limit, direction };
-    return this.#run(tenants, { text: params.query, expr }, range, signal);
+    return this.#plan(params.query, expr, range, asker);
   }
 
-  format(query: string): string {
-    return formatQuery(parseQuery(query));
-  }
-
-  async #run(
-    tenants: readonly string[],
-    { text, expr }: { readonly text: string; readonly expr: Expr },
-    params: QueryParams,
-    signal: AbortSignal,
-  ): Promise<QueryAnswer> {
-    const limits = this.#limits(tenants);
-    checkBlocked({ text, expr, tags: this.#queryTags }, limits);
-    const nowNs = this.nowNs();
-    const oldestNs = oldestAllowed(limits, nowNs);
+  #plan(text: string, expr: Expr, params: QueryParams, { limits, ...asker }: Asker): PlannedQuery {
+    checkBlocked({ text, expr, tags: asker.queryTags ?? "" }, limits);
+    const now = this.nowNs();
+    const oldestNs = oldestAllowed(limits, now);
     const clamped = { ...params, startNs: clampStart(params, oldestNs) };
     checkQueryLimits(expr, clamped, limits);
     checkStages(expr);
-    const aligned = this.#alignToStep && expr.kind !== "log";
-    const range = { ...(aligned ? alignToStep(clamped) : clamped), oldestNs, nowNs };
-    const maxMemoryBytes = limits.max_query_memory_bytes || Number.MAX_SAFE_INTEGER;
-    const maxSeries = limits.max_query_series || Number.MAX_SAFE_INTEGER;
-    const planLimits = {
-      ...defaultQueryLimits,
-      maxCells: Math.min(defaultQueryLimits.maxCells, Math.floor(maxMemoryBytes / sampleBytes)),
-      maxSeries,
-    };
-    const ask: AskPart = (part, own) => {
-      const request = {
-        tenants,
-        plan: planQuery(expr, part, planLimits),
-        limits: { maxBytesRead: limits.max_query_bytes_read, maxMemoryBytes },
-        actors: this.#actors,
-      };
-      return this.#querier.run("query", request, { signal: own });
-    };
+    const aligned = this.#alignToStep && expr.kind !== "log" ? alignToStep(clamped) : clamped;
+    return { text, expr, params: { ...aligned, oldestNs, nowNs: now }, plans: new Map() };
+  }
+
+  /** Runs a query within the timeout of its tenants. */
+  run(planned: PlannedQuery, context: QueryContext): Promise<QueryAnswer> {
+    const { text, expr, params } = planned;
+    const { tenants, limits, signal } = context;
     const attributes = { tenant: tenants.join("|"), "skald.query_hash": fnv1a32(text) };
     return traced("query", { attributes }, (span) =>
-      this.#told(expr, params, span, () =>
+      observed(planned, context, span, () =>
         withTimeout(limits, signal, (bounded) => {
+          const ask = asking(planned, context);
+          const splits = context.splitsByTime === true && mayBeSplit(limits);
+          const splitNs = splits ? nsOfMs(limits.split_queries_by_interval) : 0n;
           if (expr.kind === "log") {
-            const splits = this.#splitsByTime && mayBeSplit(limits);
-            const splitNs = splits ? nsOfMs(limits.split_queries_by_interval) : 0n;
             const parallelism = limits.max_query_parallelism || 1;
-            return answerLogs(
-              { params: range, ask, splitNs, parallelism, maxMemoryBytes },
-              bounded,
-            );
+            const { maxMemoryBytes } = byteLimitsOf(limits);
+            return answerLogs({ params, ask, splitNs, parallelism, maxMemoryBytes }, bounded);
           }
-          const asked = { tenants, expr, params: range, limits, maxSeries, ask };
-          return range.stepNs > 0n
-            ? this.#metrics.range(asked, bounded)
-            : this.#metrics.instant(asked, bounded);
+          const asked = { expr, params, splitNs, maxSeries: maxSeriesOf(limits), ask, context };
+          return params.stepNs > 0n ? answerRange(asked, bounded) : answerInstant(asked, bounded);
         }),
       ),
     );
   }
+}
 
-  /** Runs a query and tells how it ended; a fault of the program is told by whoever logs it. */
-  async #told(
-    expr: Expr,
-    { stepNs }: QueryParams,
-    span: Span,
-    query: () => Promise<QueryAnswer>,
-  ): Promise<QueryAnswer> {
-    const start = performance.now();
-    const tell = (status: number, stats?: QueryStats): void =>
-      this.#onQuery?.({
-        status,
-        type: queryKind(expr),
-        range: stepNs === 0n ? "instant" : "range",
-        seconds: (performance.now() - start) / 1000,
-        stats,
-      });
-    try {
-      const answer = await query();
-      const stats = { ...answer.stats, queueSeconds: this.#queueSeconds };
-      tell(200, stats);
-      span.set(factsOf(stats));
-      return { ...answer, stats };
-    } catch (error) {
-      if (error instanceof SkaldError) tell(error.status);
-      throw error;
-    }
-  }
+/** Asks the querier for a part of a query, which may be all of it. */
+function asking(
+  { expr, plans }: PlannedQuery,
+  { tenants, limits, actors = [], querier }: QueryContext,
+) {
+  const byteLimits = byteLimitsOf(limits);
+  const planLimits = {
+    ...defaultQueryLimits,
+    maxCells: Math.min(
+      defaultQueryLimits.maxCells,
+      Math.floor(byteLimits.maxMemoryBytes / sampleBytes),
+    ),
+    maxSeries: maxSeriesOf(limits),
+  };
+  return (part: QueryParams, signal: AbortSignal): Promise<QueryAnswer> => {
+    const key = `${part.startNs} ${part.endNs} ${part.limit}`;
+    const plan = plans.get(key) ?? planQuery(expr, part, planLimits);
+    plans.set(key, plan);
+    const request = { tenants, plan, limits: byteLimits, actors };
+    return querier.run("query", request, { signal });
+  };
+}
 
-  #limits(tenants: readonly string[]): QueryTenantLimits {
-    return combineLimits(tenants.map((tenant) => this.#limitsOf(tenant)));
+function byteLimitsOf({ max_query_bytes_read, max_query_memory_bytes }: QueryTenantLimits) {
+  const maxMemoryBytes = max_query_memory_bytes || Number.MAX_SAFE_INTEGER;
+  return { maxBytesRead: max_query_bytes_read, maxMemoryBytes };
+}
+
+function maxSeriesOf({ max_query_series }: QueryTenantLimits): number {
+  return max_query_series || Number.MAX_SAFE_INTEGER;
+}
+
+/** Runs a query and tells `onQuery` how it ended; a fault of the program is told by those who log it. */
+async function observed(
+  { expr, params }: PlannedQuery,
+  { onQuery, queueSeconds = 0 }: QueryContext,
+  span: Span,
+  query: () => Promise<QueryAnswer>,
+): Promise<QueryAnswer> {
+  const start = performance.now();
+  const tell = (status: number, stats?: QueryStats): void =>
+    onQuery?.({
+      status,
+      type: queryKind(expr),
+      range: params.stepNs === 0n ? "instant" : "range",
+      seconds: (performance.now() - start) / 1000,
+      stats,
+    });
+  try {
+    const answer = await query();
+    const stats = { ...answer.stats, queueSeconds };
+    tell(200, stats);
+    span.set(factsOf(stats));
+    return { ...answer, stats };
+  } catch (error) {
+    if (error instanceof SkaldError) tell(error.status);
+    throw error;
   }
 }
 

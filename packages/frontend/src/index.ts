@@ -1,8 +1,18 @@
 export * from "./frontend.js";
-export * from "./http/headers.js";
+export { ClientQueries, type ClientQueriesOptions, type JobLanes } from "./http/client-queries.js";
+export {
+  type Endpoint,
+  type PatternParams,
+  type PlannedTail,
+  type QueryEndpoint,
+  queryEndpoints,
+} from "./http/endpoints.js";
 export * from "./http/pattern-routes.js";
+export { FrontendThread, type QueryJob, type QueryReply } from "./http/query-job.js";
+export { type QueryRequest, queryRequest, queryTenants } from "./http/query-request.js";
 export * from "./http/routes.js";
 export { combineLimits, type QueryTenantLimits } from "./limits/limits.js";
+export * from "./query-context.js";
 export type { ResultStore, ResultStores } from "./results-cache/result-store.js";
 export * from "./results-cache/store/memory-store.js";
 export { RedisResultStore } from "./results-cache/store/redis-store.js";

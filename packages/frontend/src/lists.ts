@@ -1,5 +1,4 @@
 import type {
-  Querier,
   StreamsRequest,
   TenantLabels,
   TenantStreams,
@@ -8,7 +7,9 @@ import type {
 } from "@skald/contracts";
 import { parseSelector } from "@skald/logql";
 import {
+  type CacheKind,
   type Clock,
+  invalidArgument,
   joinQueryStats,
   type Matcher,
   notFound,
@@ -16,20 +17,14 @@ import {
   type TimeRange,
 } from "@skald/model";
 import { checkLength } from "./limits/check-limits.js";
-import type { QueryTenantLimits } from "./limits/limits.js";
-import { noLongerAvailable, oldestAllowed, oldestLasting } from "./limits/look-back.js";
-import { withTimeout } from "./limits/timeout.js";
-import type { KeptAnswers } from "./results-cache/kept-answers.js";
-import { selectorsOf, seriesSelectors } from "./selectors.js";
+import { noLongerAvailable, oldestAllowed, oldestLasting, withTimeout } from "./limits/limits.js";
+import type { QueryContext } from "./query-context.js";
+import { keptAnswer } from "./results-cache/answer-cache.js";
 
-export interface ListsDeps {
-  readonly querier: Querier;
-  readonly clock: Clock;
-  /** Of several tenants: the strictest. */
-  readonly limitsOf: (tenants: readonly string[]) => QueryTenantLimits;
-  /** Who asks within the tenant; see `QueryShare`. */
-  readonly actors: readonly string[];
-  readonly kept: KeptAnswers;
+/** Streams to be listed: those that any of the selectors matches, all where there is no selector. Plain data. */
+export interface StreamSelection {
+  readonly selectors: readonly (readonly Matcher[])[];
+  readonly range: TimeRange;
 }
 
 /** How much there is of a selector. */
@@ -37,7 +32,7 @@ export interface IndexStats {
   readonly streams: number;
   /** Blocks with such rows. */
   readonly chunks: number;
-  /** Of lines. */
+  /** Bytes of lines. */
   readonly bytes: number;
   readonly entries: number;
 }
@@ -45,53 +40,43 @@ export interface IndexStats {
 /** The label that tells the tenants of one query apart. */
 export const tenantLabel = "__tenant_id__";
 
-/** What there is in a range of time, without its rows: labels, streams, and how much of them. */
+/** Lists what is there in a range of time, without its rows: labels, streams, and how much of them. */
 export class Lists {
-  readonly #deps: ListsDeps;
+  readonly #clock: Clock;
 
-  constructor(deps: ListsDeps) {
-    this.#deps = deps;
+  constructor(clock: Clock) {
+    this.#clock = clock;
   }
 
-  async labelNames(
-    tenants: readonly string[],
-    query: string,
-    range: TimeRange,
-    signal: AbortSignal,
-  ): Promise<string[]> {
+  async labelNames(selection: StreamSelection, context: QueryContext): Promise<string[]> {
     const names = new Set<string>();
-    for (const { texts } of await this.#labels(tenants, { query }, range, signal)) {
+    for (const { texts } of await this.#labels(selection, context)) {
       for (const name of texts) names.add(name);
     }
-    if (tenants.length > 1 && names.size > 0) names.add(tenantLabel);
+    if (context.tenants.length > 1 && names.size > 0) names.add(tenantLabel);
     return [...names].sort();
   }
 
   async labelValues(
-    tenants: readonly string[],
     name: string,
-    query: string,
-    range: TimeRange,
-    signal: AbortSignal,
+    selection: StreamSelection,
+    context: QueryContext,
   ): Promise<string[]> {
-    if (name === tenantLabel) return [...tenants];
-    const found = await this.#labels(tenants, { query, label: name }, range, signal);
+    if (name === tenantLabel) return [...context.tenants];
+    const found = await this.#labels(selection, context, name);
     if (found.length === 1) return [...(found[0] as TenantLabels).texts];
     return [...new Set(found.flatMap(({ texts }) => texts))].sort();
   }
 
-  /** Label sets of the streams that any of the selectors matches, by tenant. */
+  /** Label sets of streams, by tenant. */
   async series(
-    tenants: readonly string[],
-    matches: readonly string[],
-    range: TimeRange,
-    signal: AbortSignal,
+    selection: StreamSelection,
+    context: QueryContext,
   ): Promise<readonly TenantStreams[]> {
-    const request = this.#request(tenants, seriesSelectors(matches), range);
-    if (request === undefined) return [];
-    const { limits, ...asked } = request;
-    return this.#keptList("seriesResult", limits, asked, signal, (bounded) =>
-      this.#deps.querier.run("streams", asked, { signal: bounded }),
+    const asked = this.#request(selection, context);
+    if (asked === undefined) return [];
+    return this.#keptList("seriesResult", asked, context, (signal) =>
+      context.querier.run("streams", asked, { signal }),
     );
   }
 
@@ -100,30 +85,28 @@ export class Lists {
    * when the tenant may not ask for it, invalid_argument at more groups than it may have.
    */
   volume(
-    tenants: readonly string[],
     plan: Omit<VolumePlan, "maxGroups">,
-    signal: AbortSignal,
+    context: QueryContext,
   ): Promise<VolumeAnswer | undefined> {
-    const { volume_enabled, volume_max_series } = this.#deps.limitsOf(tenants);
+    const { volume_enabled, volume_max_series } = context.limits;
     if (!volume_enabled) return Promise.reject(notFound("not found"));
     const maxGroups = volume_max_series || Number.MAX_SAFE_INTEGER;
-    return this.#volumes("volumeResult", tenants, { ...plan, maxGroups }, signal);
+    return this.#volumes("volumeResult", { ...plan, maxGroups }, context);
   }
 
   /** Streams of a selector with rows in the range, and how much that is. */
   async indexStats(
-    tenants: readonly string[],
-    query: string,
-    range: TimeRange,
-    signal: AbortSignal,
+    { matchers, ...range }: TimeRange & { readonly matchers: readonly Matcher[] },
+    context: QueryContext,
   ): Promise<IndexStats> {
     const buckets = { firstNs: range.fromNs, stepNs: range.toNs - range.fromNs, count: 1 };
     const groupBy = { kind: "series", names: [] } as const;
-    const matchers = parseSelector(query);
     const plan = { ...range, matchers, groupBy, buckets, maxGroups: 1, countsStreams: true };
     // One by one: streams of two tenants are two, also where their labels are the same.
     const answers = await Promise.all(
-      tenants.map((tenant) => this.#volumes("statsResult", [tenant], plan, signal)),
+      context.tenants.map((tenant) =>
+        this.#volumes("statsResult", plan, { ...context, tenants: [tenant] }),
+      ),
     );
     const sum = (of: (answer: VolumeAnswer) => number) =>
       answers.reduce((all, answer) => all + (answer === undefined ? 0 : of(answer)), 0);
@@ -135,85 +118,107 @@ export class Lists {
     };
   }
 
-  /** Names of labels, or values of one, of the streams of a selector, by tenant. */
+  /** Names of labels, or values of one, of the streams of a selection, by tenant. */
   async #labels(
-    tenants: readonly string[],
-    { query, label }: { readonly query: string; readonly label?: string },
-    range: TimeRange,
-    signal: AbortSignal,
+    selection: StreamSelection,
+    context: QueryContext,
+    label?: string,
   ): Promise<readonly TenantLabels[]> {
-    const request = this.#request(tenants, selectorsOf(query), range);
+    const request = this.#request(selection, context);
     if (request === undefined) return [];
-    const { limits, ...asked } = request;
-    const own = label === undefined ? asked : { ...asked, label };
-    return this.#keptList("labelResult", limits, own, signal, (bounded) =>
-      this.#deps.querier.run("labels", own, { signal: bounded }),
+    const asked = label === undefined ? request : { ...request, label };
+    return this.#keptList("labelResult", asked, context, (signal) =>
+      context.querier.run("labels", asked, { signal }),
     );
   }
 
   async #volumes(
     kind: "volumeResult" | "statsResult",
-    tenants: readonly string[],
     plan: VolumePlan,
-    signal: AbortSignal,
+    context: QueryContext,
   ): Promise<VolumeAnswer | undefined> {
-    const request = this.#request(tenants, [plan.matchers], plan);
+    const request = this.#request({ selectors: [plan.matchers], range: plan }, context);
     if (request === undefined) return undefined;
-    const { limits, selectors: _, ...asked } = request;
-    const own = { ...plan, ...asked };
-    return withTimeout(limits, signal, async (bounded) => {
-      const ask = () => this.#deps.querier.run("volumes", own, { signal: bounded });
-      if (own.fromNs < oldestLasting(limits, { nowNs: nowNs(this.#deps.clock) })) return ask();
-      const mayKeep = ({ warnings }: VolumeAnswer) => warnings.length === 0;
-      const cached = { tenants, range: own, asked: { ...own, actors: [] } };
-      const { answer, caches, isKept } = await this.#deps.kept.answer(
-        kind,
-        cached,
-        ask,
-        mayKeep,
-        bounded,
-      );
-      const stats = isKept ? joinQueryStats([]) : answer.stats;
-      return { ...answer, stats: { ...stats, caches } };
+    const { selectors: _, ...rest } = request;
+    const asked = { ...plan, ...rest };
+    return this.#kept(kind, asked, context, {
+      ask: (signal) => context.querier.run("volumes", asked, { signal }),
+      mayKeep: ({ warnings }) => warnings.length === 0,
+      counted: (answer, { caches, isKept }) => {
+        const stats = isKept ? joinQueryStats([]) : answer.stats;
+        return { ...answer, stats: { ...stats, caches } };
+      },
     });
   }
 
-  /** Lists of labels or streams, kept or asked for. */
   #keptList<Answer>(
     kind: "seriesResult" | "labelResult",
-    limits: QueryTenantLimits,
     asked: StreamsRequest,
-    signal: AbortSignal,
+    context: QueryContext,
     ask: (signal: AbortSignal) => Promise<Answer>,
   ): Promise<Answer> {
+    return this.#kept(kind, asked, context, { ask, mayKeep: () => true, counted: (one) => one });
+  }
+
+  /** An answer that was kept, or that is asked for; rows that retention may take are always asked for. */
+  #kept<Answer>(
+    kind: CacheKind,
+    asked: TimeRange & Pick<StreamsRequest, "tenants">,
+    context: QueryContext,
+    {
+      ask,
+      mayKeep,
+      counted,
+    }: {
+      readonly ask: (signal: AbortSignal) => Promise<Answer>;
+      readonly mayKeep: (answer: Answer) => boolean;
+      readonly counted: (
+        answer: Answer,
+        kept: Pick<Awaited<ReturnType<typeof keptAnswer>>, "caches" | "isKept">,
+      ) => Answer;
+    },
+  ): Promise<Answer> {
+    const { limits, signal } = context;
     return withTimeout(limits, signal, async (bounded) => {
-      if (asked.fromNs < oldestLasting(limits, { nowNs: nowNs(this.#deps.clock) }))
-        return ask(bounded);
-      const cached = { tenants: asked.tenants, range: asked, asked: { ...asked, actors: [] } };
-      return (
-        await this.#deps.kept.answer(
-          kind,
-          cached,
-          () => ask(bounded),
-          () => true,
-          bounded,
-        )
-      ).answer;
+      if (asked.fromNs < oldestLasting(limits, { nowNs: nowNs(this.#clock) })) return ask(bounded);
+      const { tenants } = asked;
+      const question = { kind, tenants, range: asked, asked: { ...asked, actors: [] }, mayKeep };
+      const { answer, ...kept } = await keptAnswer(
+        { ...question, ask: () => ask(bounded) },
+        context,
+        bounded,
+      );
+      return counted(answer, kept);
     });
   }
 
   /** What to ask for streams in the time that may be looked at; undefined when none of it may be. */
   #request(
-    tenants: readonly string[],
-    selectors: readonly (readonly Matcher[])[],
-    { fromNs, toNs }: TimeRange,
-  ): (StreamsRequest & { readonly limits: QueryTenantLimits }) | undefined {
-    const limits = this.#deps.limitsOf(tenants);
-    const oldestNs = oldestAllowed(limits, nowNs(this.#deps.clock));
+    { selectors, range: { fromNs, toNs } }: StreamSelection,
+    { tenants, limits, actors = [] }: QueryContext,
+  ): StreamsRequest | undefined {
+    const oldestNs = oldestAllowed(limits, nowNs(this.#clock));
     const startNs = fromNs < oldestNs ? oldestNs : fromNs;
     if (toNs <= oldestNs) return undefined;
     if (toNs <= startNs) throw noLongerAvailable(limits);
     checkLength(toNs - 1n - startNs, limits);
-    return { tenants, selectors, fromNs: startNs, toNs, actors: this.#deps.actors, limits };
+    return { tenants, selectors, fromNs: startNs, toNs, actors };
   }
+}
+
+/** The selector of a `query` parameter; none means everything. */
+export function selectorsOf(query: string): Matcher[][] {
+  return query.trim() === "" ? [] : [parseSelector(query)];
+}
+
+/** The selectors of `match[]`; `{}` means everything, but only where it stands alone. */
+export function seriesSelectors(matches: readonly string[]): Matcher[][] {
+  const groups = [...new Set(matches)];
+  if (groups.length === 1) {
+    const matchers = parseSelector(groups[0] as string, { emptyCompatible: "bare" });
+    return matchers.length === 0 ? [] : [matchers];
+  }
+  const empty = groups.find((match) => /^\s*\{\s*\}\s*$/.test(match));
+  if (empty !== undefined) throw invalidArgument("0 matchers in group: {}");
+  return groups.map((match) => parseSelector(match));
 }

@@ -1,5 +1,6 @@
 export { CorruptSegments } from "./find/corrupt-segments.js";
 export * from "./querier.js";
+export { QueryLanes, type QueryLanesOptions } from "./query-lanes.js";
 export { listedSince } from "./replicas/listed-since.js";
 export {
   type Replica,
@@ -8,4 +9,9 @@ export {
   type ReplicatedIngesterDeps,
 } from "./replicas/replicated-ingester.js";
 export { ReplicatedTailer, type ReplicatedTailerDeps } from "./replicas/replicated-tailer.js";
-export { QueryTooHeavy } from "./run/query-run.js";
+export {
+  type MovedOn,
+  onQueryThread,
+  type QuerierJob,
+  type QuerierServices,
+} from "./thread-querier.js";

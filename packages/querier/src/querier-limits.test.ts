@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import type { SegmentRef } from "@skald/model";
 import { makeDirectory, makeSegment } from "@skald/scan/testing";
-import { QueryTooHeavy } from "./run/query-run.js";
+import type { Found } from "./find/source-finder.js";
 import { openViews } from "./testing/held-ingester.js";
 import { LocalScanner } from "./testing/local-scanner.js";
 import { querierOf } from "./testing/querier.js";
@@ -91,24 +92,101 @@ describe("limits", () => {
 });
 
 describe("a querier for small queries", () => {
-  const small = (maxHeldBytes: number) =>
-    querierOf(scans, { store: segments }, undefined, { maxHeldBytes });
+  const moved = new Error("it runs elsewhere");
+  /** Such a querier, with what it gave to others. */
+  const smallQuerier = (
+    { maxCost = 1e9, maxHeldBytes = 1e9 },
+    store: readonly SegmentRef[] = segments,
+  ) => {
+    const given: Found[] = [];
+    const moveOn = (found: Found) => {
+      given.push(structuredClone(found));
+      return moved;
+    };
+    const small = { maxCost, maxHeldBytes, moveOn };
+    return { given, querier: querierOf(scans, { store }, undefined, { small }) };
+  };
+  /** A querier that goes on with what was found; `listed` tells of each listing whether it had to be fresh. */
+  const nextQuerier = (found: Found | undefined, store: readonly SegmentRef[] = segments) => {
+    const listed: boolean[] = [];
+    const querier = querierOf(scans, { store }, (fresh) => listed.push(fresh), { found });
+    return { listed, querier };
+  };
 
   it("gives up one whose rows turn out to be many", async () => {
     const all = request("{app=`a`}");
-    await expect(small(2000).run("query", all, never)).rejects.toBeInstanceOf(QueryTooHeavy);
-    const { stats } = await small(1e6).run("query", all, never);
+    const { querier, given } = smallQuerier({ maxHeldBytes: 2000 });
+    await expect(querier.run("query", all, never)).rejects.toBe(moved);
+    expect(given[0]?.cost).toBeGreaterThanOrEqual(2000);
+    const { stats } = await smallQuerier({ maxHeldBytes: 1e6 }).querier.run("query", all, never);
     expect(stats.entriesReturned).toBe(60);
   });
 
   it("gives up one that may answer with many rows, before it scans", async () => {
-    const querier = querierOf(scans, { store: large }, undefined, { maxCost: 50_000 });
+    const { querier, given } = smallQuerier({ maxCost: 50_000 }, large);
     await querier.run("query", request("{app=`a`}", {}, { limit: 20 }), never);
     scans.jobs.length = 0;
-    await expect(
-      querier.run("query", request("{app=`a`}", {}, { limit: 30 }), never),
-    ).rejects.toMatchObject({ cost: 30 * 2048 });
+    const many = querier.run("query", request("{app=`a`}", {}, { limit: 30 }), never);
+    await expect(many).rejects.toBe(moved);
+    expect(given.map(({ cost }) => cost)).toEqual([30 * 2048]);
     expect(scans.jobs).toEqual([]);
+  });
+
+  it.each([
+    "{app=`a`} |= `a`",
+    "sum by (app) (count_over_time({app=`a`} |= `a` [2s]))",
+    "sum(rate({app=`a`}[2s])) / sum(rate({app=`a`} |= `1` [3s]))",
+  ])("gives what it found for %s to one that lists nothing again", async (query) => {
+    const asked = request(query);
+    const { querier, given } = smallQuerier({ maxCost: 0 });
+    await expect(querier.run("query", asked, never)).rejects.toBe(moved);
+    const next = nextQuerier(given[0]);
+    const whole = nextQuerier(undefined);
+    const [{ result }, { result: expected }] = [
+      await next.querier.run("query", asked, never),
+      await whole.querier.run("query", asked, never),
+    ];
+    expect(result).toEqual(expected);
+    expect([next.listed, whole.listed.length > 0]).toEqual([[], true]);
+  });
+
+  it("gives what it found for a range to one that asks for parts of it", async () => {
+    const { querier, given } = smallQuerier({ maxCost: 0 });
+    await expect(querier.run("query", request("{app=`a`} |= `a`"), never)).rejects.toBe(moved);
+    const next = nextQuerier(given[0]);
+    const whole = request("{app=`a`} |= `a`");
+    const [first, second] = segments as [(typeof segments)[0], (typeof segments)[0]];
+    const part = { ...whole, plan: { ...whole.plan, fromNs: first.minNs, toNs: second.minNs } };
+    const { stats } = await next.querier.run("query", part, never);
+    expect([next.listed, stats.store.sources, stats.entriesReturned]).toEqual([[], 1, 10]);
+  });
+
+  it("has the next one find again what is gone", async () => {
+    const { querier, given } = smallQuerier({ maxCost: 0 });
+    const asked = request("{app=`a`} |= `a`");
+    await expect(querier.run("query", asked, never)).rejects.toBe(moved);
+    const [found] = given as [Found];
+    const lists = found.lists.map((list) => ({
+      ...list,
+      sources: list.sources.map((source) => {
+        const location = { kind: "file", path: `${directory.path}/gone.parquet` } as const;
+        return { ...source, ref: { ...source.ref, id: "gone", location } as typeof source.ref };
+      }),
+    }));
+    const next = nextQuerier({ ...found, lists });
+    const { stats } = await next.querier.run("query", asked, never);
+    expect([next.listed, stats.entriesReturned]).toEqual([[true], 60]);
+  });
+
+  it("gives what it found for a list of labels", async () => {
+    const asked = { tenants: ["t"], selectors: [], fromNs: 0n, toNs: 2n ** 62n };
+    const { querier, given } = smallQuerier({ maxCost: 0 });
+    await expect(querier.run("labels", asked, never)).rejects.toBe(moved);
+    const next = nextQuerier(given[0]);
+    expect(await next.querier.run("labels", asked, never)).toEqual([
+      { tenant: "t", texts: ["app"] },
+    ]);
+    expect(next.listed).toEqual([]);
   });
 });
 

@@ -27,8 +27,6 @@ import {
   type LogResult,
   type Memory,
   type MetricPlan,
-  type Plan,
-  type PlanNode,
   type QueryResult,
   type SeriesMatrix,
 } from "@skald/logql";
@@ -44,14 +42,20 @@ import { rangeOf } from "@skald/scan";
 import { findChanges } from "./changes/find-changes.js";
 import { type CorruptSegments, corruptWarnings } from "./find/corrupt-segments.js";
 import type { PlannedSource } from "./find/order-sources.js";
-import { type LeafCount, type Search, SourceFinder } from "./find/source-finder.js";
+import {
+  type Found,
+  type LeafCount,
+  type Search,
+  SourceFinder,
+  type SourceFinderDeps,
+} from "./find/source-finder.js";
 import { selectTenants } from "./find/tenants.js";
 import { tooManyBytesRead } from "./run/byte-limits.js";
 import { estimateBytes, indexShare, TaskCutter } from "./run/cut-tasks.js";
 import { readsHeaders } from "./run/guess-outcome.js";
 import { runLogQuery } from "./run/log-query.js";
 import { leafTasks, runLeaf } from "./run/metric-query.js";
-import { QueryRun, QueryTooHeavy, shareOf } from "./run/query-run.js";
+import { QueryRun, shareOf } from "./run/query-run.js";
 import type { Scanners } from "./run/scanners.js";
 import { StreamLists } from "./run/stream-lists.js";
 import { VolumeMerge } from "./run/volume-merge.js";
@@ -72,16 +76,25 @@ export interface QuerierDeps {
   readonly deletes?: Deletes | undefined;
   /** Changes with every delete request of a tenant, and with what becomes of it. */
   readonly deletesOf?: (tenant: string) => string;
-  /** Bytes that a query may cost here, by estimate; one that costs more throws QueryTooHeavy before it scans. */
-  readonly maxCost?: number;
-  /** What a query may hold here; one that needs more throws QueryTooHeavy, with what it holds by then. */
-  readonly maxHeldBytes?: number;
-  /** Takes only plans with little to evaluate; others throw QueryTooHeavy as well. */
-  readonly onlySimple?: boolean;
+  /** Looks up sources where the services are, and keeps the views there; see `lookUp`. */
+  readonly lookUp?: SourceFinderDeps["lookUp"];
+  /** What another thread found for the query. Sources that are gone meanwhile are found again. */
+  readonly found?: Found | undefined;
+  /** Bounds of queries that share their thread; absent where queries of any size run. */
+  readonly small?: SmallQueries | undefined;
   /** Whether a query is to stop in the middle of its work, when no signal can fire. */
   readonly shouldStop?: () => boolean;
   /** Counts what all queries hold together. */
   readonly memory?: Memory;
+}
+
+/** What a query may cost and hold where many small ones share a thread. */
+export interface SmallQueries {
+  /** Bytes of lines to be read, by estimate. */
+  readonly maxCost: number;
+  readonly maxHeldBytes: number;
+  /** Takes over a query that is not small, with what was found for it; the query ends here with the error. */
+  readonly moveOn: (found: Found) => Error;
 }
 
 /** What headers say is neither read nor held. */
@@ -119,9 +132,9 @@ export class Querier implements Contract {
     this.#finder = new SourceFinder(deps);
     // On the side of the store there are no heads.
     this.#scanners = { ingester: deps.ingester, store: deps.scanner as SegmentScanner<SourceRef> };
-    const { threads, maxCost } = deps;
     this.#lists = new StreamLists({
-      ...{ finder: this.#finder, scanners: this.#scanners, threads, maxCost },
+      ...{ finder: this.#finder, scanners: this.#scanners, threads: deps.threads },
+      place: (cost, search) => this.#place(cost, search),
     });
   }
 
@@ -136,12 +149,9 @@ export class Querier implements Contract {
 
   #query(request: QueryRequest, signal: AbortSignal): Promise<QueryAnswer> {
     const { limits, tenants, plan } = request;
-    if (this.#deps.onlySimple === true && !isSimple(plan)) {
-      return Promise.reject(new QueryTooHeavy(0));
-    }
     return this.#search(async (search) => {
-      const run = this.#runOf(limits, shareOf(request), signal);
       search.share = shareOf(request);
+      const run = this.#runOf(limits, search.share, search, signal);
       const result =
         plan.kind === "log"
           ? await this.#queryLog({ tenants, plan, search, run, signal })
@@ -154,12 +164,13 @@ export class Querier implements Contract {
   #volumes(request: VolumeRequest, signal: AbortSignal): Promise<VolumeAnswer> {
     const { tenants, matchers, actors: _, ...rest } = request;
     return this.#search(async (search) => {
-      const run = this.#runOf(unlimited, shareOf(request), signal);
       search.share = shareOf(request);
+      const run = this.#runOf(unlimited, search.share, search, signal);
       const range = { fromNs: request.fromNs, toNs: request.toNs };
       const sources = await this.#list({ tenants, matchers, range }, search, signal);
       run.see(sources);
       run.book(estimateBytes(sources, range) / indexShare);
+      this.#place(run.cost, search);
       const plan = { ...rest, matchers: ownMatchers(tenants, matchers) };
       const merge = new VolumeMerge(plan);
       const tasks = new TaskCutter(sources, {
@@ -177,29 +188,39 @@ export class Querier implements Contract {
     });
   }
 
-  #runOf(limits: QueryByteLimits, share: QueryShare, signal: AbortSignal): QueryRun {
-    const { threads, maxCost } = this.#deps;
-    const budget = this.#budget(limits.maxMemoryBytes, signal);
-    return new QueryRun({ limits, scanners: this.#scanners, threads, share, maxCost, budget });
-  }
-
-  #budget(maxMemoryBytes: number, signal: AbortSignal): Budget {
-    const { maxHeldBytes, memory, shouldStop = () => signal.aborted } = this.#deps;
-    return new Budget({
+  #runOf(
+    limits: QueryByteLimits,
+    share: QueryShare,
+    search: Search,
+    signal: AbortSignal,
+  ): QueryRun {
+    const { threads, small, memory, shouldStop = () => signal.aborted } = this.#deps;
+    const { maxMemoryBytes } = limits;
+    const budget = new Budget({
       shouldStop,
       ...(memory === undefined ? {} : { memory }),
       // Where only small queries run, one with a large answer is none.
-      ...(maxHeldBytes === undefined || maxHeldBytes >= maxMemoryBytes
+      ...(small === undefined || small.maxHeldBytes >= maxMemoryBytes
         ? { maxBytes: maxMemoryBytes }
-        : { maxBytes: maxHeldBytes, refuse: (bytes) => new QueryTooHeavy(bytes) }),
+        : { maxBytes: small.maxHeldBytes, refuse: (cost) => small.moveOn(foundOf(cost, search)) }),
     });
+    return new QueryRun({ limits, scanners: this.#scanners, threads, share, budget });
+  }
+
+  /** Ends a query that costs too much for this thread, and gives what was found to another. */
+  #place(cost: number, search: Search): void {
+    const { small } = this.#deps;
+    if (small !== undefined && cost > small.maxCost) throw small.moveOn(foundOf(cost, search));
   }
 
   /** Runs a query with a search of its own: again when segments moved, or turned out to be damaged, while it ran. */
   #search<T>(query: (search: Search) => Promise<T>): Promise<T> {
+    let { found } = this.#deps;
     return this.#deps.corrupt.retry(() =>
       retryMoved(async (fresh) => {
-        const search: Search = { fresh, views: [], missing: new Set() };
+        const { lists: known = [], missing = [] } = found ?? {};
+        found = undefined;
+        const search: Search = { fresh, views: [], missing: new Set(missing), known, lists: [] };
         try {
           return await query(search);
         } finally {
@@ -218,6 +239,7 @@ export class Querier implements Contract {
     const bytes = estimateBytes(sources, range);
     run.book(Math.min(plan.limit * rowCost, bytes * maxRowCost));
     if (!keepsEveryRow(own)) run.book(bytes);
+    this.#place(run.cost, search);
     // A query without a filter and an interval reads as far as its limit goes, which headers do not show.
     if (!keepsEveryRow(own)) await refuseLarge([{ plan: own, sources }], run, signal);
     return runLogQuery(own, sources, run, signal);
@@ -241,6 +263,7 @@ export class Querier implements Contract {
       leaves.push({ plan: own, sources, counted: count?.counted ?? [] });
       run.book(estimateBytes(sources, range) / (readsHeaders(leaf) ? indexShare : 1));
     }
+    this.#place(run.cost, search);
     await refuseLarge(leaves, run, signal);
     const results = new Map<number, readonly SeriesMatrix[]>();
     for (const { plan: leaf, sources, counted } of leaves) {
@@ -281,19 +304,8 @@ function warningsOf({ missing, unlisted }: Search): string[] {
   return [...corruptWarnings(missing), ...(unlisted === true ? [unlistedWarning] : [])];
 }
 
-/** Nodes that a plan may have to be evaluated in passing. */
-const maxSimpleNodes = 3;
-
-/** True for what takes next to no time once the scans are done: few aggregations, no work on labels, no joins. */
-function isSimple(plan: Plan): boolean {
-  if (plan.kind === "log") return true;
-  let nodes = 0;
-  for (let node: PlanNode = plan.root; ; ) {
-    if (++nodes > maxSimpleNodes) return false;
-    if (node.kind === "leaf" || node.kind === "literal" || node.kind === "vector") return true;
-    if (node.kind !== "vector_aggregation") return false;
-    node = node.inner;
-  }
+function foundOf(cost: number, { lists, missing }: Search): Found {
+  return { cost, lists, missing: [...missing] };
 }
 
 /** The matchers that are left for streams: those on `__tenant_id__` have chosen the tenants. */

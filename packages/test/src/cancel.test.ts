@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Ingester, Querier as QuerierContract } from "@skald/contracts";
-import { Frontend, queryHandlers, queryRoutes } from "@skald/frontend";
+import {
+  type Endpoint,
+  Frontend,
+  type QueryEndpoint,
+  queryEndpoints,
+  queryRequest,
+  queryRoutes,
+} from "@skald/frontend";
 import { dayNs, type SegmentRef, steadyClock, systemClock } from "@skald/model";
 import { CorruptSegments, Querier } from "@skald/querier";
 import { WorkerPool } from "@skald/runtime";
@@ -8,7 +15,7 @@ import { defaultLimits } from "@skald/runtime/config";
 import { ScanPool } from "@skald/scan";
 import { makeDirectory, makeHead, row } from "@skald/scan/testing";
 import { openHeadBlock, openSegmentFile, readTexts, sealSegment } from "@skald/storage";
-import { HttpServer } from "@skald/transport";
+import { type HttpRequest, type HttpResponse, HttpServer } from "@skald/transport";
 import { counterPlaces, type ShareJob } from "./testing/counting-job.js";
 import { waitFor } from "./testing/server.js";
 
@@ -44,14 +51,18 @@ beforeAll(async () => {
   await Promise.all(Array.from({ length: threads }, () => pool.run("share", share, lane)));
   const refs = Array.from({ length: segmentCount }, (_, i) => sealLines(i));
   endNs = (refs.at(-1) as SegmentRef).maxNs;
-  const handlers = queryHandlers(
-    new Frontend({
-      querier: watched(querierOf(refs)),
-      limitsOf: () => ({ ...defaultLimits, query_timeout: timeoutMs }),
-      clock: systemClock,
-    }),
-    { authEnabled: false, noAuthTenant: "t", multiTenantQueries: false, parquetAnswers: false },
-  );
+  const querier = watched(querierOf(refs));
+  const frontend = new Frontend({ clock: systemClock });
+  const endpoints = queryEndpoints(frontend, { parquetAnswers: false });
+  const tenancy = { authEnabled: false, noAuthTenant: "t", multiTenantQueries: false };
+  const serve = async (name: QueryEndpoint, request: HttpRequest): Promise<HttpResponse> => {
+    const limitsOf = () => ({ ...defaultLimits, query_timeout: timeoutMs });
+    const plain = queryRequest(name, request, { ...tenancy, limitsOf });
+    const asked = { ...plain, params: request.params };
+    const endpoint: Endpoint<unknown> = endpoints[name];
+    const context = { ...plain, querier, signal: request.signal };
+    return (await endpoint.answer(endpoint.plan(asked, plain), asked, context)) as HttpResponse;
+  };
   server = new HttpServer({
     address: "127.0.0.1",
     port: 0,
@@ -65,7 +76,7 @@ beforeAll(async () => {
     compressResponses: false,
     pathPrefix: "",
     rawRoutes: new Map(),
-    routes: queryRoutes((endpoint, request) => handlers[endpoint](request)),
+    routes: queryRoutes(serve),
   });
   url = `http://127.0.0.1:${await server.start()}`;
 });

@@ -3,8 +3,7 @@ import type { LogResult, QueryResult, RowLabels } from "@skald/logql";
 import { emptyReadStats, labelsFromObject, type QueryStats } from "@skald/model";
 import fc from "fast-check";
 import { encodeLegacyNaively, encodeNaively } from "../testing/naive-json.js";
-import { encodeList, encodeQueryResult, encodeSeries } from "./json.js";
-import { encodeLegacyStreams } from "./legacy.js";
+import { encodeLegacyStreams, encodeList, encodeQueryResult, encodeSeries } from "./json.js";
 import { jsonText, type Pieces, pieceBytes } from "./pieces.js";
 
 const stats: QueryStats = {

@@ -1,4 +1,5 @@
-import { pairValues, streamCountOf, type TenantStreams } from "@skald/contracts";
+import type { IncomingHttpHeaders } from "node:http";
+import { pairValues, streamCountOf, type TenantStreams, type VolumeAnswer } from "@skald/contracts";
 import {
   formatSample,
   groupLogRows,
@@ -8,13 +9,33 @@ import {
   type RowLabels,
   type VectorResult,
 } from "@skald/logql";
-import { type Labels, labelsToObject, nsPerMs, type QueryStats } from "@skald/model";
+import {
+  formatLabels,
+  formatRfc3339,
+  type Labels,
+  labelsToObject,
+  nsPerMs,
+  type QueryStats,
+} from "@skald/model";
+import type { DetectedField } from "../explore/detected-fields.js";
+import { bucketTime, type VolumeParams, type VolumeSeries } from "../explore/volume.js";
 import { jsonText, type Pieces, PieceWriter, quickText } from "./pieces.js";
 import { encodeStats } from "./stats.js";
 
 export interface EncodeOptions {
   /** Keep index labels, structured metadata and parsed labels apart (`categorize-labels`). */
   readonly categorize: boolean;
+}
+
+export const encodingFlagHeaders = [
+  "x-loki-response-encoding-flags",
+  "x-service-response-encoding-flags",
+];
+
+/** Whether labels shall be told apart by their origins. */
+export function wantsCategories({ headers }: { readonly headers: IncomingHttpHeaders }): boolean {
+  const flags = encodingFlagHeaders.map((name) => headers[name] ?? "").join();
+  return flags.split(",").some((flag) => flag.trim() === "categorize-labels");
 }
 
 /** The envelope of query and query_range as JSON, ended by a line feed. */
@@ -194,4 +215,73 @@ function encodeLabels(labels: Labels): string {
 /** ns as seconds with at most three decimals. */
 function seconds(ns: bigint): string {
   return String(Number(ns / nsPerMs) / 1000);
+}
+
+/** The body of the legacy query endpoint: streams with label texts, entries with RFC 3339 times. */
+export function* encodeLegacyStreams(result: LogResult, stats: QueryStats): Pieces {
+  const out = new PieceWriter();
+  const { bytes, offsets } = result.lines;
+  let comma = "";
+  out.text('{"streams":[');
+  for (const { labels, rows } of groupLogRows(result, "all")) {
+    out.text(`${comma}{"labels":`);
+    out.string(formatLabels(labels));
+    out.text(',"entries":[');
+    comma = "";
+    for (const row of rows) {
+      out.text(`${comma}{"ts":"${formatRfc3339(result.timestamps[row] as bigint)}","line":`);
+      comma = ",";
+      out.line(bytes, offsets[row] as number, offsets[row + 1] as number);
+      out.text("}");
+      yield* out.full();
+    }
+    out.text("]}");
+    comma = ",";
+  }
+  out.text(`],"stats":${encodeStats(stats)}}\n`);
+  yield* out.rest();
+}
+
+/** Volumes as JSON: a vector of totals, or a matrix of buckets; without an answer an empty one. */
+export function* encodeVolume(
+  kind: "instant" | "range",
+  series: readonly VolumeSeries[],
+  params: VolumeParams,
+  answer: VolumeAnswer | undefined,
+): Pieces {
+  const out = new PieceWriter();
+  const { warnings = [] } = answer ?? {};
+  const warned = warnings.length === 0 ? "" : `"warnings":${jsonText(warnings)},`;
+  const type = kind === "range" ? "matrix" : "vector";
+  out.text(`{"status":"success",${warned}"data":{"resultType":"${type}","result":[`);
+  let comma = "";
+  for (const { labels, total, buckets, bytes } of series) {
+    out.text(`${comma}{"metric":${jsonText(labelsToObject(labels))},`);
+    comma = ",";
+    if (kind === "instant") out.text(`"value":${sample(params.endNs, total)}}`);
+    else {
+      const samples = buckets.map((bucket, i) => sample(bucketTime(params, bucket), bytes[i]!));
+      out.text(`"values":[${samples.join(",")}]}`);
+    }
+    yield* out.full();
+  }
+  out.text(`],"stats":${answer === undefined ? "{}" : encodeStats(answer.stats)}}}\n`);
+  yield* out.rest();
+}
+
+/** Fields as JSON; `{}` when there are none. */
+export function encodeFields(fields: readonly DetectedField[], limit: number): string {
+  if (fields.length === 0) return "{}\n";
+  const items = fields.map(({ label, type, values, parsers, jsonPath }) => ({
+    label,
+    type,
+    cardinality: values.size,
+    parsers: parsers.length === 0 ? null : parsers,
+    ...(jsonPath === undefined ? {} : { jsonPath }),
+  }));
+  return `${jsonText({ fields: items, limit })}\n`;
+}
+
+function sample(ns: bigint, value: number): string {
+  return `[${Number(ns / nsPerMs) / 1000},"${value}"]`;
 }

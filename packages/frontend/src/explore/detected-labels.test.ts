@@ -1,4 +1,5 @@
 import { expect, it } from "@jest/globals";
+import { contextOf } from "../testing/api.js";
 import { detectLabels } from "./detected-labels.js";
 
 const uuid = (n: number) => `0000000${n}-0000-4000-8000-000000000000`;
@@ -17,7 +18,7 @@ it.each<[string, string, string[], number | undefined]>([
     labelNames: () => Promise.resolve([label]),
     labelValues: () => Promise.resolve(values),
   };
-  const asked = { query: "", range: { fromNs: 0n, toNs: 1n } };
-  const found = await detectLabels(lists, ["t"], asked, new AbortController().signal);
+  const asked = { selectors: [], range: { fromNs: 0n, toNs: 1n } };
+  const found = await detectLabels(lists, asked, contextOf());
   expect(found).toEqual(want === undefined ? [] : [{ label, cardinality: want }]);
 });

@@ -1,5 +1,5 @@
-import type { TimeRange } from "@skald/model";
-import type { Lists } from "../lists.js";
+import type { Lists, StreamSelection } from "../lists.js";
+import type { QueryContext } from "../query-context.js";
 
 /** A label that tells streams apart in a way that people think in. */
 export interface DetectedLabel {
@@ -13,19 +13,18 @@ const alwaysKept = new Set(["cluster", "namespace", "instance", "pod"]);
 /** Labels whose values are asked for at the same time. */
 const labelsAtOnce = 4;
 
-/** The labels of a selector's streams, but those whose values are all numbers or ids; sorted by name. */
+/** The labels of streams, but those whose values are all numbers or ids; sorted by name. */
 export async function detectLabels(
   lists: Pick<Lists, "labelNames" | "labelValues">,
-  tenants: readonly string[],
-  { query, range }: { readonly query: string; readonly range: TimeRange },
-  signal: AbortSignal,
+  selection: StreamSelection,
+  context: QueryContext,
 ): Promise<DetectedLabel[]> {
-  const names = await lists.labelNames(tenants, query, range, signal);
+  const names = await lists.labelNames(selection, context);
   const found: DetectedLabel[] = [];
   for (let at = 0; at < names.length; at += labelsAtOnce) {
     const some = names.slice(at, at + labelsAtOnce);
     const values = await Promise.all(
-      some.map((name) => lists.labelValues(tenants, name, query, range, signal)),
+      some.map((name) => lists.labelValues(name, selection, context)),
     );
     some.forEach((label, i) => {
       const own = values[i]!.filter((value) => value !== "");

@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { type FieldType, fieldTypeOf } from "./field-type.js";
+import { type FieldType, fieldTypeOf } from "./detected-fields.js";
 
 it.each<[FieldType, string[]]>([
   ["int", ["0", "-7", "+7", "9223372036854775807"]],

@@ -1,6 +1,4 @@
 import type { PatternIngester } from "@skald/contracts";
-import { parseSelector } from "@skald/logql";
-import { type Clock, nowNs } from "@skald/model";
 import {
   type EndpointDocs,
   type HttpRequest,
@@ -9,17 +7,18 @@ import {
   type Route,
 } from "@skald/transport";
 import { jsonText } from "../encode/pieces.js";
-import { parseOrderedBounds, parseStep } from "../params/params.js";
-import { type QueryRouteOptions, queryTenants } from "./routes.js";
+import type { PatternParams } from "./endpoints.js";
 
-export interface PatternRouteDeps extends QueryRouteOptions {
+export interface PatternRouteDeps {
   /** Absent where no patterns are looked for. */
   readonly patterns?: Pick<PatternIngester, "patterns"> | undefined;
-  readonly clock: Clock;
+  /** The tenants that a request asks about. Throws unauthenticated or invalid_argument. */
+  readonly tenantsOf: (request: HttpRequest) => string[];
+  /** Parses the parameters of a request. */
+  readonly parse: (request: HttpRequest) => Promise<PatternParams>;
 }
 
 const paths = ["/service/api/v1/patterns", "/loki/api/v1/patterns"];
-const minStepSeconds = 10;
 
 const patternDocs: EndpointDocs = {
   group: "Explore",
@@ -50,21 +49,13 @@ const patternDocs: EndpointDocs = {
 /** The endpoint of patterns; 404 where none are looked for. */
 export function patternRoutes(deps: PatternRouteDeps): Route[] {
   const handler = async (request: HttpRequest): Promise<HttpResponse> => {
-    const tenants = queryTenants(request, deps);
-    const { params, signal } = request;
+    const tenants = deps.tenantsOf(request);
     if (deps.patterns === undefined) return { status: 404 };
-    const matchers = parseSelector(params.get("query") ?? "");
-    const { startNs, endNs } = parseOrderedBounds(params, nowNs(deps.clock));
-    const seconds = Number(parseStep(params, startNs, endNs)) / 1e9;
-    const stepSeconds = Math.max(
-      minStepSeconds,
-      Math.floor(seconds / minStepSeconds) * minStepSeconds,
-    );
-    const range = { fromNs: startNs, toNs: endNs + 1n };
+    const params = await deps.parse(request);
     const data: object[] = [];
     for (const tenant of tenants) {
-      const asked = { tenant, matchers, ...range, stepSeconds };
-      const { patterns, lines } = await deps.patterns.patterns(asked, { signal });
+      const asked = { tenant, ...params };
+      const { patterns, lines } = await deps.patterns.patterns(asked, request);
       for (const { pattern, level, samples } of patterns) {
         const hits = samples.reduce((sum, [, count]) => sum + count, 0);
         data.push({ pattern, level, share: Number((hits / lines).toFixed(4)), samples });

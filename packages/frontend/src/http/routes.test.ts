@@ -6,6 +6,7 @@ import { parquetReadObjects } from "hyparquet";
 import { Frontend } from "../frontend.js";
 import {
   bodyOf,
+  contextOf,
   error,
   limits,
   logs,
@@ -216,11 +217,8 @@ describe("query_range", () => {
           signal.addEventListener("abort", () => reject(new SkaldError("cancelled", "stopped")));
         }),
     });
-    const frontend = new Frontend({
-      querier: hanging,
-      limitsOf: () => ({ ...limits, query_timeout: 1 }),
-      clock: { nowMs: () => 0 },
-    });
+    const frontend = new Frontend({ clock: { nowMs: () => 0 } });
+    const context = contextOf({ querier: hanging, limits: { ...limits, query_timeout: 1 } });
     const params = {
       query: '{app="a"}',
       startNs: 0n,
@@ -230,7 +228,7 @@ describe("query_range", () => {
       limit: 1,
       direction: "forward" as const,
     };
-    await expect(frontend.queryRange(["t"], params, new AbortController().signal)).rejects.toEqual(
+    await expect(frontend.run(frontend.planRange(params, context), context)).rejects.toEqual(
       error(504, "request timed out"),
     );
   });

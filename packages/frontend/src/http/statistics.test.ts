@@ -1,8 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import { querierOf } from "@skald/contracts/testing/fakes";
 import { SkaldError } from "@skald/model";
-import { Frontend, type QueryFacts } from "../frontend.js";
-import { bodyOf, limits, logs, makeApi, stats } from "../testing/api.js";
+import { Frontend } from "../frontend.js";
+import type { QueryFacts } from "../query-context.js";
+import { bodyOf, contextOf, logs, makeApi, stats } from "../testing/api.js";
 
 describe("statistics", () => {
   it("say what was measured, and nothing of what was not", async () => {
@@ -32,18 +33,14 @@ describe("statistics", () => {
     const onQuery = (facts: QueryFacts) => void told.push(facts);
     const ask = async (query: string, fails?: Error) => {
       const answer = { result: logs, stats };
-      const frontend = new Frontend({
-        querier: querierOf({
-          query: () => (fails === undefined ? Promise.resolve(answer) : Promise.reject(fails)),
-        }),
-        limitsOf: () => limits,
-        clock: { nowMs: () => 1_795_000_000_000 },
-        queueSeconds: 3,
-        onQuery,
+      const frontend = new Frontend({ clock: { nowMs: () => 1_795_000_000_000 } });
+      const querier = querierOf({
+        query: () => (fails === undefined ? Promise.resolve(answer) : Promise.reject(fails)),
       });
+      const context = contextOf({ querier, queueSeconds: 3, onQuery });
       const params = { startNs: 1n, endNs: 2n, stepNs: 1n, intervalNs: 0n, limit: 1 };
-      const { signal } = new AbortController();
-      return frontend.queryRange(["t"], { ...params, query, direction: "forward" }, signal);
+      const range = { ...params, query, direction: "forward" } as const;
+      return frontend.run(frontend.planRange(range, context), context);
     };
     expect((await ask('{app="a"}')).stats.queueSeconds).toBe(3);
     await ask('{app="a"} |= "x"');

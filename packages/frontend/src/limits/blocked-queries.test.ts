@@ -1,7 +1,7 @@
 import { expect, it } from "@jest/globals";
 import { parseQuery } from "@skald/logql";
 import { defaultLimits } from "@skald/runtime/config";
-import { checkBlocked } from "./blocked-queries.js";
+import { checkBlocked } from "./check-limits.js";
 
 const rule = { pattern: "", regex: false, hash: 0, types: [], query_tags: "" };
 const log = '{app="a"}';

@@ -1,4 +1,6 @@
-import { nsPerMs } from "@skald/model";
+import type { QueryParams } from "@skald/logql";
+import { formatPrometheusDuration, invalidArgument, nsPerMs, SkaldError } from "@skald/model";
+import { deadline } from "@skald/runtime";
 import type { Limits } from "@skald/runtime/config";
 
 /** The limits of a tenant on queries; 0 means no limit. */
@@ -55,4 +57,56 @@ export function combineLimits(all: readonly QueryTenantLimits[]): QueryTenantLim
 /** A limit on time in the unit of queries. */
 export function nsOfMs(ms: number): bigint {
   return BigInt(Math.round(ms)) * nsPerMs;
+}
+
+/** The first time that a timestamp can say. */
+const firstNs = -(2n ** 63n);
+
+/** Start of the time that may be looked at, ns since the epoch; without a limit all that a timestamp can say. */
+export function oldestAllowed({ max_query_lookback }: QueryTenantLimits, nowNs: bigint): bigint {
+  return max_query_lookback === 0 ? firstNs : nowNs - nsOfMs(max_query_lookback);
+}
+
+/** Rows from this time on are there for good, ns since the epoch: retention takes older ones, and no query may look at them. */
+export function oldestLasting(
+  { retention_period, retention_stream }: QueryTenantLimits,
+  { nowNs = 0n, oldestNs = firstNs }: Pick<QueryParams, "nowNs" | "oldestNs">,
+): bigint {
+  const periods = [retention_period, ...retention_stream.map(({ period }) => period)];
+  const shortest = Math.min(...periods.filter((period) => period > 0));
+  const keptNs = Number.isFinite(shortest) ? nowNs - nsOfMs(shortest) : firstNs;
+  return keptNs > oldestNs ? keptNs : oldestNs;
+}
+
+/** A query that begins before the look-back window begins with the window, or ends where it ends. */
+export function clampStart({ startNs, endNs }: QueryParams, oldestNs: bigint): bigint {
+  if (startNs >= oldestNs) return startNs;
+  return endNs < oldestNs ? endNs : oldestNs;
+}
+
+/** What a query is told of which nothing may be looked at. */
+export function noLongerAvailable({ max_query_lookback }: QueryTenantLimits): Error {
+  return invalidArgument(
+    `this data is no longer available, it is past now - max_query_lookback (${formatPrometheusDuration(nsOfMs(max_query_lookback))})`,
+  );
+}
+
+/** Does what has to end within `query_timeout` of a tenant; throws deadline_exceeded when it does not. */
+export async function withTimeout<T>(
+  limits: QueryTenantLimits,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const message =
+    "request timed out, decrease the duration of the request or add more label matchers (prefer exact match over regex match) to reduce the amount of data processed";
+  const bounded = deadline({ timeoutMs: limits.query_timeout, message, signal });
+  try {
+    return await work(bounded.signal);
+  } catch (error) {
+    const reason: unknown = bounded.signal.reason;
+    if (bounded.signal.aborted && reason instanceof SkaldError) throw reason;
+    throw error;
+  } finally {
+    bounded.clear();
+  }
 }

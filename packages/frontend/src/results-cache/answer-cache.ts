@@ -1,25 +1,35 @@
-import { type CacheKind, type CacheStats, emptyCacheStats, type TimeRange } from "@skald/model";
-import { unwrap, wrap } from "./envelope.js";
-import { type CacheDeps, checkSize, resultKey } from "./result-store.js";
+import type { Querier } from "@skald/contracts";
+import { type CacheKind, emptyCacheStats, type QueryStats, type TimeRange } from "@skald/model";
+import { type ResultStores, resultKey, unwrap, wrap } from "./result-store.js";
 
-export interface AnswerCacheDeps extends CacheDeps {
-  readonly kind: CacheKind;
-}
-
-/** A request, as the cache knows it. */
-export interface CachedRequest {
+/** Where answers are kept, and who knows which of them are still valid. */
+export interface CacheContext {
   /** Sorted, at least one. */
   readonly tenants: readonly string[];
-  readonly actors: readonly string[];
-  /** All that the answer depends on but the rows. */
-  readonly asked: unknown;
-  /** Of the rows that it depends on. */
-  readonly range: TimeRange;
+  readonly actors?: readonly string[];
+  readonly querier: Querier<"changes">;
+  /** Absent where nothing is kept. */
+  readonly stores?: ResultStores | undefined;
 }
 
-export interface Cached<Answer> {
+/** A question whose answer may be kept. */
+export interface CachedQuestion<Answer> {
+  readonly kind: CacheKind;
+  readonly tenants: readonly string[];
+  /** All that the answer depends on but the rows. */
+  readonly asked: unknown;
+  /** The time of the rows that it depends on. */
+  readonly range: TimeRange;
+  readonly ask: () => Promise<Answer>;
+  /** Whether an answer is one to keep. */
+  readonly mayKeep: (answer: Answer) => boolean;
+}
+
+/** An answer, and whether it was kept. */
+export interface Kept<Answer> {
   readonly answer: Answer;
-  readonly stats: CacheStats;
+  readonly caches: NonNullable<QueryStats["caches"]>;
+  readonly isKept: boolean;
 }
 
 interface Entry<Answer> {
@@ -27,50 +37,41 @@ interface Entry<Answer> {
   readonly answer: Answer;
 }
 
-/** Keeps whole answers, each for as long as no row of its time comes or goes. */
-export class AnswerCache {
-  readonly #deps: AnswerCacheDeps;
-
-  constructor(deps: AnswerCacheDeps) {
-    this.#deps = deps;
+/** Gives an answer that was kept, while no row of its time comes or goes; else asks for one and keeps it. */
+export async function keptAnswer<Answer>(
+  { kind, tenants, asked, range, ask, mayKeep }: CachedQuestion<Answer>,
+  { stores, querier, actors = [] }: CacheContext,
+  signal: AbortSignal,
+): Promise<Kept<Answer>> {
+  const store = stores?.[kind];
+  if (store === undefined) return { answer: await ask(), caches: {}, isKept: false };
+  const { fromNs, toNs } = range;
+  const key = resultKey(kind, { tenants, asked, fromNs, toNs });
+  const started = performance.now();
+  const [value] = await store.get([key], signal);
+  const downloadSeconds = (performance.now() - started) / 1000;
+  const entry = unwrap(value) as Entry<Answer> | undefined;
+  const span = { fromNs, toNs, ...(entry === undefined ? {} : { since: entry.token }) };
+  const changes = await querier
+    .run("changes", { tenants, actors, spans: [span] }, { signal })
+    .catch(() => undefined);
+  signal.throwIfAborted();
+  const looked = { ...emptyCacheStats(), requests: 1, entriesRequested: 1, downloadSeconds };
+  const state = changes?.[0];
+  if (entry !== undefined && state?.changed.length === 0) {
+    const bytesReceived = value?.byteLength ?? 0;
+    const servedSeconds = Number(toNs - fromNs) / 1e9;
+    const stats = { ...looked, entriesFound: 1, bytesReceived, servedSeconds };
+    return { answer: entry.answer, caches: { [kind]: stats }, isKept: true };
   }
-
-  /** The answer that is kept, or what `ask` gives, which is kept where `mayKeep` says so. */
-  async answer<Answer>(
-    { tenants, actors, asked, range }: CachedRequest,
-    ask: () => Promise<Answer>,
-    mayKeep: (answer: Answer) => boolean,
-    signal: AbortSignal,
-  ): Promise<Cached<Answer>> {
-    const { kind, store, changes } = this.#deps;
-    const { fromNs, toNs } = range;
-    const key = resultKey(kind, { tenants, asked, fromNs, toNs });
-    const started = performance.now();
-    const [value] = await store.get([key], signal);
-    const downloadSeconds = (performance.now() - started) / 1000;
-    checkSize(this.#deps, value?.byteLength ?? 0);
-    const entry = unwrap(value) as Entry<Answer> | undefined;
-    const span = { fromNs, toNs, ...(entry === undefined ? {} : { since: entry.token }) };
-    const told = await changes
-      .run("changes", { tenants, actors, spans: [span] }, { signal })
-      .catch(() => undefined);
-    signal.throwIfAborted();
-    const looked = { ...emptyCacheStats(), requests: 1, entriesRequested: 1, downloadSeconds };
-    const state = told?.[0];
-    if (entry !== undefined && state?.changed.length === 0) {
-      const bytesReceived = value?.byteLength ?? 0;
-      const servedSeconds = Number(toNs - fromNs) / 1e9;
-      const stats = { ...looked, entriesFound: 1, bytesReceived, servedSeconds };
-      return { answer: entry.answer, stats };
-    }
-    const answer = await ask();
-    if (state === undefined || !mayKeep(answer)) return { answer, stats: looked };
-    const kept = wrap({ token: state.token, answer } satisfies Entry<Answer>, {
-      compress: store.compress,
-      maxBytes: store.maxValueBytes,
-    });
-    if (kept === undefined) return { answer, stats: looked };
-    store.put(key, kept);
-    return { answer, stats: { ...looked, entriesStored: 1, bytesSent: kept.byteLength } };
-  }
+  const answer = await ask();
+  const { compress, maxValueBytes: maxBytes } = store;
+  const kept =
+    state === undefined || !mayKeep(answer)
+      ? undefined
+      : wrap({ token: state.token, answer } satisfies Entry<Answer>, { compress, maxBytes });
+  if (kept === undefined) return { answer, caches: { [kind]: looked }, isKept: false };
+  store.put(key, kept);
+  const stats = { ...looked, entriesStored: 1, bytesSent: kept.byteLength };
+  return { answer, caches: { [kind]: stats }, isKept: false };
 }

@@ -1,5 +1,6 @@
+import { factsOf, type MetricExpr, type Stage } from "@skald/logql";
 import { floorDiv, type TimeRange } from "@skald/model";
-import type { Look } from "./look.js";
+import { rangesOf } from "../limits/check-limits.js";
 
 /** A piece of a range query that is kept as one: the points between two multiples of a width of time. */
 export interface Piece {
@@ -58,4 +59,32 @@ export function piecesOf(
 /** The first time from another on that is a multiple of the step and the phase. */
 function firstPoint(fromNs: bigint, stepNs: bigint, phaseNs: bigint): bigint {
   return -floorDiv(phaseNs - fromNs, stepNs) * stepNs + phaseNs;
+}
+
+/** Which rows a point of a metric query depends on: those with times in (t - beforeNs, t + afterNs]. */
+export interface Look {
+  readonly beforeNs: bigint;
+  /** Less than 0n where all offsets look back. */
+  readonly afterNs: bigint;
+}
+
+/** What all points of an expression look at; undefined when it depends on more than rows, or on none. */
+export function lookOf(expr: MetricExpr): Look | undefined {
+  const ranges = rangesOf(expr);
+  if (ranges.length === 0 || ranges.some(({ log }) => log.stages.some(readsClock)))
+    return undefined;
+  const least = (a: bigint, b: bigint) => (a < b ? a : b);
+  const windows = ranges.map(({ rangeNs, offsetNs }) => ({
+    beginNs: -rangeNs - offsetNs,
+    endNs: -offsetNs,
+  }));
+  return {
+    beforeNs: -windows.map(({ beginNs }) => beginNs).reduce(least),
+    afterNs: -windows.map(({ endNs }) => -endNs).reduce(least),
+  };
+}
+
+/** Whether a template may say what time it is. */
+function readsClock(stage: Stage): boolean {
+  return factsOf(stage).hasTemplate && /\b(?:now|date)\b/.test(JSON.stringify(stage));
 }

@@ -3,18 +3,20 @@ import type { ChangesRequest, SpanChanges } from "@skald/contracts";
 import { type MetricExpr, parseQuery, type QueryParams, type QueryResult } from "@skald/logql";
 import { type PlainRow, runQuery } from "@skald/logql/testing/run-query";
 import { floorDiv, joinQueryStats } from "@skald/model";
+import { defaultLimits } from "@skald/runtime/config";
 import { testRuns, testSeed } from "@skald/testkit";
 import fc from "fast-check";
-import { answerRange } from "../split/range-query.js";
-import { lookOf } from "./look.js";
-import { RangeCache } from "./range-cache.js";
+import { answerRange } from "../split/metric-query.js";
 import { MemoryStore } from "./store/memory-store.js";
 
 const seed = testSeed();
 const second = 1_000_000_000n;
 const minute = 60n * second;
 const t0 = 1_700_006_400n * second;
-const limits = { maxSeries: 500 };
+const limits = {
+  ...defaultLimits,
+  ...{ split_queries_by_interval: 30 * 60_000, max_query_parallelism: 3, retention_period: 0 },
+};
 
 /** Sums of whole numbers, so that they are exact in any order. */
 const metrics = [
@@ -136,7 +138,6 @@ it("what is given from the cache is what a query of now gives", async () => {
         ...{ maxBytes: 1e7, maxItems: 0, ttlMs: 1, compress: false },
         clock: { elapsedMs: () => 0 },
       });
-      const cache = new RangeCache({ store, changes: world });
       for (const event of events) {
         if (event.kind === "push") world.push(event.rows);
         else if (event.kind === "forget") world.forget();
@@ -145,20 +146,14 @@ it("what is given from the cache is what a query of now gives", async () => {
           // Few queries, many times.
           const text = metrics[chosen[event.metric % chosen.length]!]!;
           const expr = parseQuery(text) as MetricExpr;
-          const { startNs, endNs, stepNs } = event.params;
-          const query = {
-            ...{ tenants: ["t"], actors: [], text, look: lookOf(expr)! },
-            grid: { startNs, stepNs, count: Number((endNs - startNs) / stepNs) + 1 },
-            ...{ oldestNs: -(2n ** 63n), intervalNs: 30n * minute },
-          };
           const answer = await answerRange(
             {
-              ...{ params: event.params, ...limits, splitNs: event.splitNs, parallelism: 3 },
+              ...{ expr, params: event.params, splitNs: event.splitNs, maxSeries: 500 },
+              context: { tenants: ["t"], limits, querier: world, stores: { result: store } },
               ask: async (part) => ({
                 result: runQuery(expr, world.rows, part) as QueryResult,
                 stats: joinQueryStats([]),
               }),
-              cached: { cache, query },
             },
             new AbortController().signal,
           );

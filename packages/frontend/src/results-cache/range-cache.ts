@@ -1,11 +1,15 @@
-import type { SpanChanges } from "@skald/contracts";
+import type { Querier, SpanChanges } from "@skald/contracts";
 import type { MatrixSeries } from "@skald/logql";
 import { type CacheStats, emptyCacheStats, type TimeRange } from "@skald/model";
-import { unwrap, wrap } from "./envelope.js";
-import type { Look } from "./look.js";
-import { type Piece, type PointGrid, piecesOf, pieceWidth } from "./pieces.js";
-import { type CacheDeps, checkSize, resultKey } from "./result-store.js";
+import { type Look, type Piece, type PointGrid, piecesOf, pieceWidth } from "./pieces.js";
+import { type ResultStore, resultKey, unwrap, wrap } from "./result-store.js";
 import { joinStretches, type PointRun, runsWhere, type Stretch } from "./stretches.js";
+
+/** Where points are kept, and who knows which of them are still valid. */
+export interface RangeCacheDeps {
+  readonly store: ResultStore;
+  readonly changes: Querier<"changes">;
+}
 
 /** A range query, as the cache knows it. */
 export interface CachedQuery {
@@ -58,9 +62,9 @@ const maxGaps = 4;
  * again: what is given is what a query of now would give.
  */
 export class RangeCache {
-  readonly #deps: CacheDeps;
+  readonly #deps: RangeCacheDeps;
 
-  constructor(deps: CacheDeps) {
+  constructor(deps: RangeCacheDeps) {
     this.#deps = deps;
   }
 
@@ -76,7 +80,6 @@ export class RangeCache {
     const started = performance.now();
     const values = await this.#deps.store.get(keys, signal);
     const bytesReceived = values.reduce((sum, value) => sum + (value?.byteLength ?? 0), 0);
-    checkSize(this.#deps, bytesReceived);
     const entries = values.map((value) => unwrap(value) as Entry | undefined);
     const downloadSeconds = (performance.now() - started) / 1000;
     const spans = pieces.map(({ range }, i) => {

@@ -7,7 +7,7 @@ import { formatLabels, joinQueryStats } from "@skald/model";
 import { testRuns, testSeed } from "@skald/testkit";
 import fc from "fast-check";
 import { Frontend } from "../frontend.js";
-import { limits, logs, stats } from "../testing/api.js";
+import { contextOf, limits, logs, stats } from "../testing/api.js";
 import { answerLogs } from "./log-query.js";
 
 const seed = testSeed();
@@ -168,15 +168,12 @@ it.each([
       const store = { ...stats.store, decompressedBytes: 1e9 };
       return { result: logs, stats: { ...stats, store } };
     };
-    const frontend = new Frontend({
-      querier: querierOf({ query }),
-      limitsOf: () => ({ ...limits, max_query_bytes_read }),
-      clock: { nowMs: () => Number(t0 / 1_000_000n) },
-      splitsByTime,
-    });
+    const frontend = new Frontend({ clock: { nowMs: () => Number(t0 / 1_000_000n) } });
+    const own = { ...limits, max_query_bytes_read };
+    const context = contextOf({ querier: querierOf({ query }), limits: own, splitsByTime });
     const range = { startNs: t0 - 180n * minute, endNs: t0, stepNs: 0n, intervalNs: 0n };
     const params = { ...range, query: '{app="a"}', limit: 100, direction: "forward" as const };
-    const { result } = await frontend.queryRange(["t"], params, never);
+    const { result } = await frontend.run(frontend.planRange(params, context), context);
     expect(asked).toBe(calls);
     expect((result as LogResult).rowCount).toBe(calls);
   },

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import type { LogResult } from "@skald/logql";
 import { emptyLabels, labelsFromObject } from "@skald/model";
-import { DelayedRows } from "./delayed-rows.js";
-import { Seam } from "./seam.js";
+import { DelayedRows, Seam } from "./session.js";
 
 /** Rows of one stream: time in ms, and line. */
 function rowsOf(...rows: readonly (readonly [number, string])[]): LogResult {

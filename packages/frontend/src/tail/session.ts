@@ -1,11 +1,9 @@
 import type { Tailer, TailRequest, TailRows } from "@skald/contracts";
 import type { LogResult } from "@skald/logql";
-import { type Clock, unavailable } from "@skald/model";
+import { type Clock, formatLabels, unavailable } from "@skald/model";
 import type { TextSocket } from "@skald/transport";
 import { encodeTail, type TailForm, type TailItem } from "../encode/tail.js";
-import { DelayedRows } from "./delayed-rows.js";
-import type { TailParams } from "./params.js";
-import { Seam } from "./seam.js";
+import type { TailParams } from "../params/params.js";
 
 export interface TailSessionDeps {
   readonly ingester: Tailer;
@@ -85,4 +83,93 @@ async function nextItem(
 /** Rows that are there newest first, oldest first. */
 function upwards(count: number): number[] {
   return Array.from({ length: count }, (_, i) => count - 1 - i);
+}
+
+/**
+ * Keeps rows from coming twice where the history of a tail ends and its new rows begin: rows that came in while the history
+ * was read may be in both. A row is known by its labels, its time and its line, as they are sent.
+ */
+export class Seam {
+  readonly #keys = new Set<string>();
+  readonly #endNs: bigint;
+
+  /** `endNs`: the history has no row from this time on. */
+  constructor(history: LogResult, endNs: bigint) {
+    this.#endNs = endNs;
+    const keyOf = keysOf(history);
+    for (let row = 0; row < history.rowCount; row++) this.#keys.add(keyOf(row));
+  }
+
+  /** Numbers of the rows that the history did not have. */
+  newRows(rows: LogResult): number[] {
+    const keyOf = keysOf(rows);
+    const found: number[] = [];
+    for (let row = 0; row < rows.rowCount; row++) {
+      const mayBeKnown = this.#keys.size > 0 && (rows.timestamps[row] as bigint) < this.#endNs;
+      if (!mayBeKnown || !this.#keys.delete(keyOf(row))) found.push(row);
+    }
+    return found;
+  }
+}
+
+function keysOf({ labels, labelSet, timestamps, lines }: LogResult): (row: number) => string {
+  const texts: string[] = [];
+  const { bytes, offsets } = lines;
+  return (row) => {
+    const set = labelSet[row] as number;
+    texts[set] ??= formatLabels((labels[set] as LogResult["labels"][number]).labels);
+    const line = bytes.subarray(offsets[row], offsets[row + 1]);
+    return `${timestamps[row]}${texts[set]}${Buffer.from(line).toString("latin1")}`;
+  };
+}
+
+interface HeldRow {
+  readonly item: TailItem["rows"] & object;
+  readonly row: number;
+  readonly timestampNs: bigint;
+  readonly dueMs: number;
+}
+
+/** Rows that are held at most; more make the oldest go early. */
+const maxHeldRows = 50_000;
+
+/** Holds rows back for a while after their time, so that they go in the order of their times. */
+export class DelayedRows {
+  readonly #delayMs: number;
+  #held: HeldRow[] = [];
+
+  constructor(delayMs: number) {
+    this.#delayMs = delayMs;
+  }
+
+  /** When the next of them may go, ms since the epoch; undefined when there is none. */
+  get nextMs(): number | undefined {
+    let next: number | undefined;
+    for (const { dueMs } of this.#held) if (next === undefined || dueMs < next) next = dueMs;
+    return next;
+  }
+
+  add(rows: TailItem["rows"] & object, order: readonly number[], nowMs: number): void {
+    for (const row of order) {
+      const timestampNs = rows.timestamps[row] as bigint;
+      const dueMs = Math.min(nowMs, Number(timestampNs / 1_000_000n)) + this.#delayMs;
+      this.#held.push({ item: rows, row, timestampNs, dueMs });
+    }
+  }
+
+  /** Takes those that may go, in the order of their times: neighbours of one result together. */
+  take(nowMs: number): TailItem[] {
+    const isFull = this.#held.length > maxHeldRows;
+    const due = this.#held.filter(({ dueMs }) => isFull || dueMs <= nowMs);
+    if (due.length === 0) return [];
+    this.#held = isFull ? [] : this.#held.filter(({ dueMs }) => dueMs > nowMs);
+    due.sort((a, b) => Number(a.timestampNs - b.timestampNs));
+    const items: { rows: TailItem["rows"] & object; order: number[]; dropped: [] }[] = [];
+    for (const { item, row } of due) {
+      const last = items.at(-1);
+      if (last?.rows === item) last.order.push(row);
+      else items.push({ rows: item, order: [row], dropped: [] });
+    }
+    return items;
+  }
 }

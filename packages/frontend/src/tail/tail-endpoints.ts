@@ -1,6 +1,6 @@
 import { decodeLogRows, type Tailer } from "@skald/contracts";
-import { compilePipeline, type LogResult } from "@skald/logql";
-import { type Clock, internal, invalidArgument, nowNs, SkaldError } from "@skald/model";
+import type { LogResult } from "@skald/logql";
+import { type Clock, internal, invalidArgument, SkaldError } from "@skald/model";
 import {
   type EndpointDocs,
   type HttpRequest,
@@ -13,12 +13,15 @@ import {
   type TenantOptions,
   textResponse,
 } from "@skald/transport";
-import { wantsCategories } from "../http/headers.js";
-import { parseTailParams, type TailParams } from "./params.js";
+import { wantsCategories } from "../encode/json.js";
+import type { PlannedTail } from "../http/endpoints.js";
+import type { TailParams } from "../params/params.js";
 import { runTail } from "./session.js";
 
 export interface TailEndpointDeps extends TenantOptions {
   readonly ingester: Tailer;
+  /** Answers the endpoint `tail`. */
+  readonly plan: (request: HttpRequest) => Promise<PlannedTail>;
   /** Answers the endpoint `tail_history`. */
   readonly history: (request: HttpRequest) => Promise<HttpResponse>;
   /** Tails of a tenant at a time; 0: no limit. */
@@ -72,8 +75,8 @@ export class TailEndpoints {
     return paths.map((path) => ({
       methods: ["GET"],
       path,
-      handler: (request) => {
-        this.#session(request, false);
+      handler: async (request) => {
+        await this.#session(request, false);
         return textResponse(400, "Bad Request\n");
       },
       docs: tailDocs,
@@ -81,16 +84,15 @@ export class TailEndpoints {
   }
 
   /** What is to be done once the WebSocket is open. Throws what a request is refused for before. */
-  #session({ headers, params }: SocketRequest, legacy: boolean): SocketSession {
+  async #session({ headers, params }: SocketRequest, legacy: boolean): Promise<SocketSession> {
     const { clock, maxDurationMs } = this.#deps;
     const tenant = parseTenant(headers["x-scope-orgid"], this.#deps);
-    const tail = parseTailParams(params, nowNs(clock));
+    const { signal: never } = new AbortController();
+    const { tail, refusal } = await this.#deps.plan(requestOf({ headers, params }, never));
     const form = { categorize: wantsCategories({ headers }), legacy };
     return async (socket) => {
       const { expr } = tail;
-      if (expr.kind !== "log") throw invalidArgument("only log selector is supported");
-      // What a stage refuses should not depend on rows.
-      compilePipeline({ stages: expr.stages, output: { kind: "log" } });
+      if (refusal !== undefined || expr.kind !== "log") throw invalidArgument(refusal ?? "");
       const leave = this.#enter(tenant);
       const late = new AbortController();
       const timer = setTimeout(() => late.abort(tooLong()), maxDurationMs);
@@ -141,13 +143,15 @@ export class TailEndpoints {
     params.set("end", nsText(endNs));
     // One step for all of it: it means nothing here, but is checked.
     params.set("step", String((endNs - start) / 1_000_000_000n + 1n));
-    const { body } = await this.#deps.history({
-      ...{ method: "GET", path: paths[0] as string, variables: {}, headers, params },
-      ...{ body: new Uint8Array(0), signal },
-    });
+    const { body } = await this.#deps.history(requestOf({ headers, params }, signal));
     if (!(body instanceof Uint8Array)) throw internal("a history is not in one piece");
     return decodeLogRows(body);
   }
+}
+
+function requestOf(asked: SocketRequest, signal: AbortSignal): HttpRequest {
+  const body = new Uint8Array(0);
+  return { ...asked, method: "GET", path: paths[0] as string, variables: {}, body, signal };
 }
 
 /** A time as no form of the API takes for seconds. */

@@ -6,8 +6,11 @@ import { emptyReadStats, labelsFromObject, type QueryStats } from "@skald/model"
 import { defaultLimits } from "@skald/runtime/config";
 import type { HttpRequest, HttpResponse } from "@skald/transport";
 import { Frontend } from "../frontend.js";
-import { queryHandlers, queryRoutes } from "../http/routes.js";
+import { type Endpoint, type QueryEndpoint, queryEndpoints } from "../http/endpoints.js";
+import { queryRequest } from "../http/query-request.js";
+import { queryRoutes } from "../http/routes.js";
 import type { QueryTenantLimits } from "../limits/limits.js";
+import type { QueryContext } from "../query-context.js";
 
 export const limits: QueryTenantLimits = { ...defaultLimits, query_timeout: 1000 };
 export const stats: QueryStats = {
@@ -91,19 +94,9 @@ export function makeApi(
       }));
     },
   });
-  const frontend = new Frontend({
-    querier,
-    limitsOf: () => ({ ...limits, ...changed }),
-    clock: { nowMs: () => 1_795_000_000_000 },
-    alignToStep,
-  });
-  const handlers = queryHandlers(frontend, {
-    authEnabled: true,
-    noAuthTenant: "fake",
-    multiTenantQueries: true,
-    parquetAnswers: true,
-  });
-  const routes = queryRoutes((endpoint, request) => handlers[endpoint](request));
+  const frontend = new Frontend({ clock: { nowMs: () => 1_795_000_000_000 }, alignToStep });
+  const serve = serverOf(frontend, { limits: { ...limits, ...changed }, querier });
+  const routes = queryRoutes(serve);
   const call = async (
     path: string,
     params: Record<string, string> | [string, string][],
@@ -123,6 +116,32 @@ export function makeApi(
     return route.handler(request);
   };
   return { call, plans, bounds, asked };
+}
+
+/** Answers requests on one thread. Planned requests are cloned, as they are on their way to another one. */
+export function serverOf(
+  frontend: Frontend,
+  context: Partial<QueryContext>,
+): (endpoint: QueryEndpoint, request: HttpRequest) => Promise<HttpResponse> {
+  const endpoints = queryEndpoints(frontend, { parquetAnswers: true });
+  return async (name, request) => {
+    const asked = contextOf({ ...context, signal: request.signal });
+    const tenancy = { authEnabled: true, noAuthTenant: "fake", multiTenantQueries: true };
+    const { params: _, ...plain } = queryRequest(name, request, {
+      ...{ ...tenancy, limitsOf: () => asked.limits },
+    });
+    const { params } = request;
+    const endpoint: Endpoint<unknown> = endpoints[name];
+    const planned = structuredClone(endpoint.plan({ ...plain, params }, plain));
+    const given = { ...asked, ...plain };
+    return (await endpoint.answer(planned, { ...plain, params }, given)) as HttpResponse;
+  };
+}
+
+/** What a request of tenant t brings, with a querier that nobody asks if none is given. */
+export function contextOf(given: Partial<QueryContext> = {}): QueryContext {
+  const { signal } = new AbortController();
+  return { tenants: ["t"], limits, querier: querierOf({}), signal, ...given };
 }
 
 export function match(pattern: string, path: string): Record<string, string> | undefined {

@@ -30,7 +30,7 @@ function makeHarness(sources: { local?: SourceRef[]; stored?: SegmentRef[] }, da
   const query = () =>
     corrupt.retry(async () => {
       runs++;
-      const search: Search = { fresh: false, views: [], missing: new Set() };
+      const search: Search = { fresh: false, views: [], missing: new Set(), lists: [] };
       const sources = await finder.list(request, search, signal);
       for (const { ref } of sources) {
         const path =

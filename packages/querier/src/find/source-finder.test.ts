@@ -22,7 +22,7 @@ it("uses the store's segment instead of those that it has replaced", async () =>
     return [merged];
   };
   const finder = new SourceFinder({ ingester, catalog: { list }, corrupt });
-  const search: Search = { fresh: false, views: [], missing: new Set() };
+  const search: Search = { fresh: false, views: [], missing: new Set(), lists: [] };
   const request = { tenant: "t", matchers: [], fromNs: 0n, toNs: 40n };
   const found = await finder.list(request, search, signal);
   expect(found.map(({ ref }) => ref.id)).toEqual(["merged", "other"]);
@@ -44,7 +44,7 @@ it.each([
   };
   const finder = new SourceFinder({ ingester, catalog: { list }, corrupt });
   const request = { tenant: "t", matchers: [], fromNs: 0n, toNs: 40n };
-  await finder.list(request, { fresh, views: [], missing: new Set() }, signal);
+  await finder.list(request, { fresh, views: [], missing: new Set(), lists: [] }, signal);
   expect(asked).toEqual([{ ...request, held: [], ...want }]);
 });
 
@@ -62,7 +62,7 @@ it("does not scan what the ingester has of segments that the catalog has counted
     return { segments: [left], counted: [], countedSegments: 2, known };
   };
   const finder = new SourceFinder({ ingester, catalog: { list, count: counting }, corrupt });
-  const search: Search = { fresh: false, views: [], missing: new Set() };
+  const search: Search = { fresh: false, views: [], missing: new Set(), lists: [] };
   const share = { tenant: "t", actors: [], cost: 0 };
   const count = { plan: {} as LeafPlan, share, counted: [], segments: 0 };
   const request = { tenant: "t", matchers: [], fromNs: 0n, toNs: 40n };
@@ -91,7 +91,7 @@ describe("a store that cannot be listed", () => {
     const corrupt = new CorruptSegments({ clock: { elapsedMs: () => 0 }, onFound: () => {} });
     const catalog = { list: () => Promise.reject(error) };
     const finder = new SourceFinder({ ingester, catalog, corrupt });
-    const search: Search = { fresh: false, views: [], missing: new Set() };
+    const search: Search = { fresh: false, views: [], missing: new Set(), lists: [] };
     const request = { tenant: "t", matchers: [], fromNs: completeFromNs ?? 20n, toNs: 40n };
     const found = await finder.list(request, search, signal).then(
       (sources) => sources.map(({ ref }) => ref.id).join(),

@@ -34,38 +34,84 @@ export interface LeafCount {
   segments: number;
 }
 
-interface CatalogListing {
-  readonly listed: readonly SegmentRef[];
-  /** Ids of segments of the ingester whose rows the catalog has, counted or listed. */
-  readonly known: readonly string[];
-}
-
 interface CountedRequest extends FindRequest {
-  readonly count: LeafCount;
+  readonly count: Pick<LeafCount, "plan" | "share">;
   readonly deleted: readonly RowFilter[];
   readonly tenantLabel: string | undefined;
 }
 
+/** A request as it goes to the services, which may be on another thread: plain data. */
+export interface LookUpRequest {
+  readonly request: FindRequest | CountedRequest;
+  /** Whether listings must not be older than the query. */
+  readonly fresh: boolean;
+  /** On whose account rows of several places are compared; absent where they are not. */
+  readonly share?: QueryShare | undefined;
+}
+
+/** What ingesters and the store have for a request: plain data. */
+export interface LookedUp {
+  readonly selection: Selection;
+  readonly listed: readonly SegmentRef[];
+  /** Ids of segments of the ingester whose rows the catalog has, counted or listed. */
+  readonly known: readonly string[];
+  /** What the catalog counted of the leaf, in how many segments. */
+  readonly counted: readonly EncodedOutcome[];
+  readonly countedSegments: number;
+  /** The store could not be listed, and the ingester is said to have all rows of the range. */
+  readonly unlisted: boolean;
+}
+
+/** The sources of one tenant for one selector, as another search of the same query may use them again: plain data. */
+export interface FoundList extends TimeRange {
+  readonly key: string;
+  readonly sources: readonly PlannedSource[];
+  readonly counted: readonly EncodedOutcome[];
+  readonly countedSegments: number;
+  readonly unlisted: boolean;
+}
+
+/** What a query found before it was placed, and what it will cost: plain data. */
+export interface Found {
+  /** Bytes of lines to be read, by estimate. */
+  readonly cost: number;
+  readonly lists: readonly FoundList[];
+  /** Ids of damaged segments that the query has to do without. */
+  readonly missing: readonly string[];
+}
+
 /** What one query found, and what it holds until it ends. */
 export interface Search {
-  /** Whether listings must not be older than the query. */
   readonly fresh: boolean;
   /** Views of ingesters, to be released. */
   readonly views: string[];
   /** Ids of damaged segments that the query has to do without. */
   readonly missing: Set<string>;
-  /** The store could not be listed, and the ingester is said to have all rows of the range. */
+  /** What was found before, on another thread. */
+  readonly known?: readonly FoundList[];
+  /** What this search found. */
+  readonly lists: FoundList[];
+  /** An answer lacks what only the store has. */
   unlisted?: boolean;
   /** On whose account rows of several places are compared; absent where they are not. */
   share?: QueryShare;
 }
 
-export interface SourceFinderDeps {
-  readonly ingester: HeldRows;
+/** Those who know where rows are. */
+export interface LookUpServices {
+  readonly ingester: Pick<HeldRows, "select">;
   readonly catalog: Catalog;
+}
+
+export interface SourceFinderDeps extends LookUpServices {
+  readonly ingester: HeldRows;
   readonly corrupt: CorruptSegments;
   /** Absent where nothing is ever deleted by request. */
   readonly deletes?: Deletes | undefined;
+  /** Looks up where the services are, and keeps the views there; `lookUp` is run on this thread if not given. */
+  readonly lookUp?:
+    | ((request: LookUpRequest, signal: AbortSignal) => Promise<LookedUp>)
+    | undefined;
 }
 
 /** Finds everything that may hold rows of a selector in a time range. */
@@ -76,38 +122,43 @@ export class SourceFinder {
     this.#deps = deps;
   }
 
-  /**
-   * Asks the ingester first and the store second: a segment that the ingester dropped in between is in the store
-   * already, and one that both have is used once. Where the ingester's copy is damaged, that of the store is used. A store
-   * that does not answer fails a query for old rows only.
-   */
+  /** The sources of one tenant, those that the query found before if they cover the range. */
   async list(
     request: FindRequest | CountedRequest,
     search: Search,
     signal: AbortSignal,
-  ): Promise<PlannedSource[]> {
-    const { ingester, corrupt } = this.#deps;
-    const { views, missing } = search;
-    const { share } = search;
-    const asked = share === undefined ? request : { ...request, share };
-    const selection = await ingester.select(asked, { signal });
-    const { view, sources, completeFromNs, compared } = selection;
-    if (view !== undefined) views.push(view);
-    const age = ageOf(search, selection);
-    signal.throwIfAborted();
-    const segments = sources.filter(({ kind }) => kind === "segment").map(({ id }) => id);
-    const listing: Promise<CatalogListing> =
-      "count" in request && this.#deps.catalog.count !== undefined
-        ? this.#count({ ...request, ...age }, sources, signal)
-        : this.#deps.catalog
-            .list({ ...request, held: segments, ...age }, { signal })
-            .then((listed) => ({ listed, known: [] }));
-    const { listed, known } = await listing.catch((error: unknown) => {
-      const isRecent = completeFromNs !== undefined && request.fromNs >= completeFromNs;
-      if (!isRecent || errorCodeOf(error) !== "unavailable") throw error;
-      search.unlisted = true;
-      return { listed: [], known: [] };
-    });
+    count?: LeafCount,
+  ): Promise<readonly PlannedSource[]> {
+    const key = keyOf(request);
+    const known = search.known?.find((list) => list.key === key && covers(list, request));
+    const list = known ?? (await this.#find(key, request, search, signal));
+    search.lists.push(list);
+    if (list.unlisted) search.unlisted = true;
+    if (count !== undefined) {
+      count.counted.push(...list.counted);
+      count.segments += list.countedSegments;
+    }
+    if (list.fromNs === request.fromNs && list.toNs === request.toNs) return list.sources;
+    return list.sources.filter(
+      ({ ref }) => ref.minNs < request.toNs && ref.maxNs >= request.fromNs,
+    );
+  }
+
+  /** Where the ingester's copy of a segment is damaged, that of the store is used. */
+  async #find(
+    key: string,
+    request: FindRequest | CountedRequest,
+    search: Search,
+    signal: AbortSignal,
+  ): Promise<FoundList> {
+    const { corrupt } = this.#deps;
+    const { missing, fresh, share } = search;
+    const asked = { request, fresh, share };
+    const { selection, listed, known, ...rest } =
+      this.#deps.lookUp === undefined
+        ? await lookUp(asked, this.#deps, (view) => search.views.push(view), signal)
+        : await this.#deps.lookUp(asked, signal);
+    const { sources, compared } = selection;
     signal.throwIfAborted();
     const stored = new Set([...known, ...listed.flatMap(({ replaces = [] }) => replaces)]);
     // What is listed itself is read where the ingester has it.
@@ -119,32 +170,14 @@ export class SourceFinder {
       recent,
       corrupt.without(others, ({ id }) => missing.add(id)),
     );
-    return withReplicas(planned, request, compared?.windows);
-  }
-
-  /** Lists what the catalog cannot count. */
-  async #count(
-    request: CountedRequest & Pick<CatalogRequest, "maxAgeMs">,
-    sources: readonly SourceRef[],
-    signal: AbortSignal,
-  ): Promise<CatalogListing> {
-    const { count, deleted, tenantLabel, ...wanted } = request;
-    const { share } = count;
-    const segments = sources.filter(({ kind }) => kind === "segment");
-    const heads = sources.filter(({ kind }) => kind === "head");
-    const busy = [
-      ...[...segments, ...heads].map(({ minNs, maxNs }) => ({ fromNs: minNs, toNs: maxNs + 1n })),
-      ...deleted.map((filter) => ({ fromNs: filter.fromNs, toNs: filter.toNs })),
-    ];
-    const plan = { ...count.plan, matchers: wanted.matchers };
-    const labels = tenantLabel === undefined ? {} : { tenantLabel };
-    const counting = { plan, busy, heldBusy: segments.length, ...labels };
-    const held = segments.map(({ id }) => id);
-    const asked = { ...wanted, held, counting };
-    const found = (await this.#deps.catalog.count?.(asked, { signal, share })) as CatalogCounts;
-    count.counted.push(...found.counted);
-    count.segments += found.countedSegments;
-    return { listed: found.segments, known: found.known ?? [] };
+    const { fromNs, toNs } = request;
+    return {
+      key,
+      fromNs,
+      toNs,
+      sources: withReplicas(planned, request, compared?.windows),
+      ...rest,
+    };
   }
 
   /** The sources of several tenants, numbered through, with what was deleted of them; without those that were counted. */
@@ -159,14 +192,12 @@ export class SourceFinder {
       selectors.map(async ({ tenant, matchers, tenantLabel }) => {
         const asking = this.#deps.deletes?.active({ tenant, ...range }, { signal });
         const request = { tenant, matchers, ...range };
-        const listing =
-          count === undefined
-            ? this.list(request, search, signal)
-            : this.list(
-                { ...request, count, deleted: (await asking) ?? [], tenantLabel },
-                search,
-                signal,
-              );
+        const { plan, share } = count ?? {};
+        const counting =
+          plan === undefined || share === undefined
+            ? {}
+            : { count: { plan, share }, deleted: (await asking) ?? [], tenantLabel };
+        const listing = this.list({ ...request, ...counting }, search, signal, count);
         const [listed, deleted = []] = await Promise.all([listing, asking]);
         const sources = withoutDeleted(listed, deleted);
         return tenantLabel === undefined
@@ -177,25 +208,90 @@ export class SourceFinder {
     let before = 0;
     return found.flatMap((sources) => {
       const first = before;
-      before += sources.length;
+      for (const { sequence } of sources) before = Math.max(before, first + sequence + 1);
       return sources.map((source) => ({ ...source, sequence: first + source.sequence }));
     });
   }
 
   /** Gives the views of a query back; it does not matter when that fails, because ingesters forget them in time. */
   async release({ views }: Search): Promise<void> {
+    if (views.length === 0) return;
     const { signal } = new AbortController();
     const releases = views.map((view) => this.#deps.ingester.release(view, { signal }));
     await Promise.allSettled(releases);
   }
 }
 
-function ageOf(
-  { fresh }: Search,
-  { storedAgoMs }: Pick<Selection, "storedAgoMs">,
-): Pick<CatalogRequest, "maxAgeMs"> {
+/**
+ * Asks the ingester first and the store second: a segment that the ingester dropped in between is in the store already, and
+ * one that both have is used once. `onView` takes the view that the ingester opened, which somebody has to release.
+ */
+export async function lookUp(
+  { request, fresh, share }: LookUpRequest,
+  { ingester, catalog }: LookUpServices,
+  onView: (view: string) => void,
+  signal: AbortSignal,
+): Promise<LookedUp> {
+  const { tenant, matchers, fromNs, toNs } = request;
+  const wanted = { tenant, matchers, fromNs, toNs };
+  const asked = share === undefined ? wanted : { ...wanted, share };
+  const selection = await ingester.select(asked, { signal });
+  if (selection.view !== undefined) onView(selection.view);
+  signal.throwIfAborted();
+  const { sources, completeFromNs, storedAgoMs } = selection;
   const maxAgeMs = fresh ? 0 : storedAgoMs;
-  return maxAgeMs === undefined ? {} : { maxAgeMs };
+  const age = maxAgeMs === undefined ? {} : { maxAgeMs };
+  const nothing = { listed: [], known: [], counted: [], countedSegments: 0 };
+  const found = { selection, ...nothing, unlisted: false };
+  try {
+    if ("count" in request && catalog.count !== undefined) {
+      return { ...found, ...(await countStored({ ...request, ...age }, sources, catalog, signal)) };
+    }
+    const held = sources.filter(({ kind }) => kind === "segment").map(({ id }) => id);
+    return { ...found, listed: await catalog.list({ ...wanted, held, ...age }, { signal }) };
+  } catch (error) {
+    // A store that does not answer fails a query for old rows only.
+    const isRecent = completeFromNs !== undefined && fromNs >= completeFromNs;
+    if (!isRecent || errorCodeOf(error) !== "unavailable") throw error;
+    return { ...found, unlisted: true };
+  }
+}
+
+/** Lists what the catalog cannot count. */
+async function countStored(
+  request: CountedRequest & Pick<CatalogRequest, "maxAgeMs">,
+  sources: readonly SourceRef[],
+  catalog: Catalog,
+  signal: AbortSignal,
+): Promise<Pick<LookedUp, "listed" | "known" | "counted" | "countedSegments">> {
+  const { count, deleted, tenantLabel, ...wanted } = request;
+  const segments = sources.filter(({ kind }) => kind === "segment");
+  const heads = sources.filter(({ kind }) => kind === "head");
+  const busy = [
+    ...[...segments, ...heads].map(({ minNs, maxNs }) => ({ fromNs: minNs, toNs: maxNs + 1n })),
+    ...deleted.map((filter) => ({ fromNs: filter.fromNs, toNs: filter.toNs })),
+  ];
+  const plan = { ...count.plan, matchers: wanted.matchers };
+  const labels = tenantLabel === undefined ? {} : { tenantLabel };
+  const counting = { plan, busy, heldBusy: segments.length, ...labels };
+  const asked = { ...wanted, held: segments.map(({ id }) => id), counting };
+  const options = { signal, share: count.share };
+  const found = (await catalog.count?.(asked, options)) as CatalogCounts;
+  const { segments: listed, counted, countedSegments, known = [] } = found;
+  return { listed, known, counted, countedSegments };
+}
+
+/** Equal for requests that ask for the same sources, but for their range; leaves that are counted are told apart by it too. */
+function keyOf(request: FindRequest | CountedRequest): string {
+  const { tenant, matchers } = request;
+  const leaf = "count" in request ? request.count.plan.id : undefined;
+  return JSON.stringify([tenant, matchers, leaf]);
+}
+
+/** Whether a list has all sources of a request; what was counted is of its own range only. */
+function covers(list: FoundList, { fromNs, toNs, ...rest }: FindRequest | CountedRequest): boolean {
+  if ("count" in rest) return list.fromNs === fromNs && list.toNs === toNs;
+  return list.fromNs <= fromNs && list.toNs >= toNs;
 }
 
 /** The sources, each with those of other places; as they are, where there is one place only. */

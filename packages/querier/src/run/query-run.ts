@@ -41,20 +41,8 @@ export interface QueryRunOptions {
   readonly threads: number;
   /** Whose query it is; its cost grows with what it will have to read. */
   readonly share: QueryShare;
-  /** A query that costs more is given up with `QueryTooHeavy`. */
-  readonly maxCost?: number | undefined;
   /** What the series of the query may take. */
   readonly budget: Budget;
-}
-
-/** Thrown before a query is scanned that is too much for where it runs; told with what it costs, it can run elsewhere. */
-export class QueryTooHeavy extends Error {
-  readonly cost: number;
-
-  constructor(cost: number) {
-    super(`the query costs ${cost} bytes`);
-    this.cost = cost;
-  }
 }
 
 /** One query while it runs: what its scans report, and what was found out about its sources. */
@@ -62,7 +50,6 @@ export class QueryRun {
   readonly limits: QueryByteLimits;
   readonly threads: number;
   readonly budget: Budget;
-  readonly #maxCost: number;
   #share: QueryShare;
   readonly #scanners: Scanners;
   readonly #started = performance.now();
@@ -76,13 +63,12 @@ export class QueryRun {
   #streams = 0;
   #shards = 0;
 
-  constructor({ limits, scanners, threads, share, maxCost, budget }: QueryRunOptions) {
+  constructor({ limits, scanners, threads, share, budget }: QueryRunOptions) {
     this.limits = limits;
     this.threads = threads;
     this.budget = budget;
     this.#room = new ScanRoom(budget, { threads });
     this.#share = share;
-    this.#maxCost = maxCost ?? Number.POSITIVE_INFINITY;
     this.#scanners = scanners;
     this.#leftOut = new LeftOutRows({ scanners, threads, share: () => this.#share });
   }
@@ -113,11 +99,14 @@ export class QueryRun {
     return outcome;
   }
 
-  /** Adds to what the query costs. Throws QueryTooHeavy when that is more than it may. */
+  /** What the query costs, in bytes of lines. */
+  get cost(): number {
+    return this.#share.cost;
+  }
+
+  /** Adds to what the query costs. */
   book(bytes: number): void {
-    const cost = this.#share.cost + bytes;
-    this.#share = { ...this.#share, cost };
-    if (cost > this.#maxCost) throw new QueryTooHeavy(cost);
+    this.#share = { ...this.#share, cost: this.#share.cost + bytes };
   }
 
   /**

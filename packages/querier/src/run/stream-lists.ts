@@ -17,7 +17,7 @@ import { StreamCollector } from "@skald/scan";
 import { instanceOf, type PlannedSource, type Side } from "../find/order-sources.js";
 import type { Search, SourceFinder } from "../find/source-finder.js";
 import { estimateBytes, indexShare } from "./cut-tasks.js";
-import { QueryTooHeavy, shareOf } from "./query-run.js";
+import { shareOf } from "./query-run.js";
 import type { Scanners } from "./scanners.js";
 
 /** Sources whose streams one job collects. */
@@ -34,8 +34,8 @@ export interface StreamListsDeps {
   readonly scanners: Scanners;
   /** Scans that run at the same time. */
   readonly threads: number;
-  /** See `QuerierDeps`. */
-  readonly maxCost?: number | undefined;
+  /** Throws where a list of this cost, in bytes of lines, is not to be made on this thread. */
+  readonly place: (cost: number, search: Search) => void;
 }
 
 /** Makes lists of labels and streams, which are collected where the sources are. */
@@ -95,8 +95,7 @@ export class StreamLists {
     const name = `${tenant} ${kind} ${label}`;
     const known = this.#answerBytes.get(name) ?? 0;
     const cost = Math.max(estimateBytes(sources, request) / indexShare, answerCost * known);
-    const { maxCost = Number.POSITIVE_INFINITY } = this.#deps;
-    if (cost > maxCost) throw new QueryTooHeavy(cost);
+    this.#deps.place(cost, search);
     const share = { ...shareOf(request), cost };
     const count = answerCost * known > minSplitBytes ? this.#deps.threads : 1;
     const groups = byPlace(sources);
@@ -115,8 +114,7 @@ export class StreamLists {
     });
     const answer = found.reduce((sum, { byteLength }) => sum + byteLength, 0);
     this.#noteAnswer(name, answer);
-    // What is as large as this must not be put together just anywhere.
-    if (answerCost * answer > maxCost) throw new QueryTooHeavy(answerCost * answer);
+    this.#deps.place(answerCost * answer, search);
     return {
       parts: found,
       areDisjoint: groups.length === 1 && jobs.every(({ part }) => part !== undefined),

@@ -89,7 +89,7 @@ export function querierOf(
   {
     indexed = false,
     ...deps
-  }: Pick<QuerierDeps, "deletes" | "maxCost" | "maxHeldBytes" | "memory"> & {
+  }: Pick<QuerierDeps, "deletes" | "found" | "memory" | "small"> & {
     /** Whether the store has an index of most of its segments. */
     readonly indexed?: boolean;
   } = {},

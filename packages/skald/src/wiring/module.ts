@@ -9,9 +9,11 @@ import type {
   Tailer,
 } from "@skald/contracts";
 import type { DistributorMetrics, PushTarget } from "@skald/distributor";
+import type { ClientQueries } from "@skald/frontend";
 import type { Ingester as OwnIngester } from "@skald/ingester";
 import type { SegmentLocation } from "@skald/model";
 import type { LineSampler, PatternThread } from "@skald/patterns";
+import type { QueryLanes } from "@skald/querier";
 import type { BuildInfo, Logger, Service, WorkerPool } from "@skald/runtime";
 import type { TenantLimits } from "@skald/runtime/config";
 import type { Metrics } from "@skald/runtime/metrics";
@@ -20,7 +22,6 @@ import type { LocalRef, ObjectStore, SegmentCatalog } from "@skald/storage";
 import type { RawHandler, Route, SocketRoute, TenantOptions } from "@skald/transport";
 import type { GrpcServer } from "@skald/transport/grpc";
 import type { Config } from "../config/root.js";
-import type { QueryThreads, QueryThreadsOptions } from "../query/query-threads.js";
 import type { Connections } from "./connections.js";
 import type { OwnRing, ServiceRings } from "./rings.js";
 
@@ -97,11 +98,9 @@ export interface Parts {
   deleteRequests: DeleteRequests | undefined;
   /** What is to leave the store; absent where nothing is. */
   removalRules: RemovalRules | undefined;
-  queries: Pick<
-    QueryThreadsOptions,
-    "pool" | "querier" | "host" | "hidesRows" | "deletesOf" | "memory" | "threads"
-  >;
-  frontend: QueryThreads;
+  /** Where queries run. */
+  lanes: QueryLanes;
+  frontend: ClientQueries;
 }
 
 export type Builder = (parts: Parts, context: ModuleContext) => BuiltModule;

@@ -1,4 +1,5 @@
 import type { InstantQuerier } from "@skald/contracts";
+import { type ClientQueries, combineLimits } from "@skald/frontend";
 import { invalidArgument, systemClock } from "@skald/model";
 import {
   httpQuerier,
@@ -6,14 +7,12 @@ import {
   ObjectRuleStore,
   type RuleStore,
   type RuleTexts,
-  readInstantAnswer,
   rulerActor,
   urlProblem,
 } from "@skald/ruler";
 import type { Logger } from "@skald/runtime";
 import type { Limits } from "@skald/runtime/config";
 import { FsStore, type ObjectStore } from "@skald/storage";
-import type { HttpBody, HttpRequest, HttpResponse } from "@skald/transport";
 import type { Config } from "../config/root.js";
 import { storeKind } from "../config/s3-bucket.js";
 
@@ -58,14 +57,15 @@ export function buildRuleStore(
   throw invalidArgument(`ruler.storage.type: rules cannot be in ${type}; use local or s3`);
 }
 
-/** Who answers the expressions of rules. */
+/** Who answers the expressions of rules: this process, or another one over the query API. */
 export function ruleQuerier(
   config: Config,
   limitsOf: (tenant: string) => Limits,
-  serve: (request: HttpRequest) => Promise<HttpResponse>,
+  queries: Pick<ClientQueries, "ask">,
 ): InstantQuerier {
   const { mode, query_frontend: frontend } = config.ruler.evaluation;
-  const { address } = frontend;
+  if (mode === "local") return localQuerier(limitsOf, queries);
+  const { address: url } = frontend;
   const tls = {
     certFile: frontend.tls_cert_path,
     keyFile: frontend.tls_key_path,
@@ -73,37 +73,28 @@ export function ruleQuerier(
     serverName: frontend.tls_server_name,
     insecureSkipVerify: frontend.tls_insecure_skip_verify,
   };
-  if (mode === "local") return embeddedQuerier(serve);
-  const problem = urlProblem(address);
+  const problem = urlProblem(url);
   if (problem !== undefined)
     throw invalidArgument(
       `ruler.evaluation.query_frontend.address: ${problem}; it is http://host:port`,
     );
-  return httpQuerier({ url: address, tls, limitsOf });
+  return httpQuerier({ url, tls, limitsOf });
 }
 
 /** The queries of rules take their turn among those of their tenant. */
-function embeddedQuerier(serve: (request: HttpRequest) => Promise<HttpResponse>): InstantQuerier {
+function localQuerier(
+  limitsOf: (tenant: string) => Limits,
+  queries: Pick<ClientQueries, "ask">,
+): InstantQuerier {
   return {
-    instant: async ({ tenant, query, timeNs }, { signal }) => {
-      const { status, body } = await serve({
-        method: "GET",
-        path: "/loki/api/v1/query",
-        variables: {},
-        headers: { "x-scope-orgid": tenant, "x-loki-actor-path": rulerActor },
-        params: new URLSearchParams({ query, time: String(timeNs) }),
-        body: new Uint8Array(0),
+    instant: ({ tenant, query, timeNs }, { signal }) => {
+      const params = new URLSearchParams({ query, time: String(timeNs) }).toString();
+      const limits = combineLimits([limitsOf(tenant)]);
+      const asker = { tenants: [tenant], limits, actors: [rulerActor] };
+      return queries.ask(
+        { ...asker, endpoint: "rule", variables: {}, params, headers: {} },
         signal,
-      });
-      return readInstantAnswer(status, await textOf(body));
+      );
     },
   };
-}
-
-async function textOf(body: HttpBody | undefined): Promise<string> {
-  if (body === undefined || typeof body === "string") return body ?? "";
-  if (body instanceof Uint8Array) return Buffer.from(body).toString("utf8");
-  const pieces: Uint8Array[] = [];
-  for await (const piece of body) pieces.push(piece);
-  return Buffer.concat(pieces).toString("utf8");
 }

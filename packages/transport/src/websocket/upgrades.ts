@@ -23,10 +23,10 @@ export interface SocketRequest {
 /** What is done on a WebSocket once it is open; it ends with that, with the error's text where there is one. */
 export type SocketSession = (socket: TextSocket) => Promise<void>;
 
-/** An endpoint that speaks WebSocket. What `open` throws is the answer in place of a WebSocket. */
+/** An endpoint that speaks WebSocket. What `open` rejects with is the answer in place of a WebSocket. */
 export interface SocketRoute {
   readonly path: string;
-  readonly open: (request: SocketRequest) => SocketSession;
+  readonly open: (request: SocketRequest) => SocketSession | Promise<SocketSession>;
 }
 
 export interface UpgradeOptions {
@@ -75,7 +75,7 @@ export class Upgrades {
       this.#giveBack(request, socket, head);
       return false;
     }
-    this.#upgrade(route, request, socket, head);
+    void this.#upgrade(route, request, socket, head);
     return true;
   }
 
@@ -87,7 +87,12 @@ export class Upgrades {
     }
   }
 
-  #upgrade(route: SocketRoute, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  async #upgrade(
+    route: SocketRoute,
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+  ): Promise<void> {
     socket.on("error", () => socket.destroy());
     const start = performance.now();
     const begun = { method: "GET", route: routeName(route.path) };
@@ -102,12 +107,16 @@ export class Upgrades {
     let session: SocketSession;
     try {
       this.#options.origins.checkSocket(request.headers);
-      session = withinSpan(span, () => route.open(socketRequest(request)));
+      session = await withinSpan(span, async () => route.open(socketRequest(request)));
     } catch (error) {
       const answer = errorAnswer(error);
       if (answer.status === 500) this.#options.onError?.(error, request);
       end(answer.status);
       refuse(socket, answer);
+      return;
+    }
+    if (socket.destroyed) {
+      end(400);
       return;
     }
     let isOpen = false;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { silentLogger } from "@skald/runtime/log";
-import { unwrap, wrap } from "../envelope.js";
+import { unwrap, wrap } from "../result-store.js";
 import { MemoryStore, type MemoryStoreOptions } from "./memory-store.js";
 import { type RedisClient, RedisResultStore } from "./redis-store.js";
 

@@ -1,17 +1,14 @@
 import { availableParallelism } from "node:os";
-import type { ScheduledCall, Scheduler } from "@skald/contracts";
+import type { ScheduledCall, Scheduler, SegmentScanner } from "@skald/contracts";
 import { remoteScheduler } from "@skald/contracts/grpc";
 import { RetriedCalls } from "@skald/frontend";
-import { steadyClock } from "@skald/model";
-import { CorruptSegments, listedSince, Querier } from "@skald/querier";
+import { listedSince, QueryLanes } from "@skald/querier";
 import { type HostFunction, MemoryBudget, Service, WorkerPool } from "@skald/runtime";
-import { urgentBytes } from "@skald/scan";
 import { FairQueue } from "@skald/scheduler";
 import { connectionOptionsOf } from "@skald/transport/grpc";
 import type { Config } from "../../config/root.js";
 import { memoryBytes } from "../../memory.js";
-import type { DamagedSegment } from "../../query/query-job.js";
-import { hostOf } from "../../query/remote.js";
+import type { DamagedSegment } from "../../query/query-worker.js";
 import { threadScripts } from "../../thread-scripts.js";
 import type { PeerBook } from "../discovery/peer-book.js";
 import { PeerCalls } from "../discovery/peer-calls.js";
@@ -21,8 +18,6 @@ import { forPeer, schedulerBook, unknownPeers } from "./remote/books.js";
 
 /** Small jobs that one thread has in hand at the same time. */
 const maxSmallQueries = 64;
-/** What a query may hold where requests come in: putting more together would hold up others. */
-const maxHeldHere = 512 * 1024;
 /** A second large query does not wait for the first; more than there are cores only hold more memory at a time. */
 const minThreads = 2;
 /** Heap of a query thread; a query that needs more ends with its thread. */
@@ -62,47 +57,27 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
   });
   const help = "Segments that queries found damaged and left out.";
   const corrupt = metrics.counter("querier_corrupt_segments_total", help);
-  const onCorrupt = (found: DamagedSegment) => {
-    corrupt.inc();
-    log.error("a segment is damaged; queries leave it out", { ...found });
-  };
   const schedulers = schedulersOf(parts, { config, log, metrics });
   const service = new Service({
     name: "querier",
     ...(schedulers === undefined ? {} : { run: (signal) => schedulers.book.run(signal) }),
     stop: () => threads.close(),
   });
+  const { hidesRows, deletesOf } = parts;
+  const lanes = { pool: threads, memory, threads: pool.size, hidesRows, deletesOf };
   if (schedulers !== undefined) {
-    const { hidesRows, deletesOf } = parts;
-    const host = { schedule: schedulers.schedule };
-    parts.queries = { pool: threads, memory, threads: pool.size, hidesRows, deletesOf, host };
+    parts.lanes = new QueryLanes({ ...lanes, host: { schedule: schedulers.schedule } });
     return { service, unready: () => unknownPeers(schedulers.book, "query scheduler") };
   }
-  parts.queries = {
-    pool: threads,
-    memory,
-    threads: pool.size,
-    hidesRows: parts.hidesRows,
-    deletesOf: parts.deletesOf,
-    querier: new Querier({
-      deletesOf: parts.deletesOf,
-      ...{ ingester, catalog, scanner, deletes, threads: pool.size },
-      corrupt: new CorruptSegments({
-        clock: steadyClock,
-        onFound: (segment, error) => onCorrupt({ segment, reason: (error as Error).message }),
-      }),
-      maxCost: urgentBytes,
-      maxHeldBytes: maxHeldHere,
-      onlySimple: true,
-    }),
-    host: {
-      ...hostOf({ ingester, catalog, scanner, deletes }),
-      corrupt: (found: DamagedSegment) => {
-        onCorrupt(found);
-        return { value: undefined };
-      },
+  const host = {
+    corrupt: (found: DamagedSegment) => {
+      corrupt.inc();
+      log.error("a segment is damaged; queries leave it out", { ...found });
+      return { value: undefined };
     },
   };
+  const services = { ingester, catalog, scanner: scanner as SegmentScanner, deletes };
+  parts.lanes = new QueryLanes({ ...lanes, services, host });
   return { service };
 }
 

@@ -1,8 +1,13 @@
-import { patternRoutes, queryRoutes, TailEndpoints } from "@skald/frontend";
+import {
+  ClientQueries,
+  patternRoutes,
+  queryRoutes,
+  queryTenants,
+  TailEndpoints,
+} from "@skald/frontend";
 import { systemClock } from "@skald/model";
 import { drilldownRoutes } from "../../http/drilldown-routes.js";
 import { queryObserver } from "../../query/metrics.js";
-import { QueryThreads } from "../../query/query-threads.js";
 import { type BuiltModule, type ModuleContext, type Parts, tenancyOf } from "../module.js";
 import { buildResultStores } from "../result-stores.js";
 
@@ -11,22 +16,21 @@ export function buildFrontend(
   parts: Parts,
   { build, config, log, metrics }: ModuleContext,
 ): BuiltModule {
-  const { queries, limits, tailer, patterns } = parts;
-  const routes = {
+  const { lanes, limits, tailer, patterns } = parts;
+  const tenancy = {
     ...tenancyOf(config),
     multiTenantQueries: config.querier.multi_tenant_queries_enabled,
-    parquetAnswers: config.frontend.support_parquet_encoding,
-    alignToStep: config.query_range.align_queries_with_step,
   };
   const { stores, service } = buildResultStores(config, { log, metrics });
-  const threads = new QueryThreads({
-    ...queries,
-    onQuery: queryObserver(metrics),
+  const queries = new ClientQueries({
+    ...{ ...tenancy, lanes, stores },
+    isElsewhere: lanes.isElsewhere,
     limitsOf: (tenant) => limits.of(tenant),
-    stores,
-    routes,
+    onQuery: queryObserver(metrics),
+    parquetAnswers: config.frontend.support_parquet_encoding,
+    alignToStep: config.query_range.align_queries_with_step,
   });
-  parts.frontend = threads;
+  parts.frontend = queries;
   const drilldown = drilldownRoutes({
     ...tenancyOf(config),
     limitsOf: (tenant) => limits.of(tenant),
@@ -37,18 +41,23 @@ export function buildFrontend(
   const tails = new TailEndpoints({
     ...tenancyOf(config),
     ingester: tailer,
-    history: (request) => threads.serve("tail_history", request),
+    plan: (request) => queries.read("tail", request),
+    history: (request) => queries.serve("tail_history", request),
     maxTailsOf: (tenant) => limits.of(tenant).max_concurrent_tail_requests,
     maxDurationMs: config.querier.tail_max_duration,
     clock: systemClock,
   });
-  const queried = queryRoutes((endpoint, request) => threads.serve(endpoint, request));
+  const queried = queryRoutes((endpoint, request) => queries.serve(endpoint, request));
   return {
     service,
     routes: [
       ...queried,
       ...tails.routes,
-      ...patternRoutes({ ...routes, patterns, clock: systemClock }),
+      ...patternRoutes({
+        patterns,
+        tenantsOf: (request) => queryTenants(request, tenancy),
+        parse: (request) => queries.read("patterns", request),
+      }),
       ...drilldown,
     ],
     socketRoutes: tails.socketRoutes,

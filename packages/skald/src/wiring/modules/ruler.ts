@@ -34,7 +34,7 @@ export function buildRuler(parts: Parts, context: ModuleContext): BuiltModule {
   const ruler = new Ruler({
     ...{ config: config.ruler, store, limitsOf, clock: systemClock, log, metrics },
     ...(owns === undefined ? {} : { owns, ...sharing }),
-    querier: ruleQuerier(config, limitsOf, (request) => frontend.serve("query", request)),
+    querier: ruleQuerier(config, limitsOf, frontend),
   });
   const rulers = new AllRulers({
     ...{ own: ruler.rules, timeoutMs: answerMs, log },

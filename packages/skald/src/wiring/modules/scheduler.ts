@@ -2,7 +2,7 @@ import { remoteScheduler, serveScheduler } from "@skald/contracts/grpc";
 import { Service } from "@skald/runtime";
 import { LaneWidth, Scheduler, takeCalls } from "@skald/scheduler";
 import { connectionOptionsOf } from "@skald/transport/grpc";
-import { CallThreads } from "../../query/call-threads.js";
+import { callAnswerer } from "../../query/call-answerer.js";
 import { followPeers } from "../discovery/follow-peers.js";
 import type { Peer } from "../discovery/resolve.js";
 import type { BuiltModule, ModuleContext, Parts } from "../module.js";
@@ -24,21 +24,20 @@ export function buildScheduler({ server }: Parts, { config, metrics }: ModuleCon
 
 /** Answers what frontends of other processes ask, through all schedulers that are known. */
 export function buildCallTaker(parts: Parts, { config, log }: ModuleContext): BuiltModule {
-  const { connections, queries } = parts;
+  const { connections, lanes } = parts;
   const { scheduler_address, dns_lookup_duration, query_scheduler_grpc_client } =
     config.frontend_worker;
   const options = connectionOptionsOf("", query_scheduler_grpc_client);
   const named = { text: scheduler_address, periodMs: dns_lookup_duration };
   const book = schedulerBook(parts, { config, log }, named);
   if (book === undefined) return {};
-  const threads = new CallThreads(queries);
+  const answer = callAnswerer(lanes);
   const width = new LaneWidth(config.querier.max_concurrent);
   const take = async (peer: Peer, signal: AbortSignal) => {
     const scheduler = remoteScheduler(connections.to(peer.address, forPeer(options, peer)));
     const facts = { scheduler: peer.address };
     await takeCalls({
-      ...{ scheduler, signal, width },
-      answer: (call, callOptions) => threads.answer(call, callOptions),
+      ...{ scheduler, signal, width, answer },
       onState: (error) => {
         if (error === undefined) log.info("calls are taken from the scheduler", facts);
         else log.warn("the scheduler cannot be reached", { ...facts, error });

@@ -5,7 +5,8 @@ import { emptyReadStats, labelsFromObject } from "@skald/model";
 import { defaultLimits } from "@skald/runtime/config";
 import { Frontend } from "../frontend.js";
 import type { QueryTenantLimits } from "../limits/limits.js";
-import { type ExploreEndpoint, exploreHandlers } from "./explore-handlers.js";
+import { serverOf } from "../testing/api.js";
+import type { QueryEndpoint } from "./endpoints.js";
 
 const secondNs = 1_000_000_000n;
 const start = 1_795_000_000n;
@@ -31,21 +32,16 @@ function apiOf(limits: Partial<QueryTenantLimits> = {}) {
       return answer;
     },
   });
-  const frontend = new Frontend({
-    querier,
-    limitsOf: () => ({ ...defaultLimits, ...limits }),
-    clock: { nowMs: () => Number(start + 3600n) * 1000 },
-  });
-  const handlers = exploreHandlers(frontend, ({ headers }) =>
-    String(headers.tenants ?? "t").split("|"),
-  );
+  const frontend = new Frontend({ clock: { nowMs: () => Number(start + 3600n) * 1000 } });
+  const serve = serverOf(frontend, { querier, limits: { ...defaultLimits, ...limits } });
   const call = async (
-    endpoint: ExploreEndpoint,
+    endpoint: QueryEndpoint,
     params: Record<string, string>,
     headers: Record<string, string> = {},
   ) => {
-    const { body } = await handlers[endpoint]({
-      ...{ method: "GET", path: "", headers, body: new Uint8Array(0) },
+    const { body } = await serve(endpoint, {
+      ...{ method: "GET", path: "", body: new Uint8Array(0) },
+      headers: { "x-scope-orgid": headers.tenants ?? "t" },
       variables: { name: "x" },
       params: new URLSearchParams({ start: String(start), end: String(start + 100n), ...params }),
       signal: new AbortController().signal,

@@ -8,14 +8,13 @@ import {
   scheduledQuerier,
 } from "@skald/contracts";
 import { querierOf } from "@skald/contracts/testing/fakes";
+import { ClientQueries } from "@skald/frontend";
 import { SkaldError } from "@skald/model";
+import { QueryLanes } from "@skald/querier";
 import { MemoryBudget, WorkerPool } from "@skald/runtime";
 
 import { defaultLimits } from "@skald/runtime/config";
-import type { LocalRef } from "@skald/storage";
-import { CallThreads } from "./call-threads.js";
-import { QueryThreads } from "./query-threads.js";
-import { hostOf } from "./remote.js";
+import { callAnswerer } from "./call-answerer.js";
 
 const pool = new WorkerPool({
   url: new URL("./query-worker.js", import.meta.url),
@@ -36,14 +35,17 @@ it("answers a call on a query thread, from what ingesters and store have", async
       return { sources: [] };
     },
   } as Partial<HeldRows> as HeldRows;
-  const host = hostOf({
-    ingester,
-    catalog: { list: async () => [] },
-    scanner: ingester as unknown as SegmentScanner<LocalRef>,
+  const lanes = new QueryLanes({
+    ...{ pool, memory, host: {}, threads: 2, hidesRows: () => false },
+    services: {
+      ingester,
+      catalog: { list: async () => [] },
+      scanner: ingester as unknown as SegmentScanner,
+    },
   });
-  const threads = new CallThreads({ pool, memory, host, threads: 2, hidesRows: () => false });
+  const answer = callAnswerer(lanes);
   const querier = scheduledQuerier(() => ({
-    run: async (call, options) => ({ body: await threads.answer(call, options), queueSeconds: 0 }),
+    run: async (call, options) => ({ body: await answer(call, options), queueSeconds: 0 }),
   }));
   const found = await querier.run("labels", { tenants: ["t"], ...range }, { signal });
   expect(found).toEqual([{ tenant: "t", texts: [] }]);
@@ -57,7 +59,7 @@ it("has queriers elsewhere answer what a request asks for", async () => {
   const labels: QueryFunctions["labels"] = async ({ tenants }) => [
     { tenant: tenants[0] as string, texts: ["app", "env"] },
   ];
-  const threads = new QueryThreads({
+  const lanes = new QueryLanes({
     ...{ pool, memory, threads: 2, hidesRows: () => false },
     host: {
       schedule: async (call: ScheduledCall, options: { readonly signal: AbortSignal }) => {
@@ -66,13 +68,13 @@ it("has queriers elsewhere answer what a request asks for", async () => {
         return { value: { body, queueSeconds: 0 } };
       },
     },
-    limitsOf: () => defaultLimits,
-    routes: {
-      ...{ authEnabled: true, noAuthTenant: "fake" },
-      ...{ multiTenantQueries: true, parquetAnswers: true },
-    },
   });
-  const response = await threads.serve("labels", {
+  const queries = new ClientQueries({
+    ...{ lanes, isElsewhere: lanes.isElsewhere, limitsOf: () => defaultLimits },
+    ...{ authEnabled: true, noAuthTenant: "fake", multiTenantQueries: true },
+    ...{ parquetAnswers: true, alignToStep: false },
+  });
+  const response = await queries.serve("labels", {
     ...{ method: "GET", path: "/loki/api/v1/labels", variables: {}, params: new URLSearchParams() },
     ...{ headers: { "x-scope-orgid": "t", "x-loki-actor-path": "a|b" }, body: new Uint8Array(0) },
     signal,

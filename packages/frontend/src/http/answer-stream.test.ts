@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { PieceChannel } from "./piece-channel.js";
+import { PieceChannel } from "./answer-stream.js";
 
 const piece = (n: number) => Uint8Array.of(n);
 const turn = () => new Promise((resolve) => setImmediate(resolve));

@@ -1,0 +1,114 @@
+import { describe, expect, it } from "@jest/globals";
+import type { Catalog, HeldRows, SegmentScanner } from "@skald/contracts";
+import { type JobOptions, MemoryBudget, MemoryShare } from "@skald/runtime";
+import type { LookUpRequest } from "./find/source-finder.js";
+import { QueryLanes } from "./query-lanes.js";
+import type { MovedOn, QuerierJob } from "./thread-querier.js";
+
+const { signal } = new AbortController();
+const asking = { tenants: ["a", "b"], actors: ["x"], signal };
+const found = { cost: 1e9, lists: [], missing: [] };
+const answer = { kind: "answer" };
+type Reply = typeof answer | MovedOn;
+
+/** Lanes whose threads say what they were asked, and answer what they are told. */
+function lanesOf(
+  ...replies: (Reply | ((job: QuerierJob, options: JobOptions) => Promise<Reply>))[]
+) {
+  const asked: { name: string; job: QuerierJob; options: JobOptions }[] = [];
+  const memory = new MemoryBudget(1e9);
+  const released: string[] = [];
+  let resumed = 0;
+  const ingester = {
+    select: async () => ({ sources: [], view: `v${asked.length}` }),
+    release: async (view: string) => void released.push(view),
+  } as Partial<HeldRows> as HeldRows;
+  const lanes = new QueryLanes({
+    memory,
+    pool: {
+      resume: () => {
+        resumed++;
+      },
+      run: async <T>(name: string, job: unknown, options: JobOptions) => {
+        asked.push({ name, job: job as QuerierJob, options });
+        const reply = replies[asked.length - 1];
+        return (typeof reply === "function" ? await reply(job as QuerierJob, options) : reply) as T;
+      },
+    },
+    services: {
+      ingester,
+      catalog: { list: async () => [] } as Catalog,
+      scanner: {} as SegmentScanner,
+    },
+    host: {},
+    hidesRows: (tenant) => tenant === "b",
+    deletesOf: (tenant) => (tenant === "b" ? "2 requests" : ""),
+    threads: 2,
+  });
+  return { lanes, asked, memory, released, resumed: () => resumed };
+}
+
+/** Looks up sources as a job does. */
+async function find({ host = {} }: JobOptions): Promise<void> {
+  const request = { tenant: "a", matchers: [], fromNs: 0n, toNs: 1n };
+  const asked: LookUpRequest = { request, fresh: false };
+  await host.find?.(asked as never, { signal });
+}
+
+describe("QueryLanes", () => {
+  it("begins on the thread for small queries, as plain data", async () => {
+    const { lanes, asked } = lanesOf(answer);
+    expect(await lanes.run("query", { text: "x" }, asking)).toEqual(answer);
+    const [{ name, job, options }] = asked as [(typeof asked)[0]];
+    expect(structuredClone(job)).toEqual(job);
+    expect([asked.length, name]).toEqual([1, "query"]);
+    expect(job).toMatchObject({
+      ...{ text: "x", threads: 2, hidesRows: true },
+      deletes: new Map([["b", "2 requests"]]),
+    });
+    expect(job.maxCost).toBeGreaterThan(0);
+    const share = { tenant: "a|b", actors: ["x"], cost: 0 };
+    expect(options).toMatchObject({ lane: "urgent", share });
+  });
+
+  it("gives a query that is too much for the small ones a thread of its own, with what was found", async () => {
+    const more = { planned: "plan" };
+    const { lanes, asked } = lanesOf({ kind: "moved_on", found, more }, answer);
+    expect(await lanes.run("query", { text: "x" }, asking)).toEqual(answer);
+    expect(asked.map(({ options }) => options.lane)).toEqual(["urgent", "query"]);
+    expect(asked[1]?.job).toMatchObject({ text: "x", found, ...more });
+    expect(asked[1]?.job).not.toHaveProperty("maxCost");
+    expect(asked[1]?.options.share?.cost).toBe(1e9);
+  });
+
+  it("keeps the views of a query open until it ends, wherever it runs", async () => {
+    const openAtEnd: number[] = [];
+    const { lanes, released } = lanesOf(
+      async (_, options) => {
+        await find(options);
+        return { kind: "moved_on", found };
+      },
+      async (_, options) => {
+        await find(options);
+        openAtEnd.push(released.length);
+        throw new Error("the thread died");
+      },
+    );
+    await expect(lanes.run("query", {}, asking)).rejects.toThrow("the thread died");
+    expect([openAtEnd, released]).toEqual([[0], ["v1", "v2"]]);
+  });
+
+  it("takes back what a query held of the memory of all, however it ends, and lets others begin", async () => {
+    const held: number[] = [];
+    const reply = async (job: QuerierJob): Promise<Reply> => {
+      new MemoryShare(job.memory).take(1e6);
+      held.push(memory.bytes);
+      if (held.length === 2) throw new Error("the thread died");
+      return answer;
+    };
+    const { lanes, memory, resumed } = lanesOf(reply, reply);
+    await lanes.run("query", {}, asking);
+    await expect(lanes.run("query", {}, asking)).rejects.toThrow("the thread died");
+    expect([held, memory.bytes, resumed()]).toEqual([[16 * 65536, 16 * 65536], 0, 2]);
+  });
+});
