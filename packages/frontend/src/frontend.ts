@@ -68,31 +68,39 @@ export class Frontend {
     return nowNs(this.#clock);
   }
 
-  /** Parses a range query and checks it. Throws invalid_argument for one that breaks a limit. */
-  planRange(params: RangeParams, asker: Asker): PlannedQuery {
-    return this.#plan(params.query, parseQuery(params.query), params, asker);
+  /**
+   * Parses a range query and checks it. Throws invalid_argument for one that breaks a limit. `known` is what a thread made of
+   * the same text before.
+   */
+  planRange(params: RangeParams, asker: Asker, known?: Expr): PlannedQuery {
+    return this.#plan(known ?? parseQuery(params.query), params, asker, known !== undefined);
   }
 
   /** Parses and checks a query at one time: only metric queries; a log query is refused. */
-  planInstant(params: InstantParams, asker: Asker): PlannedQuery {
-    const expr = parseQuery(params.query);
+  planInstant(params: InstantParams, asker: Asker, known?: Expr): PlannedQuery {
+    const expr = known ?? parseQuery(params.query);
     if (expr.kind === "log") {
       throw invalidArgument(
         "log queries are not supported as an instant query type, please change your query to a range query type",
       );
     }
-    const { timeNs, limit, direction } = params;
+    const { timeNs, query, limit, direction } = params;
     const range = { startNs: timeNs, endNs: timeNs, stepNs: 0n, intervalNs: 0n, limit, direction };
-    return this.#plan(params.query, expr, range, asker);
+    return this.#plan(expr, { query, ...range }, asker, known !== undefined);
   }
 
-  #plan(text: string, expr: Expr, params: QueryParams, { limits, ...asker }: Asker): PlannedQuery {
+  #plan(
+    expr: Expr,
+    { query: text, ...params }: RangeParams,
+    { limits, ...asker }: Asker,
+    isKnown: boolean,
+  ): PlannedQuery {
     checkBlocked({ text, expr, tags: asker.queryTags ?? "" }, limits);
     const now = this.nowNs();
     const oldestNs = oldestAllowed(limits, now);
     const clamped = { ...params, startNs: clampStart(params, oldestNs) };
     checkQueryLimits(expr, clamped, limits);
-    checkStages(expr);
+    if (!isKnown) checkStages(expr);
     const aligned = this.#alignToStep && expr.kind !== "log" ? alignToStep(clamped) : clamped;
     return { text, expr, params: { ...aligned, oldestNs, nowNs: now }, plans: new Map() };
   }

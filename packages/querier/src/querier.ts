@@ -57,7 +57,7 @@ import { runLogQuery } from "./run/log-query.js";
 import { leafTasks, runLeaf } from "./run/metric-query.js";
 import { QueryRun, shareOf } from "./run/query-run.js";
 import type { Scanners } from "./run/scanners.js";
-import { StreamLists } from "./run/stream-lists.js";
+import { ListSizes, StreamLists } from "./run/stream-lists.js";
 import { VolumeMerge } from "./run/volume-merge.js";
 
 /** Bytes of lines that one takes as long to read as a row of an answer takes to be put together and written. */
@@ -82,6 +82,8 @@ export interface QuerierDeps {
   readonly found?: Found | undefined;
   /** Bounds of queries that share their thread; absent where queries of any size run. */
   readonly small?: SmallQueries | undefined;
+  /** Shared by the queriers of a thread; each has its own if not given. */
+  readonly listSizes?: ListSizes;
   /** Whether a query is to stop in the middle of its work, when no signal can fire. */
   readonly shouldStop?: () => boolean;
   /** Counts what all queries hold together. */
@@ -134,6 +136,7 @@ export class Querier implements Contract {
     this.#scanners = { ingester: deps.ingester, store: deps.scanner as SegmentScanner<SourceRef> };
     this.#lists = new StreamLists({
       ...{ finder: this.#finder, scanners: this.#scanners, threads: deps.threads },
+      sizes: deps.listSizes ?? new ListSizes(),
       place: (cost, search) => this.#place(cost, search),
     });
   }

@@ -1,6 +1,11 @@
 import type { HeldRows } from "@skald/contracts";
+import { steadyClock } from "@skald/model";
 import type { HostFunction, MemoryBudget, WorkerPool } from "@skald/runtime";
 import { urgentBytes } from "@skald/scan";
+import { CorruptSegments } from "./find/corrupt-segments.js";
+import { type Found, lookUp } from "./find/source-finder.js";
+import { Querier } from "./querier.js";
+import { ListSizes } from "./run/stream-lists.js";
 import {
   type MovedOn,
   type QuerierJob,
@@ -22,27 +27,54 @@ export interface QueryLanesOptions {
   readonly deletesOf?: (tenant: string) => string;
   /** Scans that one query runs at the same time. */
   readonly threads: number;
+  /** Receives each segment that a query of this thread found damaged. */
+  readonly onCorrupt?: (segment: string, error: unknown) => void;
 }
 
+/** A query that a job planned and gave back, because it takes next to nothing besides its scans: plain data. */
+export interface Planned {
+  readonly kind: "planned";
+  readonly planned: unknown;
+}
+
+/** Runs a planned query on this thread. `tooMuch` ends it with an error, and it goes on elsewhere. */
+export type RunHere<Reply> = (
+  planned: unknown,
+  querier: Querier,
+  tooMuch: (bytes: number) => Error,
+) => Promise<Reply>;
+
 /** Who asks, and what their job may call. */
-export interface LaneOptions {
+export interface LaneOptions<Reply> {
   readonly tenants: readonly string[];
   readonly actors: readonly string[];
   readonly host?: Readonly<Record<string, HostFunction>>;
   readonly signal: AbortSignal;
+  /** Takes what jobs give back as `planned`; absent where they give back nothing. */
+  readonly here?: RunHere<Reply>;
+  /** What is planned already. */
+  readonly planned?: unknown;
 }
 
+/** A query on this thread may hold this much: putting more together would hold up others. */
+const maxHeldHere = 512 * 1024;
+
 /**
- * Places queries on threads by what they cost. Each begins on the thread that serves many small ones at a time; one that
- * turns out to be large goes on, with what was found for it, on a thread of its own, in its tenant's turn.
+ * Places queries on threads by what they cost. A query is planned on the thread that serves many small ones at a time. If it
+ * takes next to nothing besides its scans it runs on this thread, which gives out the scans. Others run where they were planned.
+ * One that turns out to be large goes on, with what was found for it, on a thread of its own, in its tenant's turn.
  */
 export class QueryLanes {
   readonly #options: QueryLanesOptions;
   readonly #hostOf: ReturnType<typeof querierHost>;
+  readonly #corrupt: CorruptSegments;
+  readonly #listSizes = new ListSizes();
 
   constructor(options: QueryLanesOptions) {
+    const { services, onCorrupt = () => undefined } = options;
     this.#options = options;
-    this.#hostOf = options.services === undefined ? () => ({}) : querierHost(options.services);
+    this.#hostOf = services === undefined ? () => ({}) : querierHost(services);
+    this.#corrupt = new CorruptSegments({ clock: steadyClock, onFound: onCorrupt });
   }
 
   /** Whether queriers of other processes answer, so that this one only plans and encodes. */
@@ -54,31 +86,67 @@ export class QueryLanes {
   async run<Reply extends { readonly kind: string }>(
     name: string,
     payload: object,
-    options: LaneOptions,
+    options: LaneOptions<Reply>,
   ): Promise<Reply> {
-    const { tenants } = options;
+    const { tenants, here, planned } = options;
     const { threads, hidesRows, deletesOf = () => "" } = this.#options;
     const deletes = tenants.map((tenant) => [tenant, deletesOf(tenant)] as const);
     const job = {
       ...{ ...payload, threads, hidesRows: tenants.some(hidesRows) },
       deletes: new Map(deletes.filter(([, text]) => text !== "")),
     };
+    const small = { ...job, maxCost: urgentBytes };
     const views: string[] = [];
     try {
-      const small = { ...job, maxCost: urgentBytes };
-      const reply = await this.#run<Reply | MovedOn>(name, small, options, views);
-      if (reply.kind !== "moved_on") return reply as Reply;
-      const { found, more } = reply as MovedOn;
-      return await this.#run(name, { ...job, ...more, found }, options, views);
+      const start = async (): Promise<Reply | MovedOn> => {
+        const isPlanned = planned !== undefined;
+        const first = isPlanned
+          ? { kind: "planned" as const, planned }
+          : await this.#run<Reply | MovedOn | Planned>(name, small, options, views);
+        if (here === undefined || first.kind !== "planned") return first as Reply | MovedOn;
+        const reply = await this.#runHere((first as Planned).planned, here, job.hidesRows, views);
+        if (!isMovedOn(reply) || reply.found.cost > urgentBytes) return reply;
+        return this.#run(name, { ...small, ...reply.more, found: reply.found }, options, views);
+      };
+      const reply = await start();
+      if (!isMovedOn(reply)) return reply;
+      return await this.#run(name, { ...job, ...reply.more, found: reply.found }, options, views);
     } finally {
       this.#release(views);
     }
   }
 
+  #runHere<Reply>(
+    planned: unknown,
+    here: RunHere<Reply>,
+    hidesRows: boolean,
+    views: string[],
+  ): Promise<Reply | MovedOn> {
+    const { deletesOf, services, threads } = this.#options;
+    if (services === undefined) throw new Error("queriers of other processes answer");
+    return new Promise((resolve, reject) => {
+      const moveOn = (found: Found) => {
+        resolve({ kind: "moved_on", found, more: { planned } });
+        return new Error("the query goes on elsewhere");
+      };
+      const onView = (view: string) => views.push(view);
+      const { deletes, ...others } = services;
+      const querier = new Querier({
+        ...{ ...others, threads, corrupt: this.#corrupt, listSizes: this.#listSizes },
+        ...(deletesOf === undefined ? {} : { deletesOf }),
+        ...(hidesRows ? { deletes } : {}),
+        lookUp: (request, signal) => lookUp(request, services, onView, signal),
+        small: { maxCost: urgentBytes, maxHeldBytes: maxHeldHere, moveOn },
+      });
+      const tooMuch = (cost: number) => moveOn({ cost, lists: [], missing: [] });
+      here(planned, querier, tooMuch).then(resolve, reject);
+    });
+  }
+
   async #run<Reply>(
     name: string,
     asked: Omit<QuerierJob, "memory">,
-    { tenants, actors, host, signal }: LaneOptions,
+    { tenants, actors, host, signal }: Omit<LaneOptions<unknown>, "here">,
     views: string[],
   ): Promise<Reply> {
     const { pool, memory, host: shared } = this.#options;
@@ -103,4 +171,8 @@ export class QueryLanes {
     const { signal } = new AbortController();
     for (const view of views) ingester?.release(view, { signal }).catch(() => undefined);
   }
+}
+
+function isMovedOn(reply: { readonly kind: string }): reply is MovedOn {
+  return reply.kind === "moved_on";
 }

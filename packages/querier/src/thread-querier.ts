@@ -9,6 +9,7 @@ import {
 import type { CorruptSegments } from "./find/corrupt-segments.js";
 import { type Found, type LookedUp, type LookUpRequest, lookUp } from "./find/source-finder.js";
 import { Querier, type SmallQueries } from "./querier.js";
+import { ListSizes } from "./run/stream-lists.js";
 
 /** The part of a job that a querier on a query thread is made from: plain data. */
 export interface QuerierJob {
@@ -35,6 +36,8 @@ export interface QuerierServices {
   /** Absent where nothing is ever deleted by request. */
   readonly deletes?: Deletes | undefined;
 }
+
+const listSizes = new ListSizes();
 
 /** What a job of the small lane answers where its query is not small: the job goes on elsewhere with it. Plain data. */
 export interface MovedOn {
@@ -81,7 +84,7 @@ function threadQuerier(
     memory: new MemoryShare(memory, context.isCancelled),
     shouldStop: context.isCancelled,
     ...(maxCost === undefined ? {} : { small: { maxCost, maxHeldBytes: maxCost, moveOn } }),
-    ...{ corrupt, found, threads },
+    ...{ corrupt, found, listSizes, threads },
   });
 }
 

@@ -1,15 +1,19 @@
+import type { Querier } from "@skald/contracts";
+import type { Expr } from "@skald/logql";
 import type { HostFunction } from "@skald/runtime";
 import type { HttpRequest, HttpResponse } from "@skald/transport";
+import type { PlannedQuery } from "../frontend.js";
 import type { QueryFacts } from "../query-context.js";
 import {
+  boundedStores,
   type KeptKinds,
   kindsOf,
   type ResultStores,
   storesHost,
 } from "../results-cache/result-store.js";
 import { type AnswerHead, PieceChannel } from "./answer-stream.js";
-import type { EndpointOptions, QueryEndpoint } from "./endpoints.js";
-import type { QueryJob, QueryReply } from "./query-job.js";
+import type { Endpoint, EndpointOptions, EndpointRequest, QueryEndpoint } from "./endpoints.js";
+import { endpointsOf, type QueryJob, type QueryReply } from "./query-job.js";
 import {
   type QueryRequest,
   type QueryRequestOptions,
@@ -17,7 +21,7 @@ import {
   refusesKept,
 } from "./query-request.js";
 
-/** Runs jobs on query threads; each begins on the one for small queries and goes on elsewhere if it is large. */
+/** Runs jobs where they belong by what they cost; see `QueryLanes` of the querier. */
 export interface JobLanes {
   run<Reply extends { readonly kind: string }>(
     name: string,
@@ -27,6 +31,12 @@ export interface JobLanes {
       readonly actors: readonly string[];
       readonly host: Readonly<Record<string, HostFunction>>;
       readonly signal: AbortSignal;
+      readonly here?: (
+        planned: unknown,
+        querier: Querier,
+        tooMuch: (bytes: number) => Error,
+      ) => Promise<Reply>;
+      readonly planned?: unknown;
     },
   ): Promise<Reply>;
 }
@@ -43,16 +53,25 @@ export interface ClientQueriesOptions extends QueryRequestOptions, EndpointOptio
   readonly onQuery?: (facts: QueryFacts) => void;
 }
 
-/** Takes requests of clients and has query threads answer them. No text of a request is read on this thread. */
+/** Bytes of cached answers that are put together on this thread. */
+const maxKeptHere = 64 * 1024;
+
+/**
+ * Takes requests of clients and has them answered: query threads plan them and answer them, but those that are nothing more
+ * than scans are given back and answered here. No LogQL is parsed, checked or compiled on this thread.
+ */
 export class ClientQueries {
   readonly #options: ClientQueriesOptions;
   readonly #host: Readonly<Record<string, HostFunction>>;
   readonly #kept: KeptKinds;
+  readonly #endpoints: ReturnType<typeof endpointsOf>;
+  readonly #known = new KnownQueries();
 
   constructor(options: ClientQueriesOptions) {
     const { stores = {}, onQuery } = options;
     this.#options = options;
     this.#kept = kindsOf(stores);
+    this.#endpoints = endpointsOf(options);
     this.#host = {
       ...storesHost(stores),
       queried: (facts: QueryFacts) => {
@@ -77,11 +96,11 @@ export class ClientQueries {
           return { value: undefined };
         },
       };
-      const kept = refusesKept(request) ? {} : this.#kept;
-      this.#run(asked, { kept, host, signal: request.signal }).then(
+      this.#run(asked, { mayKeep: !refusesKept(request), host, signal: request.signal }).then(
         (reply) => {
-          if (reply.kind === "answer") resolve(reply);
-          else pieces.end();
+          if (reply.kind === "written") pieces.end();
+          else if (reply.kind === "value") reject(new Error(`${endpoint} is for no client`));
+          else resolve(reply);
         },
         (error: unknown) => {
           // Of no consequence where the answer has begun.
@@ -94,7 +113,7 @@ export class ClientQueries {
 
   /** Asks for the value of an endpoint that no client has. */
   async ask<Value>(request: QueryRequest, signal: AbortSignal): Promise<Value> {
-    const reply = await this.#run(request, { kept: this.#kept, host: {}, signal });
+    const reply = await this.#run(request, { mayKeep: true, host: {}, signal });
     if (reply.kind !== "value") throw new Error(`${request.endpoint} has no value`);
     return reply.value as Value;
   }
@@ -107,22 +126,78 @@ export class ClientQueries {
   #run(
     request: QueryRequest,
     {
-      kept,
+      mayKeep,
       host,
       signal,
     }: {
-      readonly kept: KeptKinds;
+      readonly mayKeep: boolean;
       readonly host: Readonly<Record<string, HostFunction>>;
       readonly signal: AbortSignal;
     },
-  ): Promise<QueryReply> {
-    const { lanes, isElsewhere, alignToStep, parquetAnswers } = this.#options;
+  ): Promise<ServedReply> {
+    const { lanes, isElsewhere, alignToStep, parquetAnswers, stores = {} } = this.#options;
     const job: QueryJob = {
-      ...{ request, kept, isElsewhere, options: { alignToStep, parquetAnswers } },
+      ...{ request, isElsewhere, options: { alignToStep, parquetAnswers } },
+      ...{ kept: mayKeep ? this.#kept : {}, givesBack: !isElsewhere },
       sentNs: process.hrtime.bigint(),
     };
     const { tenants, actors = [] } = request;
     const options = { tenants, actors, host: { ...this.#host, ...host }, signal };
-    return lanes.run<QueryReply>("query", job, options);
+    if (isElsewhere) return lanes.run<ServedReply>("query", job, options);
+    const endpoint: Endpoint<unknown> = this.#endpoints[request.endpoint];
+    const asked = { ...request, params: new URLSearchParams(request.params) };
+    const known = this.#known.of(asked);
+    return lanes.run<ServedReply>("query", job, {
+      ...options,
+      // There is no LogQL, or a thread has read it before.
+      ...(known === undefined && !isPlain(asked)
+        ? {}
+        : { planned: endpoint.plan(asked, request, known) }),
+      here: async (planned, querier, tooMuch) => {
+        this.#known.note(asked, planned);
+        const answer = await endpoint.answer(planned, asked, {
+          ...{ ...request, querier, signal, onQuery: this.#options.onQuery },
+          ...(mayKeep ? { stores: boundedStores(stores, maxKeptHere, tooMuch) } : {}),
+        });
+        return "value" in answer ? { kind: "value", ...answer } : { kind: "answer", ...answer };
+      },
+    });
   }
+}
+
+/** Expressions of light queries, which threads have parsed and checked: clients send the same texts again and again. */
+class KnownQueries {
+  readonly #known = new Map<string, Expr>();
+
+  of({ endpoint, params }: Asked): Expr | undefined {
+    return isKnowable(endpoint) ? this.#known.get(params.get("query") ?? "") : undefined;
+  }
+
+  note({ endpoint, params }: Asked, planned: unknown): void {
+    const text = params.get("query") ?? "";
+    if (!isKnowable(endpoint) || text.length > maxKnownLength || this.#known.has(text)) return;
+    const [oldest] = this.#known.keys();
+    if (this.#known.size >= maxKnown && oldest !== undefined) this.#known.delete(oldest);
+    this.#known.set(text, (planned as PlannedQuery).expr);
+  }
+}
+
+const maxKnown = 1000;
+/** Characters of a text that is remembered. */
+const maxKnownLength = 1000;
+
+/** Whether the text of a request is all that its expression is made of. */
+function isKnowable(endpoint: QueryEndpoint): boolean {
+  return endpoint === "query_range" || endpoint === "query" || endpoint === "rule";
+}
+
+type Asked = { readonly endpoint: QueryEndpoint } & EndpointRequest;
+
+/** An answer that a thread gave, or one of this thread, of which the body may be made as the client takes it. */
+type ServedReply = QueryReply | ({ readonly kind: "answer" } & HttpResponse);
+
+/** Whether a request has no LogQL. */
+function isPlain({ endpoint, params }: Asked): boolean {
+  const isList = endpoint === "labels" || endpoint === "label_values";
+  return isList && (params.get("query") ?? "").trim() === "";
 }

@@ -1,5 +1,12 @@
 import { encodeLogRows, type InstantAnswer, type QueryAnswer } from "@skald/contracts";
-import { compilePipeline, formatQuery, parseQuery, parseSelector } from "@skald/logql";
+import {
+  compilePipeline,
+  type Expr,
+  formatQuery,
+  type MetricExpr,
+  parseQuery,
+  parseSelector,
+} from "@skald/logql";
 import { invalidArgument, nsPerSecond, parseSize, SkaldError, type TimeRange } from "@skald/model";
 import { type HttpResponse, jsonResponse, jsonTextResponse } from "@skald/transport";
 import {
@@ -50,10 +57,12 @@ export type EndpointAnswer = HttpResponse | { readonly value: unknown };
 
 /**
  * An endpoint in two steps, of which the second may run on another thread: `plan` parses and checks, and what it gives is
- * plain data.
+ * plain data. `known` is the expression of the request if it was parsed and checked before.
  */
 export interface Endpoint<Planned> {
-  plan(request: EndpointRequest, asker: Asker): Planned;
+  plan(request: EndpointRequest, asker: Asker, known?: Expr): Planned;
+  /** Whether the answer takes next to nothing besides its scans; it does take something if not given. */
+  isLight?(planned: Planned): boolean;
   answer(
     planned: Planned,
     request: EndpointRequest,
@@ -94,10 +103,10 @@ function endpoint<Planned>(one: Endpoint<Planned>): Endpoint<Planned> {
 
 /** Endpoints that run a query. */
 function rowEndpoints(frontend: Frontend, { parquetAnswers }: EndpointOptions) {
-  const planRange = ({ params }: EndpointRequest, asker: Asker) =>
-    frontend.planRange(parseRangeParams(params, frontend.nowNs()), asker);
-  const planInstant = ({ params }: EndpointRequest, asker: Asker) =>
-    frontend.planInstant(parseInstantParams(params, frontend.nowNs()), asker);
+  const planRange = ({ params }: EndpointRequest, asker: Asker, known?: Expr) =>
+    frontend.planRange(parseRangeParams(params, frontend.nowNs()), asker, known);
+  const planInstant = ({ params }: EndpointRequest, asker: Asker, known?: Expr) =>
+    frontend.planInstant(parseInstantParams(params, frontend.nowNs()), asker, known);
   const answer = async (
     planned: PlannedQuery,
     { headers }: EndpointRequest,
@@ -111,9 +120,10 @@ function rowEndpoints(frontend: Frontend, { parquetAnswers }: EndpointOptions) {
     return jsonTextResponse(200, encodeQueryResult(result, stats, { categorize }));
   };
   return {
-    query_range: endpoint({ plan: planRange, answer }),
-    query: endpoint({ plan: planInstant, answer }),
+    query_range: endpoint({ plan: planRange, isLight, answer }),
+    query: endpoint({ plan: planInstant, isLight, answer }),
     legacy_query: endpoint({
+      isLight,
       plan: ({ params }, asker) => {
         const query = parseFilteredQuery(params);
         return frontend.planRange({ ...parseRangeParams(params, frontend.nowNs()), query }, asker);
@@ -131,6 +141,7 @@ function rowEndpoints(frontend: Frontend, { parquetAnswers }: EndpointOptions) {
     /** The rows of a tail from before it began, for the session of the tail. */
     tail_history: endpoint({
       plan: planRange,
+      isLight,
       answer: async (planned: PlannedQuery, _, context) => {
         const { result } = await frontend.run(planned, context);
         if (result.kind !== "streams") throw invalidArgument("only log selector is supported");
@@ -148,11 +159,28 @@ function rowEndpoints(frontend: Frontend, { parquetAnswers }: EndpointOptions) {
     /** The value of an expression, for rules. */
     rule: endpoint({
       plan: planInstant,
+      isLight,
       answer: async (planned: PlannedQuery, _, context) => ({
         value: instantAnswer(await frontend.run(planned, context)),
       }),
     }),
   };
+}
+
+/** Nodes of an expression that is evaluated in next to no time. */
+const maxLightNodes = 3;
+
+/** True for what takes next to no time once the scans are done: few aggregations, no work on labels, no joins. */
+function isLight({ expr }: PlannedQuery): boolean {
+  if (expr.kind === "log") return true;
+  let node: MetricExpr = expr;
+  for (let nodes = 1; nodes <= maxLightNodes; nodes++) {
+    if (node.kind !== "vector_aggregation") {
+      return node.kind === "range_aggregation" || node.kind === "literal" || node.kind === "vector";
+    }
+    node = node.inner;
+  }
+  return false;
 }
 
 /** Endpoints that list labels and streams. */
@@ -165,6 +193,7 @@ function listEndpoints(frontend: Frontend) {
   };
   return {
     labels: endpoint({
+      isLight: () => true,
       plan: ({ params }): StreamSelection => {
         const range = parseRange(params, labelsSinceNs);
         return { range, selectors: selectorsOf(params.get("query") ?? "") };
@@ -173,6 +202,7 @@ function listEndpoints(frontend: Frontend) {
         listAnswer(await lists.labelNames(selection, context)),
     }),
     label_values: endpoint({
+      isLight: () => true,
       plan: ({ params, variables }): StreamSelection => {
         const range = parseRange(params, labelsSinceNs);
         const query = variables.name === tenantLabel ? "" : (params.get("query") ?? "");
@@ -182,6 +212,7 @@ function listEndpoints(frontend: Frontend) {
         listAnswer(await lists.labelValues(variables.name as string, selection, context)),
     }),
     series: endpoint({
+      isLight: () => true,
       plan: ({ params }): StreamSelection => {
         const matches = [...params.getAll("match[]"), ...params.getAll("match")];
         if (matches.length === 0) throw invalidArgument("at least one match[] is required");
@@ -206,6 +237,7 @@ function exploreEndpoints(frontend: Frontend) {
   };
   const volume = (kind: "instant" | "range") =>
     endpoint({
+      isLight: () => true,
       plan: ({ params }) => parseVolumeParams(params, frontend.nowNs(), kind),
       answer: async (params, _, context) => {
         const answer = await lists.volume(params.plan, context);
@@ -232,11 +264,13 @@ function exploreEndpoints(frontend: Frontend) {
   };
   return {
     index_stats: endpoint({
+      isLight: () => true,
       plan: planStats,
       answer: async (asked, _, context) =>
         jsonResponse(200, await lists.indexStats(asked, context)),
     }),
     index_shards: endpoint({
+      isLight: () => true,
       plan: (request) => {
         const targetBytes = parseShardBytes(request.params);
         return { targetBytes, ...planStats(request) };
@@ -249,6 +283,7 @@ function exploreEndpoints(frontend: Frontend) {
     index_volume: volume("instant"),
     index_volume_range: volume("range"),
     detected_labels: endpoint({
+      isLight: () => true,
       plan: ({ params }): StreamSelection => {
         const { startNs, endNs } = parseOrderedBounds(params, frontend.nowNs());
         // Clients mean the last nanosecond too.
@@ -311,7 +346,8 @@ function tailRefusal({ expr }: TailParams): string | undefined {
   }
 }
 
-interface PlannedFields {
+/** A request for fields that was parsed. */
+export interface PlannedFields {
   readonly limit: number;
   readonly query: PlannedQuery;
 }

@@ -16,18 +16,26 @@ export interface QueryJob {
   readonly sentNs: bigint;
   /** Where answers are kept. */
   readonly kept: KeptKinds;
+  /** A query that takes next to nothing besides its scans is given back when it is planned. */
+  readonly givesBack: boolean;
   /** Queriers of other processes answer: this process only plans and encodes. */
   readonly isElsewhere: boolean;
   /** The same for all jobs of a process. */
   readonly options: ThreadOptions;
 }
 
-interface ThreadOptions extends EndpointOptions {
+export interface ThreadOptions extends EndpointOptions {
   readonly alignToStep: boolean;
 }
 
 /** How a job ends: with an answer to a client, or with a value. */
 export type QueryReply = AnswerReply | { readonly kind: "value"; readonly value: unknown };
+
+/** A request that is planned, and that the thread it came from shall answer: plain data. */
+export interface PlannedReply {
+  readonly kind: "planned";
+  readonly planned: unknown;
+}
 
 /** Answers requests on a query thread. */
 export class FrontendThread {
@@ -38,14 +46,16 @@ export class FrontendThread {
    * another thread can go on.
    */
   async answer(
-    { request, planned, sentNs, kept, isElsewhere, options }: QueryJob,
+    { request, planned, sentNs, kept, givesBack, isElsewhere, options }: QueryJob,
     context: JobContext,
     querierOf: (planned: unknown) => Querier,
-  ): Promise<QueryReply> {
+  ): Promise<QueryReply | PlannedReply> {
     this.#endpoints ??= endpointsOf(options);
     const endpoint: Endpoint<unknown> = this.#endpoints[request.endpoint];
     const asked = { ...request, params: new URLSearchParams(request.params) };
     const plan = planned ?? endpoint.plan(asked, request);
+    if (givesBack && planned === undefined && endpoint.isLight?.(plan) === true)
+      return { kind: "planned", planned: plan };
     const answer = await endpoint.answer(plan, asked, {
       ...request,
       querier: querierOf(plan),
@@ -60,6 +70,6 @@ export class FrontendThread {
   }
 }
 
-function endpointsOf({ alignToStep, parquetAnswers }: ThreadOptions) {
+export function endpointsOf({ alignToStep, parquetAnswers }: ThreadOptions) {
   return queryEndpoints(new Frontend({ clock: systemClock, alignToStep }), { parquetAnswers });
 }

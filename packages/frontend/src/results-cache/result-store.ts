@@ -19,6 +19,29 @@ export interface ResultStore {
 /** The stores by kind of answer; answers of other kinds are not kept. */
 export type ResultStores = Readonly<Partial<Record<CacheKind, ResultStore>>>;
 
+/** Stores that give no more than so many bytes at a time: for more, `refuse` makes the error. */
+export function boundedStores(
+  stores: ResultStores,
+  maxBytes: number,
+  refuse: (bytes: number) => Error,
+): ResultStores {
+  const bounded: Partial<Record<CacheKind, ResultStore>> = {};
+  for (const [kind, store] of Object.entries(stores)) {
+    bounded[kind as CacheKind] = {
+      maxValueBytes: store.maxValueBytes,
+      compress: store.compress,
+      put: (key, value) => store.put(key, value),
+      get: async (keys, signal) => {
+        const values = await store.get(keys, signal);
+        const bytes = values.reduce((sum, value) => sum + (value?.byteLength ?? 0), 0);
+        if (bytes > maxBytes) throw refuse(bytes);
+        return values;
+      },
+    };
+  }
+  return bounded;
+}
+
 /** A short key, which is another one for each other request. */
 export function resultKey(kind: CacheKind, asked: unknown): string {
   const text = JSON.stringify(asked, (_, value) =>

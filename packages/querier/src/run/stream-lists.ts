@@ -34,6 +34,8 @@ export interface StreamListsDeps {
   readonly scanners: Scanners;
   /** Scans that run at the same time. */
   readonly threads: number;
+  /** How large lists were lately. */
+  readonly sizes: ListSizes;
   /** Throws where a list of this cost, in bytes of lines, is not to be made on this thread. */
   readonly place: (cost: number, search: Search) => void;
 }
@@ -41,9 +43,6 @@ export interface StreamListsDeps {
 /** Makes lists of labels and streams, which are collected where the sources are. */
 export class StreamLists {
   readonly #deps: StreamListsDeps;
-  /** How large lists were lately. */
-  readonly #answerBytes = new Map<string, number>();
-
   constructor(deps: StreamListsDeps) {
     this.#deps = deps;
   }
@@ -93,7 +92,7 @@ export class StreamLists {
       signal,
     );
     const name = `${tenant} ${kind} ${label}`;
-    const known = this.#answerBytes.get(name) ?? 0;
+    const known = this.#deps.sizes.of(name);
     const cost = Math.max(estimateBytes(sources, request) / indexShare, answerCost * known);
     this.#deps.place(cost, search);
     const share = { ...shareOf(request), cost };
@@ -113,19 +112,27 @@ export class StreamLists {
       found.push(bytes);
     });
     const answer = found.reduce((sum, { byteLength }) => sum + byteLength, 0);
-    this.#noteAnswer(name, answer);
+    this.#deps.sizes.note(name, answer);
     this.#deps.place(answerCost * answer, search);
     return {
       parts: found,
       areDisjoint: groups.length === 1 && jobs.every(({ part }) => part !== undefined),
     };
   }
+}
 
-  #noteAnswer(name: string, bytes: number): void {
-    const [oldest] = this.#answerBytes.keys();
-    if (this.#answerBytes.size >= maxNoted && oldest !== undefined)
-      this.#answerBytes.delete(oldest);
-    this.#answerBytes.set(name, bytes);
+/** Remembers how large lists were, for all queriers of a thread. */
+export class ListSizes {
+  readonly #bytes = new Map<string, number>();
+
+  of(name: string): number {
+    return this.#bytes.get(name) ?? 0;
+  }
+
+  note(name: string, bytes: number): void {
+    const [oldest] = this.#bytes.keys();
+    if (this.#bytes.size >= maxNoted && oldest !== undefined) this.#bytes.delete(oldest);
+    this.#bytes.set(name, bytes);
   }
 }
 

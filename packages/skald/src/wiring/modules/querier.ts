@@ -69,15 +69,16 @@ export function buildQuerier(parts: Parts, { config, log, metrics }: ModuleConte
     parts.lanes = new QueryLanes({ ...lanes, host: { schedule: schedulers.schedule } });
     return { service, unready: () => unknownPeers(schedulers.book, "query scheduler") };
   }
-  const host = {
-    corrupt: (found: DamagedSegment) => {
-      corrupt.inc();
-      log.error("a segment is damaged; queries leave it out", { ...found });
-      return { value: undefined };
-    },
+  const onCorrupt = (found: DamagedSegment) => {
+    corrupt.inc();
+    log.error("a segment is damaged; queries leave it out", { ...found });
+    return { value: undefined };
   };
   const services = { ingester, catalog, scanner: scanner as SegmentScanner, deletes };
-  parts.lanes = new QueryLanes({ ...lanes, services, host });
+  parts.lanes = new QueryLanes({
+    ...{ ...lanes, services, host: { corrupt: onCorrupt } },
+    onCorrupt: (segment, error) => onCorrupt({ segment, reason: (error as Error).message }),
+  });
   return { service };
 }
 
