@@ -7,14 +7,13 @@ export {
   type QueryEndpoint,
   queryEndpoints,
 } from "./http/endpoints.js";
-export * from "./http/pattern-routes.js";
 export { FrontendThread, type QueryJob, type QueryReply } from "./http/query-job.js";
 export { type QueryRequest, queryRequest, queryTenants } from "./http/query-request.js";
 export * from "./http/routes.js";
 export { combineLimits, type QueryTenantLimits } from "./limits/limits.js";
 export * from "./query-context.js";
+export * from "./results-cache/memory-store.js";
+export { RedisResultStore } from "./results-cache/redis-store.js";
 export type { ResultStore, ResultStores } from "./results-cache/result-store.js";
-export * from "./results-cache/store/memory-store.js";
-export { RedisResultStore } from "./results-cache/store/redis-store.js";
 export { RetriedCalls } from "./retried-calls.js";
 export * from "./tail/tail-endpoints.js";

@@ -1,8 +1,8 @@
 export { CorruptSegments } from "./find/corrupt-segments.js";
 export * from "./querier.js";
 export { QueryLanes, type QueryLanesOptions } from "./query-lanes.js";
-export { listedSince } from "./replicas/listed-since.js";
 export {
+  listedSince,
   type Replica,
   type ReplicaSet,
   ReplicatedIngester,

@@ -16,6 +16,8 @@ import type {
   SegmentScanner,
   SourceRef,
   VolumeAnswer,
+  VolumeOutcome,
+  VolumePlan,
   VolumeRequest,
 } from "@skald/contracts";
 import {
@@ -38,9 +40,9 @@ import {
   unavailable,
 } from "@skald/model";
 import { runConcurrently } from "@skald/runtime";
-import { rangeOf } from "@skald/scan";
-import { findChanges } from "./changes/find-changes.js";
+import { rangeOf, StreamHashes, VolumeCounts } from "@skald/scan";
 import { type CorruptSegments, corruptWarnings } from "./find/corrupt-segments.js";
+import { findChanges } from "./find/find-changes.js";
 import type { PlannedSource } from "./find/order-sources.js";
 import {
   type Found,
@@ -48,17 +50,15 @@ import {
   type Search,
   SourceFinder,
   type SourceFinderDeps,
+  selectTenants,
 } from "./find/source-finder.js";
-import { selectTenants } from "./find/tenants.js";
-import { tooManyBytesRead } from "./run/byte-limits.js";
 import { estimateBytes, indexShare, TaskCutter } from "./run/cut-tasks.js";
-import { readsHeaders } from "./run/guess-outcome.js";
+import type { Scanners } from "./run/left-out-rows.js";
 import { runLogQuery } from "./run/log-query.js";
 import { leafTasks, runLeaf } from "./run/metric-query.js";
-import { QueryRun, shareOf } from "./run/query-run.js";
-import type { Scanners } from "./run/scanners.js";
+import { QueryRun, shareOf, tooManyBytesRead } from "./run/query-run.js";
+import { readsHeaders } from "./run/scan-room.js";
 import { ListSizes, StreamLists } from "./run/stream-lists.js";
-import { VolumeMerge } from "./run/volume-merge.js";
 
 /** Bytes of lines that one takes as long to read as a row of an answer takes to be put together and written. */
 const rowCost = 2048;
@@ -350,5 +350,31 @@ async function retryMoved<T>(work: (fresh: boolean) => Promise<T>): Promise<T> {
     throw unavailable("segments of the query were replaced while it ran; try again", {
       cause: error,
     });
+  }
+}
+
+/** Puts together what was counted in parts of the sources. Throws invalid_argument at too many groups. */
+export class VolumeMerge {
+  readonly #counts: VolumeCounts;
+  readonly #streams = new StreamHashes();
+  #blocks = 0;
+
+  constructor(plan: VolumePlan) {
+    this.#counts = new VolumeCounts(plan);
+  }
+
+  add({ groups, group, bucket, rows, bytes, blocks, streams }: VolumeOutcome): void {
+    const numbers = groups.map((labels) => this.#counts.groupOf(labels));
+    for (let i = 0; i < group.length; i++) {
+      this.#counts.add(numbers[group[i]!]!, bucket[i]!, rows[i]!, bytes[i]!);
+    }
+    for (let at = 0; at < streams.length; at += 2) {
+      this.#streams.add(streams[at]!, streams[at + 1]!);
+    }
+    this.#blocks += blocks;
+  }
+
+  finish(): Omit<VolumeAnswer, "stats" | "warnings"> {
+    return { ...this.#counts.finish(), blocks: this.#blocks, streamCount: this.#streams.count };
   }
 }

@@ -7,7 +7,7 @@ import { defaultLimits } from "@skald/runtime/config";
 import { testRuns, testSeed } from "@skald/testkit";
 import fc from "fast-check";
 import { answerRange } from "../split/metric-query.js";
-import { MemoryStore } from "./store/memory-store.js";
+import { MemoryStore } from "./memory-store.js";
 
 const seed = testSeed();
 const second = 1_000_000_000n;

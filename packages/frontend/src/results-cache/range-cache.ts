@@ -1,9 +1,18 @@
 import type { Querier, SpanChanges } from "@skald/contracts";
 import type { MatrixSeries } from "@skald/logql";
 import { type CacheStats, emptyCacheStats, type TimeRange } from "@skald/model";
-import { type Look, type Piece, type PointGrid, piecesOf, pieceWidth } from "./pieces.js";
 import { type ResultStore, resultKey, unwrap, wrap } from "./result-store.js";
-import { joinStretches, type PointRun, runsWhere, type Stretch } from "./stretches.js";
+import {
+  joinStretches,
+  type Look,
+  type Piece,
+  type PointGrid,
+  type PointRun,
+  piecesOf,
+  pieceWidth,
+  runsWhere,
+  type Stretch,
+} from "./stretches.js";
 
 /** Where points are kept, and who knows which of them are still valid. */
 export interface RangeCacheDeps {

@@ -18,9 +18,8 @@ import {
 import { runConcurrently } from "@skald/runtime";
 import { nsOfMs, oldestLasting, type QueryTenantLimits } from "../limits/limits.js";
 import { type CacheContext, keptAnswer } from "../results-cache/answer-cache.js";
-import { lookOf } from "../results-cache/pieces.js";
 import { type OpenedRange, RangeCache } from "../results-cache/range-cache.js";
-import { joinStretches, type PointRun, type Stretch } from "../results-cache/stretches.js";
+import { joinStretches, lookOf, type PointRun, type Stretch } from "../results-cache/stretches.js";
 
 /** A metric query of a client. */
 export interface MetricQuery {

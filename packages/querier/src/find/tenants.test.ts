@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import type { MatchOp } from "@skald/model";
-import { selectTenants } from "./tenants.js";
+import { selectTenants } from "./source-finder.js";
 
 const app = { name: "app", op: "=", value: "a" } as const;
 const tenant = (op: MatchOp, value: string) => ({ name: "__tenant_id__", op, value });

@@ -8,8 +8,13 @@ import type {
 import type { TimeRange } from "@skald/model";
 import { numberMinutes, uniteMasks } from "@skald/scan";
 import { type FoundSource, instanceOf, type ReplicaGroup } from "../find/order-sources.js";
-import { compareOpen, type HashCall, type OpenMinute, type Place } from "./compare-open.js";
-import { SkipList } from "./skip-list.js";
+import {
+  compareOpen,
+  type HashCall,
+  type OpenMinute,
+  type Place,
+  SkipList,
+} from "./compare-open.js";
 
 /** Minutes that are compared at a time. */
 const minutesPerWindow = 60;

@@ -1,6 +1,6 @@
 import { expect, it } from "@jest/globals";
 import type { CatalogRequest, CountRequest } from "@skald/contracts";
-import { listedSince } from "./listed-since.js";
+import { listedSince } from "./replicated-ingester.js";
 
 const { signal } = new AbortController();
 const request: CatalogRequest = { tenant: "t", fromNs: 0n, toNs: 1n };

@@ -1,6 +1,7 @@
 import type {
   AnswerOf,
   CallOptions,
+  Catalog,
   HeldChanges,
   HeldChangesRequest,
   HeldKind,
@@ -24,7 +25,7 @@ import {
 } from "@skald/model";
 import { sleep as defaultSleep, type Sleep } from "@skald/runtime";
 import { refsOf } from "@skald/scan";
-import { splitToken, uniteChanges } from "../changes/held-changes.js";
+import { splitToken, uniteChanges } from "../find/find-changes.js";
 import { instanceOf } from "../find/order-sources.js";
 import { wishOf } from "./agreement.js";
 
@@ -302,4 +303,22 @@ function withInstance(ref: SourceRef, instance: string): SourceRef {
   if (ref.kind === "head") return { ...ref, instance };
   const { location } = ref;
   return location.kind === "file" ? { ...ref, location: { ...location, instance } } : ref;
+}
+
+/**
+ * A catalog whose listings are not older than the last leave of an ingester that had all its rows stored: queries do not
+ * miss that one any more, so what they read has to have its rows. `sinceLeftMs` tells how long ago that was, in ms.
+ */
+export function listedSince(catalog: Catalog, sinceLeftMs: () => number): Catalog {
+  const young = <Request extends { readonly maxAgeMs?: number }>(request: Request): Request => {
+    const maxAgeMs = Math.min(request.maxAgeMs ?? Number.POSITIVE_INFINITY, sinceLeftMs());
+    return maxAgeMs === Number.POSITIVE_INFINITY ? request : { ...request, maxAgeMs };
+  };
+  const { count } = catalog;
+  return {
+    list: (request, options) => catalog.list(young(request), options),
+    ...(count === undefined
+      ? {}
+      : { count: (request, options) => count.call(catalog, young(request), options) }),
+  };
 }

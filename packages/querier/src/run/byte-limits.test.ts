@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { formatBytes, tooManyBytesRead } from "./byte-limits.js";
+import { formatBytes, tooManyBytesRead } from "./query-run.js";
 
 const gib = 1024 ** 3;
 

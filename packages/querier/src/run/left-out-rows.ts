@@ -1,11 +1,22 @@
-import type { QueryShare, RowMask, Scanner, StreamMinutes, TaskSource } from "@skald/contracts";
+import type {
+  QueryShare,
+  RowMask,
+  Scanner,
+  SegmentScanner,
+  SourceRef,
+  StreamMinutes,
+  TaskSource,
+} from "@skald/contracts";
 import type { SegmentRef, TimeRange } from "@skald/model";
 import { emptyMask, sourcesOf, uniteMasks } from "@skald/scan";
-import type { MeetingSegments } from "../find/meeting-segments.js";
-import type { FoundSource, PlannedSource, ReplicaGroup } from "../find/order-sources.js";
+import type {
+  FoundSource,
+  MeetingSegments,
+  PlannedSource,
+  ReplicaGroup,
+} from "../find/order-sources.js";
 import { type LeftOut, ReplicaAgreement } from "../replicas/agreement.js";
 import { rawBytes } from "./cut-tasks.js";
-import type { Scanners } from "./scanners.js";
 
 /** Segments that are compared by more than one thread. */
 const minShared = 64;
@@ -147,3 +158,8 @@ export class LeftOutRows {
 function namesOf(sources: readonly FoundSource[]): TaskSource[] {
   return sources.map(({ ref }) => ({ ref }));
 }
+
+/** Who scans the sources of a side. Segments that are nobody's own can be read on the side of the store, wherever they are. */
+export type Scanners = Readonly<
+  Record<"ingester", Scanner> & Record<"store", SegmentScanner<SourceRef>>
+>;

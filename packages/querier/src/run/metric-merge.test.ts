@@ -9,7 +9,7 @@ import {
 import { testDayNs } from "@skald/scan/testing";
 import fc from "fast-check";
 import { planOf } from "../testing/requests.js";
-import { MetricMerge } from "./metric-merge.js";
+import { MetricMerge } from "./metric-query.js";
 
 function leafOf(query: string): LeafPlan {
   const plan = planOf(query, { from: 1e9, to: 1e9 }) as MetricPlan;

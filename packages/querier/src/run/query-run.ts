@@ -17,6 +17,7 @@ import type { Budget, LeafPlan, LogResult, QueryResult } from "@skald/logql";
 import {
   addReadStats,
   emptyReadStats,
+  invalidArgument,
   type QueryStats,
   type ReadStats,
   type TimeRange,
@@ -25,12 +26,9 @@ import { uniteMasks, urgentBytes } from "@skald/scan";
 import { instanceOf, type PlannedSource, type Side } from "../find/order-sources.js";
 import type { LeafCount } from "../find/source-finder.js";
 import type { LeftOut } from "../replicas/agreement.js";
-import { tooManyBytesRead } from "./byte-limits.js";
 import type { QueryTask } from "./cut-tasks.js";
-import { countsHeaders, guessOutcome } from "./guess-outcome.js";
-import { LeftOutRows } from "./left-out-rows.js";
-import { ScanRoom } from "./scan-room.js";
-import type { Scanners } from "./scanners.js";
+import { LeftOutRows, type Scanners } from "./left-out-rows.js";
+import { countsHeaders, guessOutcome, ScanRoom } from "./scan-room.js";
 
 /** Scans in flight per thread: one runs, one waits, so that no thread idles between two. */
 const tasksPerThread = 2;
@@ -246,4 +244,23 @@ export function shareOf({
   actors = [],
 }: Pick<QueryRequest, "tenants" | "actors">): QueryShare {
   return { tenant: tenants.join("|"), actors, cost: 0 };
+}
+
+export function tooManyBytesRead(bytes: number, limit: number): Error {
+  return invalidArgument(
+    `the query would read too many bytes (query: ${formatBytes(bytes)}, limit: ${formatBytes(limit)}); use a narrower selector or a shorter time range`,
+  );
+}
+
+const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+/** `512 B`, `5.0 GiB`, `150 GiB`. */
+export function formatBytes(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${unit > 0 && value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }

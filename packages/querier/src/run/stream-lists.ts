@@ -17,8 +17,8 @@ import { StreamCollector } from "@skald/scan";
 import { instanceOf, type PlannedSource, type Side } from "../find/order-sources.js";
 import type { Search, SourceFinder } from "../find/source-finder.js";
 import { estimateBytes, indexShare } from "./cut-tasks.js";
+import type { Scanners } from "./left-out-rows.js";
 import { shareOf } from "./query-run.js";
-import type { Scanners } from "./scanners.js";
 
 /** Sources whose streams one job collects. */
 const sourcesPerJob = 64;

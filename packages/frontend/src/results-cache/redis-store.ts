@@ -1,7 +1,7 @@
 import type { ConnectionOptions } from "node:tls";
 import type { Logger } from "@skald/runtime";
 import type { Cluster, Redis } from "ioredis";
-import type { ResultStore } from "../result-store.js";
+import type { ResultStore } from "./result-store.js";
 
 export interface RedisResultStoreOptions {
   /** Hosts and ports: a server, Sentinels where there is a master's name, else nodes of a Cluster. */

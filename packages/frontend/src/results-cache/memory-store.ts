@@ -1,5 +1,5 @@
 import type { SteadyClock } from "@skald/model";
-import type { ResultStore } from "../result-store.js";
+import type { ResultStore } from "./result-store.js";
 
 export interface MemoryStoreOptions {
   readonly maxBytes: number;

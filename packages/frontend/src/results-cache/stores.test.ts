@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { silentLogger } from "@skald/runtime/log";
-import { unwrap, wrap } from "../result-store.js";
 import { MemoryStore, type MemoryStoreOptions } from "./memory-store.js";
 import { type RedisClient, RedisResultStore } from "./redis-store.js";
+import { unwrap, wrap } from "./result-store.js";
 
 const { signal } = new AbortController();
 const bytes = (...values: number[]) => Uint8Array.from(values);
