@@ -2,14 +2,15 @@ import { describe, expect, it } from "@jest/globals";
 import type { Catalog, HeldRows, SegmentScanner } from "@skald/contracts";
 import { type JobOptions, MemoryBudget, MemoryShare } from "@skald/runtime";
 import type { LookUpRequest } from "./find/source-finder.js";
-import { QueryLanes } from "./query-lanes.js";
+import type { Querier } from "./querier.js";
+import { type Planned, QueryLanes } from "./query-lanes.js";
 import type { MovedOn, QuerierJob } from "./thread-querier.js";
 
 const { signal } = new AbortController();
 const asking = { tenants: ["a", "b"], actors: ["x"], signal };
 const found = { cost: 1e9, lists: [], missing: [] };
 const answer = { kind: "answer" };
-type Reply = typeof answer | MovedOn;
+type Reply = typeof answer | MovedOn | Planned;
 
 /** Lanes whose threads say what they were asked, and answer what they are told. */
 function lanesOf(
@@ -79,6 +80,50 @@ describe("QueryLanes", () => {
     expect(asked[1]?.job).toMatchObject({ text: "x", found, ...more });
     expect(asked[1]?.job).not.toHaveProperty("maxCost");
     expect(asked[1]?.options.share?.cost).toBe(1e9);
+  });
+
+  describe("a query that is given back when it is planned", () => {
+    const planned = { text: "plan" };
+    const given = { kind: "planned", planned };
+    const request = { tenants: ["a"], selectors: [], fromNs: 0n, toNs: 1n };
+
+    it("runs here, on sources that are found here", async () => {
+      const { lanes, asked, released } = lanesOf(given);
+      const here = async (plan: unknown, querier: Querier) => {
+        expect(plan).toBe(planned);
+        const [{ texts } = { texts: ["none"] }] = await querier.run("labels", request, { signal });
+        return { kind: `${texts.length} labels` };
+      };
+      expect(await lanes.run("query", {}, { ...asking, here })).toEqual({ kind: "0 labels" });
+      expect([asked.length, released]).toEqual([1, ["v1"]]);
+    });
+
+    it("needs no other thread where it is planned already", async () => {
+      const { lanes, asked } = lanesOf();
+      const here = async () => answer;
+      expect(await lanes.run("query", {}, { ...asking, here, planned })).toEqual(answer);
+      expect(asked).toEqual([]);
+    });
+
+    it.each([
+      [1000, ["urgent"], [answer]],
+      [1e9, ["query"], [answer]],
+      [1000, ["urgent", "query"], [{ kind: "moved_on", found: { ...found, cost: 1000 } }, answer]],
+    ])("goes on where it belongs by its cost: %p, %p", async (cost, lanesOfIt, replies) => {
+      const { lanes, asked } = lanesOf(...(replies as Reply[]));
+      const here = async (_: unknown, _querier: Querier, tooMuch: (bytes: number) => Error) => {
+        throw tooMuch(cost);
+      };
+      expect(await lanes.run("query", {}, { ...asking, here, planned })).toEqual(answer);
+      expect(asked.map(({ options }) => options.lane)).toEqual(lanesOfIt);
+      expect(asked[0]?.job).toMatchObject({ planned, found: { cost } });
+    });
+
+    it("fails as it fails here", async () => {
+      const { lanes } = lanesOf();
+      const here = () => Promise.reject(new Error("a bug"));
+      await expect(lanes.run("query", {}, { ...asking, here, planned })).rejects.toThrow("a bug");
+    });
   });
 
   it("keeps the views of a query open until it ends, wherever it runs", async () => {

@@ -3,11 +3,12 @@ import { steadyClock } from "@skald/model";
 import type { HostFunction, MemoryBudget, WorkerPool } from "@skald/runtime";
 import { urgentBytes } from "@skald/scan";
 import { CorruptSegments } from "./find/corrupt-segments.js";
-import { type Found, lookUp } from "./find/source-finder.js";
+import { lookUp } from "./find/source-finder.js";
 import { Querier } from "./querier.js";
 import { ListSizes } from "./run/stream-lists.js";
 import {
   type MovedOn,
+  orMovedOn,
   type QuerierJob,
   type QuerierServices,
   querierHost,
@@ -98,19 +99,18 @@ export class QueryLanes {
     const small = { ...job, maxCost: urgentBytes };
     const views: string[] = [];
     try {
-      const start = async (): Promise<Reply | MovedOn> => {
-        const isPlanned = planned !== undefined;
-        const first = isPlanned
-          ? { kind: "planned" as const, planned }
-          : await this.#run<Reply | MovedOn | Planned>(name, small, options, views);
-        if (here === undefined || first.kind !== "planned") return first as Reply | MovedOn;
-        const reply = await this.#runHere((first as Planned).planned, here, job.hidesRows, views);
-        if (!isMovedOn(reply) || reply.found.cost > urgentBytes) return reply;
-        return this.#run(name, { ...small, ...reply.more, found: reply.found }, options, views);
-      };
-      const reply = await start();
-      if (!isMovedOn(reply)) return reply;
-      return await this.#run(name, { ...job, ...reply.more, found: reply.found }, options, views);
+      let reply: Reply | MovedOn | Planned =
+        planned === undefined
+          ? await this.#run<Reply | MovedOn | Planned>(name, small, options, views)
+          : { kind: "planned", planned };
+      if (here !== undefined && isPlanned(reply)) {
+        reply = await this.#runHere(reply.planned, here, job.hidesRows, views);
+        if (isMovedOn(reply) && reply.found.cost <= urgentBytes) {
+          reply = await this.#run(name, { ...small, ...goingOn(reply) }, options, views);
+        }
+      }
+      if (!isMovedOn(reply)) return reply as Reply;
+      return await this.#run(name, { ...job, ...goingOn(reply) }, options, views);
     } finally {
       this.#release(views);
     }
@@ -124,23 +124,21 @@ export class QueryLanes {
   ): Promise<Reply | MovedOn> {
     const { deletesOf, services, threads } = this.#options;
     if (services === undefined) throw new Error("queriers of other processes answer");
-    return new Promise((resolve, reject) => {
-      const moveOn = (found: Found) => {
-        resolve({ kind: "moved_on", found, more: { planned } });
-        return new Error("the query goes on elsewhere");
-      };
-      const onView = (view: string) => views.push(view);
-      const { deletes, ...others } = services;
-      const querier = new Querier({
-        ...{ ...others, threads, corrupt: this.#corrupt, listSizes: this.#listSizes },
-        ...(deletesOf === undefined ? {} : { deletesOf }),
-        ...(hidesRows ? { deletes } : {}),
-        lookUp: (request, signal) => lookUp(request, services, onView, signal),
-        small: { maxCost: urgentBytes, maxHeldBytes: maxHeldHere, moveOn },
-      });
-      const tooMuch = (cost: number) => moveOn({ cost, lists: [], missing: [] });
-      here(planned, querier, tooMuch).then(resolve, reject);
-    });
+    const onView = (view: string) => views.push(view);
+    const { deletes, ...others } = services;
+    return orMovedOn(
+      (moveOn) => {
+        const querier = new Querier({
+          ...{ ...others, threads, corrupt: this.#corrupt, listSizes: this.#listSizes },
+          ...(deletesOf === undefined ? {} : { deletesOf }),
+          ...(hidesRows ? { deletes } : {}),
+          lookUp: (request, signal) => lookUp(request, services, onView, signal),
+          small: { maxCost: urgentBytes, maxHeldBytes: maxHeldHere, moveOn },
+        });
+        return here(planned, querier, (cost) => moveOn({ cost, lists: [], missing: [] }));
+      },
+      () => ({ planned }),
+    );
   }
 
   async #run<Reply>(
@@ -173,6 +171,17 @@ export class QueryLanes {
   }
 }
 
-function isMovedOn(reply: { readonly kind: string }): reply is MovedOn {
+type AnyReply = { readonly kind: string };
+
+function isPlanned(reply: AnyReply): reply is Planned {
+  return reply.kind === "planned";
+}
+
+function isMovedOn(reply: AnyReply): reply is MovedOn {
   return reply.kind === "moved_on";
+}
+
+/** What the next job of a query knows. */
+function goingOn({ found, more }: MovedOn) {
+  return { ...more, found };
 }

@@ -51,20 +51,39 @@ export interface MovedOn {
  * Runs a job of a query thread. `work` makes its querier, which asks the services of the thread that gave the job, and says
  * with what else the job can go on elsewhere, if the query turns out to be too large for this thread.
  */
-export function onQueryThread(
+export async function onQueryThread(
   job: QuerierJob,
   context: JobContext,
   corrupt: CorruptSegments,
   work: (querierOf: (more?: object) => Querier) => Promise<JobResult>,
 ): Promise<JobResult> {
-  return new Promise((resolve, reject) => {
-    const querierOf = (more?: object) =>
-      threadQuerier(job, context, corrupt, (found) => {
-        resolve({ value: { kind: "moved_on", found, more } satisfies MovedOn });
-        return new Error("the query goes on elsewhere");
-      });
-    work(querierOf).then(resolve, reject);
-  });
+  let more: object | undefined;
+  const reply = await orMovedOn(
+    (moveOn) =>
+      work((known) => {
+        more = known;
+        return threadQuerier(job, context, corrupt, moveOn);
+      }),
+    () => more,
+  );
+  return "kind" in reply ? { value: reply } : reply;
+}
+
+/** Runs a query; one that moved on ends as such, with what `more` gives by then, and not with the error that ended it here. */
+export async function orMovedOn<Reply>(
+  query: (moveOn: SmallQueries["moveOn"]) => Promise<Reply>,
+  more: () => object | undefined,
+): Promise<Reply | MovedOn> {
+  let movedOn: MovedOn | undefined;
+  try {
+    return await query((found) => {
+      movedOn ??= { kind: "moved_on", found, more: more() };
+      return new Error("the query goes on elsewhere");
+    });
+  } catch (error) {
+    if (movedOn !== undefined) return movedOn;
+    throw error;
+  }
 }
 
 function threadQuerier(

@@ -1,6 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
+import { querierOf } from "@skald/contracts/testing/fakes";
 import { defaultLimits } from "@skald/runtime/config";
 import type { HttpRequest } from "@skald/transport";
+import { Frontend } from "../frontend.js";
+import { stats, vector } from "../testing/api.js";
 import { ClientQueries, type JobLanes } from "./client-queries.js";
 import type { QueryJob, QueryReply } from "./query-job.js";
 
@@ -76,6 +79,40 @@ describe("ClientQueries", () => {
     const nobody = { "x-scope-orgid": "" };
     await expect(queries.serve("labels", request(nobody))).rejects.toThrow("no org id");
     expect(await queries.serve("format_query", request(nobody))).toMatchObject({ status: 200 });
+  });
+
+  it("has no text read here: what a thread planned, and gave back, is answered here, and known from then on", async () => {
+    const planned: unknown[] = [];
+    const asked: unknown[] = [];
+    const querier = querierOf({
+      query: async ({ plan }) => {
+        asked.push(plan.kind);
+        return { result: vector, stats };
+      },
+    });
+    const queries = new ClientQueries({
+      lanes: {
+        run: async (_name: string, job: object, { here, planned: known }) => {
+          const { request: given } = job as QueryJob;
+          const frontend = new Frontend({ clock: { nowMs: () => 1000 } });
+          const range = { timeNs: 1n, limit: 1, direction: "forward" } as const;
+          const text = new URLSearchParams(given.params).get("query") as string;
+          planned.push(known === undefined ? text : "known");
+          const plan = known ?? frontend.planInstant({ ...range, query: text }, given);
+          return here!(plan, querier, () => new Error("too much"));
+        },
+      },
+      limitsOf: () => ({ ...defaultLimits, query_timeout: 1000 }),
+      ...{ authEnabled: true, noAuthTenant: "fake", multiTenantQueries: true },
+      ...{ isElsewhere: false, parquetAnswers: true, alignToStep: false },
+    });
+    for (let i = 0; i < 2; i++) {
+      expect(await queries.serve("query", request())).toMatchObject({ status: 200 });
+    }
+    expect([planned, asked]).toEqual([
+      ["vector(1)", "known"],
+      ["metric", "metric"],
+    ]);
   });
 
   it("gives the value of an endpoint that no client has", async () => {
