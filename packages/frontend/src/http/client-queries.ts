@@ -12,7 +12,13 @@ import {
   storesHost,
 } from "../results-cache/result-store.js";
 import { type AnswerHead, PieceChannel } from "./answer-stream.js";
-import type { Endpoint, EndpointOptions, EndpointRequest, QueryEndpoint } from "./endpoints.js";
+import type {
+  Endpoint,
+  EndpointOptions,
+  EndpointRequest,
+  PlannedTail,
+  QueryEndpoint,
+} from "./endpoints.js";
 import { endpointsOf, type QueryJob, type QueryReply } from "./query-job.js";
 import {
   type QueryRequest,
@@ -123,6 +129,14 @@ export class ClientQueries {
     return this.ask(queryRequest(endpoint, request, this.#options), request.signal);
   }
 
+  /** Plans a tail; its history is then read without another thread, before new rows are many. */
+  async planTail(request: HttpRequest): Promise<PlannedTail> {
+    const planned = await this.read<PlannedTail>("tail", request);
+    const { tail, refusal } = planned;
+    if (refusal === undefined) this.#known.note(tail.query, tail.expr);
+    return planned;
+  }
+
   #run(
     request: QueryRequest,
     {
@@ -154,7 +168,10 @@ export class ClientQueries {
         ? {}
         : { planned: endpoint.plan(asked, request, known) }),
       here: async (planned, querier, tooMuch) => {
-        this.#known.note(asked, planned);
+        if (isTextOnly(request.endpoint)) {
+          const { text, expr } = planned as PlannedQuery;
+          this.#known.note(text, expr);
+        }
         const answer = await endpoint.answer(planned, asked, {
           ...{ ...request, querier, signal, onQuery: this.#options.onQuery },
           ...(mayKeep ? { stores: boundedStores(stores, maxKeptHere, tooMuch) } : {}),
@@ -169,26 +186,26 @@ export class ClientQueries {
 class KnownQueries {
   readonly #known = new Map<string, Expr>();
 
+  /** The expression of a request if it is known, and nothing but its text makes it. */
   of({ endpoint, params }: Asked): Expr | undefined {
-    return isKnowable(endpoint) ? this.#known.get(params.get("query") ?? "") : undefined;
+    return isTextOnly(endpoint) ? this.#known.get(params.get("query") ?? "") : undefined;
   }
 
-  note({ endpoint, params }: Asked, planned: unknown): void {
-    const text = params.get("query") ?? "";
-    if (!isKnowable(endpoint) || text.length > maxKnownLength || this.#known.has(text)) return;
+  note(text: string, expr: Expr): void {
+    if (text.length > maxKnownLength || this.#known.has(text)) return;
     const [oldest] = this.#known.keys();
     if (this.#known.size >= maxKnown && oldest !== undefined) this.#known.delete(oldest);
-    this.#known.set(text, (planned as PlannedQuery).expr);
+    this.#known.set(text, expr);
   }
 }
 
 const maxKnown = 1000;
 /** Characters of a text that is remembered. */
 const maxKnownLength = 1000;
+const textOnly: readonly QueryEndpoint[] = ["query_range", "query", "rule", "tail_history"];
 
-/** Whether the text of a request is all that its expression is made of. */
-function isKnowable(endpoint: QueryEndpoint): boolean {
-  return endpoint === "query_range" || endpoint === "query" || endpoint === "rule";
+function isTextOnly(endpoint: QueryEndpoint): boolean {
+  return textOnly.includes(endpoint);
 }
 
 type Asked = { readonly endpoint: QueryEndpoint } & EndpointRequest;

@@ -41,7 +41,7 @@ export function buildFrontend(
   const tails = new TailEndpoints({
     ...tenancyOf(config),
     ingester: tailer,
-    plan: (request) => queries.read("tail", request),
+    plan: (request) => queries.planTail(request),
     history: (request) => queries.serve("tail_history", request),
     maxTailsOf: (tenant) => limits.of(tenant).max_concurrent_tail_requests,
     maxDurationMs: config.querier.tail_max_duration,
