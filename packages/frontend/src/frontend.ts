@@ -161,7 +161,7 @@ function maxSeriesOf({ max_query_series }: QueryTenantLimits): number {
   return max_query_series || Number.MAX_SAFE_INTEGER;
 }
 
-/** Runs a query and tells `onQuery` how it ended; a fault of the program is told by those who log it. */
+/** Runs a query and tells `onQuery` how it ended, but for faults of the program, which are logged elsewhere. */
 async function observed(
   { expr, params }: PlannedQuery,
   { onQuery, queueSeconds = 0 }: QueryContext,

@@ -3,19 +3,19 @@ import type { QueryStats } from "@skald/model";
 import type { QueryTenantLimits } from "./limits/limits.js";
 import type { ResultStores } from "./results-cache/result-store.js";
 
-/** Who asks, and within which limits: plain data. */
+/** The tenants that ask, and their limits: plain data. */
 export interface Asker {
   /** Sorted, at least one. */
   readonly tenants: readonly string[];
   /** Those of all tenants together. */
   readonly limits: QueryTenantLimits;
-  /** Who asks within the tenants, from the outside in; see `QueryShare`. */
+  /** Actors within the tenants, from the outside in; see `QueryShare`. */
   readonly actors?: readonly string[];
   /** What the client says about the query: `a=b,c=d`. */
   readonly queryTags?: string;
 }
 
-/** What one request brings: who asks, and who answers. */
+/** Everything that belongs to one request: who asks, who answers, and where answers are kept. */
 export interface QueryContext extends Asker {
   readonly querier: Querier;
   readonly signal: AbortSignal;

@@ -60,9 +60,9 @@ import { QueryRun, shareOf, tooManyBytesRead } from "./run/query-run.js";
 import { readsHeaders } from "./run/scan-room.js";
 import { ListSizes, StreamLists } from "./run/stream-lists.js";
 
-/** Bytes of lines that one takes as long to read as a row of an answer takes to be put together and written. */
+/** Bytes of lines that take as long to read as a row of an answer takes to be merged and written. */
 const rowCost = 2048;
-/** A row of an answer costs no more than so many times the bytes that were read for it. */
+/** A row of an answer costs at most this many times the bytes that were read for it. */
 const maxRowCost = 8;
 export interface QuerierDeps {
   readonly ingester: HeldRows;
@@ -99,7 +99,7 @@ export interface SmallQueries {
   readonly moveOn: (found: Found) => Error;
 }
 
-/** What headers say is neither read nor held. */
+/** The limits of requests that read headers only. */
 const unlimited: QueryByteLimits = { maxBytesRead: 0, maxMemoryBytes: Number.MAX_SAFE_INTEGER };
 
 const unlistedWarning = "the object store does not answer: only what ingesters hold was searched";

@@ -32,7 +32,7 @@ export interface QueryLanesOptions {
   readonly onCorrupt?: (segment: string, error: unknown) => void;
 }
 
-/** A query that a job planned and gave back, because it takes next to nothing besides its scans: plain data. */
+/** A light query that a job planned and gave back: plain data. */
 export interface Planned {
   readonly kind: "planned";
   readonly planned: unknown;
@@ -45,7 +45,7 @@ export type RunHere<Reply> = (
   tooMuch: (bytes: number) => Error,
 ) => Promise<Reply>;
 
-/** Who asks, and what their job may call. */
+/** The tenants and actors that ask, and what their job may call. */
 export interface LaneOptions<Reply> {
   readonly tenants: readonly string[];
   readonly actors: readonly string[];
@@ -57,7 +57,7 @@ export interface LaneOptions<Reply> {
   readonly planned?: unknown;
 }
 
-/** A query on this thread may hold this much: putting more together would hold up others. */
+/** The most bytes that a query may hold on this thread: merging more would delay other requests. */
 const maxHeldHere = 512 * 1024;
 
 /**

@@ -91,7 +91,7 @@ function groupNames(
   return [...new Set(matchers.map(({ name }) => name))].sort();
 }
 
-/** Who asks for a label does not want streams without it. */
+/** Matchers for the labels that a client asks for: it does not want streams without them. */
 function impliedMatchers(matchers: readonly Matcher[], targets: readonly string[]): Matcher[] {
   const matched = new Set(matchers.map(({ name }) => name));
   return [...new Set(targets)]

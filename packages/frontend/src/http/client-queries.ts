@@ -63,8 +63,9 @@ export interface ClientQueriesOptions extends QueryRequestOptions, EndpointOptio
 const maxKeptHere = 64 * 1024;
 
 /**
- * Takes requests of clients and has them answered: query threads plan them and answer them, but those that are nothing more
- * than scans are given back and answered here. No LogQL is parsed, checked or compiled on this thread.
+ * Takes requests of clients. Query threads plan them; light queries, which are little more than their scans, come back and are
+ * answered here, where a hop to a thread and its calls for sources and scans would cost more than the rest. All others are
+ * answered by the threads. No LogQL is parsed, and no stage compiled, on this thread.
  */
 export class ClientQueries {
   readonly #options: ClientQueriesOptions;
@@ -210,7 +211,7 @@ function isTextOnly(endpoint: QueryEndpoint): boolean {
 
 type Asked = { readonly endpoint: QueryEndpoint } & EndpointRequest;
 
-/** An answer that a thread gave, or one of this thread, of which the body may be made as the client takes it. */
+/** An answer of a thread, or of this one, whose body may be made as the client takes it. */
 type ServedReply = QueryReply | ({ readonly kind: "answer" } & HttpResponse);
 
 /** Whether a request has no LogQL. */

@@ -56,12 +56,11 @@ export interface EndpointRequest {
 export type EndpointAnswer = HttpResponse | { readonly value: unknown };
 
 /**
- * An endpoint in two steps, of which the second may run on another thread: `plan` parses and checks, and what it gives is
- * plain data. `known` is the expression of the request if it was parsed and checked before.
+ * An endpoint in two steps. `plan` parses and checks, and returns plain data, so that `answer` may run on another thread. `known` is the expression of the request if it was parsed and checked before.
  */
 export interface Endpoint<Planned> {
   plan(request: EndpointRequest, asker: Asker, known?: Expr): Planned;
-  /** Whether the answer takes next to nothing besides its scans; it does take something if not given. */
+  /** Whether the answer takes next to no work besides its scans; false if not given. */
   isLight?(planned: Planned): boolean;
   answer(
     planned: Planned,
@@ -398,7 +397,7 @@ function parseShardBytes(params: URLSearchParams): number {
   return bytes;
 }
 
-/** Equal parts of all hashes of streams, a power of two of them, each of no more than so many bytes on average. */
+/** A power of two equal parts of all hashes of streams, each with at most the target of bytes on average. */
 function encodeShards(stats: IndexStats, targetBytes: number): string {
   let count = 1;
   while (count < maxShards && stats.bytes / count > targetBytes) count *= 2;

@@ -34,7 +34,7 @@ const queryPaths: readonly (readonly [keyof typeof queryDocs, readonly string[],
   ["format_query", v1, "/format_query"],
 ];
 
-/** The query API as routes that are served by whoever knows the endpoints. */
+/** The query API as routes; `serve` answers its endpoints. */
 export function queryRoutes(
   serve: (endpoint: QueryEndpoint, request: HttpRequest) => ReturnType<HttpHandler>,
 ): Route[] {

@@ -26,7 +26,7 @@ export type QueryTenantLimits = Pick<
   | "retention_stream"
 >;
 
-/** The limits of a request over several tenants: of each the smallest that is set; label rules of all. */
+/** The limits of a request over several tenants: the smallest that is set of each limit, and the label rules of all. */
 export function combineLimits(all: readonly QueryTenantLimits[]): QueryTenantLimits {
   const least = (pick: (limits: QueryTenantLimits) => number): number => {
     const set = all.map(pick).filter((value) => value > 0);
@@ -59,15 +59,15 @@ export function nsOfMs(ms: number): bigint {
   return BigInt(Math.round(ms)) * nsPerMs;
 }
 
-/** The first time that a timestamp can say. */
+/** The earliest timestamp, ns since the epoch. */
 const firstNs = -(2n ** 63n);
 
-/** Start of the time that may be looked at, ns since the epoch; without a limit all that a timestamp can say. */
+/** The start of the time that a query may look at, ns since the epoch; without a limit the earliest timestamp. */
 export function oldestAllowed({ max_query_lookback }: QueryTenantLimits, nowNs: bigint): bigint {
   return max_query_lookback === 0 ? firstNs : nowNs - nsOfMs(max_query_lookback);
 }
 
-/** Rows from this time on are there for good, ns since the epoch: retention takes older ones, and no query may look at them. */
+/** Retention keeps rows from this time on, ns since the epoch; older rows may go, and no query may look at them. */
 export function oldestLasting(
   { retention_period, retention_stream }: QueryTenantLimits,
   { nowNs = 0n, oldestNs = firstNs }: Pick<QueryParams, "nowNs" | "oldestNs">,
@@ -84,14 +84,14 @@ export function clampStart({ startNs, endNs }: QueryParams, oldestNs: bigint): b
   return endNs < oldestNs ? endNs : oldestNs;
 }
 
-/** What a query is told of which nothing may be looked at. */
+/** The error of a query whose whole time is too old to be looked at. */
 export function noLongerAvailable({ max_query_lookback }: QueryTenantLimits): Error {
   return invalidArgument(
     `this data is no longer available, it is past now - max_query_lookback (${formatPrometheusDuration(nsOfMs(max_query_lookback))})`,
   );
 }
 
-/** Does what has to end within `query_timeout` of a tenant; throws deadline_exceeded when it does not. */
+/** Runs work that has to end within `query_timeout` of a tenant; throws deadline_exceeded when it does not. */
 export async function withTimeout<T>(
   limits: QueryTenantLimits,
   signal: AbortSignal,

@@ -19,7 +19,7 @@ export interface ResultStore {
 /** The stores by kind of answer; answers of other kinds are not kept. */
 export type ResultStores = Readonly<Partial<Record<CacheKind, ResultStore>>>;
 
-/** Stores that give no more than so many bytes at a time: for more, `refuse` makes the error. */
+/** Stores that return at most `maxBytes` at a time; `refuse` makes the error for more. */
 export function boundedStores(
   stores: ResultStores,
   maxBytes: number,

@@ -86,7 +86,7 @@ export interface PointGrid {
   readonly count: number;
 }
 
-/** A piece has so many points at least, where one interval has fewer. */
+/** The least number of points of a piece: a piece spans several intervals where one has fewer. */
 const minPoints = 64n;
 
 /** How wide pieces are: a multiple of the interval that holds some points. */

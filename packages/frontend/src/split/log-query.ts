@@ -3,7 +3,7 @@ import { joinLogResults, type LogResult, type QueryParams, tooMuchMemory } from 
 import { floorDiv, joinQueryStats, type ReadStats } from "@skald/model";
 import { runConcurrently } from "@skald/runtime";
 
-/** A log query, to be asked for part by part of its time. */
+/** A log query that may be asked for in parts of its time. */
 export interface LogQuery {
   readonly params: QueryParams;
   /** Answers the query over some of its time. */
@@ -12,13 +12,13 @@ export interface LogQuery {
   readonly splitNs: bigint;
   /** Parts that are asked for at a time. */
   readonly parallelism: number;
-  /** What the rows of the answer may take. */
+  /** Memory that the rows of the answer may take. */
   readonly maxMemoryBytes: number;
 }
 
-/** Bytes of lines that a part reads at least, as far as is known: a call costs as much as reading some ten MB. */
+/** Bytes of lines that a part reads at least, by estimate: a call costs as much as reading some ten MB. */
 const partBytes = 256 * 1024 * 1024;
-/** Memory of a row besides its line. */
+/** Memory of a row without its line. */
 const rowBytes = 64;
 
 /**
@@ -69,7 +69,7 @@ export async function answerLogs(query: LogQuery, signal: AbortSignal): Promise<
 /** Whether a query is worth more than one call. */
 function isLong({ params, splitNs }: LogQuery): boolean {
   const { startNs, endNs, intervalNs } = params;
-  // Which rows are an interval apart depends on all that come before.
+  // Which rows are an interval apart depends on all rows before them.
   return splitNs > 0n && intervalNs === 0n && endNs - startNs >= 2n * splitNs;
 }
 
@@ -85,7 +85,7 @@ function lengthAfter(answers: readonly QueryAnswer[], intervals: number): number
 
 type TimePart = Pick<QueryParams, "startNs" | "endNs">;
 
-/** The time of a query that was not asked for yet. */
+/** The time of a query that is still to be asked for. */
 class TimeLeft {
   readonly #isBackward: boolean;
   readonly #splitNs: bigint;
@@ -104,12 +104,12 @@ class TimeLeft {
     return this.#startNs >= this.#endNs;
   }
 
-  /** How many intervals were taken; parts of them count as such. */
+  /** Intervals that were taken; they need not be whole. */
   get intervals(): number {
     return Number(this.#takenNs) / Number(this.#splitNs);
   }
 
-  /** The next parts, each of so many intervals. */
+  /** The next `count` parts, each as long as a number of intervals. */
   take(count: number, intervals: number): TimePart[] {
     const parts: TimePart[] = [];
     while (parts.length < count && !this.isOver) parts.push(this.#next(BigInt(intervals)));
@@ -118,7 +118,7 @@ class TimeLeft {
 
   #next(intervals: bigint): TimePart {
     const [startNs, endNs, ns] = [this.#startNs, this.#endNs, this.#splitNs];
-    // The next multiple, and so many less one further.
+    // Parts end at multiples of the interval.
     const begin = (-floorDiv(-endNs, ns) - intervals) * ns;
     const end = (floorDiv(startNs, ns) + intervals) * ns;
     const part = this.#isBackward

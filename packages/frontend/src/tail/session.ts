@@ -12,7 +12,7 @@ export interface TailSessionDeps {
   readonly clock: Clock;
 }
 
-/** Clocks of those who push may be ahead by so much. */
+/** Clocks of clients that push may be ahead by this much. */
 const maxAheadNs = 10_000_000_000n;
 
 /**
@@ -80,7 +80,7 @@ async function nextItem(
   }
 }
 
-/** Rows that are there newest first, oldest first. */
+/** Numbers of rows that are ordered newest first, in the order oldest first. */
 function upwards(count: number): number[] {
   return Array.from({ length: count }, (_, i) => count - 1 - i);
 }
@@ -130,7 +130,7 @@ interface HeldRow {
   readonly dueMs: number;
 }
 
-/** Rows that are held at most; more make the oldest go early. */
+/** The most rows that are held back; with more of them all go early. */
 const maxHeldRows = 50_000;
 
 /** Holds rows back for a while after their time, so that they go in the order of their times. */

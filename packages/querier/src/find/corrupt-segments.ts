@@ -67,7 +67,7 @@ export class CorruptSegments {
   }
 }
 
-/** What to tell whoever asked about segments that were left out. */
+/** The warnings of an answer that lacks damaged segments. */
 export function corruptWarnings(ids: ReadonlySet<string>): string[] {
   if (ids.size === 0) return [];
   const more = ids.size > maxNamed ? ` and ${ids.size - maxNamed} more` : "";

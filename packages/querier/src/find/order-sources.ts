@@ -114,7 +114,7 @@ const minWanted = 8;
 /** A group ends where no more than this share of it reaches into the next one, which has to open these again. */
 const maxReach = 1 / 4;
 
-/** Nor do these have more bytes than so many times its own, while it has not become this large. */
+/** The segments that reach into the next group have at most this many times the bytes of the group, until it is large. */
 const maxReachBytes = 4;
 const manyWanted = 128;
 

@@ -18,12 +18,12 @@ import {
 
 /** Minutes that are compared at a time. */
 const minutesPerWindow = 60;
-/** One ingester is scanned for so many minutes of what several have, then another; they are compared together first. */
+/** Minutes of rows that several ingesters have for which one of them is scanned, before another one is; they are compared together first. */
 const minutesPerTurn = 10;
 const minuteNs = 60_000_000_000n;
 const windowNs = BigInt(minutesPerWindow) * minuteNs;
 
-/** So many windows are compared for a query that is small. */
+/** Windows that are compared for a small query. */
 const maxAskedWindows = 4;
 
 /** What a query of a range is going to compare, to be told together with the sources; undefined where that is much. */
@@ -63,7 +63,7 @@ export interface AgreementCalls extends HashCall {
 interface Window {
   readonly skips: ReadonlyMap<string, SkipList>;
   readonly masks: ReadonlyMap<SourceRef, RowMask>;
-  /** Ingesters of which all is skipped. */
+  /** Ingesters whose rows are all skipped. */
   readonly spared: ReadonlySet<string>;
 }
 

@@ -33,13 +33,13 @@ import { wishOf } from "./agreement.js";
 const suspectMs = 10_000;
 /** When enough ingesters have answered the others are waited for so long. */
 const patienceMs = 1000;
-/** Views that were not released: queries end long before there are so many. */
+/** The most views that are remembered until they are released: queries end long before there are as many. */
 const maxViews = 10_000;
 
 /** Whom to ask so that everything that was written is seen; see the ring's `ReadSet`. */
 export interface ReplicaSet<Instance extends Replica = Replica> {
   readonly instances: readonly Instance[];
-  /** Answers that may be missing; with `byZone`, zones of which answers may be. */
+  /** Answers that may be missing; with `byZone`, zones whose answers may be missing. */
   readonly maxMissing: number;
   readonly byZone: boolean;
 }
@@ -58,7 +58,7 @@ export interface ReplicatedIngesterDeps<Instance extends Replica = Replica> {
   readonly queryWithinMs: number;
   /** No ingester holds a row from before this time, in ms since the epoch; by default none holds any that is not recent. */
   readonly oldestMs?: () => number;
-  /** Told of each ingester that did not answer. */
+  /** Receives each ingester that did not answer. */
   readonly onLost?: (instance: string, error: unknown) => void;
   readonly clock?: SteadyClock;
   readonly timeOfDay?: Clock;

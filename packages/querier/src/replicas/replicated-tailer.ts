@@ -26,7 +26,7 @@ export interface ReplicatedTailerDeps<Instance extends Replica = Replica> {
   readonly replicasOf: (tenant: string) => ReplicaSet<Instance>;
   /** The ingester that an instance is; called for each tail. */
   readonly connect: (instance: Instance) => Tailer;
-  /** Told of each ingester that was lost. */
+  /** Receives each ingester that was lost. */
   readonly onLost?: (instance: string, error: unknown) => void;
   readonly clock?: Clock;
   readonly sleep?: Sleep;

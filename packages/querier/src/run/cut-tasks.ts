@@ -17,7 +17,7 @@ export interface TaskSource {
   readonly part?: NonNullable<ScanSource["part"]>;
 }
 
-/** Raw bytes that a task shall read unless it is told otherwise: enough that sending it costs nothing, little enough that threads share evenly. */
+/** Raw bytes that a task reads by default: enough that sending it costs next to nothing, little enough that threads share evenly. */
 const readPerTask = 16 * 1024 * 1024;
 /** Sources below this are put together whatever the threads have to do. */
 const minBytes = 64 * 1024;
@@ -28,7 +28,7 @@ const leftPerThread = 2;
 const maxSources = 64;
 /** A task is at most this many times as large as one that reads everything. */
 const maxGrowth = 64;
-/** Of the times that a task may be as large as one that reads everything, those that it is at least, while there is enough. */
+/** The least growth of a task, as a share of the growth that it may have, while enough is left. */
 const minGrowth = 1 / 4;
 /** Bytes of lines of a segment whose headers take as long to look at as one to be read. */
 const headerShare = 1 / 32;

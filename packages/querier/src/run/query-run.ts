@@ -169,7 +169,7 @@ export class QueryRun {
       ingestersReached: this.#ingesters,
       streams: this.#streams,
       execSeconds: (performance.now() - this.#started) / 1000,
-      // Whoever let it wait knows.
+      // The frontend knows how long the query waited.
       queueSeconds: 0,
       entriesReturned: result?.kind === "streams" ? result.rowCount : 0,
       shards: this.#shards,
@@ -216,7 +216,7 @@ function isWhole({ older, meets, deleted }: PlannedSource): boolean {
   return older.length === 0 && meets === undefined && deleted === undefined;
 }
 
-/** What is left out, as a scan is told of it. */
+/** The rows to leave out, in the form of a scan. */
 function partOf(left: LeftOut | undefined): Pick<ScanSource, "mask" | "skipped"> {
   return left === undefined ? {} : { mask: left.mask, skipped: left.skipped };
 }

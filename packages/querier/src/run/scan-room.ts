@@ -28,7 +28,7 @@ export class ScanRoom {
   readonly #budget: Pick<Budget, "holdElsewhere" | "releaseElsewhere">;
   readonly #threads: number;
   readonly #maxBytes: number;
-  /** Of the largest outcome so far; undefined before the first. */
+  /** Bytes of the largest outcome so far; undefined before the first. */
   #largest: number | undefined;
   readonly #guests = new Set<Guest>();
   #held = 0;
@@ -103,9 +103,9 @@ export class ScanRoom {
   }
 }
 
-/** Of the bytes of lines that a scan reads, those that it finds if each row has labels of its own, roughly. */
+/** The share of the bytes of lines that a scan finds if each row has labels of its own, roughly. */
 const foundShare = 1 / 2;
-/** Of a row of an answer, roughly. */
+/** Bytes of a row of an answer, roughly. */
 const rowBytes = 1024;
 
 /** How large the outcome of a scan may be, in bytes, by its plan and the bytes of lines that it may read. */

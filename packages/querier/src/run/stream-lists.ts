@@ -24,9 +24,9 @@ import { shareOf } from "./query-run.js";
 const sourcesPerJob = 64;
 /** Lists whose size is remembered. */
 const maxNoted = 1000;
-/** Bytes of lines that one takes as long to read as a byte of a list of streams takes to be written. */
+/** Bytes of lines that take as long to read as a byte of a list of streams takes to be written. */
 const answerCost = 4;
-/** A list that cost so much the last time is shared out among threads. */
+/** A list that cost this much the last time is shared out among threads. */
 const minSplitBytes = 1024 * 1024;
 
 export interface StreamListsDeps {
