@@ -10,6 +10,8 @@ export {
 } from "./replicas/replicated-ingester.js";
 export { ReplicatedTailer, type ReplicatedTailerDeps } from "./replicas/replicated-tailer.js";
 export {
+  answerCallJob,
+  type CallJob,
   type MovedOn,
   onQueryThread,
   type QuerierJob,

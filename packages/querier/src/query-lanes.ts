@@ -1,12 +1,14 @@
-import type { HeldRows } from "@skald/contracts";
+import type { CallOptions, HeldRows, ScheduledCall } from "@skald/contracts";
 import { steadyClock } from "@skald/model";
 import type { HostFunction, MemoryBudget, WorkerPool } from "@skald/runtime";
+import { beginServed, isTracing, parseTraceparent, runSpan } from "@skald/runtime/tracing";
 import { urgentBytes } from "@skald/scan";
 import { CorruptSegments } from "./find/corrupt-segments.js";
 import { lookUp } from "./find/source-finder.js";
 import { Querier } from "./querier.js";
 import { ListSizes } from "./run/stream-lists.js";
 import {
+  type CallReply,
   type MovedOn,
   orMovedOn,
   type QuerierJob,
@@ -116,6 +118,19 @@ export class QueryLanes {
     }
   }
 
+  /** Answers a call that was taken from a scheduler, in the trace of its caller. */
+  answerCall(call: ScheduledCall, { signal }: CallOptions): Promise<Uint8Array> {
+    const { tenant, actors } = call;
+    const answer = async (): Promise<Uint8Array> => {
+      const options = { tenants: tenant.split("|"), actors, signal };
+      return (await this.run<CallReply>("call", { call }, options)).body;
+    };
+    const parent = isTracing() ? parseTraceparent(call.traceparent, call.tracestate) : undefined;
+    if (parent === undefined) return answer();
+    const span = beginServed(`scheduled ${call.method}`, { attributes: { tenant } }, parent);
+    return runSpan(span, answer);
+  }
+
   #runHere<Reply>(
     planned: unknown,
     here: RunHere<Reply>,
@@ -165,6 +180,7 @@ export class QueryLanes {
 
   /** Gives views back; it does not matter when that fails, because ingesters forget them in time. */
   #release(views: readonly string[]): void {
+    if (views.length === 0) return;
     const ingester: HeldRows | undefined = this.#options.services?.ingester;
     const { signal } = new AbortController();
     for (const view of views) ingester?.release(view, { signal }).catch(() => undefined);

@@ -1,4 +1,12 @@
-import type { CallOptions, Catalog, Deletes, HeldRows, SegmentScanner } from "@skald/contracts";
+import {
+  answerScheduled,
+  type CallOptions,
+  type Catalog,
+  type Deletes,
+  type HeldRows,
+  type ScheduledCall,
+  type SegmentScanner,
+} from "@skald/contracts";
 import {
   type HostFunction,
   type JobContext,
@@ -25,6 +33,17 @@ export interface QuerierJob {
   readonly maxCost?: number;
   /** What was found before the query was placed here. */
   readonly found?: Found;
+}
+
+/** A call that was taken from a scheduler. */
+export interface CallJob extends QuerierJob {
+  readonly call: ScheduledCall;
+}
+
+/** How such a job ends. */
+export interface CallReply {
+  readonly kind: "answer";
+  readonly body: Uint8Array;
 }
 
 /** The services that queriers ask, where they are. */
@@ -67,6 +86,20 @@ export async function onQueryThread(
     () => more,
   );
   return "kind" in reply ? { value: reply } : reply;
+}
+
+/** Answers a call on a query thread. */
+export function answerCallJob(
+  job: CallJob,
+  context: JobContext,
+  corrupt: CorruptSegments,
+): Promise<JobResult> {
+  return onQueryThread(job, context, corrupt, async (querierOf) => {
+    const body = await answerScheduled(querierOf(), job.call, { signal: context.signal });
+    const value: CallReply = { kind: "answer", body };
+    const isAlone = body.byteLength === body.buffer.byteLength;
+    return { value, transfer: isAlone ? [body.buffer as ArrayBuffer] : [] };
+  });
 }
 
 /** Runs a query; one that moved on ends as such, with what `more` gives by then, and not with the error that ended it here. */

@@ -103,7 +103,8 @@ export class ClientQueries {
           return { value: undefined };
         },
       };
-      this.#run(asked, { mayKeep: !refusesKept(request), host, signal: request.signal }).then(
+      const { params, signal } = request;
+      this.#run(asked, { params, mayKeep: !refusesKept(request), host, signal }).then(
         (reply) => {
           if (reply.kind === "written") pieces.end();
           else if (reply.kind === "value") reject(new Error(`${endpoint} is for no client`));
@@ -141,10 +142,13 @@ export class ClientQueries {
   #run(
     request: QueryRequest,
     {
+      params = new URLSearchParams(request.params),
       mayKeep,
       host,
       signal,
     }: {
+      /** Those of the request. */
+      readonly params?: URLSearchParams;
       readonly mayKeep: boolean;
       readonly host: Readonly<Record<string, HostFunction>>;
       readonly signal: AbortSignal;
@@ -160,7 +164,8 @@ export class ClientQueries {
     const options = { tenants, actors, host: { ...this.#host, ...host }, signal };
     if (isElsewhere) return lanes.run<ServedReply>("query", job, options);
     const endpoint: Endpoint<unknown> = this.#endpoints[request.endpoint];
-    const asked = { ...request, params: new URLSearchParams(request.params) };
+    const { endpoint: name, variables, headers } = request;
+    const asked = { endpoint: name, params, variables, headers };
     const known = this.#known.of(asked);
     return lanes.run<ServedReply>("query", job, {
       ...options,

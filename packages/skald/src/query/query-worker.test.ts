@@ -14,7 +14,6 @@ import { QueryLanes } from "@skald/querier";
 import { MemoryBudget, WorkerPool } from "@skald/runtime";
 
 import { defaultLimits } from "@skald/runtime/config";
-import { callAnswerer } from "./call-answerer.js";
 
 const pool = new WorkerPool({
   url: new URL("./query-worker.js", import.meta.url),
@@ -43,9 +42,11 @@ it("answers a call on a query thread, from what ingesters and store have", async
       scanner: ingester as unknown as SegmentScanner,
     },
   });
-  const answer = callAnswerer(lanes);
   const querier = scheduledQuerier(() => ({
-    run: async (call, options) => ({ body: await answer(call, options), queueSeconds: 0 }),
+    run: async (call, options) => ({
+      body: await lanes.answerCall(call, options),
+      queueSeconds: 0,
+    }),
   }));
   const found = await querier.run("labels", { tenants: ["t"], ...range }, { signal });
   expect(found).toEqual([{ tenant: "t", texts: [] }]);

@@ -1,25 +1,14 @@
-import {
-  answerScheduled,
-  type Querier,
-  type ScheduledAnswer,
-  type ScheduledCall,
-  scheduledQuerier,
-} from "@skald/contracts";
+import { type Querier, type ScheduledAnswer, scheduledQuerier } from "@skald/contracts";
 import { FrontendThread, type QueryJob } from "@skald/frontend";
 import { steadyClock } from "@skald/model";
-import { CorruptSegments, onQueryThread, type QuerierJob } from "@skald/querier";
+import {
+  answerCallJob,
+  type CallJob,
+  CorruptSegments,
+  onQueryThread,
+  type QuerierJob,
+} from "@skald/querier";
 import { type JobContext, type JobResult, serveJobs } from "@skald/runtime";
-
-/** A call that was taken from a scheduler. */
-export interface CallJob extends QuerierJob {
-  readonly call: ScheduledCall;
-}
-
-/** How such a job ends. */
-export interface CallReply {
-  readonly kind: "answer";
-  readonly body: Uint8Array;
-}
 
 /** A segment that a query found damaged, by its file or key. */
 export interface DamagedSegment {
@@ -48,13 +37,7 @@ serveJobs({
   },
   call: (job: CallJob, context: JobContext): Promise<JobResult> => {
     watch(context);
-    return onQueryThread(job, context, corrupt, async (querierOf) => {
-      const options = { signal: context.signal };
-      const body = await answerScheduled(querierOf(), job.call, options);
-      const value: CallReply = { kind: "answer", body };
-      const isAlone = body.byteLength === body.buffer.byteLength;
-      return { value, transfer: isAlone ? [body.buffer as ArrayBuffer] : [] };
-    });
+    return answerCallJob(job, context, corrupt);
   },
 });
 

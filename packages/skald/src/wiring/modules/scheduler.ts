@@ -2,7 +2,6 @@ import { remoteScheduler, serveScheduler } from "@skald/contracts/grpc";
 import { Service } from "@skald/runtime";
 import { LaneWidth, Scheduler, takeCalls } from "@skald/scheduler";
 import { connectionOptionsOf } from "@skald/transport/grpc";
-import { callAnswerer } from "../../query/call-answerer.js";
 import { followPeers } from "../discovery/follow-peers.js";
 import type { Peer } from "../discovery/resolve.js";
 import type { BuiltModule, ModuleContext, Parts } from "../module.js";
@@ -31,13 +30,13 @@ export function buildCallTaker(parts: Parts, { config, log }: ModuleContext): Bu
   const named = { text: scheduler_address, periodMs: dns_lookup_duration };
   const book = schedulerBook(parts, { config, log }, named);
   if (book === undefined) return {};
-  const answer = callAnswerer(lanes);
   const width = new LaneWidth(config.querier.max_concurrent);
   const take = async (peer: Peer, signal: AbortSignal) => {
     const scheduler = remoteScheduler(connections.to(peer.address, forPeer(options, peer)));
     const facts = { scheduler: peer.address };
     await takeCalls({
-      ...{ scheduler, signal, width, answer },
+      ...{ scheduler, signal, width },
+      answer: (call, callOptions) => lanes.answerCall(call, callOptions),
       onState: (error) => {
         if (error === undefined) log.info("calls are taken from the scheduler", facts);
         else log.warn("the scheduler cannot be reached", { ...facts, error });
