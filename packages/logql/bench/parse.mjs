@@ -4,7 +4,7 @@
  */
 import { formatQuery } from "../dist/syntax/format.js";
 import { tokenize } from "../dist/syntax/lexer.js";
-import { parseQuery } from "../dist/syntax/parser/parser.js";
+import { parseQuery } from "../dist/syntax/parser.js";
 import { printQuery } from "../dist/syntax/print.js";
 
 const plain =

@@ -1,9 +1,6 @@
 export * from "./syntax/ast.js";
-export {
-  type ParseErrorDetail,
-  type Position,
-  parseErrorDetail,
-} from "./syntax/errors.js";
+export { factsOf, type StageFacts, stageFacts } from "./syntax/ast.js";
+export { type ParseErrorDetail, type Position, parseErrorDetail } from "./syntax/errors.js";
 export { formatQuery } from "./syntax/format.js";
 export { type TokenizeOptions, tokenize } from "./syntax/lexer.js";
 export {
@@ -11,10 +8,8 @@ export {
   parseQuery,
   parseSelector,
   queryBytesMax,
-} from "./syntax/parser/parser.js";
-export { printQuery } from "./syntax/print.js";
-export { printLabelFilter, printSelector, printStage } from "./syntax/print-stage.js";
-export { factsOf, type StageFacts, stageFacts } from "./syntax/stage-facts.js";
+} from "./syntax/parser.js";
+export { printLabelFilter, printQuery, printSelector, printStage } from "./syntax/print.js";
 export {
   classOf,
   functionWords,

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatLabels, labelsFromObject } from "@skald/model";
 import { Budget } from "../plan/budget.js";
-import type { LabelReplaceNode } from "../plan/plan.js";
-import type { SeriesMatrix } from "../plan/result.js";
-import { replaceLabels } from "./label-replace.js";
+import type { LabelReplaceNode, SeriesMatrix } from "../plan/plan.js";
+import { replaceLabels } from "./engine.js";
 
 function vector(...sets: Record<string, string>[]): SeriesMatrix {
   return {

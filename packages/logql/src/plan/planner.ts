@@ -1,14 +1,16 @@
-import { invalidArgument } from "@skald/model";
-import type {
-  Expr,
-  Grouping,
-  MetricExpr,
-  RangeAggregation,
-  RangeOp,
-  VectorAggregation,
+import { floorDiv, fnv1a32, invalidArgument, unreachable } from "@skald/model";
+import {
+  type Expr,
+  factsOf,
+  type Grouping,
+  type LabelFormat,
+  type MetricExpr,
+  type RangeAggregation,
+  type RangeOp,
+  type Stage,
+  type VectorAggregation,
 } from "../syntax/ast.js";
-import { factsOf } from "../syntax/stage-facts.js";
-import { defaultQueryLimits, type QueryLimits } from "./limits.js";
+import { defaultQueryLimits, type QueryLimits } from "./budget.js";
 import {
   type LeafMode,
   type LeafPlan,
@@ -18,9 +20,9 @@ import {
   type PlanNode,
   type Points,
   type QueryParams,
+  type Shard,
   type Windows,
 } from "./plan.js";
-import { withoutUnreadLines } from "./unread-lines.js";
 
 /** Plans a checked query. Throws invalid_argument for what no plan can answer. */
 export function planQuery(
@@ -222,5 +224,119 @@ function modeOf(op: RangeOp, unwrapped: boolean): LeafMode {
     case "quantile_over_time":
     case "rate_counter":
       return "samples";
+  }
+}
+
+/**
+ * The stages of a range aggregation without the line_formats whose line nothing reads: the aggregation counts no bytes,
+ * and no filter, parser or template stands behind them. What they would fail on is not the query's business either.
+ */
+export function withoutUnreadLines(stages: readonly Stage[], op: RangeOp): readonly Stage[] {
+  const kept: Stage[] = [];
+  let isRead = op === "bytes_over_time" || op === "bytes_rate";
+  for (const stage of stages.toReversed()) {
+    if (stage.kind === "line_format") {
+      if (!isRead) continue;
+      isRead = readsLine(stage.template);
+    } else {
+      isRead ||= looksAtLine(stage);
+    }
+    kept.push(stage);
+  }
+  return kept.reverse();
+}
+
+/** Whether a stage other than line_format looks at the line, or makes another one of it. */
+function looksAtLine(stage: Stage): boolean {
+  switch (stage.kind) {
+    case "line_filter":
+    case "json":
+    case "logfmt":
+    case "regexp":
+    case "pattern":
+    case "unpack":
+      return true;
+    case "label_format":
+      return stage.formats.some((format: LabelFormat) => {
+        return format.kind === "template" && readsLine(format.template);
+      });
+    case "label_filter":
+    case "decolorize":
+    case "line_format":
+    case "drop":
+    case "keep":
+      return false;
+    default:
+      return unreachable(stage);
+  }
+}
+
+function readsLine(template: string): boolean {
+  return template.includes("__line__");
+}
+
+/**
+ * How a query is cut into parts that are scanned on their own, in other threads or processes.
+ *
+ * Partials of any division of the rows merge into what one scan gives, whatever the aggregation: sums, extremes,
+ * moments and samples all combine. So every leaf may be split by time and sharded by stream, and only the cost decides; partials of mode `samples` are as big as the rows, so cutting them finely does not pay.
+ * What comes behind the leaves (vector aggregation, matching) is never split, only cut by points, each of which depends
+ * on its own windows alone.
+ */
+export interface SplitOptions {
+  /** Parts end at multiples of this since the epoch; 0n: not split by time. */
+  readonly intervalNs: bigint;
+  /** Number of shards of each part; 1: not sharded. */
+  readonly shards: number;
+}
+
+/** Cuts a leaf. Give the partials of all parts, in this order, to `mergeMetricPartials` of the whole leaf. */
+export function splitLeaf(leaf: LeafPlan, options: SplitOptions): LeafPlan[] {
+  return rangesOf(leaf.fromNs, leaf.toNs, options.intervalNs).flatMap(([fromNs, toNs]) =>
+    shardsOf(leaf, options.shards).map((shard) => ({ ...leaf, ...shard, fromNs, toNs })),
+  );
+}
+
+/** True for the streams of a shard, by canonical label text; without a shard for all. */
+export function isInShard(shard: Shard | undefined, streamText: string): boolean {
+  return shard === undefined || fnv1a32(streamText) % shard.count === shard.index;
+}
+
+/** The range cut at multiples of the interval; both ends as they are. */
+function rangesOf(from: bigint, to: bigint, interval: bigint): (readonly [bigint, bigint])[] {
+  if (interval <= 0n) return [[from, to]];
+  const ranges: (readonly [bigint, bigint])[] = [];
+  let start = from;
+  while (start < to || ranges.length === 0) {
+    const edge = (floorDiv(start, interval) + 1n) * interval;
+    const end = edge < to ? edge : to;
+    ranges.push([start, end]);
+    start = end;
+  }
+  return ranges;
+}
+
+function shardsOf(part: { readonly shard?: Shard }, count: number): { shard?: Shard }[] {
+  if (count <= 1 || part.shard !== undefined) return [{}];
+  return Array.from({ length: count }, (_, index) => ({ shard: { index, count } }));
+}
+
+/** The longest range of a metric query: parts by points should not be shorter, or rows are read several times. */
+export function longestRangeNs(expr: MetricExpr): bigint {
+  switch (expr.kind) {
+    case "range_aggregation":
+      return expr.rangeNs;
+    case "vector_aggregation":
+    case "label_replace":
+      return longestRangeNs(expr.inner);
+    case "binary": {
+      const left = longestRangeNs(expr.left);
+      const right = longestRangeNs(expr.right);
+      if (left > right) return left;
+      return right;
+    }
+    case "literal":
+    case "vector":
+      return 0n;
   }
 }

@@ -1,4 +1,11 @@
-import { compileRegex, type Matcher, matchesEmpty, type Regex, SkaldError } from "@skald/model";
+import {
+  compileRegex,
+  invalidArgument,
+  type Matcher,
+  matchesEmpty,
+  type Regex,
+  SkaldError,
+} from "@skald/model";
 import type { Expr, LabelFilter, RangeOp, VectorOp } from "./ast.js";
 
 /** True when a stream without any of the labels would satisfy every matcher, which includes `{}`. */
@@ -188,4 +195,121 @@ function childrenOf(node: Walkable): readonly Walkable[] {
     default:
       return [];
   }
+}
+
+/** One piece of a pattern; the name `_` captures without a label. */
+export type PatternPiece =
+  | { readonly kind: "literal"; readonly text: string }
+  | { readonly kind: "capture"; readonly name: string };
+
+/** Parses `<ip> - <_> "<method> <path>"`: literals and captures by turns. Throws invalid_argument. */
+export function parsePattern(pattern: string): readonly PatternPiece[] {
+  const pieces: PatternPiece[] = [];
+  let from = 0;
+  for (const m of pattern.matchAll(/<([A-Za-z_][A-Za-z0-9_]*)>/g)) {
+    if (m.index > from) pieces.push({ kind: "literal", text: pattern.slice(from, m.index) });
+    const name = m[1]!;
+    const before = pieces.at(-1);
+    if (before?.kind === "capture") {
+      throw invalidArgument(
+        `found consecutive capture '<${before.name}><${name}>': invalid expression`,
+      );
+    }
+    pieces.push({ kind: "capture", name });
+    from = m.index + m[0].length;
+  }
+  if (from < pattern.length) pieces.push({ kind: "literal", text: pattern.slice(from) });
+  return pieces;
+}
+
+/** The pattern of a `pattern` stage: it needs a named capture, and no name twice. */
+export function parseCapturingPattern(pattern: string): readonly PatternPiece[] {
+  const pieces = parsePattern(pattern);
+  const names = new Set<string>();
+  for (const piece of pieces) {
+    if (piece.kind !== "capture" || piece.name === "_") continue;
+    if (names.has(piece.name)) {
+      throw invalidArgument(`duplicate capture name (${piece.name}): invalid expression`);
+    }
+    names.add(piece.name);
+  }
+  if (names.size === 0) throw invalidArgument("at least one capture is required");
+  return pieces;
+}
+
+/** The pattern of a `|>` line filter: its captures have no names. */
+export function parseMatchingPattern(pattern: string): readonly PatternPiece[] {
+  const pieces = parsePattern(pattern);
+  if (pieces.some((piece) => piece.kind === "capture" && piece.name !== "_")) {
+    throw invalidArgument("named captures are not allowed");
+  }
+  return pieces;
+}
+
+/**
+ * Estimates the instructions an RE2 expression compiles to, in time linear to its length. Made before compiling: a
+ * repetition such as `(.{30}x){33}` costs as much as its copies, so a short text can ask for much time and memory.
+ */
+export function regexCost(pattern: string): number {
+  if (!pattern.includes("{")) return pattern.length;
+  const lastNamedEnd = pattern.lastIndexOf(":]");
+  const outer: number[] = [];
+  let sum = 0;
+  let last = 0;
+  for (let at = 0; at < pattern.length; ) {
+    const end = pieceEnd(pattern, at, lastNamedEnd);
+    const char = pattern[at];
+    if (char === "(") {
+      outer.push(sum);
+      sum = 0;
+      last = 0;
+    } else if (char === ")") {
+      // One that closes nothing, which RE2 refuses, counts all before it.
+      last = sum + 2;
+      sum = (outer.pop() ?? 0) + last;
+    } else if (char === "{" && end > at + 1) {
+      const grown = last * Math.max(1, timesOf(pattern.slice(at + 1, end - 1)));
+      sum += grown - last;
+      last = grown;
+    } else {
+      last = end - at;
+      sum += last;
+    }
+    at = end;
+  }
+  return outer.reduce((total, cost) => total + cost, sum);
+}
+
+/** Offset behind an escape, a quoted run, a class, a repetition, or the one character that stands here. */
+function pieceEnd(pattern: string, at: number, lastNamedEnd: number): number {
+  if (pattern[at] === "[") return classEnd(pattern, at, lastNamedEnd);
+  if (pattern.startsWith("\\Q", at)) {
+    const close = pattern.indexOf("\\E", at + 2);
+    return close < 0 ? pattern.length : close + 2;
+  }
+  piecePattern.lastIndex = at;
+  return at + (piecePattern.exec(pattern)?.[0].length ?? 1);
+}
+
+const piecePattern = /\\[pPx]\{[^{}]{0,40}\}|\\[\s\S]|\{\d{1,9}(?:,\d{0,9})?\}/y;
+
+/** Offset behind the class that starts here, with `[:alpha:]` inside; the end of the text when it is not closed. */
+function classEnd(pattern: string, start: number, lastNamedEnd: number): number {
+  let at = start + 1;
+  if (pattern[at] === "^") at++;
+  if (pattern[at] === "]") at++;
+  for (; at < pattern.length; at++) {
+    const char = pattern[at];
+    if (char === "]") return at + 1;
+    if (char === "\\") at++;
+    else if (at + 2 <= lastNamedEnd && pattern.startsWith("[:", at)) {
+      at = pattern.indexOf(":]", at + 2) + 1;
+    }
+  }
+  return pattern.length;
+}
+
+/** The larger number of `2`, `2,`, `2,5`. */
+function timesOf(counts: string): number {
+  return Math.max(...counts.split(",").map(Number));
 }

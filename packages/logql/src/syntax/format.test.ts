@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatQuery } from "./format.js";
-import { parseQuery } from "./parser/parser.js";
+import { parseQuery } from "./parser.js";
 
 describe("one line", () => {
   it.each([

@@ -10,14 +10,17 @@ import {
   type VectorAggregation,
 } from "./ast.js";
 import {
+  formatPlain,
+  formatShortest,
   printGrouping,
   printLog,
   printOperator,
   printReplaceArguments,
+  printSelector,
+  printStage,
+  printUnwrap,
   printWith,
 } from "./print.js";
-import { formatPlain, formatShortest } from "./print-literal.js";
-import { printSelector, printStage, printUnwrap } from "./print-stage.js";
 
 /** Longest node, in bytes, that stays on one line. */
 const lineBytesMax = 100;

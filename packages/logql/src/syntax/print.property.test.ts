@@ -3,7 +3,7 @@ import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
 import { arbitraryQuery } from "../testing/arbitrary.js";
 import { formatQuery } from "./format.js";
-import { parseQuery } from "./parser/parser.js";
+import { parseQuery } from "./parser.js";
 import { printQuery } from "./print.js";
 
 describe("print", () => {

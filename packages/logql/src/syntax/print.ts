@@ -1,15 +1,29 @@
-import { formatGoDuration, formatPrometheusDuration, quote, unreachable } from "@skald/model";
+import {
+  formatGoDuration,
+  formatMatcher,
+  formatPrometheusDuration,
+  type Matcher,
+  quote,
+  unreachable,
+} from "@skald/model";
 import type {
   BinaryExpr,
   Expr,
+  Extraction,
   Grouping,
+  LabelFilter,
+  LabelFormat,
   LabelReplace,
+  LabelTarget,
+  LineFilterStage,
+  LineFilterValue,
   LogExpr,
+  LogfmtStage,
   RangeAggregation,
+  Stage,
+  Unwrap,
   VectorAggregation,
 } from "./ast.js";
-import { formatPlain, formatShortest, formatSixDecimals } from "./print-literal.js";
-import { printSelector, printStage, printUnwrap } from "./print-stage.js";
 
 /**
  * Prints a query on one line; parsing the text gives the same tree. One tree has no text and must not be built: a
@@ -87,4 +101,189 @@ export function printOperator(expr: BinaryExpr, right: string, separator: string
 
 export function printReplaceArguments(expr: LabelReplace): string[] {
   return [expr.destination, expr.replacement, expr.source, expr.regex].map(quote);
+}
+
+/** `{a="b", c=~"d"}` */
+export function printSelector(matchers: readonly Matcher[]): string {
+  return `{${matchers.map(formatMatcher).join(", ")}}`;
+}
+
+/** A stage with what introduces it: `|= "x"`, `| json`, `| status>=500`. */
+export function printStage(stage: Stage): string {
+  switch (stage.kind) {
+    case "line_filter":
+      return printLineFilter(stage);
+    case "label_filter":
+      return `| ${printLabelFilter(stage.filter)}`;
+    case "json":
+      return `| json${printExtractions(stage.extractions)}`;
+    case "logfmt":
+      return printLogfmt(stage);
+    case "regexp":
+    case "pattern":
+      return `| ${stage.kind} ${quote(stage.pattern)}`;
+    case "unpack":
+    case "decolorize":
+      return `| ${stage.kind}`;
+    case "line_format":
+      return `| line_format ${quote(stage.template)}`;
+    case "label_format":
+      return `| label_format ${stage.formats.map(printFormat).join(",")}`;
+    case "drop":
+    case "keep":
+      return `| ${stage.kind} ${stage.targets.map(printTarget).join(",")}`;
+    default:
+      return unreachable(stage);
+  }
+}
+
+/** Alternatives of a negative filter are filters of their own. */
+function printLineFilter({ op, alternatives }: LineFilterStage): string {
+  const values = alternatives.map(printLineFilterValue);
+  return `${op} ${values.join(op.startsWith("|") ? " or " : ` ${op} `)}`;
+}
+
+function printLineFilterValue({ kind, value }: LineFilterValue): string {
+  return kind === "ip" ? `ip(${quote(value)})` : quote(value);
+}
+
+function printLogfmt({ strict, keepEmpty, extractions }: LogfmtStage): string {
+  const flags = `${strict ? " --strict" : ""}${keepEmpty ? " --keep-empty" : ""}`;
+  return `| logfmt${flags}${printExtractions(extractions)}`;
+}
+
+function printExtractions(extractions: readonly Extraction[]): string {
+  if (extractions.length === 0) return "";
+  return ` ${extractions.map(({ label, path }) => `${label}=${quote(path)}`).join(",")}`;
+}
+
+function printFormat(format: LabelFormat): string {
+  const value = format.kind === "rename" ? format.source : quote(format.template);
+  return `${format.label}=${value}`;
+}
+
+function printTarget(target: LabelTarget): string {
+  return target.kind === "name" ? target.name : formatMatcher(target.matcher);
+}
+
+/** `a="b"`, `( a>=5 , b="c" )`, `( a or b )`; and and or always in parentheses. */
+export function printLabelFilter(filter: LabelFilter): string {
+  switch (filter.kind) {
+    case "and":
+      return `( ${printLabelFilter(filter.left)} , ${printLabelFilter(filter.right)} )`;
+    case "or":
+      return `( ${printLabelFilter(filter.left)} or ${printLabelFilter(filter.right)} )`;
+    case "string":
+      return printStringFilter(filter.matcher);
+    case "number":
+      return `${filter.name}${filter.op}${formatPlain(filter.value)}`;
+    case "duration":
+      return `${filter.name}${filter.op}${formatGoDuration(filter.value)}`;
+    case "bytes":
+      return `${filter.name}${filter.op}${formatBytes(filter.value)}`;
+    case "ip":
+      return `${filter.name}${filter.op === "==" ? "=" : filter.op}ip(${quote(filter.value)})`;
+    default:
+      return unreachable(filter);
+  }
+}
+
+/** A regex that is more than a choice of words stands in back quotes, where that is possible. */
+function printStringFilter(matcher: Matcher): string {
+  const { name, op, value } = matcher;
+  const regex = op === "=~" || op === "!~";
+  if (!regex || value.includes("`") || isSimpleRegex(value)) return formatMatcher(matcher);
+  return `${name}${op}\`${value}\``;
+}
+
+/** `| unwrap x`, `| unwrap duration(x)` and each filter behind it. */
+export function printUnwrap({ label, conversion, filters }: Unwrap): string[] {
+  const source = conversion === "none" ? label : `${conversion}(${label})`;
+  return [`| unwrap ${source}`, ...filters.map((filter) => `| ${printLabelFilter(filter)}`)];
+}
+
+/** Go's shortest form: `7`, `0.25`, `1e+06`; with an exponent below 1e-4 and from 1e6 on. */
+export function formatShortest(value: number): string {
+  const special = formatSpecial(value);
+  if (special !== undefined) return special;
+  const { sign, digits, exponent } = decimal(value);
+  if (exponent >= -4 && exponent < 6) return formatPlain(value);
+  const fraction = digits.length > 1 ? `.${digits.slice(1)}` : "";
+  const power = Math.abs(exponent).toString().padStart(2, "0");
+  return `${sign}${digits[0]}${fraction}e${exponent < 0 ? "-" : "+"}${power}`;
+}
+
+/** The shortest digits that read back to the same number, without an exponent: `1000000`, `0.000001`. */
+export function formatPlain(value: number): string {
+  const special = formatSpecial(value);
+  if (special !== undefined) return special;
+  const { sign, digits, exponent } = decimal(value);
+  if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
+  if (digits.length <= exponent + 1) return sign + digits.padEnd(exponent + 1, "0");
+  return `${sign}${digits.slice(0, exponent + 1)}.${digits.slice(exponent + 1)}`;
+}
+
+/** Six decimals, as in `vector(1.000000)`; more where six would change the value. */
+function formatSixDecimals(value: number): string {
+  const plain = formatPlain(value);
+  if (!Number.isFinite(value)) return plain;
+  const [whole, fraction = ""] = plain.split(".");
+  return `${whole}.${fraction.padEnd(6, "0")}`;
+}
+
+/** `1.0kB`, `20MB`: powers of 1000 with one decimal below ten; plain bytes where that would change the value. */
+function formatBytes(bytes: number): string {
+  const exact = `${formatPlain(bytes)}B`;
+  if (bytes < 1000) return exact;
+  let unit = 0;
+  let scale = 1;
+  while (unit < sizeUnits.length - 1 && bytes >= scale * 1000) {
+    scale *= 1000;
+    unit++;
+  }
+  const tenths = Math.floor((bytes / scale) * 10 + 0.5);
+  const shown = tenths < 100 ? (tenths / 10).toFixed(1) : (tenths / 10).toFixed(0);
+  const same = Math.trunc(Number(shown) * scale) === bytes;
+  return same ? `${shown}${sizeUnits[unit]}` : exact;
+}
+
+const sizeUnits = ["B", "kB", "MB", "GB", "TB", "PB"] as const;
+
+/** What the grammar can only say as an operation that the parser folds. */
+function formatSpecial(value: number): string | undefined {
+  if (value === 0) return Object.is(value, -0) ? "-0" : "0";
+  if (Number.isNaN(value)) return "(0 / 0)";
+  if (value === Number.POSITIVE_INFINITY) return "(10 ^ 309)";
+  return value === Number.NEGATIVE_INFINITY ? "(-10 ^ 309)" : undefined;
+}
+
+/** value = sign 0.digits * 10^(exponent + 1), with the fewest digits. */
+function decimal(value: number): { sign: string; digits: string; exponent: number } {
+  const [mantissa = "", exponent = ""] = Math.abs(value).toExponential().split("e");
+  return {
+    sign: value < 0 ? "-" : "",
+    digits: mantissa.replace(".", ""),
+    exponent: Number(exponent),
+  };
+}
+
+/**
+ * True for an expression that only asks for words: literals joined by `|`, grouped, with `.*` or `.+` around them.
+ * These are printed in double quotes behind a pipe, all others in back quotes.
+ */
+function isSimpleRegex(regex: string): boolean {
+  return hasOnlyWords(regex) && !hasNeighbouringLetters(regex);
+}
+
+function hasOnlyWords(regex: string): boolean {
+  const rest = regex
+    .replace(/^\(\?i\)/, "")
+    .replaceAll(/\\[^\w\s]/g, "x")
+    .replaceAll(/\.[*+]/g, "");
+  return !/[\\.[\]{}*+?^$]/.test(rest.replaceAll("(?:", "("));
+}
+
+/** `a|b` reads as the class `[ab]`. */
+function hasNeighbouringLetters(regex: string): boolean {
+  return /(?:^|[|(])[^|()\\.]\|[^|()\\.](?:$|[|)])/u.test(regex);
 }

@@ -41,7 +41,7 @@ export const keywords = [
   "drop",
   "keep",
 ] as const;
-export type Keyword = (typeof keywords)[number];
+type Keyword = (typeof keywords)[number];
 
 /** Words that are names unless a `(`, or `by (` or `without (`, follows. */
 export const functionWords = [
@@ -54,7 +54,7 @@ export const functionWords = [
   "vector",
   "label_replace",
 ] as const;
-export type FunctionWord = (typeof functionWords)[number];
+type FunctionWord = (typeof functionWords)[number];
 
 export type Operator =
   | "{"

@@ -1,12 +1,14 @@
-import { newEnv } from "./eval/env.js";
-import { compileTemplates } from "./eval/eval.js";
-import type { TemplateSource } from "./eval/failures.js";
-import { type FunctionTable, logqlFunctions } from "./functions/table.js";
-import type { Command, Operand, Pipe, TemplateNode, TemplateSet } from "./parser/ast.js";
-import { parseTemplate } from "./parser/parser.js";
-import { TemplateSyntaxError } from "./value/error.js";
-import type { TemplateRow } from "./value/function.js";
-import type { GoMap } from "./value/value.js";
+import { compileTemplates, newEnv, type TemplateSource } from "./eval.js";
+import { type FunctionTable, logqlFunctions } from "./functions.js";
+import {
+  type Command,
+  type Operand,
+  type Pipe,
+  parseTemplate,
+  type TemplateNode,
+  type TemplateSet,
+} from "./parser.js";
+import { type GoMap, type TemplateRow, TemplateSyntaxError } from "./value.js";
 
 /** A template of line_format or label_format, compiled once into closures. */
 export interface Template {

@@ -1,22 +1,24 @@
 import type { Matcher } from "@skald/model";
 import fc from "fast-check";
-import type {
-  BinaryExpr,
-  BinaryOp,
-  CompareOp,
-  Expr,
-  Grouping,
-  LabelFilter,
-  LineFilterStage,
-  LogExpr,
-  MetricExpr,
-  RangeAggregation,
-  Stage,
-  Unwrap,
-  VectorAggregation,
-  VectorMatching,
+import {
+  type BinaryExpr,
+  type BinaryOp,
+  type CompareOp,
+  type Expr,
+  type Grouping,
+  type LabelFilter,
+  type LineFilterStage,
+  type LogExpr,
+  type MetricExpr,
+  precedence,
+  type RangeAggregation,
+  rangeOps,
+  type Stage,
+  type Unwrap,
+  type VectorAggregation,
+  type VectorMatching,
+  vectorOps,
 } from "../syntax/ast.js";
-import { precedence, rangeOps, vectorOps } from "../syntax/ast.js";
 import { rangeAggregationError, vectorAggregationError } from "../syntax/check.js";
 
 /** Any query the parser can give; small enough to evaluate. */

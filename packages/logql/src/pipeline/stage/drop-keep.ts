@@ -1,8 +1,12 @@
 import { compileMatcher } from "@skald/model";
 import type { LabelTarget } from "../../syntax/ast.js";
-import { errorDetailsLabel, errorLabel, preserveErrorLabel } from "../row/labels.js";
-import type { RowLabels } from "../row/row-labels.js";
-import type { PreparedStage, RowStage } from "./row-state.js";
+import type { PreparedStage, RowStage } from "../row/row.js";
+import {
+  type CurrentLabels,
+  errorDetailsLabel,
+  errorLabel,
+  preserveErrorLabel,
+} from "../row/row-labels.js";
 
 interface CompiledTarget {
   readonly name: string;
@@ -29,7 +33,7 @@ export function prepareDrop(targets: readonly CompiledTarget[]): PreparedStage {
   };
 }
 
-function dropOne(labels: RowLabels, { name, test }: CompiledTarget): RowStage {
+function dropOne(labels: CurrentLabels, { name, test }: CompiledTarget): RowStage {
   if (name === errorLabel) {
     return () => {
       if (test(labels.error)) labels.error = "";
