@@ -3,6 +3,7 @@ export { factsOf, type StageFacts, stageFacts } from "./syntax/ast.js";
 export { type ParseErrorDetail, type Position, parseErrorDetail } from "./syntax/errors.js";
 export { formatQuery } from "./syntax/format.js";
 export { type TokenizeOptions, tokenize } from "./syntax/lexer.js";
+export type { BinaryOp, CompareOp } from "./syntax/operator.js";
 export {
   type ParseSelectorOptions,
   parseQuery,

@@ -1,11 +1,11 @@
 import { compareLabels, formatLabels, type Labels, unreachable } from "@skald/model";
 import type { Budget } from "../plan/budget.js";
-import type { SeriesMatrix, VectorNode } from "../plan/plan.js";
-import type { Grouping, VectorOp } from "../syntax/ast.js";
+import type { PlanNode, SeriesMatrix } from "../plan/plan.js";
+import type { Grouping, VectorAggregation, VectorOp } from "../syntax/ast.js";
 
 /** Applies a vector aggregation at every point. */
 export function aggregateVector(
-  node: VectorNode,
+  node: VectorAggregation<PlanNode>,
   input: SeriesMatrix,
   budget: Budget,
 ): SeriesMatrix {
@@ -23,7 +23,11 @@ export function aggregateVector(
   }
 }
 
-function aggregateGroups(node: VectorNode, input: SeriesMatrix, budget: Budget): SeriesMatrix {
+function aggregateGroups(
+  node: VectorAggregation<PlanNode>,
+  input: SeriesMatrix,
+  budget: Budget,
+): SeriesMatrix {
   const { pointCount } = input;
   const groups = groupSeries(node, input, budget);
   const rows = groups.map(({ labels, members }) => {
@@ -137,7 +141,11 @@ interface SeriesGroup {
 }
 
 /** Groups series in order of appearance; without a grouping there is one group that has no labels. */
-function groupSeries(node: VectorNode, input: SeriesMatrix, budget: Budget): SeriesGroup[] {
+function groupSeries(
+  node: VectorAggregation<PlanNode>,
+  input: SeriesMatrix,
+  budget: Budget,
+): SeriesGroup[] {
   const group = makeGrouper(node.grouping ?? { without: false, labels: [] });
   const groups = new Map<string, SeriesGroup>();
   input.labels.forEach((all, series) => {
@@ -202,7 +210,7 @@ function compareWithNanLast(a: number, b: number): number {
  * own labels. NaN loses against every number; of equal values the smaller label set wins.
  */
 export function keepExtremeSeries(
-  node: VectorNode,
+  node: VectorAggregation<PlanNode>,
   input: SeriesMatrix,
   budget: Budget,
 ): SeriesMatrix {

@@ -1,13 +1,20 @@
 import { formatLabels, invalidArgument, type Labels, labelValue, makeLabels } from "@skald/model";
 import type { Budget } from "../plan/budget.js";
-import type { BinaryNode, SeriesMatrix } from "../plan/plan.js";
-import type { BinaryOp, VectorMatching } from "../syntax/ast.js";
-import { calculate, compare, isCompareOp, isSetOp, type SetOp } from "../syntax/operator.js";
+import type { PlanNode, SeriesMatrix } from "../plan/plan.js";
+import type { BinaryExpr, VectorMatching } from "../syntax/ast.js";
+import {
+  type BinaryOp,
+  calculations,
+  comparisons,
+  isCompareOp,
+  isSetOp,
+  type SetOp,
+} from "../syntax/operator.js";
 import { makeGrouper } from "./aggregate.js";
 
 /** A binary operation between two vectors at every point. Throws invalid_argument when matching is ambiguous. */
 export function combineVectors(
-  node: BinaryNode,
+  node: BinaryExpr<PlanNode>,
   left: SeriesMatrix,
   right: SeriesMatrix,
   budget: Budget,
@@ -19,7 +26,7 @@ export function combineVectors(
 
 /** A vector and the literal that stands on one side of it. */
 interface LiteralOperation {
-  readonly node: BinaryNode;
+  readonly node: BinaryExpr<PlanNode>;
   readonly vector: SeriesMatrix;
   readonly literal: number;
   /** Where the literal stands. */
@@ -51,14 +58,15 @@ export function combineWithLiteral(
 
 /** `kept`: whose value a comparison without bool keeps. */
 function sampleOperation(
-  op: Exclude<BinaryOp, "and" | "or" | "unless">,
+  op: Exclude<BinaryOp, SetOp>,
   bool: boolean,
   kept: "left" | "right",
 ): SampleOperation {
-  if (!isCompareOp(op)) return (left, right) => calculate(op, left, right);
-  if (bool) return (left, right) => (compare(op, left, right) ? 1 : 0);
-  if (kept === "left") return (left, right) => (compare(op, left, right) ? left : undefined);
-  return (left, right) => (compare(op, left, right) ? right : undefined);
+  if (!isCompareOp(op)) return calculations[op];
+  const isTrue = comparisons[op];
+  if (bool) return (left, right) => (isTrue(left, right) ? 1 : 0);
+  if (kept === "left") return (left, right) => (isTrue(left, right) ? left : undefined);
+  return (left, right) => (isTrue(left, right) ? right : undefined);
 }
 
 /** The result for two samples; undefined when a comparison filters them out. */

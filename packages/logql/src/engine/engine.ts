@@ -11,8 +11,6 @@ import {
 import { groupReference, groupText } from "../go/group-text.js";
 import { Budget, partialSeriesWarning, tooManySeries } from "../plan/budget.js";
 import type {
-  BinaryNode,
-  LabelReplaceNode,
   MatrixSeries,
   MetricPlan,
   PlanNode,
@@ -20,6 +18,7 @@ import type {
   SeriesMatrix,
   VectorSample,
 } from "../plan/plan.js";
+import type { BinaryExpr, LabelReplace } from "../syntax/ast.js";
 import { calculateLiterals } from "../syntax/operator.js";
 import { aggregateVector } from "./aggregate.js";
 import { combineVectors, combineWithLiteral } from "./binary.js";
@@ -102,7 +101,7 @@ function evaluateSeries(node: PlanNode, context: Context): SeriesMatrix {
 }
 
 function evaluateBinary(
-  node: BinaryNode,
+  node: BinaryExpr<PlanNode>,
   left: SeriesMatrix | number,
   right: SeriesMatrix | number,
   budget: Budget,
@@ -243,7 +242,7 @@ function seriesOf(matrix: SeriesMatrix, series: number): MatrixSeries {
  * become equal: an aggregation above merges them.
  */
 export function replaceLabels(
-  node: LabelReplaceNode,
+  node: LabelReplace<PlanNode>,
   input: SeriesMatrix,
   budget: Budget,
 ): SeriesMatrix {
@@ -256,7 +255,10 @@ export function replaceLabels(
   return { ...input, labels };
 }
 
-function compileLabelReplace(node: LabelReplaceNode, budget: Budget): (labels: Labels) => Labels {
+function compileLabelReplace(
+  node: LabelReplace<PlanNode>,
+  budget: Budget,
+): (labels: Labels) => Labels {
   const regex = compileRegex(node.regex, { anchored: true });
   const names = ["", ...regex.groupNames];
   const parts = parseTemplate(node.replacement);

@@ -2,7 +2,8 @@ import { describe, expect, it } from "@jest/globals";
 import { compareLabels, formatLabels, labelsFromObject } from "@skald/model";
 import fc from "fast-check";
 import { Budget } from "../plan/budget.js";
-import type { SeriesMatrix, VectorNode } from "../plan/plan.js";
+import type { PlanNode, SeriesMatrix } from "../plan/plan.js";
+import type { VectorAggregation } from "../syntax/ast.js";
 import { keepExtremeSeries } from "./aggregate.js";
 
 const sample = fc.option(
@@ -17,7 +18,7 @@ const matrix: fc.Arbitrary<SeriesMatrix> = fc
     values: rows.map((row) => Float64Array.from(row, (value) => value ?? 0)),
     present: rows.map((row) => Uint8Array.from(row, (value) => (value === null ? 0 : 1))),
   }));
-const node: fc.Arbitrary<VectorNode> = fc.record({
+const node: fc.Arbitrary<VectorAggregation<PlanNode>> = fc.record({
   kind: fc.constant("vector_aggregation" as const),
   op: fc.constantFrom("topk" as const, "bottomk" as const),
   parameter: fc.integer({ min: 1, max: 12 }),
@@ -27,7 +28,7 @@ const node: fc.Arbitrary<VectorNode> = fc.record({
 
 /** Labels and value of the samples kept at a point, in order. */
 function naive(
-  { op, parameter, grouping }: VectorNode,
+  { op, parameter, grouping }: VectorAggregation<PlanNode>,
   input: SeriesMatrix,
   point: number,
 ): string[] {

@@ -1,9 +1,9 @@
 import { windowBytes } from "@skald/kernels";
-import { allOf, anyOf, compileRegex, type NeedleFormula, unreachable } from "@skald/model";
-import type { LabelFilter, Stage } from "../syntax/ast.js";
+import { allOf, anyOf, compileRegex, type NeedleFormula } from "@skald/model";
+import { factsOf, type LabelFilter, type Stage } from "../syntax/ast.js";
 import { encodeText } from "./row/bytes.js";
-import { errorDetailsLabel, errorLabel } from "./row/row-labels.js";
-import type { LabelPrefilter } from "./stage/label-filter.js";
+import { extractedSuffix, isErrorLabel } from "./row/row-labels.js";
+import { alternativesOf, type LabelPrefilter } from "./stage/label-filter.js";
 import type { LineFilter } from "./stage/line-filter.js";
 
 /** Each text of a formula is asked, and of more than this some is in most blocks. */
@@ -51,11 +51,11 @@ export function valueFormula(filter: LabelFilter): NeedleFormula | undefined {
     case "and":
       return allOf([valueFormula(filter.left), valueFormula(filter.right)]);
     case "or":
-      return anyOf(alternatives(filter).map(valueFormula));
+      return anyOf(alternativesOf(filter).map(valueFormula));
     case "string": {
       const { name, op, value } = filter.matcher;
       // `x_extracted` is the `x` of metadata where the stream has an `x` of its own
-      if (name.endsWith("_extracted")) return undefined;
+      if (name.endsWith(extractedSuffix)) return undefined;
       if (op === "=") return ofValue(name, value);
       if (op !== "=~") return undefined;
       const { texts = [] } = compileRegex(value, { anchored: true });
@@ -64,11 +64,6 @@ export function valueFormula(filter: LabelFilter): NeedleFormula | undefined {
     default:
       return undefined;
   }
-}
-
-function alternatives(filter: LabelFilter): readonly LabelFilter[] {
-  if (filter.kind !== "or") return [filter];
-  return [...alternatives(filter.left), ...alternatives(filter.right)];
 }
 
 /** A row without the label has the empty value; U+FFFD stands for any broken byte. */
@@ -88,39 +83,18 @@ const lengthMin = 3;
  */
 export function impliedNeedles(stages: readonly Stage[]): readonly ImpliedNeedles[] {
   const implied: ImpliedNeedles[] = [];
-  let parsers = 0;
-  let escapes = false;
+  let isParsed = false;
+  let hasEscapes = false;
   for (const stage of stages) {
-    switch (stage.kind) {
-      case "json":
-      case "logfmt":
-        escapes = true;
-        parsers++;
-        break;
-      case "regexp":
-      case "pattern":
-        parsers++;
-        break;
-      case "label_filter":
-        if (parsers > 0) {
-          for (const [label, value] of equalities(stage.filter)) {
-            const text = encodeText(value);
-            implied.push({ label, anyOf: escapes ? [text, backslash] : [text] });
-          }
-        }
-        break;
-      case "line_filter":
-      case "drop":
-      case "keep":
-        break;
-      case "unpack":
-      case "decolorize":
-      case "line_format":
-      case "label_format":
-        // From here on labels and lines are no longer what the stored line says.
-        return implied;
-      default:
-        return unreachable(stage);
+    const { changesLine, hasTemplate, parses, unescapes } = factsOf(stage);
+    // From here on labels and lines are no longer what the stored line says.
+    if (changesLine || hasTemplate) break;
+    isParsed ||= parses;
+    hasEscapes ||= unescapes;
+    if (!isParsed || stage.kind !== "label_filter") continue;
+    for (const [label, value] of equalities(stage.filter)) {
+      const text = encodeText(value);
+      implied.push({ label, anyOf: hasEscapes ? [text, backslash] : [text] });
     }
   }
   return implied;
@@ -131,10 +105,9 @@ function equalities(filter: LabelFilter): readonly (readonly [label: string, val
   if (filter.kind === "and") return [...equalities(filter.left), ...equalities(filter.right)];
   if (filter.kind !== "string" || filter.matcher.op !== "=") return [];
   const { name, value } = filter.matcher;
-  const isError = name === errorLabel || name === errorDetailsLabel;
-  // metadata of another name may have become x_extracted
-  if (name.endsWith("_extracted")) return [];
-  return isError || value.length < lengthMin || value.includes(" ") ? [] : [[name, value]];
+  // Metadata of another name may have become x_extracted.
+  const isUnsure = isErrorLabel(name) || name.endsWith(extractedSuffix);
+  return isUnsure || value.length < lengthMin || value.includes(" ") ? [] : [[name, value]];
 }
 
 /** Rows without any of the texts in the stored line cannot pass a later filter on the label. */

@@ -1,13 +1,16 @@
 import type { BytesColumn, Labels, Matcher } from "@skald/model";
 import type {
-  BinaryOp,
+  BinaryExpr,
   Grouping,
+  LabelReplace,
+  LeafMode,
+  LiteralExpr,
   LogExpr,
   RangeOp,
   Stage,
   Unwrap,
-  VectorMatching,
-  VectorOp,
+  VectorAggregation,
+  VectorLiteral,
 } from "../syntax/ast.js";
 import type { QueryLimits } from "./budget.js";
 
@@ -69,57 +72,19 @@ export interface Points {
 
 /** A metric expression whose range aggregations, with what is pushed down into them, are leaves. */
 export type PlanNode =
-  | LeafNode
-  | VectorNode
-  | BinaryNode
-  | LabelReplaceNode
-  | { readonly kind: "literal"; readonly value: number }
-  | { readonly kind: "vector"; readonly value: number };
+  | PlanLeaf
+  | VectorAggregation<PlanNode>
+  | BinaryExpr<PlanNode>
+  | LabelReplace<PlanNode>
+  | LiteralExpr
+  | VectorLiteral;
 
 /** The series of one function of a leaf, both by number. */
-export interface LeafNode {
+export interface PlanLeaf {
   readonly kind: "leaf";
   readonly leaf: number;
   readonly function: number;
 }
-
-export interface VectorNode {
-  readonly kind: "vector_aggregation";
-  readonly op: VectorOp;
-  readonly parameter?: number;
-  readonly grouping?: Grouping;
-  readonly inner: PlanNode;
-}
-
-export interface BinaryNode {
-  readonly kind: "binary";
-  readonly op: BinaryOp;
-  readonly left: PlanNode;
-  readonly right: PlanNode;
-  readonly bool: boolean;
-  readonly matching?: VectorMatching;
-}
-
-export interface LabelReplaceNode {
-  readonly kind: "label_replace";
-  readonly inner: PlanNode;
-  readonly destination: string;
-  readonly replacement: string;
-  readonly source: string;
-  readonly regex: string;
-}
-
-/** What a scan keeps per series and bucket of time; see metric-scan.ts. */
-export type LeafMode =
-  | "count"
-  | "bytes"
-  | "sum"
-  | "min"
-  | "max"
-  | "moments"
-  | "first"
-  | "last"
-  | "samples";
 
 /** What a range aggregation computes of the rows in each window. */
 export interface RangeFunction {

@@ -1,18 +1,17 @@
-import { floorDiv, fnv1a32, invalidArgument, unreachable } from "@skald/model";
+import { floorDiv, fnv1a32, invalidArgument } from "@skald/model";
 import {
   type Expr,
   factsOf,
   type Grouping,
-  type LabelFormat,
   type MetricExpr,
   type RangeAggregation,
   type RangeOp,
+  rangeFacts,
   type Stage,
   type VectorAggregation,
 } from "../syntax/ast.js";
 import { defaultQueryLimits, type QueryLimits } from "./budget.js";
 import {
-  type LeafMode,
   type LeafPlan,
   lastWindowEnd,
   type MetricPlan,
@@ -107,7 +106,10 @@ class MetricPlanner {
   ): PlanNode {
     // A scan stops as soon as the answer has too many series; series that are aggregated or compared first only take memory.
     const limited = isAnswer && this.#limits.onTooManySeries === "fail";
-    const windows = windowsOf(expr, this.points);
+    const { startNs, stepNs, count } = this.points;
+    const { rangeNs, offsetNs } = expr;
+    // The language looks from a point t at the times (t - offset - range, t - offset], which in whole ns start 1 later.
+    const windows = { startNs: startNs - offsetNs - rangeNs + 1n, stepNs, count, rangeNs };
     const scan = scanOf(expr, above, windows, {
       fromNs: laterOf(windows.startNs, this.#oldestNs),
       maxSeries: limited ? this.#limits.maxSeries : this.#limits.maxInnerSeries,
@@ -145,18 +147,10 @@ function scanKey({ matchers, mode, grouping, ...rest }: Scan): string {
   return JSON.stringify(key, (_, value) => (typeof value === "bigint" ? `${value}n` : value));
 }
 
-const addedBySum: ReadonlySet<RangeOp> = new Set([
-  "count_over_time",
-  "rate",
-  "bytes_over_time",
-  "bytes_rate",
-  "sum_over_time",
-]);
-
 /** True when grouping the rows gives what grouping the series of the range aggregation would give. */
 function isPushedDown(outer: VectorAggregation, inner: RangeAggregation): boolean {
   if (inner.grouping !== undefined) return false;
-  if (outer.op === "sum") return addedBySum.has(inner.op);
+  if (outer.op === "sum") return rangeFacts[inner.op].adds;
   if (outer.op === "max") return inner.op === "max_over_time";
   return outer.op === "min" && inner.op === "min_over_time";
 }
@@ -182,49 +176,14 @@ function scanOf(
     matchers: log.matchers,
     stages,
     ...(expr.unwrap === undefined ? {} : { unwrap: expr.unwrap }),
-    mode: modeOf(op, expr.unwrap !== undefined),
+    // A rate of unwrapped values is that of their sum.
+    mode: op === "rate" && expr.unwrap !== undefined ? "sum" : rangeFacts[op].keeps,
     windows,
     ...(grouping === undefined ? {} : { grouping }),
     extract: needed ? "needed" : "all",
     toNs: lastWindowEnd(windows),
     ...bounds,
   };
-}
-
-/** The language looks from a point t at the times (t - offset - range, t - offset], which in whole ns start 1 later. */
-function windowsOf({ rangeNs, offsetNs }: RangeAggregation, points: Points): Windows {
-  const { startNs, stepNs, count } = points;
-  return { startNs: startNs - offsetNs - rangeNs + 1n, stepNs, count, rangeNs };
-}
-
-function modeOf(op: RangeOp, unwrapped: boolean): LeafMode {
-  switch (op) {
-    case "count_over_time":
-    case "absent_over_time":
-      return "count";
-    case "rate":
-      return unwrapped ? "sum" : "count";
-    case "bytes_over_time":
-    case "bytes_rate":
-      return "bytes";
-    case "sum_over_time":
-    case "avg_over_time":
-      return "sum";
-    case "min_over_time":
-      return "min";
-    case "max_over_time":
-      return "max";
-    case "stddev_over_time":
-    case "stdvar_over_time":
-      return "moments";
-    case "first_over_time":
-      return "first";
-    case "last_over_time":
-      return "last";
-    case "quantile_over_time":
-    case "rate_counter":
-      return "samples";
-  }
 }
 
 /**
@@ -246,29 +205,10 @@ export function withoutUnreadLines(stages: readonly Stage[], op: RangeOp): reado
   return kept.reverse();
 }
 
-/** Whether a stage other than line_format looks at the line, or makes another one of it. */
+/** Whether what a stage does, but for the line that it makes, depends on the line. */
 function looksAtLine(stage: Stage): boolean {
-  switch (stage.kind) {
-    case "line_filter":
-    case "json":
-    case "logfmt":
-    case "regexp":
-    case "pattern":
-    case "unpack":
-      return true;
-    case "label_format":
-      return stage.formats.some((format: LabelFormat) => {
-        return format.kind === "template" && readsLine(format.template);
-      });
-    case "label_filter":
-    case "decolorize":
-    case "line_format":
-    case "drop":
-    case "keep":
-      return false;
-    default:
-      return unreachable(stage);
-  }
+  if (stage.kind !== "label_format") return factsOf(stage).readsLine;
+  return stage.formats.some((format) => format.kind === "template" && readsLine(format.template));
 }
 
 function readsLine(template: string): boolean {

@@ -1,7 +1,7 @@
 import { grown } from "@skald/kernels";
 import { HashIndex } from "../pipeline/row/key-table.js";
 import { tooManyCells } from "../plan/budget.js";
-import type { LeafMode } from "../plan/plan.js";
+import type { LeafMode } from "../syntax/ast.js";
 
 const initialCells = 256;
 /** Ids below this are remembered while rows of one bucket are added. */

@@ -1,6 +1,7 @@
 import type { Labels } from "@skald/model";
 import { Budget } from "../plan/budget.js";
-import { type LeafMode, type LeafPlan, wantsTimes } from "../plan/plan.js";
+import { type LeafPlan, wantsTimes } from "../plan/plan.js";
+import type { LeafMode } from "../syntax/ast.js";
 import { type CellEnd, CellTable, hasExtra, keepEnd, keepsEnd, SampleColumns } from "./cells.js";
 import { SeriesIndex } from "./series.js";
 

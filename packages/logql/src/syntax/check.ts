@@ -6,7 +6,14 @@ import {
   type Regex,
   SkaldError,
 } from "@skald/model";
-import type { Expr, LabelFilter, RangeOp, VectorOp } from "./ast.js";
+import {
+  type Expr,
+  type LabelFilter,
+  type RangeOp,
+  rangeFacts,
+  type VectorOp,
+  vectorKinds,
+} from "./ast.js";
 
 /** True when a stream without any of the labels would satisfy every matcher, which includes `{}`. */
 export function isEmptyCompatible(matchers: readonly Matcher[]): boolean {
@@ -58,55 +65,15 @@ function tryCompile(pattern: string, options: { anchored: boolean }): Regex | st
   }
 }
 
-/** Why the expression of a `pattern` stage is refused: named captures, no two in a row, no name twice. */
+/** Why the expression of a `pattern` stage is refused. */
 export function patternStageError(pattern: string): string | undefined {
-  const names = new Set<string>();
-  let end = -1;
-  let previous = "";
-  for (const capture of pattern.matchAll(/<([A-Za-z_]\w*)>/g)) {
-    const name = capture[1] as string;
-    if (capture.index === end) {
-      return `invalid pattern parser: found consecutive capture '${previous}${capture[0]}': invalid expression`;
-    }
-    if (name !== "_" && names.has(name)) {
-      return `invalid pattern parser: duplicate capture name (${name}): invalid expression`;
-    }
-    if (name !== "_") names.add(name);
-    end = capture.index + capture[0].length;
-    previous = capture[0];
+  try {
+    parseCapturingPattern(pattern);
+    return undefined;
+  } catch (error) {
+    return `invalid pattern parser: ${(error as SkaldError).message}`;
   }
-  return names.size > 0 ? undefined : "invalid pattern parser: at least one capture is required";
 }
-
-export function labelReplaceError(regex: string): string | undefined {
-  const error = regexError(regex);
-  return error === undefined ? undefined : `invalid regex in label_replace: ${error}`;
-}
-
-const groupable: ReadonlySet<RangeOp> = new Set([
-  "avg_over_time",
-  "stddev_over_time",
-  "stdvar_over_time",
-  "quantile_over_time",
-  "max_over_time",
-  "min_over_time",
-  "first_over_time",
-  "last_over_time",
-]);
-const withUnwrap: ReadonlySet<RangeOp> = new Set([
-  ...groupable,
-  "sum_over_time",
-  "rate",
-  "rate_counter",
-  "absent_over_time",
-]);
-const withoutUnwrap: ReadonlySet<RangeOp> = new Set([
-  "count_over_time",
-  "rate",
-  "bytes_over_time",
-  "bytes_rate",
-  "absent_over_time",
-]);
 
 /** Why a range aggregation is refused: its number, its grouping, or an unwrap that is missing or one too many. */
 export function rangeAggregationError(
@@ -125,9 +92,9 @@ export function rangeAggregationError(
   if (!needsParameter && given.parameter !== undefined) {
     return `parameter ${given.parameter} not supported for operation ${op}`;
   }
-  if (given.grouped && !groupable.has(op)) return `grouping not allowed for ${op} aggregation`;
-  const allowed = given.unwrapped ? withUnwrap : withoutUnwrap;
-  if (allowed.has(op)) return undefined;
+  if (given.grouped && !rangeFacts[op].groups) return `grouping not allowed for ${op} aggregation`;
+  const { unwraps } = rangeFacts[op];
+  if (unwraps === "either" || unwraps === (given.unwrapped ? "always" : "never")) return undefined;
   return `invalid aggregation ${op} ${given.unwrapped ? "with" : "without"} unwrap`;
 }
 
@@ -142,7 +109,7 @@ export function vectorAggregationError(
   },
 ): string | undefined {
   const { parameter, parameterText, grouped } = given;
-  const ranks = op === "topk" || op === "bottomk" || op === "approx_topk";
+  const ranks = vectorKinds[op] === "ranks";
   if (!ranks && parameter !== undefined) {
     return `unsupported parameter for operation ${op}(${parameterText},`;
   }
@@ -153,7 +120,7 @@ export function vectorAggregationError(
   if (parameter !== undefined && parameter <= 0) {
     return `invalid parameter (must be greater than 0) ${op}(${parameterText}`;
   }
-  if (grouped && (op === "sort" || op === "sort_desc")) {
+  if (grouped && vectorKinds[op] === "sorts") {
     return "sort and sort_desc doesn't allow grouping by";
   }
   return grouped && op === "approx_topk" ? `grouping not allowed for ${op} aggregation` : undefined;
@@ -203,43 +170,39 @@ export type PatternPiece =
   | { readonly kind: "capture"; readonly name: string };
 
 /** Parses `<ip> - <_> "<method> <path>"`: literals and captures by turns. Throws invalid_argument. */
-export function parsePattern(pattern: string): readonly PatternPiece[] {
+function parsePattern(pattern: string, isNamed: boolean): readonly PatternPiece[] {
   const pieces: PatternPiece[] = [];
+  const names = new Set<string>();
   let from = 0;
-  for (const m of pattern.matchAll(/<([A-Za-z_][A-Za-z0-9_]*)>/g)) {
-    if (m.index > from) pieces.push({ kind: "literal", text: pattern.slice(from, m.index) });
-    const name = m[1]!;
+  for (const { index, 0: capture, 1: name = "" } of pattern.matchAll(/<([A-Za-z_]\w*)>/g)) {
+    if (index > from) pieces.push({ kind: "literal", text: pattern.slice(from, index) });
     const before = pieces.at(-1);
     if (before?.kind === "capture") {
       throw invalidArgument(
-        `found consecutive capture '<${before.name}><${name}>': invalid expression`,
+        `found consecutive capture '<${before.name}>${capture}': invalid expression`,
       );
     }
+    if (isNamed && names.has(name)) {
+      throw invalidArgument(`duplicate capture name (${name}): invalid expression`);
+    }
+    if (name !== "_") names.add(name);
     pieces.push({ kind: "capture", name });
-    from = m.index + m[0].length;
+    from = index + capture.length;
   }
   if (from < pattern.length) pieces.push({ kind: "literal", text: pattern.slice(from) });
   return pieces;
 }
 
-/** The pattern of a `pattern` stage: it needs a named capture, and no name twice. */
+/** Parses the pattern of a `pattern` stage, which needs a named capture and no name twice. Throws invalid_argument. */
 export function parseCapturingPattern(pattern: string): readonly PatternPiece[] {
-  const pieces = parsePattern(pattern);
-  const names = new Set<string>();
-  for (const piece of pieces) {
-    if (piece.kind !== "capture" || piece.name === "_") continue;
-    if (names.has(piece.name)) {
-      throw invalidArgument(`duplicate capture name (${piece.name}): invalid expression`);
-    }
-    names.add(piece.name);
-  }
-  if (names.size === 0) throw invalidArgument("at least one capture is required");
-  return pieces;
+  const pieces = parsePattern(pattern, true);
+  if (pieces.some((piece) => piece.kind === "capture" && piece.name !== "_")) return pieces;
+  throw invalidArgument("at least one capture is required");
 }
 
-/** The pattern of a `|>` line filter: its captures have no names. */
+/** Parses the pattern of a `|>` line filter, whose captures have no names. Throws invalid_argument. */
 export function parseMatchingPattern(pattern: string): readonly PatternPiece[] {
-  const pieces = parsePattern(pattern);
+  const pieces = parsePattern(pattern, false);
   if (pieces.some((piece) => piece.kind === "capture" && piece.name !== "_")) {
     throw invalidArgument("named captures are not allowed");
   }

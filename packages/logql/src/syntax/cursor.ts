@@ -112,13 +112,13 @@ export class Cursor {
       token.type === "error"
         ? (token.value as string)
         : `syntax error: unexpected ${displayName(token.type)}${list && `, expecting ${list}`}`;
-    const shown =
-      this.source === "" ? "none" : reportsLine(token, this.source) ? "full" : "lineless";
-    const position = positionOf(token);
+    const { source } = this;
+    const isRange = token.type === "error" && source[token.start] === "[";
+    const shown = isRange || lineless.has(token.type) ? "lineless" : "full";
     return parseError(reason, {
-      source: this.source,
-      position,
-      shown,
+      source,
+      position: positionOf(token),
+      shown: source === "" ? "none" : shown,
       suggestion: this.#suggestion(),
     });
   }
@@ -179,28 +179,8 @@ function positionOf(token: Token): { offset: number; line: number; column: numbe
   return { offset: token.start, line: token.line, column: token.column };
 }
 
-/** Errors at ranges, durations, sizes, flags and operators of two characters name line 0, as clients know them. */
-function reportsLine(token: Token, source: string): boolean {
-  switch (token.type) {
-    case "RANGE":
-    case "DURATION":
-    case "BYTES":
-    case "FLAG":
-      return false;
-    case "error":
-      return source[token.start] !== "[";
-    case "|=":
-    case "|~":
-    case "|>":
-    case "==":
-    case "=~":
-    case "!=":
-    case "!~":
-    case "!>":
-    case ">=":
-    case "<=":
-      return false;
-    default:
-      return true;
-  }
-}
+/** Errors at tokens of these types name line 0, as clients know them. */
+const lineless: ReadonlySet<TokenType> = new Set<TokenType>([
+  ...(["RANGE", "DURATION", "BYTES", "FLAG", "|=", "|~", "|>"] as const),
+  ...(["==", "=~", "!=", "!~", "!>", ">=", "<="] as const),
+]);

@@ -1,14 +1,14 @@
 import { formatGoDuration, formatPrometheusDuration, unreachable } from "@skald/model";
-import {
-  type BinaryExpr,
-  type Expr,
-  type LabelReplace,
-  type LogExpr,
-  precedence,
-  type RangeAggregation,
-  type Stage,
-  type VectorAggregation,
+import type {
+  BinaryExpr,
+  Expr,
+  LabelReplace,
+  LogExpr,
+  RangeAggregation,
+  Stage,
+  VectorAggregation,
 } from "./ast.js";
+import { precedence } from "./operator.js";
 import {
   formatPlain,
   formatShortest,

@@ -4,7 +4,15 @@ import {
   parseGoDuration,
   parsePrometheusDuration,
 } from "@skald/model";
-import { functionTypes, keywordTypes, type Operator, type Token, type TokenType } from "./token.js";
+import { parseGoFloat } from "../go/numbers.js";
+import {
+  functionTypes,
+  keywordTypes,
+  type Operator,
+  operators,
+  type Token,
+  type TokenType,
+} from "./token.js";
 
 export interface TokenizeOptions {
   /** Yields comments as tokens too, for colouring. */
@@ -193,19 +201,13 @@ class Lexer {
 
   #operator(): void {
     const two = this.#text.slice(this.#at, this.#at + 2);
-    const type = operators.get(two) ?? operators.get(two[0] as string);
+    const type = operatorTypes.get(two) ?? operatorTypes.get(two[0] as string);
     if (type === undefined) this.#push("unknown", two[0] as string, this.#at + 1);
     else this.#push(type, type, this.#at + type.length);
   }
 }
 
-const operators: ReadonlyMap<string, Operator> = new Map(
-  (
-    "{ } ( ) , . ] | |= |~ |> = == =~ != !~ !> > >= < <= + - * / % ^".split(
-      " ",
-    ) as readonly Operator[]
-  ).map((operator) => [operator, operator]),
-);
+const operatorTypes: ReadonlyMap<string, Operator> = new Map(operators.map((o) => [o, o]));
 const widePattern = /[\p{L}_][\p{L}\p{Nd}_]*/uy;
 const charPattern =
   /^(?:[^\\]|\\(?:[abfnrtv\\']|x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|[0-7]{3}))$/u;
@@ -308,54 +310,19 @@ function isUnitStart(code: number): boolean {
 
 /** Go's float syntax; NaN for what it refuses, infinite where the value is out of range. */
 function parseFloatLiteral(literal: string): number {
-  if (/^0[xX]/.test(literal)) return parseHexadecimal(literal);
-  if (/^0[bBoO]/.test(literal) || /_(?!\d)|^_|[^\d]_/.test(literal)) return Number.NaN;
-  return Number(literal.replaceAll("_", ""));
+  if (literal.length > literalLengthMax && /^0[xX]/.test(literal)) return Number.NaN;
+  const parsed = parseGoFloat(literal);
+  if ("value" in parsed) return parsed.value;
+  return parsed.error.endsWith("out of range") ? Number.POSITIVE_INFINITY : Number.NaN;
 }
-
-/** A hexadecimal number with a binary exponent, as `0x1.8p4`; without one it is no float. */
-function parseHexadecimal(literal: string): number {
-  const m = /^0[xX]_?([\da-fA-F]+(?:_[\da-fA-F]+)*)?(?:\.([\da-fA-F]*))?[pP]([+-]?\d+)$/.exec(
-    literal,
-  );
-  const [, whole = "", fraction = "", exponent] = m ?? [];
-  if (m === null || whole + fraction === "" || literal.length > literalLengthMax) return Number.NaN;
-  const digits = Number(`0x${whole.replaceAll("_", "")}${fraction}`);
-  return digits * 2 ** (Number(exponent) - 4 * fraction.length);
-}
-
-const byteUnits: ReadonlyMap<string, number> = new Map(
-  Object.entries({
-    b: 1,
-    k: 1e3,
-    kb: 1e3,
-    kib: 2 ** 10,
-    m: 1e6,
-    mb: 1e6,
-    mib: 2 ** 20,
-    g: 1e9,
-    gb: 1e9,
-    gib: 2 ** 30,
-    t: 1e12,
-    tb: 1e12,
-    tib: 2 ** 40,
-    p: 1e15,
-    pb: 1e15,
-    pib: 2 ** 50,
-    ki: 2 ** 10,
-    mi: 2 ** 20,
-    gi: 2 ** 30,
-    ti: 2 ** 40,
-    pi: 2 ** 50,
-  }),
-);
 
 /** Parses a size literal: `5MB` and `5M` are powers of 1000, `5MiB` and `5Mi` of 1024. Whole bytes, or undefined. */
 function parseBytes(text: string): number | undefined {
   if (text.length > literalLengthMax) return undefined;
-  const m = /^(\d+\.?\d*|\.\d+)([A-Za-z]+)$/.exec(text);
-  const unit = byteUnits.get((m?.[2] ?? "").toLowerCase());
-  if (m === null || unit === undefined) return undefined;
+  const m = /^(\d+\.?\d*|\.\d+)(?:b|([kmgtp])(i?)b?)$/i.exec(text);
+  if (m === null) return undefined;
+  const unit =
+    m[2] === undefined ? 1 : (m[3] ? 1024 : 1000) ** (1 + "kmgtp".indexOf(m[2].toLowerCase()));
   const bytes = Math.trunc(Number(m[1]) * unit);
   return bytes < 2 ** 64 ? bytes : undefined;
 }

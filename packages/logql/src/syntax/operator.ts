@@ -1,65 +1,53 @@
-import { unreachable } from "@skald/model";
-import type { BinaryOp, CompareOp } from "./ast.js";
+/** How tightly each binary operator binds; all group to the left but `^`. */
+export const precedence = {
+  ...{ or: 1, and: 2, unless: 2 },
+  ...{ "==": 3, "!=": 3, ">": 3, ">=": 3, "<": 3, "<=": 3 },
+  ...{ "+": 4, "-": 4, "*": 5, "/": 5, "%": 5, "^": 6 },
+} as const;
 
-export type SetOp = "and" | "or" | "unless";
-
+export type BinaryOp = keyof typeof precedence;
+export type SetOp = "or" | "and" | "unless";
+export type CompareOp = "==" | "!=" | ">" | ">=" | "<" | "<=";
 export type ArithmeticOp = Exclude<BinaryOp, SetOp | CompareOp>;
 
 export function isSetOp(op: BinaryOp): op is SetOp {
-  return op === "and" || op === "or" || op === "unless";
+  return precedence[op] < precedence["=="];
 }
 
 export function isCompareOp(op: BinaryOp): op is CompareOp {
-  return op === "==" || op === "!=" || op === ">" || op === ">=" || op === "<" || op === "<=";
+  return precedence[op] === precedence["=="];
 }
 
-/** Arithmetic between samples. Division and modulo by 0 give NaN, as the reference answers. */
-export function calculate(op: ArithmeticOp, left: number, right: number): number {
-  switch (op) {
-    case "+":
-      return left + right;
-    case "-":
-      return left - right;
-    case "*":
-      return left * right;
-    case "/":
-      return right === 0 ? Number.NaN : left / right;
-    case "%":
-      return left % right;
-    case "^":
-      return power(left, right);
-    default:
-      return unreachable(op);
-  }
-}
+type Calculation<Result> = (left: number, right: number) => Result;
 
-export function compare(op: CompareOp, left: number, right: number): boolean {
-  switch (op) {
-    case "==":
-      return left === right;
-    case "!=":
-      return left !== right;
-    case ">":
-      return left > right;
-    case ">=":
-      return left >= right;
-    case "<":
-      return left < right;
-    case "<=":
-      return left <= right;
-    default:
-      return unreachable(op);
-  }
-}
+/** Comparison of two samples. */
+export const comparisons: Readonly<Record<CompareOp, Calculation<boolean>>> = {
+  "==": (left, right) => left === right,
+  "!=": (left, right) => left !== right,
+  ">": (left, right) => left > right,
+  ">=": (left, right) => left >= right,
+  "<": (left, right) => left < right,
+  "<=": (left, right) => left <= right,
+};
 
-/** Between two literals, also while parsing: as between samples, and a comparison gives 1 or 0 with and without bool. */
+/** Arithmetic between two samples. Division and modulo by 0 give NaN, as the reference answers. */
+export const calculations: Readonly<Record<ArithmeticOp, Calculation<number>>> = {
+  "+": (left, right) => left + right,
+  "-": (left, right) => left - right,
+  "*": (left, right) => left * right,
+  "/": (left, right) => (right === 0 ? Number.NaN : left / right),
+  "%": (left, right) => left % right,
+  "^": power,
+};
+
+/** Calculates with two literals as with samples; a comparison gives 1 or 0 with and without bool. */
 export function calculateLiterals(op: BinaryOp, left: number, right: number): number {
   if (isSetOp(op)) throw new Error(`${op} between literals`);
-  if (isCompareOp(op)) return compare(op, left, right) ? 1 : 0;
-  return calculate(op, left, right);
+  if (isCompareOp(op)) return comparisons[op](left, right) ? 1 : 0;
+  return calculations[op](left, right);
 }
 
-/** IEEE 754 pow: unlike `**`, 1 to any power is 1, and so is -1 to an infinite one. */
+/** IEEE 754 pow: unlike `**`, it gives 1 for a base of 1, and for -1 to an infinite power. */
 function power(base: number, exponent: number): number {
   if (base === 1) return 1;
   if (base === -1 && Math.abs(exponent) === Number.POSITIVE_INFINITY) return 1;

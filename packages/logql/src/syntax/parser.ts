@@ -1,31 +1,30 @@
 import { invalidArgument, type Matcher } from "@skald/model";
-import {
-  type BinaryOp,
-  type Expr,
-  type Grouping,
-  type LabelFilter,
-  type LabelReplace,
-  type LogExpr,
-  type MetricExpr,
-  precedence,
-  type RangeAggregation,
-  type RangeOp,
-  type Unwrap,
-  type VectorAggregation,
-  type VectorMatching,
-  type VectorOp,
+import type {
+  Expr,
+  Grouping,
+  LabelFilter,
+  LabelReplace,
+  LogExpr,
+  MetricExpr,
+  RangeAggregation,
+  RangeOp,
+  Unwrap,
+  VectorAggregation,
+  VectorMatching,
+  VectorOp,
 } from "./ast.js";
 import {
   emptyCompatibleReason,
   isEmptyCompatible,
   isWithinHeight,
-  labelReplaceError,
   rangeAggregationError,
+  regexError,
   vectorAggregationError,
 } from "./check.js";
 import { Cursor, expressionLevelsMax, filterLevelsMax, tooDeep } from "./cursor.js";
 import { parseError } from "./errors.js";
-import { calculateLiterals } from "./operator.js";
+import type { BinaryOp } from "./operator.js";
+import { calculateLiterals, precedence } from "./operator.js";
 import {
   parseLabelFilter,
   parseLogExpr,
@@ -266,7 +265,7 @@ function parseVectorAggregation(cursor: Cursor, op: VectorOp): VectorAggregation
 }
 
 function parseVector(cursor: Cursor): MetricExpr {
-  cursor.expect("vector");
+  cursor.advance();
   cursor.expect("(");
   const value = cursor.expectNumber();
   cursor.expect(")");
@@ -286,8 +285,8 @@ function parseLabelReplace(cursor: Cursor): LabelReplace {
   cursor.expect(")");
   cursor.leave();
   cursor.countRegex(regex, token);
-  const error = labelReplaceError(regex);
-  if (error !== undefined) throw cursor.invalid(error, token);
+  const error = regexError(regex);
+  if (error !== undefined) throw cursor.invalid(`invalid regex in label_replace: ${error}`, token);
   return { kind: "label_replace", inner, destination, replacement, source, regex };
 }
 
@@ -331,13 +330,9 @@ interface PartialRange {
 
 function parseLogRange(cursor: Cursor): PartialRange & { readonly rangeNs: bigint } {
   const range = parsePartialRange(cursor);
-  const { rangeNs } = range;
-  if (rangeNs === undefined) throw missingRange(cursor, range);
-  return { ...range, rangeNs };
-}
-
-function missingRange(cursor: Cursor, range: PartialRange): Error {
-  return range.unwrap === undefined ? cursor.unexpected() : cursor.unexpected("RANGE", "|");
+  const { rangeNs, unwrap } = range;
+  if (rangeNs !== undefined) return { ...range, rangeNs };
+  throw unwrap === undefined ? cursor.unexpected() : cursor.unexpected("RANGE", "|");
 }
 
 /** The range stands behind the pipeline, before it, or behind the parentheses around all of it. */

@@ -6,6 +6,7 @@ import {
   quote,
   unreachable,
 } from "@skald/model";
+import { formatGoFloat, formatSample } from "../go/numbers.js";
 import type {
   BinaryExpr,
   Expr,
@@ -16,7 +17,6 @@ import type {
   LabelReplace,
   LabelTarget,
   LineFilterStage,
-  LineFilterValue,
   LogExpr,
   LogfmtStage,
   RangeAggregation,
@@ -24,6 +24,7 @@ import type {
   Unwrap,
   VectorAggregation,
 } from "./ast.js";
+import { lineFilterFacts } from "./ast.js";
 
 /**
  * Prints a query on one line; parsing the text gives the same tree. One tree has no text and must not be built: a
@@ -139,12 +140,10 @@ export function printStage(stage: Stage): string {
 
 /** Alternatives of a negative filter are filters of their own. */
 function printLineFilter({ op, alternatives }: LineFilterStage): string {
-  const values = alternatives.map(printLineFilterValue);
-  return `${op} ${values.join(op.startsWith("|") ? " or " : ` ${op} `)}`;
-}
-
-function printLineFilterValue({ kind, value }: LineFilterValue): string {
-  return kind === "ip" ? `ip(${quote(value)})` : quote(value);
+  const values = alternatives.map(({ kind, value }) =>
+    kind === "ip" ? `ip(${quote(value)})` : quote(value),
+  );
+  return `${op} ${values.join(lineFilterFacts[op].negated ? ` ${op} ` : " or ")}`;
 }
 
 function printLogfmt({ strict, keepEmpty, extractions }: LogfmtStage): string {
@@ -204,23 +203,12 @@ export function printUnwrap({ label, conversion, filters }: Unwrap): string[] {
 
 /** Go's shortest form: `7`, `0.25`, `1e+06`; with an exponent below 1e-4 and from 1e6 on. */
 export function formatShortest(value: number): string {
-  const special = formatSpecial(value);
-  if (special !== undefined) return special;
-  const { sign, digits, exponent } = decimal(value);
-  if (exponent >= -4 && exponent < 6) return formatPlain(value);
-  const fraction = digits.length > 1 ? `.${digits.slice(1)}` : "";
-  const power = Math.abs(exponent).toString().padStart(2, "0");
-  return `${sign}${digits[0]}${fraction}e${exponent < 0 ? "-" : "+"}${power}`;
+  return formatSpecial(value) ?? formatGoFloat(value);
 }
 
 /** The shortest digits that read back to the same number, without an exponent: `1000000`, `0.000001`. */
 export function formatPlain(value: number): string {
-  const special = formatSpecial(value);
-  if (special !== undefined) return special;
-  const { sign, digits, exponent } = decimal(value);
-  if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
-  if (digits.length <= exponent + 1) return sign + digits.padEnd(exponent + 1, "0");
-  return `${sign}${digits.slice(0, exponent + 1)}.${digits.slice(exponent + 1)}`;
+  return formatSpecial(value) ?? formatSample(value);
 }
 
 /** Six decimals, as in `vector(1.000000)`; more where six would change the value. */
@@ -251,20 +239,9 @@ const sizeUnits = ["B", "kB", "MB", "GB", "TB", "PB"] as const;
 
 /** What the grammar can only say as an operation that the parser folds. */
 function formatSpecial(value: number): string | undefined {
-  if (value === 0) return Object.is(value, -0) ? "-0" : "0";
   if (Number.isNaN(value)) return "(0 / 0)";
   if (value === Number.POSITIVE_INFINITY) return "(10 ^ 309)";
   return value === Number.NEGATIVE_INFINITY ? "(-10 ^ 309)" : undefined;
-}
-
-/** value = sign 0.digits * 10^(exponent + 1), with the fewest digits. */
-function decimal(value: number): { sign: string; digits: string; exponent: number } {
-  const [mantissa = "", exponent = ""] = Math.abs(value).toExponential().split("e");
-  return {
-    sign: value < 0 ? "-" : "",
-    digits: mantissa.replace(".", ""),
-    exponent: Number(exponent),
-  };
 }
 
 /**

@@ -1,6 +1,5 @@
 import type { Matcher } from "@skald/model";
 import type {
-  CompareOp,
   Extraction,
   LabelFilter,
   LabelFormat,
@@ -12,9 +11,11 @@ import type {
   LogfmtStage,
   Stage,
 } from "./ast.js";
+import { lineFilterFacts } from "./ast.js";
 import { patternStageError, regexError, regexpStageError } from "./check.js";
 import { type Cursor, filterLevelsMax } from "./cursor.js";
-import type { Token, TokenType } from "./token.js";
+import type { CompareOp } from "./operator.js";
+import type { StageWord, Token, TokenType } from "./token.js";
 
 /** Parses a selector and the stages behind it. */
 export function parseLogExpr(cursor: Cursor): LogExpr {
@@ -60,10 +61,8 @@ export function parseStages(cursor: Cursor): Stage[] {
 }
 
 function isLineFilter(type: TokenType): type is LineFilterOp {
-  return lineFilterOps.has(type);
+  return Object.hasOwn(lineFilterFacts, type);
 }
-
-const lineFilterOps: ReadonlySet<string> = new Set(["|=", "!=", "|~", "!~", "|>", "!>"]);
 
 /** `!=` is a line filter only before a string or `ip(`; else it compares two expressions. */
 function isComparison(cursor: Cursor): boolean {
@@ -75,60 +74,47 @@ function parseLineFilter(cursor: Cursor, op: LineFilterOp): LineFilterStage {
   do {
     cursor.advance();
     const token = cursor.token;
-    const value = parseLineFilterValue(cursor);
-    if (op === "|~" || op === "!~") cursor.countRegex(value.value, token);
+    const value: LineFilterValue =
+      cursor.peek() === "ip"
+        ? { kind: "ip", value: parseIpCall(cursor) }
+        : { kind: "text", value: cursor.expectText("STRING", "ip") };
+    if (lineFilterFacts[op].by === "regex") cursor.countRegex(value.value, token);
     alternatives.push(value);
   } while (cursor.peek() === "or");
   return { kind: "line_filter", op, alternatives };
 }
 
-function parseLineFilterValue(cursor: Cursor): LineFilterValue {
-  if (cursor.peek() === "ip") return { kind: "ip", value: parseIpCall(cursor) };
-  return { kind: "text", value: cursor.expectText("STRING", "ip") };
-}
-
 /** Adds a line filter; not-a-or-b means neither, so a negative one becomes a filter per alternative. */
 function pushLineFilter(stages: Stage[], stage: LineFilterStage): void {
-  if (stage.op.startsWith("|")) {
-    stages.push(stage);
-    return;
-  }
-  for (const value of stage.alternatives) stages.push({ ...stage, alternatives: [value] });
+  if (!lineFilterFacts[stage.op].negated) stages.push(stage);
+  else for (const value of stage.alternatives) stages.push({ ...stage, alternatives: [value] });
 }
 
 function parseStage(cursor: Cursor): Stage {
   const type = cursor.peek();
-  switch (type) {
-    case "json":
-      cursor.advance();
-      return { kind: "json", extractions: parseExtractions(cursor) };
-    case "logfmt":
-      cursor.advance();
-      return parseLogfmt(cursor);
-    case "regexp":
-    case "pattern":
-      return parseExtractor(cursor, type);
-    case "unpack":
-    case "decolorize":
-      cursor.advance();
-      return { kind: type };
-    case "line_format":
-      cursor.advance();
-      return { kind: "line_format", template: cursor.expectText("STRING") };
-    case "label_format":
-      cursor.advance();
-      return { kind: "label_format", formats: parseList(cursor, parseFormat) };
-    case "drop":
-    case "keep":
-      cursor.advance();
-      return { kind: type, targets: parseList(cursor, parseTarget) };
-    case "IDENTIFIER":
-    case "(":
-      return { kind: "label_filter", filter: parseLabelFilter(cursor) };
-    default:
-      throw cursor.unexpected();
+  if (type === "IDENTIFIER" || type === "(") {
+    return { kind: "label_filter", filter: parseLabelFilter(cursor) };
   }
+  if (!Object.hasOwn(stageParsers, type)) throw cursor.unexpected();
+  cursor.advance();
+  return (stageParsers[type as StageWord] as (cursor: Cursor) => Stage)(cursor);
 }
+
+/** How the rest of a stage is parsed behind its word. */
+const stageParsers: {
+  readonly [Kind in StageWord]: (cursor: Cursor) => Stage & { readonly kind: Kind };
+} = {
+  json: (cursor) => ({ kind: "json", extractions: parseExtractions(cursor) }),
+  logfmt: parseLogfmt,
+  regexp: (cursor) => parseExtractor(cursor, "regexp"),
+  pattern: (cursor) => parseExtractor(cursor, "pattern"),
+  unpack: () => ({ kind: "unpack" }),
+  decolorize: () => ({ kind: "decolorize" }),
+  line_format: (cursor) => ({ kind: "line_format", template: cursor.expectText("STRING") }),
+  label_format: (cursor) => ({ kind: "label_format", formats: parseList(cursor, parseFormat) }),
+  drop: (cursor) => ({ kind: "drop", targets: parseList(cursor, parseTarget) }),
+  keep: (cursor) => ({ kind: "keep", targets: parseList(cursor, parseTarget) }),
+};
 
 function parseList<T>(cursor: Cursor, parseItem: (cursor: Cursor) => T): T[] {
   const items = [parseItem(cursor)];
@@ -155,9 +141,11 @@ function parseExtraction(cursor: Cursor): Extraction {
   return { label, path: cursor.skip("=") ? cursor.expectText("STRING") : label };
 }
 
-function parseExtractor(cursor: Cursor, kind: "regexp" | "pattern"): Stage {
-  cursor.advance();
-  const token = cursor.token;
+function parseExtractor<Kind extends "regexp" | "pattern">(
+  cursor: Cursor,
+  kind: Kind,
+): { readonly kind: Kind; readonly pattern: string } {
+  const { token } = cursor;
   const pattern = cursor.expectText("STRING");
   if (kind === "regexp") cursor.countRegex(pattern, token);
   const error = kind === "regexp" ? regexpStageError(pattern) : patternStageError(pattern);
@@ -213,13 +201,9 @@ export function parseLabelFilter(cursor: Cursor): LabelFilter {
 /** Steps over `and`, `or` or a comma; two filters that merely follow each other are joined as by a comma. */
 function jointAt(cursor: Cursor): Joint | undefined {
   const type = cursor.peek();
-  if (type === "and" || type === "or") {
+  if (type === "and" || type === "or" || type === ",") {
     cursor.advance();
-    return type;
-  }
-  if (type === ",") {
-    cursor.advance();
-    return "comma";
+    return type === "," ? "comma" : type;
   }
   return type === "IDENTIFIER" || type === "(" ? "comma" : undefined;
 }

@@ -2,15 +2,12 @@ import type { Matcher } from "@skald/model";
 import fc from "fast-check";
 import {
   type BinaryExpr,
-  type BinaryOp,
-  type CompareOp,
   type Expr,
   type Grouping,
   type LabelFilter,
   type LineFilterStage,
   type LogExpr,
   type MetricExpr,
-  precedence,
   type RangeAggregation,
   rangeOps,
   type Stage,
@@ -20,6 +17,7 @@ import {
   vectorOps,
 } from "../syntax/ast.js";
 import { rangeAggregationError, vectorAggregationError } from "../syntax/check.js";
+import { type BinaryOp, type CompareOp, precedence } from "../syntax/operator.js";
 
 /** Any query the parser can give; small enough to evaluate. */
 export function arbitraryQuery(): fc.Arbitrary<Expr> {

@@ -275,7 +275,7 @@ export class BlockMetadata {
         dictionary: column.kind === "dictionary" ? column.dictionary.map(encodeText) : [],
         slot: slots.slotOf(name),
       };
-      if (name === errorLabel || name === errorDetailsLabel) this.#errors.set(name, values);
+      if (isErrorLabel(name)) this.#errors.set(name, values);
       else columns.push(values);
     }
     this.columns = columns;
@@ -364,6 +364,13 @@ export class LabelSlots {
 
 export const errorLabel = "__error__";
 export const errorDetailsLabel = "__error_details__";
+/** True for the two labels that hold the error state of a row. */
+export function isErrorLabel(name: string): boolean {
+  return name === errorLabel || name === errorDetailsLabel;
+}
+
+/** What is behind the name of a parsed label whose own name a stream label or structured metadata has. */
+export const extractedSuffix = "_extracted";
 export const preserveErrorLabel = "__preserve_error__";
 
 /** Kinds of errors that stages set in `__error__`. */
@@ -387,5 +394,5 @@ export function sanitizeLabelName(key: string, nested = false): string {
 
 /** The name that a parsed label gets when its own is taken by a stream label or structured metadata. */
 export function extractedName(name: string): string {
-  return `${name}_extracted`;
+  return name + extractedSuffix;
 }

@@ -24,6 +24,8 @@ import {
   errorDetailsLabel,
   errorLabel,
   extractedName,
+  extractedSuffix,
+  isErrorLabel,
   type LabelSlots,
   sanitizeLabelName,
 } from "../row/row-labels.js";
@@ -426,11 +428,10 @@ export function fieldScan(
 
 /** Fields that decide whether a row is dropped. */
 function guardNames({ guard }: StageContext): readonly string[] {
-  const errors = [errorLabel, errorDetailsLabel];
-  return [...guard.keys()].filter((name) => !errors.includes(name) && !isExtracted(name));
+  return [...guard.keys()].filter((name) => !isErrorLabel(name) && !isExtracted(name));
 }
 
 /** Such a name may stand for a key of another name. */
 function isExtracted(name: string): boolean {
-  return name.endsWith("_extracted");
+  return name.endsWith(extractedSuffix);
 }

@@ -19,43 +19,52 @@ import {
   quickSize,
   secondsOf,
 } from "../../go/numbers.js";
-import type { CompareOp, LabelFilter, Unwrap } from "../../syntax/ast.js";
+import type { LabelFilter, Unwrap } from "../../syntax/ast.js";
+import { comparisons } from "../../syntax/operator.js";
 import { bytesEqual, encodeText, readText } from "../row/bytes.js";
 import { compileIpScan, parseIpRange } from "../row/ip.js";
 import type { RowStage, RowState } from "../row/row.js";
 import { errorLabel, type MetadataValues, stageErrors } from "../row/row-labels.js";
 
 /** Compiles a label filter; what can be wrong with it (regex, address) is thrown here as invalid_argument. */
-export function compileLabelFilter(filter: LabelFilter): (row: RowState) => RowStage {
+export function compileLabelFilter(filter: LabelFilter): CompiledFilter {
   switch (filter.kind) {
     case "and": {
       const left = compileLabelFilter(filter.left);
       const right = compileLabelFilter(filter.right);
-      return (row) => both(left(row), right(row));
+      return (row) => {
+        const [first, second] = [left(row), right(row)];
+        return () => {
+          // Both are asked even when the first says no: the second may set an error.
+          const answer = first();
+          return second() && answer;
+        };
+      };
     }
     case "or":
       return compileAny(filter);
     case "string":
       return compileString(filter);
     case "number":
-      return (row) => compare(row, filter.name, compareOp(filter.op, filter.value), number);
-    case "duration": {
-      const test = compareOp(filter.op, Number(filter.value));
-      return (row) => compare(row, filter.name, test, duration);
-    }
+    case "duration":
     case "bytes":
-      return (row) => compare(row, filter.name, compareOp(filter.op, filter.value), size);
+      return compileComparison(filter);
     case "ip":
       return compileIp(filter);
   }
 }
 
+/** A label filter that is checked; gives the test of the current row. */
+type CompiledFilter = (row: RowState) => RowStage;
+
 /** Alternatives from left to right, up to the first that says yes; comparisons of texts that follow each other are joined. */
-function compileAny(filter: LabelFilter & { kind: "or" }): (row: RowState) => RowStage {
-  const compiled: ((row: RowState) => RowStage)[] = [];
+function compileAny(filter: LabelFilter & { kind: "or" }): CompiledFilter {
+  const compiled: CompiledFilter[] = [];
   let matchers: Matcher[] = [];
   const join = () => {
-    for (const same of byName(matchers)) compiled.push(compileMatchers(same));
+    for (const name of new Set(matchers.map((matcher) => matcher.name))) {
+      compiled.push(compileMatchers(matchers.filter((matcher) => matcher.name === name)));
+    }
     matchers = [];
   };
   for (const alternative of alternativesOf(filter)) {
@@ -67,13 +76,12 @@ function compileAny(filter: LabelFilter & { kind: "or" }): (row: RowState) => Ro
     compiled.push(compileLabelFilter(alternative));
   }
   join();
-  return (row) => {
-    const [first, ...others] = compiled.map((compile) => compile(row));
-    return others.reduce(either, first as RowStage);
-  };
+  return (row) =>
+    compiled.map((compile) => compile(row)).reduce((left, right) => () => left() || right());
 }
 
-function alternativesOf(filter: LabelFilter): readonly LabelFilter[] {
+/** The sides of `or`, and of each `or` inside, from left to right. */
+export function alternativesOf(filter: LabelFilter): readonly LabelFilter[] {
   const found: LabelFilter[] = [];
   const open = [filter];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -83,18 +91,8 @@ function alternativesOf(filter: LabelFilter): readonly LabelFilter[] {
   return found;
 }
 
-function byName(matchers: readonly Matcher[]): Iterable<readonly Matcher[]> {
-  const names = new Map<string, Matcher[]>();
-  for (const matcher of matchers) {
-    const same = names.get(matcher.name);
-    if (same === undefined) names.set(matcher.name, [matcher]);
-    else same.push(matcher);
-  }
-  return names.values();
-}
-
 /** Alternatives on one label: equalities are a set, and a value that comes again is not asked again. */
-function compileMatchers(matchers: readonly Matcher[]): (row: RowState) => RowStage {
+function compileMatchers(matchers: readonly Matcher[]): CompiledFilter {
   const [only] = matchers;
   if (matchers.length === 1) return compileString({ kind: "string", matcher: only as Matcher });
   const isEquality = ({ op }: Matcher) => op === "=";
@@ -104,19 +102,7 @@ function compileMatchers(matchers: readonly Matcher[]): (row: RowState) => RowSt
   return compileValueTest((only as Matcher).name, test);
 }
 
-/** Both sides are asked even when the left one says no: the right one may set an error. */
-function both(left: RowStage, right: RowStage): RowStage {
-  return () => {
-    const first = left();
-    return right() && first;
-  };
-}
-
-function either(left: RowStage, right: RowStage): RowStage {
-  return () => left() || right();
-}
-
-function compileString({ matcher }: LabelFilter & { kind: "string" }): (row: RowState) => RowStage {
+function compileString({ matcher }: LabelFilter & { kind: "string" }): CompiledFilter {
   const { name, op, value } = matcher;
   const test = compileLabelMatch(matcher);
   if (name === errorLabel) {
@@ -141,10 +127,7 @@ function compileString({ matcher }: LabelFilter & { kind: "string" }): (row: Row
   return compileValueTest(name, test);
 }
 
-function compileValueTest(
-  name: string,
-  test: (value: string) => boolean,
-): (row: RowState) => RowStage {
+function compileValueTest(name: string, test: (value: string) => boolean): CompiledFilter {
   const whenMissing = test("");
   return ({ labels }) => {
     const slot = labels.names.slotOf(name);
@@ -162,47 +145,32 @@ interface Reader {
   readonly parse: (text: string) => Parsed<number>;
 }
 
-const number: Reader = { quick: quickNumber, parse: parseGoFloat };
-const duration: Reader = { quick: quickDuration, parse: parseDurationText };
-const size: Reader = { quick: quickSize, parse: parseByteSize };
+const readers: Readonly<Record<"number" | "duration" | "bytes", Reader>> = {
+  number: { quick: quickNumber, parse: parseGoFloat },
+  duration: { quick: quickDuration, parse: parseDurationText },
+  bytes: { quick: quickSize, parse: parseByteSize },
+};
 
-/** A row without the label is dropped; one whose value cannot be read is kept with an error. */
-function compare(
-  { labels }: RowState,
-  name: string,
-  test: (value: number) => boolean,
-  { quick, parse }: Reader,
-): RowStage {
-  const slot = labels.names.slotOf(name);
-  return () => {
-    if (!labels.find(slot)) return false;
-    const value = quick(labels.foundBytes, labels.foundStart, labels.foundEnd);
-    if (!Number.isNaN(value)) return test(value);
-    const parsed = parse(readText(labels.foundBytes, labels.foundStart, labels.foundEnd));
-    if (!("error" in parsed)) return test(parsed.value);
-    if (labels.error === "") labels.fail(stageErrors.labelFilter, parsed.error);
-    return true;
+/** Drops a row without the label, and keeps one whose value cannot be read, with an error. */
+function compileComparison(filter: LabelFilter & { kind: keyof typeof readers }): CompiledFilter {
+  const isTrue = comparisons[filter.op];
+  const want = Number(filter.value);
+  const { quick, parse } = readers[filter.kind];
+  return ({ labels }) => {
+    const slot = labels.names.slotOf(filter.name);
+    return () => {
+      if (!labels.find(slot)) return false;
+      const value = quick(labels.foundBytes, labels.foundStart, labels.foundEnd);
+      if (!Number.isNaN(value)) return isTrue(value, want);
+      const parsed = parse(readText(labels.foundBytes, labels.foundStart, labels.foundEnd));
+      if (!("error" in parsed)) return isTrue(parsed.value, want);
+      if (labels.error === "") labels.fail(stageErrors.labelFilter, parsed.error);
+      return true;
+    };
   };
 }
 
-function compareOp(op: CompareOp, want: number): (value: number) => boolean {
-  switch (op) {
-    case "==":
-      return (value) => value === want;
-    case "!=":
-      return (value) => value !== want;
-    case ">":
-      return (value) => value > want;
-    case ">=":
-      return (value) => value >= want;
-    case "<":
-      return (value) => value < want;
-    case "<=":
-      return (value) => value <= want;
-  }
-}
-
-function compileIp({ name, op, value }: LabelFilter & { kind: "ip" }): (row: RowState) => RowStage {
+function compileIp({ name, op, value }: LabelFilter & { kind: "ip" }): CompiledFilter {
   const hasIp = compileIpScan(parseIpRange(value));
   const wanted = op === "==";
   return ({ labels }) => {
@@ -242,7 +210,7 @@ function memoTest(
 
 /** A label filter that only the labels of streams and metadata decide. */
 export interface LabelPrefilter {
-  readonly prepare: (row: RowState) => RowStage;
+  readonly prepare: CompiledFilter;
   readonly names: readonly string[];
   /** What structured metadata has of a row that passes, where no stream label has the name. */
   readonly formula?: NeedleFormula | undefined;
@@ -442,9 +410,8 @@ export type RowValue = () => number | undefined;
 export function prepareUnwrap({ label, conversion, filters }: Unwrap): (row: RowState) => RowValue {
   const prepared = filters.map(compileLabelFilter);
   const isDuration = conversion === "duration" || conversion === "duration_seconds";
-  const quick = isDuration ? quickDuration : conversion === "bytes" ? quickSize : quickNumber;
-  const parse: (text: string) => Parsed<number> =
-    conversion === "bytes" ? parseByteSize : isDuration ? parseDurationText : parseGoFloat;
+  const { quick, parse } =
+    readers[isDuration ? "duration" : conversion === "bytes" ? "bytes" : "number"];
   return (row) => {
     const { labels } = row;
     const slot = labels.names.slotOf(label);

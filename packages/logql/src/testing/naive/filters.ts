@@ -4,7 +4,7 @@ import { hasIpOf, parseIpRange } from "../../pipeline/row/ip.js";
 import { errorLabel, stageErrors } from "../../pipeline/row/row-labels.js";
 import { compileLabelMatch } from "../../pipeline/stage/label-filter.js";
 import type { LabelFilter, LineFilterStage } from "../../syntax/ast.js";
-import { type PatternPiece, parsePattern } from "../../syntax/check.js";
+import { type PatternPiece, parseMatchingPattern } from "../../syntax/check.js";
 import type { State } from "./row-state.js";
 
 export function lineFilter({ op, alternatives }: LineFilterStage, line: string): boolean {
@@ -12,7 +12,7 @@ export function lineFilter({ op, alternatives }: LineFilterStage, line: string):
     if (kind === "ip") return hasIpOf(parseIpRange(value), line);
     if (op === "|=" || op === "!=") return line.includes(value);
     if (op === "|~" || op === "!~") return compileRegex(value, { anchored: false }).test(line);
-    return matchesPattern(parsePattern(value), line);
+    return matchesPattern(parseMatchingPattern(value), line);
   });
   return found === op.startsWith("|");
 }

@@ -12,7 +12,7 @@ import {
 } from "../../pipeline/row/row-labels.js";
 import { parserGuard } from "../../pipeline/stage/fields.js";
 import type { LabelTarget, Stage, Unwrap } from "../../syntax/ast.js";
-import { parsePattern } from "../../syntax/check.js";
+import { parseCapturingPattern } from "../../syntax/check.js";
 import { compileTemplate } from "../../template/template.js";
 import { mapValue, TemplateRunError } from "../../template/value.js";
 import { labelFilter, lineFilter } from "./filters.js";
@@ -80,7 +80,7 @@ function runStage(stage: Stage, state: State, guard: ParserGuard): boolean {
       return true;
     }
     case "pattern":
-      pattern(parsePattern(stage.pattern), state);
+      pattern(parseCapturingPattern(stage.pattern), state);
       return true;
     case "unpack":
       unpack(state);
