@@ -1,7 +1,6 @@
 export * from "./syntax/ast.js";
 export { factsOf, type StageFacts, stageFacts } from "./syntax/ast.js";
 export { type ParseErrorDetail, type Position, parseErrorDetail } from "./syntax/errors.js";
-export { formatQuery } from "./syntax/format.js";
 export { type TokenizeOptions, tokenize } from "./syntax/lexer.js";
 export type { BinaryOp, CompareOp } from "./syntax/operator.js";
 export {
@@ -10,7 +9,9 @@ export {
   parseSelector,
   queryBytesMax,
 } from "./syntax/parser.js";
-export { printLabelFilter, printQuery, printSelector, printStage } from "./syntax/print.js";
+export { formatQuery, printQuery } from "./syntax/print.js";
+export { printLabelFilter, printSelector } from "./syntax/print-filter.js";
+export { printStage } from "./syntax/stages.js";
 export {
   classOf,
   functionWords,

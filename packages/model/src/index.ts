@@ -11,7 +11,7 @@ export {
   type NeedleText,
   type NeedleValue,
 } from "./needles.js";
-export { compileRegex, type Regex, type RegexMatch } from "./regex.js";
+export { compileRegex, compileReplacement, type Regex, type RegexMatch } from "./regex.js";
 export { parseRegex, type RegexNode } from "./regex-syntax.js";
 export * from "./search.js";
 export * from "./stats.js";

@@ -361,3 +361,37 @@ export function distinctNames(pattern: string): DistinctNames {
   });
   return { pattern: distinct, given };
 }
+
+/** `$1`, `$name`, `${name}` and `$$` in a replacement; a bare name is as long as it can be. */
+const groupReference = /\$(?:\$|([\p{L}\p{Nd}_]+)|\{([\p{L}\p{Nd}_]+)\})/gu;
+
+/**
+ * Compiles the replacement of matches, as Go's Regexp.Expand reads it; a lone `$` stands for itself. Gives the texts that
+ * a match is replaced by, one behind the other. Of several groups of one name the first that took part counts.
+ */
+export function compileReplacement(
+  template: string,
+  { groupNames }: Regex,
+): (whole: string, groups: RegexMatch["groups"]) => string[] {
+  const parts: ((groups: RegexMatch["groups"]) => string)[] = [];
+  const names = ["", ...groupNames];
+  let from = 0;
+  for (const match of template.matchAll(groupReference)) {
+    const text = template.slice(from, match.index);
+    const name = match[1] ?? match[2];
+    from = match.index + match[0].length;
+    if (name === undefined) parts.push(() => `${text}$`);
+    else if (/^(?:0|[1-9]\d*)$/.test(name))
+      parts.push((groups) => text + (groups[Number(name)] ?? ""));
+    else {
+      const isNamed = (group: string | undefined, i: number) =>
+        names[i] === name && group !== undefined;
+      parts.push((groups) => text + (groups.find(isNamed) ?? ""));
+    }
+  }
+  const rest = template.slice(from);
+  return (whole, groups) => {
+    const all = [whole, ...groups];
+    return [...parts.map((part) => part(all)), rest];
+  };
+}

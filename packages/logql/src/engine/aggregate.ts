@@ -1,7 +1,8 @@
-import { compareLabels, formatLabels, type Labels, unreachable } from "@skald/model";
+import { compareLabels, formatLabels, type Labels } from "@skald/model";
 import type { Budget } from "../plan/budget.js";
 import type { PlanNode, SeriesMatrix } from "../plan/plan.js";
 import type { Grouping, VectorAggregation, VectorOp } from "../syntax/ast.js";
+import { vectorKinds } from "../syntax/ast.js";
 
 /** Applies a vector aggregation at every point. */
 export function aggregateVector(
@@ -9,16 +10,12 @@ export function aggregateVector(
   input: SeriesMatrix,
   budget: Budget,
 ): SeriesMatrix {
-  switch (node.op) {
-    case "sort":
-      return sortSeries(input, 1, budget);
-    case "sort_desc":
-      return sortSeries(input, -1, budget);
-    case "topk":
-    case "approx_topk":
-    case "bottomk":
+  switch (vectorKinds[node.op]) {
+    case "sorts":
+      return sortSeries(input, node.op === "sort" ? 1 : -1, budget);
+    case "ranks":
       return keepExtremeSeries(node, input, budget);
-    default:
+    case "reduces":
       return aggregateGroups(node, input, budget);
   }
 }
@@ -30,9 +27,10 @@ function aggregateGroups(
 ): SeriesMatrix {
   const { pointCount } = input;
   const groups = groupSeries(node, input, budget);
+  const reduction = reductions[node.op as Reducer];
   const rows = groups.map(({ labels, members }) => {
     budget.holdSeries(labels, pointCount);
-    return aggregateMembers(node.op, input, members, budget);
+    return aggregateMembers(reduction, input, members, budget);
   });
   return {
     pointCount,
@@ -43,7 +41,7 @@ function aggregateGroups(
 }
 
 function aggregateMembers(
-  op: VectorOp,
+  { add, finish }: Reduction,
   input: SeriesMatrix,
   members: readonly number[],
   budget: Budget,
@@ -52,7 +50,6 @@ function aggregateMembers(
   const counts = new Float64Array(pointCount);
   const values = new Float64Array(pointCount);
   const squares = new Float64Array(pointCount);
-  const add = additions(op);
   for (const series of members) {
     budget.work(pointCount);
     const from = input.values[series] as Float64Array;
@@ -61,8 +58,16 @@ function aggregateMembers(
       if (present[p] === 1) add(counts, values, squares, p, from[p] as number);
     }
   }
-  finishValues(op, counts, values, squares);
+  if (finish !== undefined) {
+    for (let p = 0; p < pointCount; p++) values[p] = finish(counts[p]!, values[p]!, squares[p]!);
+  }
   return { values, present: Uint8Array.from(counts, (count) => (count > 0 ? 1 : 0)) };
+}
+
+/** How the samples of a group at a point become one: they are added in turn, then finished. */
+interface Reduction {
+  readonly add: Addition;
+  readonly finish?: (count: number, value: number, squares: number) => number;
 }
 
 type Addition = (
@@ -73,66 +78,39 @@ type Addition = (
   value: number,
 ) => void;
 
-function additions(op: VectorOp): Addition {
-  switch (op) {
-    case "min":
-      return (counts, values, _, p, value) => {
-        const kept = values[p] as number;
-        if (counts[p]!++ === 0 || Number.isNaN(kept) || value < kept) values[p] = value;
-      };
-    case "max":
-      return (counts, values, _, p, value) => {
-        const kept = values[p] as number;
-        if (counts[p]!++ === 0 || Number.isNaN(kept) || value > kept) values[p] = value;
-      };
-    case "stddev":
-    case "stdvar":
-      return (counts, values, squares, p, value) => {
-        const delta = value - (values[p] as number);
-        values[p]! += delta / ++counts[p]!;
-        squares[p]! += delta * (value - (values[p] as number));
-      };
-    default:
-      return (counts, values, _, p, value) => {
-        counts[p]! += 1;
-        values[p]! += value;
-      };
-  }
-}
+const addValue: Addition = (counts, values, _, p, value) => {
+  counts[p]! += 1;
+  values[p]! += value;
+};
 
-function finishValues(
-  op: VectorOp,
-  counts: Float64Array,
-  values: Float64Array,
-  squares: Float64Array,
-): void {
-  switch (op) {
-    case "sum":
-    case "min":
-    case "max":
-      return;
-    case "count":
-      values.set(counts);
-      return;
-    case "avg":
-      for (let p = 0; p < values.length; p++) values[p]! /= counts[p] as number;
-      return;
-    case "stdvar":
-      for (let p = 0; p < values.length; p++) values[p] = squares[p]! / counts[p]!;
-      return;
-    case "stddev":
-      for (let p = 0; p < values.length; p++) values[p] = Math.sqrt(squares[p]! / counts[p]!);
-      return;
-    case "topk":
-    case "bottomk":
-    case "approx_topk":
-    case "sort":
-    case "sort_desc":
-      throw new Error(`${op} does not reduce groups`);
-    default:
-      unreachable(op);
-  }
-}
+/** Keeps the least value, or with sign -1 the greatest. A NaN gives way to any number. */
+const addExtreme = (sign: 1 | -1): Addition => {
+  return (counts, values, _, p, value) => {
+    const kept = values[p]!;
+    if (counts[p]!++ === 0 || Number.isNaN(kept) || sign * value < sign * kept) values[p] = value;
+  };
+};
+
+/** Adds by Welford's recurrence: the mean to the values, the squared differences from it to the squares. */
+const addSquares: Addition = (counts, values, squares, p, value) => {
+  const delta = value - values[p]!;
+  values[p]! += delta / ++counts[p]!;
+  squares[p]! += delta * (value - values[p]!);
+};
+
+type Reducer = {
+  [Op in VectorOp]: (typeof vectorKinds)[Op] extends "reduces" ? Op : never;
+}[VectorOp];
+
+const reductions: Readonly<Record<Reducer, Reduction>> = {
+  sum: { add: addValue },
+  count: { add: addValue, finish: (count) => count },
+  avg: { add: addValue, finish: (count, sum) => sum / count },
+  min: { add: addExtreme(1) },
+  max: { add: addExtreme(-1) },
+  stdvar: { add: addSquares, finish: (count, _, squares) => squares / count },
+  stddev: { add: addSquares, finish: (count, _, squares) => Math.sqrt(squares / count) },
+};
 
 /** One group of a vector aggregation: its labels and the numbers of its series. */
 interface SeriesGroup {

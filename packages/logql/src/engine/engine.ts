@@ -1,6 +1,7 @@
 import {
   compareLabels,
   compileRegex,
+  compileReplacement,
   emptyLabels,
   formatLabels,
   invalidArgument,
@@ -8,7 +9,6 @@ import {
   labelValue,
   makeLabels,
 } from "@skald/model";
-import { groupReference, groupText } from "../go/group-text.js";
 import { Budget, partialSeriesWarning, tooManySeries } from "../plan/budget.js";
 import type {
   MatrixSeries,
@@ -16,9 +16,9 @@ import type {
   PlanNode,
   QueryResult,
   SeriesMatrix,
-  VectorSample,
 } from "../plan/plan.js";
 import type { BinaryExpr, LabelReplace } from "../syntax/ast.js";
+import { vectorKinds } from "../syntax/ast.js";
 import { calculateLiterals } from "../syntax/operator.js";
 import { aggregateVector } from "./aggregate.js";
 import { combineVectors, combineWithLiteral } from "./binary.js";
@@ -48,56 +48,45 @@ interface Context {
   readonly budget: Budget;
 }
 
-/** Series, or the number of an expression of literals. */
+/** Evaluates a node to series, or an expression of literals to its number. What its inputs hold is released. */
 function evaluateNode(node: PlanNode, context: Context): SeriesMatrix | number {
-  switch (node.kind) {
-    case "literal":
-      return node.value;
-    case "vector":
-      return constantSeries(node.value, context.pointCount);
-    case "leaf": {
-      const series = context.leaves.get(node.leaf)?.[node.function];
-      if (series === undefined) throw new Error(`leaf ${node.leaf} was not scanned`);
-      return series;
-    }
-    case "vector_aggregation":
-      return consume(
-        context,
-        () => evaluateSeries(node.inner, context),
-        (inner) => aggregateVector(node, inner, context.budget),
-      );
-    case "label_replace":
-      return consume(
-        context,
-        () => evaluateSeries(node.inner, context),
-        (inner) => replaceLabels(node, inner, context.budget),
-      );
-    case "binary":
-      return consume(
-        context,
-        () => [evaluateNode(node.left, context), evaluateNode(node.right, context)] as const,
-        ([left, right]) => evaluateBinary(node, left, right, context.budget),
-      );
-  }
-}
-
-/** Makes series from others, which are no longer held afterwards. */
-function consume<In, Out>(
-  { budget }: Context,
-  evaluateInput: () => In,
-  operation: (input: In) => Out,
-): Out {
+  const { budget } = context;
   const before = budget.bytes;
-  const input = evaluateInput();
+  const inputs = inputsOf(node).map((input) => evaluateNode(input, context));
   const held = budget.bytes - before;
-  const result = operation(input);
+  const result = combine(node, inputs, context);
   budget.release(held);
   return result;
 }
 
-function evaluateSeries(node: PlanNode, context: Context): SeriesMatrix {
-  const value = evaluateNode(node, context);
-  return typeof value === "number" ? constantSeries(value, context.pointCount) : value;
+function inputsOf(node: PlanNode): readonly PlanNode[] {
+  if (node.kind === "binary") return [node.left, node.right];
+  return "inner" in node ? [node.inner] : [];
+}
+
+function combine(
+  node: PlanNode,
+  [first = 0, second = 0]: readonly (SeriesMatrix | number)[],
+  { leaves, pointCount, budget }: Context,
+): SeriesMatrix | number {
+  const series = () => (typeof first === "number" ? constantSeries(first, pointCount) : first);
+  switch (node.kind) {
+    case "literal":
+      return node.value;
+    case "vector":
+      return constantSeries(node.value, pointCount);
+    case "leaf": {
+      const found = leaves.get(node.leaf)?.[node.function];
+      if (found === undefined) throw new Error(`leaf ${node.leaf} was not scanned`);
+      return found;
+    }
+    case "vector_aggregation":
+      return aggregateVector(node, series(), budget);
+    case "label_replace":
+      return replaceLabels(node, series(), budget);
+    case "binary":
+      return evaluateBinary(node, first, second, budget);
+  }
 }
 
 function evaluateBinary(
@@ -147,7 +136,7 @@ function resultOfMatrix(plan: MetricPlan, evaluated: SeriesMatrix, budget: Budge
     warnings.push(partialSeriesWarning(limits.maxSeries));
   }
   if (instant) {
-    const samples = order.map((s) => sampleOf(matrix, s));
+    const samples = order.map((s) => ({ labels: matrix.labels[s]!, value: matrix.values[s]![0]! }));
     return { kind: "vector", atNs: points.startNs, samples, warnings };
   }
   return { kind: "matrix", points, series: order.map((s) => seriesOf(matrix, s)), warnings };
@@ -155,18 +144,8 @@ function resultOfMatrix(plan: MetricPlan, evaluated: SeriesMatrix, budget: Budge
 
 /** True when series of an expression may be equal: label_replace makes them so, and `or` takes from both sides. */
 function mayRepeat(node: PlanNode): boolean {
-  switch (node.kind) {
-    case "label_replace":
-      return true;
-    case "vector_aggregation":
-      return mayRepeat(node.inner);
-    case "binary":
-      return node.op === "or" || mayRepeat(node.left) || mayRepeat(node.right);
-    case "leaf":
-    case "literal":
-    case "vector":
-      return false;
-  }
+  if (node.kind === "label_replace" || (node.kind === "binary" && node.op === "or")) return true;
+  return inputsOf(node).some(mayRepeat);
 }
 
 /** Makes one series of those with equal labels. Throws invalid_argument where two of them have a sample. */
@@ -207,22 +186,8 @@ const shownCharsMax = 1000;
 
 /** True when sort or sort_desc occurs in an expression: an instant result then keeps the order of its evaluation. */
 function isSorted(node: PlanNode): boolean {
-  switch (node.kind) {
-    case "vector_aggregation":
-      return node.op === "sort" || node.op === "sort_desc" || isSorted(node.inner);
-    case "label_replace":
-      return isSorted(node.inner);
-    case "binary":
-      return isSorted(node.left) || isSorted(node.right);
-    case "leaf":
-    case "literal":
-    case "vector":
-      return false;
-  }
-}
-
-function sampleOf(matrix: SeriesMatrix, series: number): VectorSample {
-  return { labels: matrix.labels[series]!, value: matrix.values[series]![0] as number };
+  if (node.kind === "vector_aggregation" && vectorKinds[node.op] === "sorts") return true;
+  return inputsOf(node).some(isSorted);
 }
 
 function seriesOf(matrix: SeriesMatrix, series: number): MatrixSeries {
@@ -260,18 +225,14 @@ function compileLabelReplace(
   budget: Budget,
 ): (labels: Labels) => Labels {
   const regex = compileRegex(node.regex, { anchored: true });
-  const names = ["", ...regex.groupNames];
-  const parts = parseTemplate(node.replacement);
+  const replacement = compileReplacement(node.replacement, regex);
   const { destination, source } = node;
   return (labels) => {
     const text = labelValue(labels, source);
     budget.work(text.length);
     const match = regex.exec(text);
     if (match === undefined) return labels;
-    const groups = [text, ...match.groups];
-    const value = parts.map((part) =>
-      part.kind === "text" ? part.text : groupText(part.name, groups, names),
-    );
+    const value = replacement(text, match.groups);
     // Before the text is built: each of several nested calls may double the last one's.
     const length = value.reduce((sum, part) => sum + part.length, 0);
     budget.work(length);
@@ -280,22 +241,4 @@ function compileLabelReplace(
     const pairs = labels.names.map((name, i) => [name, labels.values[i] as string] as const);
     return makeLabels([...pairs, [destination, value.join("")]]);
   };
-}
-
-type TemplatePart =
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "group"; readonly name: string };
-
-/** Splits `$1`, `$name`, `${name}` and `$$` from the text around them; a lone `$` stands for itself. */
-function parseTemplate(template: string): TemplatePart[] {
-  const parts: TemplatePart[] = [];
-  let from = 0;
-  for (const match of template.matchAll(groupReference)) {
-    if (match.index > from) parts.push({ kind: "text", text: template.slice(from, match.index) });
-    const name = match[1] ?? match[2];
-    parts.push(name === undefined ? { kind: "text", text: "$" } : { kind: "group", name });
-    from = match.index + match[0].length;
-  }
-  if (from < template.length) parts.push({ kind: "text", text: template.slice(from) });
-  return parts;
 }

@@ -31,12 +31,7 @@ export function parseGoFloat(text: string): Parsed<number> {
 }
 
 function failure(text: string, reason: string): { error: string } {
-  return { error: `strconv.ParseFloat: parsing ${goQuote(text)}: ${reason}` };
-}
-
-/** Go's %q for texts in error messages. */
-function goQuote(text: string): string {
-  return quote(text);
+  return { error: `strconv.ParseFloat: parsing ${quote(text)}: ${reason}` };
 }
 
 /** Go's `%v` of a float64: shortest digits, with an exponent below 1e-4 and from 1e+06 on. */

@@ -1,3 +1,4 @@
+import { floorDiv } from "@skald/model";
 /** An instant with the zone that it is shown in. */
 export interface GoTime {
   readonly kind: "time";
@@ -38,7 +39,10 @@ export function civilTime(time: GoTime): CivilTime {
   const zone =
     time.offsetSeconds === undefined
       ? zoneAt(time.zone, Number(seconds))
-      : { offsetSeconds: time.offsetSeconds, name: fixedName(time.offsetSeconds) };
+      : {
+          offsetSeconds: time.offsetSeconds,
+          name: time.offsetSeconds === 0 ? "UTC" : numericName(time.offsetSeconds),
+        };
   const local = new Date((Number(seconds) + zone.offsetSeconds) * 1000);
   const year = local.getUTCFullYear();
   const startOfYear = new Date(0);
@@ -59,29 +63,12 @@ export function civilTime(time: GoTime): CivilTime {
   };
 }
 
-export const monthNames: readonly string[] = [
-  "January",
-  "February",
-  "March",
-  "April",
-  "May",
-  "June",
-  "July",
-  "August",
-  "September",
-  "October",
-  "November",
-  "December",
-];
-export const dayNames: readonly string[] = [
-  "Sunday",
-  "Monday",
-  "Tuesday",
-  "Wednesday",
-  "Thursday",
-  "Friday",
-  "Saturday",
-];
+export const monthNames: readonly string[] =
+  "January February March April May June July August September October November December".split(
+    " ",
+  );
+export const dayNames: readonly string[] =
+  "Sunday Monday Tuesday Wednesday Thursday Friday Saturday".split(" ");
 
 /** Pieces of a layout, longest first where one begins another. */
 export const layoutPiece =
@@ -90,63 +77,39 @@ export const layoutPiece =
 /** Formats by a Go reference-time layout such as `2006-01-02T15:04:05.000Z07:00`. */
 export function formatGoTime(time: GoTime, layout: string): string {
   const civil = civilTime(time);
-  return layout.replace(layoutPiece, (piece) => formatPiece(piece, civil));
+  return layout.replace(layoutPiece, (piece) => {
+    const format = pieceFormats[piece];
+    if (format !== undefined) return format(civil);
+    return piece[0] === "." || piece[0] === "," ? fraction(piece, civil) : offset(piece, civil);
+  });
 }
 
-function formatPiece(piece: string, t: CivilTime): string {
-  switch (piece) {
-    case "January":
-      return monthNames[t.month - 1] as string;
-    case "Jan":
-      return (monthNames[t.month - 1] as string).slice(0, 3);
-    case "Monday":
-      return dayNames[t.weekday] as string;
-    case "Mon":
-      return (dayNames[t.weekday] as string).slice(0, 3);
-    case "MST":
-      return t.zoneName;
-    case "1":
-      return String(t.month);
-    case "01":
-      return pad(t.month);
-    case "2":
-      return String(t.day);
-    case "02":
-      return pad(t.day);
-    case "_2":
-      return String(t.day).padStart(2, " ");
-    case "002":
-      return pad(t.yearDay, 3);
-    case "__2":
-      return String(t.yearDay).padStart(3, " ");
-    case "15":
-      return pad(t.hour);
-    case "3":
-      return String(t.hour % 12 || 12);
-    case "03":
-      return pad(t.hour % 12 || 12);
-    case "4":
-      return String(t.minute);
-    case "04":
-      return pad(t.minute);
-    case "5":
-      return String(t.second);
-    case "05":
-      return pad(t.second);
-    case "06":
-      return pad(t.year % 100);
-    case "2006":
-      return pad(t.year, 4);
-    case "_2006":
-      return `_${pad(t.year, 4)}`;
-    case "PM":
-      return t.hour >= 12 ? "PM" : "AM";
-    case "pm":
-      return t.hour >= 12 ? "pm" : "am";
-    default:
-      return piece[0] === "." || piece[0] === "," ? fraction(piece, t) : offset(piece, t);
-  }
-}
+const pieceFormats: Readonly<Record<string, ((t: CivilTime) => string) | undefined>> = {
+  January: (t) => monthNames[t.month - 1]!,
+  Jan: (t) => monthNames[t.month - 1]!.slice(0, 3),
+  Monday: (t) => dayNames[t.weekday]!,
+  Mon: (t) => dayNames[t.weekday]!.slice(0, 3),
+  MST: (t) => t.zoneName,
+  "1": (t) => String(t.month),
+  "01": (t) => pad(t.month),
+  "2": (t) => String(t.day),
+  "02": (t) => pad(t.day),
+  _2: (t) => String(t.day).padStart(2, " "),
+  "002": (t) => pad(t.yearDay, 3),
+  __2: (t) => String(t.yearDay).padStart(3, " "),
+  "15": (t) => pad(t.hour),
+  "3": (t) => String(t.hour % 12 || 12),
+  "03": (t) => pad(t.hour % 12 || 12),
+  "4": (t) => String(t.minute),
+  "04": (t) => pad(t.minute),
+  "5": (t) => String(t.second),
+  "05": (t) => pad(t.second),
+  "06": (t) => pad(t.year % 100),
+  "2006": (t) => pad(t.year, 4),
+  _2006: (t) => `_${pad(t.year, 4)}`,
+  PM: (t) => (t.hour >= 12 ? "PM" : "AM"),
+  pm: (t) => (t.hour >= 12 ? "pm" : "am"),
+};
 
 function fraction(piece: string, t: CivilTime): string {
   const digits = pad(t.nanosecond, 9).slice(0, piece.length - 1);
@@ -168,21 +131,8 @@ function offset(piece: string, t: CivilTime): string {
   return form === 4 ? short : `${short}${colon}${pad(abs % 60)}`;
 }
 
-function fixedName(offsetSeconds: number): string {
-  if (offsetSeconds === 0) return "UTC";
-  const abs = Math.abs(offsetSeconds);
-  const minutes = Math.floor(abs / 60) % 60;
-  const name = `${offsetSeconds < 0 ? "-" : "+"}${pad(Math.floor(abs / 3600))}`;
-  return minutes === 0 ? name : name + pad(minutes);
-}
-
 function pad(value: number, width = 2): string {
   return String(Math.abs(value)).padStart(width, "0");
-}
-
-function floorDiv(a: bigint, b: bigint): bigint {
-  const quotient = a / b;
-  return a % b !== 0n && a < 0n ? quotient - 1n : quotient;
 }
 
 /** Offset and abbreviation of a zone at an instant. */
@@ -212,16 +162,12 @@ export function zoneAt(zone: string, seconds: number): ZoneState {
     format.formatToParts(new Date(seconds * 1000)).map((part) => [part.type, part.value]),
   );
   const field = (type: Intl.DateTimeFormatPartTypes) => Number(parts.get(type));
-  const { month, day, hour, minute, second } = {
-    ...{ month: field("month") - 1, day: field("day"), hour: field("hour") },
-    ...{ minute: field("minute"), second: field("second") },
-  };
   // Years before the first are counted otherwise there; the right one is within a day.
   const year = new Date(seconds * 1000).getUTCFullYear();
   const offsets = [year, year - 1, year + 1].map((each) => {
     const local = new Date(0);
-    local.setUTCFullYear(each, month, day);
-    return local.setUTCHours(hour, minute, second) / 1000 - seconds;
+    local.setUTCFullYear(each, field("month") - 1, field("day"));
+    return local.setUTCHours(field("hour"), field("minute"), field("second")) / 1000 - seconds;
   });
   const offsetSeconds = offsets.find((offset) => Math.abs(offset) < 2 * 86_400) ?? 0;
   return { offsetSeconds, name: nameOf(zone, offsetSeconds, parts.get("timeZoneName") ?? "") };
@@ -292,8 +238,7 @@ function create(zone: string): Intl.DateTimeFormat | undefined {
 
 function numericName(offsetSeconds: number): string {
   const abs = Math.abs(offsetSeconds);
-  const hours = String(Math.floor(abs / 3600)).padStart(2, "0");
   const minutes = Math.floor(abs / 60) % 60;
-  const sign = offsetSeconds < 0 ? "-" : "+";
-  return `${sign}${hours}${minutes === 0 ? "" : String(minutes).padStart(2, "0")}`;
+  const hours = `${offsetSeconds < 0 ? "-" : "+"}${pad(Math.floor(abs / 3600))}`;
+  return minutes === 0 ? hours : hours + pad(minutes);
 }

@@ -1,6 +1,6 @@
 import { invalidArgument, SkaldError } from "@skald/model";
 import { factsOf, type LabelFilter, type LabelTarget, type Stage } from "../syntax/ast.js";
-import { printStage } from "../syntax/print.js";
+import { printStage } from "../syntax/stages.js";
 import { impliedNeedles, pipelineFormula, valueFormula } from "./needles.js";
 import type { Pipeline, PipelineOptions } from "./pipeline.js";
 import { encodeText } from "./row/bytes.js";

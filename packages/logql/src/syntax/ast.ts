@@ -223,10 +223,18 @@ export interface Grouping {
 
 /** What each vector aggregation does with the series of a group: reduces them to one, keeps the first by rank, or sorts them. */
 export const vectorKinds = {
-  ...{ sum: "reduces", avg: "reduces", min: "reduces", max: "reduces", count: "reduces" },
-  ...{ stddev: "reduces", stdvar: "reduces" },
-  ...{ topk: "ranks", bottomk: "ranks", approx_topk: "ranks" },
-  ...{ sort: "sorts", sort_desc: "sorts" },
+  sum: "reduces",
+  avg: "reduces",
+  min: "reduces",
+  max: "reduces",
+  count: "reduces",
+  stddev: "reduces",
+  stdvar: "reduces",
+  topk: "ranks",
+  bottomk: "ranks",
+  approx_topk: "ranks",
+  sort: "sorts",
+  sort_desc: "sorts",
 } as const;
 
 export type VectorOp = keyof typeof vectorKinds;

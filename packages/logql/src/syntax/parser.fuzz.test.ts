@@ -3,9 +3,8 @@ import { describe, expect, it } from "@jest/globals";
 import { seededRandom, testRuns, testSeed } from "@skald/testkit";
 import { mutateQuery } from "../testing/mutate.js";
 import { parseErrorDetail } from "./errors.js";
-import { formatQuery } from "./format.js";
 import { parseQuery } from "./parser.js";
-import { printQuery } from "./print.js";
+import { formatQuery, printQuery } from "./print.js";
 
 const corpus = JSON.parse(
   readFileSync(new URL("../../testdata/accepted-queries.json", import.meta.url), "utf8"),

@@ -31,7 +31,7 @@ import {
   parseMatchers,
   parseSignedNumber,
   parseStages,
-} from "./stage-parser.js";
+} from "./stages.js";
 import { isRangeOp, isVectorOp, type Token } from "./token.js";
 
 /** Longest query that is read, in bytes of UTF-8. */

@@ -1,30 +1,23 @@
-import {
-  formatGoDuration,
-  formatMatcher,
-  formatPrometheusDuration,
-  type Matcher,
-  quote,
-  unreachable,
-} from "@skald/model";
-import { formatGoFloat, formatSample } from "../go/numbers.js";
+import { formatGoDuration, formatPrometheusDuration, quote, unreachable } from "@skald/model";
 import type {
   BinaryExpr,
   Expr,
-  Extraction,
   Grouping,
-  LabelFilter,
-  LabelFormat,
   LabelReplace,
-  LabelTarget,
-  LineFilterStage,
   LogExpr,
-  LogfmtStage,
   RangeAggregation,
   Stage,
-  Unwrap,
   VectorAggregation,
 } from "./ast.js";
-import { lineFilterFacts } from "./ast.js";
+import { precedence } from "./operator.js";
+import {
+  formatPlain,
+  formatShortest,
+  formatSixDecimals,
+  printSelector,
+  printUnwrap,
+} from "./print-filter.js";
+import { printStage } from "./stages.js";
 
 /**
  * Prints a query on one line; parsing the text gives the same tree. One tree has no text and must not be built: a
@@ -35,7 +28,7 @@ export function printQuery(expr: Expr): string {
 }
 
 /** Prints a node, given a way to print the expressions inside it. */
-export function printWith(expr: Expr, printInner: (inner: Expr) => string): string {
+function printWith(expr: Expr, printInner: (inner: Expr) => string): string {
   switch (expr.kind) {
     case "log":
       return printLog(expr);
@@ -56,7 +49,7 @@ export function printWith(expr: Expr, printInner: (inner: Expr) => string): stri
   }
 }
 
-export function printLog({ matchers, stages }: LogExpr): string {
+function printLog({ matchers, stages }: LogExpr): string {
   return [printSelector(matchers), ...stages.map(printStage)].join(" ");
 }
 
@@ -78,7 +71,7 @@ function printVectorAggregation(expr: VectorAggregation, inner: string): string 
 }
 
 /** `by (a,b)` or `without ()`. */
-export function printGrouping({ without, labels }: Grouping, separator: string): string {
+function printGrouping({ without, labels }: Grouping, separator: string): string {
   return `${without ? "without" : "by"} (${labels.join(separator)})`;
 }
 
@@ -88,7 +81,7 @@ function printBinary(expr: BinaryExpr, left: string, right: string): string {
 }
 
 /** An operator with its modifiers: `/ on (a) group_left (b)`; the text of its right side decides about brackets. */
-export function printOperator(expr: BinaryExpr, right: string, separator: string): string {
+function printOperator(expr: BinaryExpr, right: string, separator: string): string {
   const { op, bool, matching } = expr;
   const head = bool ? `${op} bool` : op;
   if (matching === undefined) return head;
@@ -100,167 +93,138 @@ export function printOperator(expr: BinaryExpr, right: string, separator: string
   return `${match} group_${group.side}${isBare ? "" : ` (${group.include.join(separator)})`}`;
 }
 
-export function printReplaceArguments(expr: LabelReplace): string[] {
+function printReplaceArguments(expr: LabelReplace): string[] {
   return [expr.destination, expr.replacement, expr.source, expr.regex].map(quote);
 }
 
-/** `{a="b", c=~"d"}` */
-export function printSelector(matchers: readonly Matcher[]): string {
-  return `{${matchers.map(formatMatcher).join(", ")}}`;
+/** Longest node, in bytes, that stays on one line. */
+const lineBytesMax = 100;
+
+/** Formats a query for people: each node on one line if it is short enough, else split over indented lines. */
+export function formatQuery(expr: Expr): string {
+  return new Formatter().format(expr, 0);
 }
 
-/** A stage with what introduces it: `|= "x"`, `| json`, `| status>=500`. */
-export function printStage(stage: Stage): string {
-  switch (stage.kind) {
-    case "line_filter":
-      return printLineFilter(stage);
-    case "label_filter":
-      return `| ${printLabelFilter(stage.filter)}`;
-    case "json":
-      return `| json${printExtractions(stage.extractions)}`;
-    case "logfmt":
-      return printLogfmt(stage);
-    case "regexp":
-    case "pattern":
-      return `| ${stage.kind} ${quote(stage.pattern)}`;
-    case "unpack":
-    case "decolorize":
-      return `| ${stage.kind}`;
-    case "line_format":
-      return `| line_format ${quote(stage.template)}`;
-    case "label_format":
-      return `| label_format ${stage.formats.map(printFormat).join(",")}`;
-    case "drop":
-    case "keep":
-      return `| ${stage.kind} ${stage.targets.map(printTarget).join(",")}`;
-    default:
-      return unreachable(stage);
+/** Remembers the one-line text of each node, because every node above it asks for it again. */
+class Formatter {
+  readonly #compact = new Map<Expr, string>();
+
+  /** The lines of a node, each indented by this level at least. */
+  format(expr: Expr, level: number): string {
+    const compact = this.#print(expr);
+    if (fitsLine(compact)) return indent(level) + compact;
+    switch (expr.kind) {
+      case "log":
+        return formatLog(expr, level);
+      case "range_aggregation":
+        return formatRangeAggregation(expr, level);
+      case "vector_aggregation":
+        return this.#vectorAggregation(expr, level);
+      case "label_replace":
+        return this.#labelReplace(expr, level);
+      case "binary":
+        return this.#binary(expr, level);
+      case "literal":
+      case "vector":
+        return indent(level) + compact;
+      default:
+        return unreachable(expr);
+    }
+  }
+
+  #print(expr: Expr): string {
+    const known = this.#compact.get(expr);
+    if (known !== undefined) return known;
+    const text = printWith(expr, (inner) => this.#print(inner));
+    this.#compact.set(expr, text);
+    return text;
+  }
+
+  #vectorAggregation(expr: VectorAggregation, level: number): string {
+    const { op, parameter, grouping, inner } = expr;
+    const groups = grouping === undefined ? "" : ` ${printGrouping(grouping, ", ")}`;
+    const first = parameter === undefined ? "" : `${indent(level + 1)}${formatPlain(parameter)},\n`;
+    const body = this.format(inner, level + 1);
+    return `${indent(level)}${op}${groups}(\n${first}${body}\n${indent(level)})`;
+  }
+
+  #labelReplace(expr: LabelReplace, level: number): string {
+    const start = `${indent(level)}label_replace(\n${this.format(expr.inner, level + 1)}`;
+    const rest = printReplaceArguments(expr).map((text) => `,\n${indent(level + 1)}${text}`);
+    return `${start}${rest.join("")}\n${indent(level)})`;
+  }
+
+  #binary(expr: BinaryExpr, level: number): string {
+    const left = this.#side(expr, expr.left, level + 1);
+    const right = this.#side(expr, expr.right, level + 1);
+    return `${left}\n${indent(level)}${printOperator(expr, right, ", ")}\n${right}`;
+  }
+
+  /** A side of an operator; a split operator inside it gets parentheses where the text would else read differently. */
+  #side(parent: BinaryExpr, side: Expr, level: number): string {
+    const isSplit = side.kind === "binary" && !fitsLine(this.#print(side));
+    if (!isSplit || !needsParentheses(parent, side)) return this.format(side, level);
+    return `${indent(level)}(\n${this.format(side, level + 1)}\n${indent(level)})`;
   }
 }
 
-/** Alternatives of a negative filter are filters of their own. */
-function printLineFilter({ op, alternatives }: LineFilterStage): string {
-  const values = alternatives.map(({ kind, value }) =>
-    kind === "ip" ? `ip(${quote(value)})` : quote(value),
+function needsParentheses(parent: BinaryExpr, side: BinaryExpr): boolean {
+  const outer = precedence[parent.op];
+  const inner = precedence[side.op];
+  if (inner !== outer) return inner < outer;
+  const grows = parent.op === "^" ? parent.right : parent.left;
+  return side !== grows;
+}
+
+function formatLog(expr: LogExpr, level: number): string {
+  const compact = printLog(expr);
+  if (fitsLine(compact)) return indent(level) + compact;
+  const stages = joinLineFilters(expr.stages).map((text) => `\n${indent(level + 1)}${text}`);
+  return indent(level) + printSelector(expr.matchers) + stages.join("");
+}
+
+/** Line filters in a row share a line as long as it is short enough. */
+function joinLineFilters(stages: readonly Stage[]): string[] {
+  const lines: string[] = [];
+  let run: string[] = [];
+  const endRun = () => {
+    const joined = run.join(" ");
+    lines.push(...(run.length > 0 && fitsLine(joined) ? [joined] : run));
+    run = [];
+  };
+  for (const stage of stages) {
+    if (stage.kind !== "line_filter") endRun();
+    (stage.kind === "line_filter" ? run : lines).push(printStage(stage));
+  }
+  endRun();
+  return lines;
+}
+
+function formatRangeAggregation(expr: RangeAggregation, level: number): string {
+  const { op, parameter, log, unwrap, rangeNs, offsetNs, grouping } = expr;
+  const first =
+    parameter === undefined ? "" : `${indent(level + 1)}${formatShortest(parameter)},\n`;
+  const unwraps = (unwrap === undefined ? [] : printUnwrap(unwrap)).map(
+    (text) => `\n${indent(level + 2)}${text}`,
   );
-  return `${op} ${values.join(lineFilterFacts[op].negated ? ` ${op} ` : " or ")}`;
+  const range = ` [${formatPrometheusDuration(rangeNs)}]${formatOffset(offsetNs)}`;
+  const groups = grouping === undefined ? "" : ` ${printGrouping(grouping, ", ")}`;
+  const body = formatLog(log, level + 1) + unwraps.join("") + range;
+  return `${indent(level)}${op}(\n${first}${body}\n${indent(level)})${groups}`;
 }
 
-function printLogfmt({ strict, keepEmpty, extractions }: LogfmtStage): string {
-  const flags = `${strict ? " --strict" : ""}${keepEmpty ? " --keep-empty" : ""}`;
-  return `| logfmt${flags}${printExtractions(extractions)}`;
+/** The short form knows no unit below the millisecond. */
+function formatOffset(offsetNs: bigint): string {
+  if (offsetNs === 0n) return "";
+  const exact = offsetNs % 1_000_000n === 0n;
+  return ` offset ${exact ? formatPrometheusDuration(offsetNs) : formatGoDuration(offsetNs)}`;
 }
 
-function printExtractions(extractions: readonly Extraction[]): string {
-  if (extractions.length === 0) return "";
-  return ` ${extractions.map(({ label, path }) => `${label}=${quote(path)}`).join(",")}`;
+function fitsLine(text: string): boolean {
+  if (text.length > lineBytesMax) return false;
+  return text.length * 3 <= lineBytesMax || new TextEncoder().encode(text).length <= lineBytesMax;
 }
 
-function printFormat(format: LabelFormat): string {
-  const value = format.kind === "rename" ? format.source : quote(format.template);
-  return `${format.label}=${value}`;
-}
-
-function printTarget(target: LabelTarget): string {
-  return target.kind === "name" ? target.name : formatMatcher(target.matcher);
-}
-
-/** `a="b"`, `( a>=5 , b="c" )`, `( a or b )`; and and or always in parentheses. */
-export function printLabelFilter(filter: LabelFilter): string {
-  switch (filter.kind) {
-    case "and":
-      return `( ${printLabelFilter(filter.left)} , ${printLabelFilter(filter.right)} )`;
-    case "or":
-      return `( ${printLabelFilter(filter.left)} or ${printLabelFilter(filter.right)} )`;
-    case "string":
-      return printStringFilter(filter.matcher);
-    case "number":
-      return `${filter.name}${filter.op}${formatPlain(filter.value)}`;
-    case "duration":
-      return `${filter.name}${filter.op}${formatGoDuration(filter.value)}`;
-    case "bytes":
-      return `${filter.name}${filter.op}${formatBytes(filter.value)}`;
-    case "ip":
-      return `${filter.name}${filter.op === "==" ? "=" : filter.op}ip(${quote(filter.value)})`;
-    default:
-      return unreachable(filter);
-  }
-}
-
-/** A regex that is more than a choice of words stands in back quotes, where that is possible. */
-function printStringFilter(matcher: Matcher): string {
-  const { name, op, value } = matcher;
-  const regex = op === "=~" || op === "!~";
-  if (!regex || value.includes("`") || isSimpleRegex(value)) return formatMatcher(matcher);
-  return `${name}${op}\`${value}\``;
-}
-
-/** `| unwrap x`, `| unwrap duration(x)` and each filter behind it. */
-export function printUnwrap({ label, conversion, filters }: Unwrap): string[] {
-  const source = conversion === "none" ? label : `${conversion}(${label})`;
-  return [`| unwrap ${source}`, ...filters.map((filter) => `| ${printLabelFilter(filter)}`)];
-}
-
-/** Go's shortest form: `7`, `0.25`, `1e+06`; with an exponent below 1e-4 and from 1e6 on. */
-export function formatShortest(value: number): string {
-  return formatSpecial(value) ?? formatGoFloat(value);
-}
-
-/** The shortest digits that read back to the same number, without an exponent: `1000000`, `0.000001`. */
-export function formatPlain(value: number): string {
-  return formatSpecial(value) ?? formatSample(value);
-}
-
-/** Six decimals, as in `vector(1.000000)`; more where six would change the value. */
-function formatSixDecimals(value: number): string {
-  const plain = formatPlain(value);
-  if (!Number.isFinite(value)) return plain;
-  const [whole, fraction = ""] = plain.split(".");
-  return `${whole}.${fraction.padEnd(6, "0")}`;
-}
-
-/** `1.0kB`, `20MB`: powers of 1000 with one decimal below ten; plain bytes where that would change the value. */
-function formatBytes(bytes: number): string {
-  const exact = `${formatPlain(bytes)}B`;
-  if (bytes < 1000) return exact;
-  let unit = 0;
-  let scale = 1;
-  while (unit < sizeUnits.length - 1 && bytes >= scale * 1000) {
-    scale *= 1000;
-    unit++;
-  }
-  const tenths = Math.floor((bytes / scale) * 10 + 0.5);
-  const shown = tenths < 100 ? (tenths / 10).toFixed(1) : (tenths / 10).toFixed(0);
-  const same = Math.trunc(Number(shown) * scale) === bytes;
-  return same ? `${shown}${sizeUnits[unit]}` : exact;
-}
-
-const sizeUnits = ["B", "kB", "MB", "GB", "TB", "PB"] as const;
-
-/** What the grammar can only say as an operation that the parser folds. */
-function formatSpecial(value: number): string | undefined {
-  if (Number.isNaN(value)) return "(0 / 0)";
-  if (value === Number.POSITIVE_INFINITY) return "(10 ^ 309)";
-  return value === Number.NEGATIVE_INFINITY ? "(-10 ^ 309)" : undefined;
-}
-
-/**
- * True for an expression that only asks for words: literals joined by `|`, grouped, with `.*` or `.+` around them.
- * These are printed in double quotes behind a pipe, all others in back quotes.
- */
-function isSimpleRegex(regex: string): boolean {
-  return hasOnlyWords(regex) && !hasNeighbouringLetters(regex);
-}
-
-function hasOnlyWords(regex: string): boolean {
-  const rest = regex
-    .replace(/^\(\?i\)/, "")
-    .replaceAll(/\\[^\w\s]/g, "x")
-    .replaceAll(/\.[*+]/g, "");
-  return !/[\\.[\]{}*+?^$]/.test(rest.replaceAll("(?:", "("));
-}
-
-/** `a|b` reads as the class `[ab]`. */
-function hasNeighbouringLetters(regex: string): boolean {
-  return /(?:^|[|(])[^|()\\.]\|[^|()\\.](?:$|[|)])/u.test(regex);
+function indent(level: number): string {
+  return "  ".repeat(level);
 }

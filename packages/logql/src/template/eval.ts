@@ -39,16 +39,19 @@ export function compileTemplates({ main, definitions }: TemplateSet, source: Tem
   return runs.get(source.name) ?? new Compiler(source, source.name, runs).list(main);
 }
 
-/** Compiles nodes into closures. */
+/** Compiles the nodes of one template into closures. */
 class Compiler {
-  readonly #failures: Failures;
-  readonly #pipes: PipeCompiler;
+  readonly #source: TemplateSource;
+  readonly #executing: string;
   /** The templates that can be called, once all are compiled. */
   readonly #templates: ReadonlyMap<string, Run>;
+  /** Names of the variables in scope, by their place in an execution. */
+  readonly #scope: string[] = ["$"];
 
+  /** `executing` is the name of the template among those of the source. */
   constructor(source: TemplateSource, executing: string, templates: ReadonlyMap<string, Run>) {
-    this.#failures = new Failures(source, executing);
-    this.#pipes = new PipeCompiler(source.functions, this.#failures);
+    this.#source = source;
+    this.#executing = executing;
     this.#templates = templates;
   }
 
@@ -89,7 +92,7 @@ class Compiler {
   }
 
   #action(pipe: Pipe): Run {
-    const value = this.#pipes.pipe(pipe);
+    const value = this.#pipe(pipe);
     if (pipe.variables.length > 0) {
       return (env) => {
         value(env);
@@ -108,8 +111,8 @@ class Compiler {
   }
 
   #branch(node: TemplateNode & { kind: "if" | "with" }): Run {
-    const { value, body, otherwise } = this.#pipes.inScope(() => ({
-      value: this.#pipes.pipe(node.pipe),
+    const { value, body, otherwise } = this.#inScope(() => ({
+      value: this.#pipe(node.pipe),
       body: this.list(node.body),
       otherwise: this.list(node.otherwise),
     }));
@@ -127,15 +130,15 @@ class Compiler {
   }
 
   #template({ name, pipe, at, text }: TemplateNode & { kind: "template" }): Run {
-    const value = pipe === undefined ? () => null : this.#pipes.pipe(pipe);
+    const value = pipe === undefined ? () => null : this.#pipe(pipe);
     return (env) => {
       const run = this.#templates.get(name);
       if (run === undefined) {
-        return this.#failures.fail(at, text, `template ${JSON.stringify(name)} not defined`);
+        return this.#fail(at, text, `template ${JSON.stringify(name)} not defined`);
       }
       if (env.depth === templateDepthMax) {
         const message = `exceeded maximum template depth (${templateDepthMax})`;
-        return this.#failures.fail(at, text, message);
+        return this.#fail(at, text, message);
       }
       countRound(env);
       const dot = value(env);
@@ -150,16 +153,16 @@ class Compiler {
   #range(node: TemplateNode & { kind: "range" }): Run {
     const last = lastOperand(node.pipe);
     const { variables, commands, assigns } = node.pipe;
-    const { value, slots, body, otherwise } = this.#pipes.inScope(() => ({
-      value: this.#pipes.pipe({ variables: [], assigns: false, commands }),
-      slots: variables.map((name) => this.#pipes.slot(name, assigns)),
+    const { value, slots, body, otherwise } = this.#inScope(() => ({
+      value: this.#pipe({ variables: [], assigns: false, commands }),
+      slots: variables.map((name) => this.#slot(name, assigns)),
       body: this.list(node.body),
       otherwise: this.list(node.otherwise),
     }));
     const [first, second] = slots;
     return (env) => {
       const got = value(env);
-      const items = this.#failures.guard(last.at, last.text, "", () => itemsOf(got));
+      const items = this.#guard(last.at, last.text, "", () => itemsOf(got));
       if (items.length === 0) return otherwise(env);
       const { dot } = env;
       for (const [key, item] of items) {
@@ -175,36 +178,9 @@ class Compiler {
       return "next";
     };
   }
-}
-
-function itemsOf(value: Value): readonly (readonly [Value, Value])[] {
-  if (value === null) return [];
-  if (isList(value)) return value.map((item, i) => [BigInt(i), item] as const);
-  if (isMap(value))
-    return value.keys().map((key) => [key, value.get(key) ?? value.missing] as const);
-  if (typeof value === "bigint") {
-    if (value > roundsMax) throw new TemplateRunError("too many rounds of range");
-    return Array.from(
-      { length: Math.max(Number(value), 0) },
-      (_, i) => [BigInt(i), BigInt(i)] as const,
-    );
-  }
-  throw new TemplateRunError(`range can't iterate over ${printValue(value)}`);
-}
-
-/** Compiles what is evaluated into closures, with the variables that are in scope where it stands. */
-class PipeCompiler {
-  readonly #functions: FunctionTable;
-  readonly #failures: Failures;
-  readonly #scope: string[] = ["$"];
-
-  constructor(functions: FunctionTable, failures: Failures) {
-    this.#functions = functions;
-    this.#failures = failures;
-  }
 
   /** Compiles what has variables of its own, and sees those around it. */
-  inScope<T>(compile: () => T): T {
+  #inScope<T>(compile: () => T): T {
     const count = this.#scope.length;
     const compiled = compile();
     this.#scope.length = count;
@@ -212,17 +188,17 @@ class PipeCompiler {
   }
 
   /** The place of a variable among those of an execution: a new one unless it is assigned to. */
-  slot(name: string, assigns: boolean): number {
+  #slot(name: string, assigns: boolean): number {
     return assigns ? this.#scope.lastIndexOf(name) : this.#scope.push(name) - 1;
   }
 
-  pipe(pipe: Pipe): Eval {
+  #pipe(pipe: Pipe): Eval {
     let value: Eval | undefined;
     for (const command of pipe.commands) value = this.#command(command, value);
     const last = value as Eval;
     const [name] = pipe.variables;
     if (name === undefined) return last;
-    const slot = this.slot(name, pipe.assigns);
+    const slot = this.#slot(name, pipe.assigns);
     return (env) => {
       const got = last(env);
       env.vars[slot] = got;
@@ -244,14 +220,14 @@ class PipeCompiler {
       default:
         if (args.length > 0) {
           return () =>
-            this.#failures.fail(
+            this.#fail(
               command.at,
               command.text,
               `can't give argument to non-function ${command.text}`,
             );
         }
         if (first.kind === "nil") {
-          return () => this.#failures.fail(command.at, command.text, "nil is not a command");
+          return () => this.#fail(command.at, command.text, "nil is not a command");
         }
         return this.#operand(first);
     }
@@ -279,7 +255,7 @@ class PipeCompiler {
     const { fields, at, text } = operand;
     if (fields.length === 0) {
       if (args.length === 0) return base;
-      return () => this.#failures.fail(at, text, `can't give argument to non-function ${text}`);
+      return () => this.#fail(at, text, `can't give argument to non-function ${text}`);
     }
     const last = fields.length - 1;
     return (env) => {
@@ -295,7 +271,7 @@ class PipeCompiler {
 
   #base(operand: Operand & { kind: "field" | "variable" | "group" }): Eval {
     if (operand.kind === "field") return (env) => env.dot;
-    if (operand.kind === "group") return this.pipe(operand.pipe);
+    if (operand.kind === "group") return this.#pipe(operand.pipe);
     const slot = this.#scope.lastIndexOf(operand.name);
     return (env) => env.vars[slot] ?? null;
   }
@@ -304,36 +280,30 @@ class PipeCompiler {
     if (isTime(value)) {
       const method = timeMethods.get(name);
       if (method === undefined) {
-        return this.#failures.fail(at, text, `can't evaluate field ${name} in type time.Time`);
+        return this.#fail(at, text, `can't evaluate field ${name} in type time.Time`);
       }
-      return this.#failures.guard(at, text, "", () =>
+      return this.#guard(at, text, "", () =>
         method.call(value, checkArguments(name, method.takes, args)),
       );
     }
     if (value === null) {
-      return this.#failures.fail(at, text, `nil pointer evaluating interface {}.${name}`);
+      return this.#fail(at, text, `nil pointer evaluating interface {}.${name}`);
     }
     if (args.length > 0) {
-      return this.#failures.fail(
-        at,
-        text,
-        `${name} has arguments but cannot be invoked as function`,
-      );
+      return this.#fail(at, text, `${name} has arguments but cannot be invoked as function`);
     }
     if (isMap(value)) return value.get(name) ?? value.missing;
-    return this.#failures.fail(at, text, `can't evaluate field ${name} in type ${typeName(value)}`);
+    return this.#fail(at, text, `can't evaluate field ${name} in type ${typeName(value)}`);
   }
 
   #call(name: string, args: readonly Eval[], command: Command): Eval {
     if (name === "and" || name === "or") return this.#shortCircuit(name, args, command);
-    const fn = this.#functions.get(name) as TemplateFunction;
+    const fn = this.#source.functions.get(name) as TemplateFunction;
     const { at, text } = command;
     return (env) => {
       const given = args.map((arg) => arg(env));
-      const checked = this.#failures.guard(at, text, "", () =>
-        checkArguments(name, fn.takes, given),
-      );
-      const made = this.#failures.guard(at, text, `error calling ${name}: `, () =>
+      const checked = this.#guard(at, text, "", () => checkArguments(name, fn.takes, given));
+      const made = this.#guard(at, text, `error calling ${name}: `, () =>
         fn.call(checked, env.row),
       );
       env.row.budget?.work(1 + sizeOf(made));
@@ -346,11 +316,7 @@ class PipeCompiler {
     const stopsAt = name === "or";
     return (env) => {
       if (args.length === 0) {
-        return this.#failures.fail(
-          at,
-          text,
-          `wrong number of args for ${name}: want at least 1 got 0`,
-        );
+        return this.#fail(at, text, `wrong number of args for ${name}: want at least 1 got 0`);
       }
       let value: Value = null;
       for (const arg of args) {
@@ -360,6 +326,42 @@ class PipeCompiler {
       return value;
     };
   }
+
+  /** Does work, and says of a TemplateRunError of it where it came from. */
+  #guard<T>(at: number, text: string, prefix: string, work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      if (error instanceof TemplateRunError) return this.#fail(at, text, prefix + error.message);
+      throw error;
+    }
+  }
+
+  /** Throws TemplateRunError. */
+  #fail(at: number, text: string, message: string): never {
+    const { source, name } = this.#source;
+    const before = source.slice(0, at);
+    const line = before.split("\n").length;
+    const column = new TextEncoder().encode(before.slice(before.lastIndexOf("\n") + 1)).length;
+    throw new TemplateRunError(
+      `template: ${name}:${line}:${column}: executing ${JSON.stringify(this.#executing)} at <${text}>: ${message}`,
+    );
+  }
+}
+
+function itemsOf(value: Value): readonly (readonly [Value, Value])[] {
+  if (value === null) return [];
+  if (isList(value)) return value.map((item, i) => [BigInt(i), item] as const);
+  if (isMap(value))
+    return value.keys().map((key) => [key, value.get(key) ?? value.missing] as const);
+  if (typeof value === "bigint") {
+    if (value > roundsMax) throw new TemplateRunError("too many rounds of range");
+    return Array.from(
+      { length: Math.max(Number(value), 0) },
+      (_, i) => [BigInt(i), BigInt(i)] as const,
+    );
+  }
+  throw new TemplateRunError(`range can't iterate over ${printValue(value)}`);
 }
 
 /** What a value made by a function cost, in steps. */
@@ -372,37 +374,6 @@ export interface TemplateSource {
   readonly source: string;
   readonly name: string;
   readonly functions: FunctionTable;
-}
-
-/** Says of what goes wrong in a template where that is. */
-class Failures {
-  readonly #source: TemplateSource & { readonly executing: string };
-
-  /** `executing` is the name of the template among those of the source. */
-  constructor(source: TemplateSource, executing: string) {
-    this.#source = { ...source, executing };
-  }
-
-  /** Does work, and says of a TemplateRunError of it where it came from. */
-  guard<T>(at: number, text: string, prefix: string, work: () => T): T {
-    try {
-      return work();
-    } catch (error) {
-      if (error instanceof TemplateRunError) return this.fail(at, text, prefix + error.message);
-      throw error;
-    }
-  }
-
-  /** Throws TemplateRunError. */
-  fail(at: number, text: string, message: string): never {
-    const { source, name, executing } = this.#source;
-    const before = source.slice(0, at);
-    const line = before.split("\n").length;
-    const column = new TextEncoder().encode(before.slice(before.lastIndexOf("\n") + 1)).length;
-    throw new TemplateRunError(
-      `template: ${name}:${line}:${column}: executing ${JSON.stringify(executing)} at <${text}>: ${message}`,
-    );
-  }
 }
 
 /** State of one execution. */

@@ -86,21 +86,29 @@ export function parseTemplate(
 
 type ListEnd = "eof" | "end" | "else";
 
-/** Parses nodes: texts, actions, and blocks with nodes inside. */
+/** Parses a template from its tokens: texts, actions with their pipes, and blocks with nodes inside. */
 class Parser {
-  readonly #cursor: TemplateCursor;
-  readonly #pipes: PipeParser;
+  readonly #source: string;
+  readonly #hasFunction: (name: string) => boolean;
+  readonly #tokens: readonly TemplateToken[];
   readonly #definitions = new Map<string, readonly TemplateNode[]>();
+  #next = 0;
+  /** Blocks and parentheses around the next token, and those of them that are ranges. */
+  #depth = 0;
   #ranges = 0;
+  /** Variables in scope. */
+  #variables: string[] = ["$"];
 
+  /** Throws TemplateSyntaxError where the source cannot be split into tokens. */
   constructor(source: string, hasFunction: (name: string) => boolean) {
-    this.#cursor = new TemplateCursor(source);
-    this.#pipes = new PipeParser(this.#cursor, hasFunction);
+    this.#source = source;
+    this.#hasFunction = hasFunction;
+    this.#tokens = lexTemplate(source);
   }
 
   parse(name: string): TemplateSet {
     const { nodes, end } = this.#list(false);
-    if (end !== "eof") throw new TemplateSyntaxError(`unexpected {{${end}}}`, this.#cursor.at);
+    if (end !== "eof") throw new TemplateSyntaxError(`unexpected {{${end}}}`, this.#at);
     this.#define(name, nodes);
     return {
       main: this.#definitions.get(name) as readonly TemplateNode[],
@@ -112,7 +120,7 @@ class Parser {
   #list(inside: boolean): { nodes: readonly TemplateNode[]; end: ListEnd } {
     const nodes: TemplateNode[] = [];
     while (true) {
-      const token = this.#cursor.take();
+      const token = this.#take();
       if (token.kind === "end") {
         if (inside) throw new TemplateSyntaxError("unexpected EOF", token.at);
         return { nodes, end: "eof" };
@@ -121,11 +129,11 @@ class Parser {
         nodes.push({ kind: "text", text: token.text });
         continue;
       }
-      this.#cursor.skipSpace();
-      const word = this.#cursor.peek();
+      this.#skipSpace();
+      const word = this.#peek();
       if (word.kind === "word" && (word.text === "end" || word.text === "else")) {
-        this.#cursor.take();
-        if (word.text === "end") this.#cursor.expectRight("end");
+        this.#take();
+        if (word.text === "end") this.#expectRight("end");
         return { nodes, end: word.text };
       }
       if (!inside && word.kind === "word" && word.text === "define") this.#definition();
@@ -135,9 +143,9 @@ class Parser {
 
   /** Reads `{{define "name"}} ... {{end}}`, which stands beside other nodes only. */
   #definition(): void {
-    this.#cursor.take();
+    this.#take();
     const name = this.#templateName("define clause");
-    this.#cursor.expectRight("define clause");
+    this.#expectRight("define clause");
     this.#define(name, this.#body("define clause"));
   }
 
@@ -146,9 +154,9 @@ class Parser {
     const outer = this.#ranges;
     this.#ranges = 0;
     const read = () => this.#list(true);
-    const { nodes, end } = this.#cursor.inside(() => this.#cursor.inNewScope(read));
+    const { nodes, end } = this.#inside(() => this.#inNewScope(read));
     if (end !== "end")
-      throw new TemplateSyntaxError(`unexpected {{${end}}} in ${context}`, this.#cursor.at);
+      throw new TemplateSyntaxError(`unexpected {{${end}}} in ${context}`, this.#at);
     this.#ranges = outer;
     return nodes;
   }
@@ -160,7 +168,7 @@ class Parser {
     else if (!isBlank(nodes)) {
       throw new TemplateSyntaxError(
         `template: multiple definition of template ${JSON.stringify(name)}`,
-        this.#cursor.at,
+        this.#at,
       );
     }
   }
@@ -168,23 +176,23 @@ class Parser {
   /** Reads `{{template "name" pipeline}}`, or `{{block "name" pipeline}} ... {{end}}`, which defines it too. */
   #template(kind: "template" | "block"): TemplateNode {
     const context = `${kind} clause`;
-    this.#cursor.skipSpace();
-    const { at } = this.#cursor.peek();
+    this.#skipSpace();
+    const { at } = this.#peek();
     const name = this.#templateName(context);
-    this.#cursor.skipSpace();
-    const from = this.#cursor.at;
+    this.#skipSpace();
+    const from = this.#at;
     let pipe: Pipe | undefined;
-    if (kind === "template" && this.#cursor.peek().kind === "right") this.#cursor.take();
-    else pipe = this.#pipes.pipe(context, "right");
-    const given = this.#cursor.textFrom(from);
+    if (kind === "template" && this.#peek().kind === "right") this.#take();
+    else pipe = this.#pipe(context, "right");
+    const given = this.#textFrom(from);
     const text = `{{template ${JSON.stringify(name)}${given === "" ? "" : ` ${given}`}}}`;
     if (kind === "block") this.#define(name, this.#body(context));
     return { kind: "template", name, pipe, at, text };
   }
 
   #templateName(context: string): string {
-    this.#cursor.skipSpace();
-    const token = this.#cursor.take();
+    this.#skipSpace();
+    const token = this.#take();
     if (token.kind !== "string") {
       throw unexpected(token, context);
     }
@@ -192,39 +200,39 @@ class Parser {
   }
 
   #action(): TemplateNode {
-    const word = this.#cursor.peek();
+    const word = this.#peek();
     if (word.kind === "word") {
       switch (word.text) {
         case "if":
         case "with":
         case "range":
-          this.#cursor.take();
+          this.#take();
           return this.#block(word.text);
         case "break":
         case "continue":
-          this.#cursor.take();
+          this.#take();
           if (this.#ranges === 0) {
             throw new TemplateSyntaxError(`{{${word.text}}} outside {{range}}`, word.at);
           }
-          this.#cursor.expectRight(`{{${word.text}}}`);
+          this.#expectRight(`{{${word.text}}}`);
           return { kind: word.text };
         case "block":
         case "template":
-          this.#cursor.take();
+          this.#take();
           return this.#template(word.text);
         case "define":
           throw new TemplateSyntaxError("unexpected <define> in command", word.at);
       }
     }
-    return { kind: "action", pipe: this.#pipes.pipe("command", "right") };
+    return { kind: "action", pipe: this.#pipe("command", "right") };
   }
 
   #block(kind: "if" | "with" | "range"): TemplateNode {
-    return this.#cursor.inside(() => this.#cursor.inScope(() => this.#control(kind)));
+    return this.#inside(() => this.#inScope(() => this.#control(kind)));
   }
 
   #control(kind: "if" | "with" | "range"): TemplateNode {
-    const pipe = this.#pipes.pipe(kind, "right");
+    const pipe = this.#pipe(kind, "right");
     if (kind === "range") this.#ranges++;
     const { nodes: body, end } = this.#list(true);
     if (kind === "range") this.#ranges--;
@@ -233,52 +241,35 @@ class Parser {
   }
 
   #otherwise(kind: "if" | "with" | "range"): readonly TemplateNode[] {
-    this.#cursor.skipSpace();
-    const word = this.#cursor.peek();
+    this.#skipSpace();
+    const word = this.#peek();
     if (word.kind === "word" && kind !== "range" && word.text === kind) {
-      this.#cursor.take();
+      this.#take();
       return [this.#block(kind)];
     }
-    this.#cursor.expectRight("else");
+    this.#expectRight("else");
     const { nodes, end } = this.#list(true);
-    if (end === "else")
-      throw new TemplateSyntaxError("expected end; found {{else}}", this.#cursor.at);
+    if (end === "else") throw new TemplateSyntaxError("expected end; found {{else}}", this.#at);
     return nodes;
-  }
-}
-
-/** A template of blanks, and of definitions, which leave no node. */
-function isBlank(nodes: readonly TemplateNode[]): boolean {
-  return nodes.every((node) => node.kind === "text" && /^[ \t\r\n]*$/.test(node.text));
-}
-
-/** Parses what is evaluated: commands with their operands, each given the result of the one before it. */
-class PipeParser {
-  readonly #cursor: TemplateCursor;
-  readonly #hasFunction: (name: string) => boolean;
-
-  constructor(cursor: TemplateCursor, hasFunction: (name: string) => boolean) {
-    this.#cursor = cursor;
-    this.#hasFunction = hasFunction;
   }
 
   /** Reads commands up to the end of an action or of parentheses, which is consumed; what it declares is in scope then. */
-  pipe(context: string, closes: "right" | "close"): Pipe {
-    return this.#cursor.inside(() => this.#commands(context, closes));
+  #pipe(context: string, closes: "right" | "close"): Pipe {
+    return this.#inside(() => this.#commands(context, closes));
   }
 
   #commands(context: string, closes: "right" | "close"): Pipe {
     const { variables, assigns } = this.#declarations(context);
     const commands: Command[] = [];
     while (true) {
-      this.#cursor.skipSpace();
-      const token = this.#cursor.peek();
+      this.#skipSpace();
+      const token = this.#peek();
       if (token.kind === closes) {
-        this.#cursor.take();
+        this.#take();
         if (commands.length === 0)
           throw new TemplateSyntaxError(`missing value for ${context}`, token.at);
         checkPipeline(commands);
-        if (!assigns) this.#cursor.declare(variables);
+        if (!assigns) this.#variables.push(...variables);
         return { variables, assigns, commands };
       }
       commands.push(this.#command(context));
@@ -286,44 +277,43 @@ class PipeParser {
   }
 
   #declarations(context: string): { variables: readonly string[]; assigns: boolean } {
-    const start = this.#cursor.place;
+    const start = this.#next;
     const variables: string[] = [];
     while (true) {
-      this.#cursor.skipSpace();
-      const token = this.#cursor.peek();
+      this.#skipSpace();
+      const token = this.#peek();
       if (token.kind !== "variable") break;
-      this.#cursor.take();
-      this.#cursor.skipSpace();
-      const mark = this.#cursor.peek();
+      this.#take();
+      this.#skipSpace();
+      const mark = this.#peek();
       if (mark.kind === "comma" && context === "range" && variables.length === 0) {
-        this.#cursor.take();
+        this.#take();
         variables.push(token.text);
         continue;
       }
       if (mark.kind !== "declare" && mark.kind !== "assign") break;
-      this.#cursor.take();
+      this.#take();
       variables.push(token.text);
-      if (mark.kind === "assign")
-        for (const name of variables) this.#cursor.checkVariable(name, token.at);
+      if (mark.kind === "assign") for (const name of variables) this.#checkVariable(name, token.at);
       return { variables, assigns: mark.kind === "assign" };
     }
-    this.#cursor.goTo(start);
+    this.#next = start;
     return { variables: [], assigns: false };
   }
 
   #command(context: string): Command {
-    const from = this.#cursor.at;
+    const from = this.#at;
     const args: Operand[] = [];
     while (true) {
       const operand = this.#operand();
       if (operand !== undefined) args.push(operand);
-      const token = this.#cursor.peek();
+      const token = this.#peek();
       switch (token.kind) {
         case "space":
-          this.#cursor.skipSpace();
+          this.#skipSpace();
           break;
         case "pipe":
-          this.#cursor.take();
+          this.#take();
           return this.#commandOf(args, from, token.at);
         case "right":
         case "close":
@@ -338,18 +328,18 @@ class PipeParser {
 
   #commandOf(args: readonly Operand[], from: number, to: number): Command {
     if (args.length === 0) throw new TemplateSyntaxError("empty command", to);
-    return { args, at: from, text: this.#cursor.source.slice(from, to).trim() };
+    return { args, at: from, text: this.#source.slice(from, to).trim() };
   }
 
   #operand(): Operand | undefined {
-    const token = this.#cursor.peek();
+    const token = this.#peek();
     const base = this.#term(token);
     if (base === undefined) return undefined;
     // A chain is found where its second field is.
-    const at = this.#cursor.peek().kind === "field" ? this.#cursor.at : token.at;
+    const at = this.#peek().kind === "field" ? this.#at : token.at;
     const fields: string[] = [];
-    while (this.#cursor.peek().kind === "field") fields.push(this.#cursor.take().text.slice(1));
-    const text = this.#cursor.source.slice(token.at, this.#cursor.at);
+    while (this.#peek().kind === "field") fields.push(this.#take().text.slice(1));
+    const text = this.#source.slice(token.at, this.#at);
     switch (base.kind) {
       case "field":
         return { ...base, fields: [...base.fields, ...fields], at, text };
@@ -373,7 +363,7 @@ class PipeParser {
 
   #term(token: TemplateToken): Operand | undefined {
     const { at, text } = token;
-    const take = () => this.#cursor.take();
+    const take = () => this.#take();
     switch (token.kind) {
       case "word":
         take();
@@ -386,7 +376,7 @@ class PipeParser {
         return { kind: "field", fields: [text.slice(1)], at, text };
       case "variable":
         take();
-        this.#cursor.checkVariable(text, at);
+        this.#checkVariable(text, at);
         return { kind: "variable", name: text, fields: [], at, text };
       case "string":
         take();
@@ -404,7 +394,7 @@ class PipeParser {
         return { kind: "constant", value: templateNumber(token), at, text };
       case "open": {
         take();
-        const pipe = this.pipe("parenthesized pipeline", "close");
+        const pipe = this.#pipe("parenthesized pipeline", "close");
         return { kind: "group", pipe, fields: [], at, text: "" };
       }
       default:
@@ -422,6 +412,74 @@ class PipeParser {
     }
     return { kind: "function", name: text, at, text };
   }
+
+  /** Where the next token begins in the source. */
+  get #at(): number {
+    return this.#peek().at;
+  }
+
+  #peek(): TemplateToken {
+    return this.#tokens[this.#next] as TemplateToken;
+  }
+
+  /** Consumes the next token; the end stays the next one for ever. */
+  #take(): TemplateToken {
+    const token = this.#peek();
+    if (token.kind !== "end") this.#next++;
+    return token;
+  }
+
+  #skipSpace(): void {
+    while (this.#peek().kind === "space") this.#next++;
+  }
+
+  /** Consumes the end of an action. */
+  #expectRight(context: string): void {
+    this.#skipSpace();
+    const token = this.#take();
+    if (token.kind !== "right") throw unexpected(token, context);
+  }
+
+  /** What the source says from an offset to the token that was taken last. */
+  #textFrom(from: number): string {
+    return this.#source.slice(from, this.#tokens[this.#next - 1]?.at).trim();
+  }
+
+  /** Reads what is inside a block or parentheses, which are walked by recursion. Throws where that is too deep. */
+  #inside<T>(read: () => T): T {
+    if (++this.#depth > depthMax) throw new TemplateSyntaxError("nested too deeply", this.#at);
+    const found = read();
+    this.#depth--;
+    return found;
+  }
+
+  /** Reads what has variables of its own, and sees those around it. */
+  #inScope<T>(read: () => T): T {
+    const count = this.#variables.length;
+    const found = read();
+    this.#variables.length = count;
+    return found;
+  }
+
+  /** Reads what sees no variables but its own `$`. */
+  #inNewScope<T>(read: () => T): T {
+    const outer = this.#variables;
+    this.#variables = ["$"];
+    const found = read();
+    this.#variables = outer;
+    return found;
+  }
+
+  #checkVariable(name: string, at: number): void {
+    if (!this.#variables.includes(name)) {
+      throw new TemplateSyntaxError(`undefined variable ${JSON.stringify(name)}`, at);
+    }
+  }
+}
+
+/** A template of blanks, and of definitions, which leave no node. */
+function isBlank(nodes: readonly TemplateNode[]): boolean {
+  return nodes.every((node) => node.kind === "text" && /^[ \t\r\n]*$/.test(node.text));
 }
 
 /** Only a function can take the result of the command before it. */
@@ -435,97 +493,6 @@ function checkPipeline(commands: readonly Command[]): void {
 }
 
 const depthMax = 200;
-
-/** Where a parser is in a template: the next token, the variables in scope, and how deep in blocks and parentheses. */
-class TemplateCursor {
-  readonly source: string;
-  readonly #tokens: readonly TemplateToken[];
-  #next = 0;
-  #depth = 0;
-  #variables: string[] = ["$"];
-
-  /** Throws TemplateSyntaxError where the source is no tokens. */
-  constructor(source: string) {
-    this.source = source;
-    this.#tokens = lexTemplate(source);
-  }
-
-  /** Where the next token begins in the source. */
-  get at(): number {
-    return this.peek().at;
-  }
-
-  peek(): TemplateToken {
-    return this.#tokens[this.#next] as TemplateToken;
-  }
-
-  /** Consumes the next token; the end stays the next one for ever. */
-  take(): TemplateToken {
-    const token = this.peek();
-    if (token.kind !== "end") this.#next++;
-    return token;
-  }
-
-  skipSpace(): void {
-    while (this.peek().kind === "space") this.#next++;
-  }
-
-  /** Consumes the end of an action. */
-  expectRight(context: string): void {
-    this.skipSpace();
-    const token = this.take();
-    if (token.kind !== "right") throw unexpected(token, context);
-  }
-
-  /** The place of the next token, to come back to with `goTo`. */
-  get place(): number {
-    return this.#next;
-  }
-
-  goTo(place: number): void {
-    this.#next = place;
-  }
-
-  /** What the source says from an offset to the token that was taken last. */
-  textFrom(from: number): string {
-    return this.source.slice(from, this.#tokens[this.#next - 1]?.at).trim();
-  }
-
-  /** Reads what is inside a block or parentheses, which are walked by recursion. Throws where that is too deep. */
-  inside<T>(read: () => T): T {
-    if (++this.#depth > depthMax) throw new TemplateSyntaxError("nested too deeply", this.at);
-    const found = read();
-    this.#depth--;
-    return found;
-  }
-
-  /** Reads what has variables of its own, and sees those around it. */
-  inScope<T>(read: () => T): T {
-    const count = this.#variables.length;
-    const found = read();
-    this.#variables.length = count;
-    return found;
-  }
-
-  /** Reads what sees no variables but its own `$`. */
-  inNewScope<T>(read: () => T): T {
-    const outer = this.#variables;
-    this.#variables = ["$"];
-    const found = read();
-    this.#variables = outer;
-    return found;
-  }
-
-  declare(variables: readonly string[]): void {
-    this.#variables.push(...variables);
-  }
-
-  checkVariable(name: string, at: number): void {
-    if (!this.#variables.includes(name)) {
-      throw new TemplateSyntaxError(`undefined variable ${JSON.stringify(name)}`, at);
-    }
-  }
-}
 
 /** The error of a token that cannot stand where it does. */
 function unexpected(token: TemplateToken, context: string): TemplateSyntaxError {

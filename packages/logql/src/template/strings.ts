@@ -1,5 +1,4 @@
-import { compileRegex, decodeText, type Regex, SkaldError } from "@skald/model";
-import { groupReference, groupText } from "../go/group-text.js";
+import { compileRegex, compileReplacement, decodeText, type Regex, SkaldError } from "@skald/model";
 import { regexCost } from "../syntax/check.js";
 import {
   integer,
@@ -204,8 +203,9 @@ export const regexFunctions: Readonly<Record<string, TemplateFunction>> = {
     takes: "sss",
     call: (args) => {
       const regex = cachedRegex(text(args, 0));
+      const replacement = compileReplacement(text(args, 2), regex);
       return replaceMatches(regex, text(args, 1), (groups, whole) =>
-        expand(text(args, 2), regex, groups, whole),
+        replacement(whole, groups).join(""),
       );
     },
   },
@@ -281,17 +281,4 @@ function replaceMatches(
     at = Math.max(at + width, match.end);
   }
   return out + value.slice(copied);
-}
-
-function expand(
-  template: string,
-  regex: Regex,
-  groups: readonly (string | undefined)[],
-  whole: string,
-): string {
-  const names = ["", ...regex.groupNames];
-  return template.replace(groupReference, (_, bare?: string, braced?: string) => {
-    const name = bare ?? braced;
-    return name === undefined ? "$" : groupText(name, [whole, ...groups], names);
-  });
 }

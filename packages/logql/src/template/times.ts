@@ -1,3 +1,4 @@
+import { floorDiv } from "@skald/model";
 import { civilTime, formatGoTime, type GoTime, goTime, isZone, zeroTime } from "../go/time.js";
 import { parseGoTime } from "../go/time-parse.js";
 import {
@@ -67,11 +68,6 @@ function unixToTime(value: string): GoTime {
     );
   }
   return goTime(BigInt(value) * unit);
-}
-
-function floorDiv(a: bigint, b: bigint): bigint {
-  const quotient = a / b;
-  return a % b !== 0n && a < 0n ? quotient - 1n : quotient;
 }
 
 /** A method of a time, as `.Format`; undefined when there is none of the name. */

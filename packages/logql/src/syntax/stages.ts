@@ -1,4 +1,5 @@
 import type { Matcher } from "@skald/model";
+import { formatMatcher, quote } from "@skald/model";
 import type {
   Extraction,
   LabelFilter,
@@ -15,6 +16,7 @@ import { lineFilterFacts } from "./ast.js";
 import { patternStageError, regexError, regexpStageError } from "./check.js";
 import { type Cursor, filterLevelsMax } from "./cursor.js";
 import type { CompareOp } from "./operator.js";
+import { printLabelFilter } from "./print-filter.js";
 import type { StageWord, Token, TokenType } from "./token.js";
 
 /** Parses a selector and the stages behind it. */
@@ -95,25 +97,68 @@ function parseStage(cursor: Cursor): Stage {
   if (type === "IDENTIFIER" || type === "(") {
     return { kind: "label_filter", filter: parseLabelFilter(cursor) };
   }
-  if (!Object.hasOwn(stageParsers, type)) throw cursor.unexpected();
+  if (!Object.hasOwn(stageTexts, type)) throw cursor.unexpected();
   cursor.advance();
-  return (stageParsers[type as StageWord] as (cursor: Cursor) => Stage)(cursor);
+  return stageTexts[type as StageWord].parse(cursor);
 }
 
-/** How the rest of a stage is parsed behind its word. */
-const stageParsers: {
-  readonly [Kind in StageWord]: (cursor: Cursor) => Stage & { readonly kind: Kind };
-} = {
-  json: (cursor) => ({ kind: "json", extractions: parseExtractions(cursor) }),
-  logfmt: parseLogfmt,
-  regexp: (cursor) => parseExtractor(cursor, "regexp"),
-  pattern: (cursor) => parseExtractor(cursor, "pattern"),
-  unpack: () => ({ kind: "unpack" }),
-  decolorize: () => ({ kind: "decolorize" }),
-  line_format: (cursor) => ({ kind: "line_format", template: cursor.expectText("STRING") }),
-  label_format: (cursor) => ({ kind: "label_format", formats: parseList(cursor, parseFormat) }),
-  drop: (cursor) => ({ kind: "drop", targets: parseList(cursor, parseTarget) }),
-  keep: (cursor) => ({ kind: "keep", targets: parseList(cursor, parseTarget) }),
+/** A stage with what introduces it: `|= "x"`, `| json`, `| status>=500`. */
+export function printStage(stage: Stage): string {
+  if (stage.kind === "line_filter") return printLineFilter(stage);
+  if (stage.kind === "label_filter") return `| ${printLabelFilter(stage.filter)}`;
+  const rest = (stageTexts[stage.kind].print as (stage: Stage) => string)(stage);
+  return `| ${stage.kind}${rest && ` ${rest}`}`;
+}
+
+/** Prints a line filter; alternatives of a negative one are filters of their own. */
+function printLineFilter({ op, alternatives }: LineFilterStage): string {
+  const values = alternatives.map(({ kind, value }) =>
+    kind === "ip" ? `ip(${quote(value)})` : quote(value),
+  );
+  return `${op} ${values.join(lineFilterFacts[op].negated ? ` ${op} ` : " or ")}`;
+}
+
+/** How a stage is written behind its word. */
+interface StageText<Kind> {
+  readonly parse: (cursor: Cursor) => Stage & { readonly kind: Kind };
+  readonly print: (stage: Stage & { readonly kind: Kind }) => string;
+}
+
+const stageTexts: { readonly [Kind in StageWord]: StageText<Kind> } = {
+  json: {
+    parse: (cursor) => ({ kind: "json", extractions: parseExtractions(cursor) }),
+    print: ({ extractions }) => printExtractions(extractions),
+  },
+  logfmt: { parse: parseLogfmt, print: printLogfmt },
+  regexp: {
+    parse: (cursor) => ({ kind: "regexp", pattern: parsePattern(cursor, "regexp") }),
+    print: ({ pattern }) => quote(pattern),
+  },
+  pattern: {
+    parse: (cursor) => ({ kind: "pattern", pattern: parsePattern(cursor, "pattern") }),
+    print: ({ pattern }) => quote(pattern),
+  },
+  unpack: { parse: () => ({ kind: "unpack" }), print: () => "" },
+  decolorize: { parse: () => ({ kind: "decolorize" }), print: () => "" },
+  line_format: {
+    parse: (cursor) => ({ kind: "line_format", template: cursor.expectText("STRING") }),
+    print: ({ template }) => quote(template),
+  },
+  label_format: {
+    parse: (cursor) => ({ kind: "label_format", formats: parseList(cursor, parseFormat) }),
+    print: ({ formats }) =>
+      formats
+        .map((f) => `${f.label}=${f.kind === "rename" ? f.source : quote(f.template)}`)
+        .join(","),
+  },
+  drop: {
+    parse: (cursor) => ({ kind: "drop", targets: parseList(cursor, parseTarget) }),
+    print: ({ targets }) => printTargets(targets),
+  },
+  keep: {
+    parse: (cursor) => ({ kind: "keep", targets: parseList(cursor, parseTarget) }),
+    print: ({ targets }) => printTargets(targets),
+  },
 };
 
 function parseList<T>(cursor: Cursor, parseItem: (cursor: Cursor) => T): T[] {
@@ -132,6 +177,15 @@ function parseLogfmt(cursor: Cursor): LogfmtStage {
   return { kind: "logfmt", strict, keepEmpty, extractions: parseExtractions(cursor) };
 }
 
+function printLogfmt({ strict, keepEmpty, extractions }: LogfmtStage): string {
+  const flags = [strict ? "--strict" : "", keepEmpty ? "--keep-empty" : ""];
+  return [...flags, printExtractions(extractions)].filter(Boolean).join(" ");
+}
+
+function printExtractions(extractions: readonly Extraction[]): string {
+  return extractions.map(({ label, path }) => `${label}=${quote(path)}`).join(",");
+}
+
 function parseExtractions(cursor: Cursor): Extraction[] {
   return cursor.peek() === "IDENTIFIER" ? parseList(cursor, parseExtraction) : [];
 }
@@ -141,16 +195,14 @@ function parseExtraction(cursor: Cursor): Extraction {
   return { label, path: cursor.skip("=") ? cursor.expectText("STRING") : label };
 }
 
-function parseExtractor<Kind extends "regexp" | "pattern">(
-  cursor: Cursor,
-  kind: Kind,
-): { readonly kind: Kind; readonly pattern: string } {
+/** Parses the expression of `regexp` or `pattern`, and checks it. */
+function parsePattern(cursor: Cursor, kind: "regexp" | "pattern"): string {
   const { token } = cursor;
   const pattern = cursor.expectText("STRING");
   if (kind === "regexp") cursor.countRegex(pattern, token);
   const error = kind === "regexp" ? regexpStageError(pattern) : patternStageError(pattern);
   if (error !== undefined) throw cursor.invalid(error, token);
-  return { kind, pattern };
+  return pattern;
 }
 
 function parseFormat(cursor: Cursor): LabelFormat {
@@ -164,15 +216,15 @@ function parseFormat(cursor: Cursor): LabelFormat {
 
 function parseTarget(cursor: Cursor): LabelTarget {
   const name = cursor.expectText("IDENTIFIER");
-  switch (cursor.peek()) {
-    case "=":
-    case "!=":
-    case "=~":
-    case "!~":
-      return { kind: "matcher", matcher: parseMatcherValue(cursor, name) };
-    default:
-      return { kind: "name", name };
-  }
+  return ["=", "!=", "=~", "!~"].includes(cursor.peek())
+    ? { kind: "matcher", matcher: parseMatcherValue(cursor, name) }
+    : { kind: "name", name };
+}
+
+function printTargets(targets: readonly LabelTarget[]): string {
+  return targets
+    .map((target) => (target.kind === "name" ? target.name : formatMatcher(target.matcher)))
+    .join(",");
 }
 
 type Joint = "and" | "or" | "comma";
