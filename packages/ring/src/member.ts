@@ -37,7 +37,7 @@ export interface RingInstance extends Member {
  */
 export type MemberState = (typeof memberStates)[number];
 
-export const memberStates = ["PENDING", "JOINING", "ACTIVE", "LEAVING", "LEFT"] as const;
+const memberStates = ["PENDING", "JOINING", "ACTIVE", "LEAVING", "LEFT"] as const;
 
 /** As it is kept in a store: JSON, with the tokens as base64 of 32-bit numbers, low byte first. */
 export function encodeMember(member: Member): string {
@@ -83,7 +83,7 @@ function decodeTokens(text: string): Uint32Array {
   return tokens.sort();
 }
 
-export interface LeftMember {
+interface LeftMember {
   readonly id: string;
   readonly nowMs: number;
   readonly zone?: string;

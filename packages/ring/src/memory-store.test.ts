@@ -1,5 +1,4 @@
-import { MemoryRingStore } from "./memory-store.js";
-import type { RingStore } from "./ring-store.js";
+import { MemoryRingStore, type RingStore } from "./ring-store.js";
 import { describeRingStore } from "./testing/ring-store.suite.js";
 
 const shared = new MemoryRingStore();

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { deleteTokenFile, readTokenFile, writeTokenFile } from "./token-file.js";
+import { deleteTokenFile, readTokenFile, writeTokenFile } from "./lifecycler.js";
 
 let directory: string;
 beforeAll(async () => {

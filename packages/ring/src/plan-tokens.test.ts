@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
-import type { RingInstance } from "../member.js";
-import { fakeMember, fakeMembers } from "../testing/fake-members.js";
-import { Circle, findReplicas } from "../view/circle.js";
+import type { RingInstance } from "./member.js";
 import { planTokens } from "./plan-tokens.js";
+import { Circle, findReplicas } from "./ring-view.js";
+import { fakeMember, fakeMembers } from "./testing/fake-members.js";
 
 /** The part of the keys that each instance has, divided by an equal part: as the smallest and the largest. */
 function spread(instances: readonly RingInstance[], width: number): { min: number; max: number } {

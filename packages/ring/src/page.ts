@@ -1,4 +1,4 @@
-import type { Ring } from "../watch/ring.js";
+import type { Ring } from "./ring.js";
 
 /** A page in the form that was asked for. */
 export interface RingPage {

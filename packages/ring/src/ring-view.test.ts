@@ -1,8 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import type { RingInstance } from "../member.js";
-import { fakeMember, fakeMembers } from "../testing/fake-members.js";
-import { Circle } from "./circle.js";
-import { RingView, type WritePlan } from "./ring-view.js";
+import type { RingInstance } from "./member.js";
+import { Circle, RingView, type WritePlan } from "./ring-view.js";
+import { fakeMember, fakeMembers } from "./testing/fake-members.js";
 
 const keys = Uint32Array.from({ length: 3000 }, (_, i) => Math.imul(i, 0x9e3779b1));
 const zones = ["a", "b", "c"];

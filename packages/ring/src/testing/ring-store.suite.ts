@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import type { RingStore } from "../ring-store.js";
 
 /** A kind of store: `open` gives several handles on the same rings, which are empty at first. */
-export interface StoreUnderTest {
+interface StoreUnderTest {
   readonly open: () => RingStore;
 }
 

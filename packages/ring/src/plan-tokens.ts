@@ -1,7 +1,7 @@
 import { fnv1a32 } from "@skald/model";
 
 /** Tokens of a new instance, and what they are chosen by. */
-export interface PlanOptions {
+interface PlanOptions {
   /** Tokens wanted. */
   readonly count: number;
   /** Instances that get each key. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
-import type { LifecyclerOptions } from "../life/lifecycler.js";
-import { MemoryRingStore } from "../store/memory-store.js";
-import { FakeClock, type FakeProcess, fakeProcess, live } from "../testing/fake-process.js";
+import type { LifecyclerOptions } from "./lifecycler.js";
 import type { RingOptions } from "./ring.js";
+import { MemoryRingStore } from "./ring-store.js";
+import { FakeClock, type FakeProcess, fakeProcess, live } from "./testing/fake-process.js";
 
 /** A store that can be taken away, as a whole or for one process. */
 class FaultyStore extends MemoryRingStore {

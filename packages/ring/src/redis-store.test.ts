@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { silentLogger } from "@skald/runtime/log";
 import { findRedis, RedisServer, redisStandIn } from "@skald/testkit";
 import { needs } from "@skald/testkit/needs";
-import { FakeClock, fakeProcess, live } from "../testing/fake-process.js";
 import { parseEndpoint, RedisRingStore, type RedisStoreOptions } from "./redis-store.js";
 import type { RingStore } from "./ring-store.js";
+import { FakeClock, fakeProcess, live } from "./testing/fake-process.js";
 import { describeRingStore } from "./testing/ring-store.suite.js";
 
 const { signal } = new AbortController();

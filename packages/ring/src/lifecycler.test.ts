@@ -2,10 +2,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { MemoryRingStore } from "../store/memory-store.js";
-import { FakeClock, type FakeProcess, fakeProcess } from "../testing/fake-process.js";
-import { readTokenFile } from "../tokens/token-file.js";
-import type { LifecyclerOptions } from "./lifecycler.js";
+import { type LifecyclerOptions, readTokenFile } from "./lifecycler.js";
+import { MemoryRingStore } from "./ring-store.js";
+import { FakeClock, type FakeProcess, fakeProcess } from "./testing/fake-process.js";
 
 const { signal } = new AbortController();
 let directory: string;
