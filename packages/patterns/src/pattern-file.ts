@@ -9,7 +9,7 @@ import {
 } from "node:fs";
 import { crc32 } from "@skald/kernels";
 import { errorCodeOf, refuseNewerVersion } from "@skald/model";
-import { Cluster } from "./cluster.js";
+import { Cluster } from "./miner.js";
 import type { PatternStore } from "./pattern-store.js";
 
 const magic = 0x504b_5331;

@@ -1,10 +1,8 @@
-import type { FoundPatterns, PatternsRequest, SampledLines } from "@skald/contracts";
+import type { FoundPatterns, Pattern, PatternsRequest, SampledLines } from "@skald/contracts";
 import { compileMatchers, parseStreamText } from "@skald/model";
 import { LRUCache } from "lru-cache";
-import type { Cluster } from "./cluster.js";
-import { mostFrequent } from "./merge-patterns.js";
-import { fieldNeedles, messageOf } from "./message.js";
-import { Miner } from "./miner.js";
+import { type Cluster, Miner } from "./miner.js";
+import { fieldNeedles, messageOf } from "./tokenize.js";
 
 export interface PatternOptions {
   /** Clusters of a stream and level. */
@@ -23,7 +21,7 @@ export interface PatternOptions {
 }
 
 /** A miner and what it is of. */
-export interface StreamMiner {
+interface StreamMiner {
   readonly stream: string;
   readonly level: string;
   readonly miner: Miner;
@@ -165,4 +163,41 @@ function addSamples(
     lines += count;
   }
   return lines;
+}
+
+/** Patterns with fewer lines are noise. */
+const minHits = 30;
+const maxPatterns = 300;
+
+/** What several found, each in streams of its own, as one. */
+export function mergePatterns(found: readonly FoundPatterns[]): FoundPatterns {
+  const merged = new Map<string, Pattern>();
+  for (const pattern of found.flatMap(({ patterns }) => patterns)) {
+    const key = `${pattern.level}\n${pattern.pattern}`;
+    const known = merged.get(key);
+    const samples = known === undefined ? pattern.samples : added(known, pattern);
+    merged.set(key, { ...pattern, samples });
+  }
+  const lines = found.reduce((sum, one) => sum + one.lines, 0);
+  return { patterns: mostFrequent([...merged.values()]), lines };
+}
+
+/** Those that are no noise, the most frequent first. */
+function mostFrequent(patterns: readonly Pattern[]): Pattern[] {
+  return patterns
+    .map((pattern) => ({ pattern, hits: hitsOf(pattern) }))
+    .filter(({ hits }) => hits >= minHits)
+    .sort((a, b) => b.hits - a.hits)
+    .slice(0, maxPatterns)
+    .map(({ pattern }) => pattern);
+}
+
+function hitsOf({ samples }: Pattern): number {
+  return samples.reduce((sum, [, count]) => sum + count, 0);
+}
+
+function added(a: Pattern, b: Pattern): Pattern["samples"] {
+  const counts = new Map(a.samples);
+  for (const [time, count] of b.samples) counts.set(time, (counts.get(time) ?? 0) + count);
+  return [...counts].sort(([left], [right]) => left - right);
 }

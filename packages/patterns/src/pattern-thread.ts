@@ -1,3 +1,5 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
 import type {
   CallOptions,
   FoundPatterns,
@@ -5,11 +7,11 @@ import type {
   PatternsRequest,
   SampledLines,
 } from "@skald/contracts";
-import { repeat, type WorkerPool } from "@skald/runtime";
-import type { PatternSetup } from "./jobs.js";
-import { refuseNewerPatterns } from "./pattern-file.js";
+import { type JobHandler, repeat, type WorkerPool } from "@skald/runtime";
+import { loadPatterns, refuseNewerPatterns, savePatterns } from "./pattern-file.js";
+import { type PatternOptions, PatternStore } from "./pattern-store.js";
 
-export interface PatternThreadDeps {
+interface PatternThreadDeps {
   /** Of one thread, which serves `patternJobs`. */
   readonly pool: Pick<WorkerPool, "run" | "close">;
   readonly setup: PatternSetup;
@@ -65,4 +67,42 @@ export class PatternThread implements PatternIngester {
     const { pool, setup } = this.#deps;
     await pool.run<void>("save", { setup }, { lane: "background" });
   }
+}
+
+/** What each job brings along, so that a thread that takes the place of another finds what that has saved. */
+export interface PatternSetup {
+  readonly path: string;
+  readonly options: PatternOptions;
+}
+
+interface LearnJob {
+  readonly setup: PatternSetup;
+  readonly lines: SampledLines;
+  readonly fields: readonly string[];
+}
+
+/** The jobs of `PatternThread`, for the one thread that holds all patterns. */
+export function patternJobs(): Record<string, JobHandler> {
+  let store: PatternStore | undefined;
+  const storeOf = ({ path, options }: PatternSetup): PatternStore => {
+    if (store !== undefined) return store;
+    const loaded = new PatternStore(options);
+    loadPatterns(loaded, path);
+    store = loaded;
+    return store;
+  };
+  return {
+    learn: ({ setup, lines, fields }: LearnJob) => {
+      storeOf(setup).learn(lines, fields);
+      return { value: undefined };
+    },
+    patterns: (job: { readonly setup: PatternSetup; readonly request: PatternsRequest }) => ({
+      value: storeOf(job.setup).patterns(job.request),
+    }),
+    save: ({ setup }: { readonly setup: PatternSetup }) => {
+      mkdirSync(dirname(setup.path), { recursive: true });
+      savePatterns(storeOf(setup), setup.path);
+      return { value: undefined };
+    },
+  };
 }
