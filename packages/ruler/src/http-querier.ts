@@ -8,7 +8,7 @@ import {
 } from "@skald/model";
 import { type Connection, post } from "./send/post.js";
 
-export interface HttpQuerierOptions {
+interface HttpQuerierOptions {
   /** Of a query frontend: `http://host:port`. */
   readonly url: string;
   readonly tls: NonNullable<Connection["tls"]>;

@@ -3,17 +3,16 @@ import type { InstantQuerier, Rules } from "@skald/contracts";
 import { type Clock, invalidArgument } from "@skald/model";
 import { type Logger, Semaphore, sleep } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
+import { statusOf } from "./all-rulers.js";
 import type { RulerConfig } from "./config.js";
 import { type AlertKeeper, AlertStates } from "./evaluate/alert-states.js";
-import { type GroupOptions, GroupRunner } from "./evaluate/group-runner.js";
-import { GroupMetrics } from "./evaluate/metrics.js";
-import { RemoteWrite, type TenantRemoteWrite } from "./remote-write/remote-write.js";
+import { GroupMetrics, type GroupOptions, GroupRunner } from "./evaluate/group-runner.js";
 import { plainGroup } from "./rules/group-yaml.js";
 import { identityOf, keyOfGroup, type PlacedGroup, type RuleGroup } from "./rules/rule-group.js";
+import type { CallOptions, GroupName, RuleStore } from "./rules/rule-store.js";
 import { Alertmanagers, urlProblem } from "./send/alertmanagers.js";
 import { compileRelabels } from "./send/relabel.js";
-import { statusOf } from "./sharing/group-status.js";
-import type { CallOptions, GroupName, RuleStore } from "./store/rule-store.js";
+import { RemoteWrite, type TenantRemoteWrite } from "./send/remote-write.js";
 
 /** Limits of a tenant that the ruler looks at. */
 export interface RulerTenantLimits extends TenantRemoteWrite {

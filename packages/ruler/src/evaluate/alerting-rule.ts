@@ -1,8 +1,8 @@
 import type { InstantSample } from "@skald/contracts";
 import type { Template } from "@skald/logql/template";
 import { invalidArgument, type Labels, makeLabels } from "@skald/model";
+import { expandTemplate, parseAlertTemplate } from "../rules/alert-template.js";
 import type { Rule } from "../rules/rule-group.js";
-import { expandTemplate, parseAlertTemplate } from "../template/alert-template.js";
 
 /** One alert of a rule: a label set for which its expression held. Times are ms since the epoch. */
 export interface Alert {
@@ -19,7 +19,7 @@ export interface Alert {
   validUntilMs: number;
 }
 
-export interface AlertingOptions {
+interface AlertingOptions {
   /** The rule's, over those of its group. */
   readonly labels: Readonly<Record<string, string>>;
   readonly externalLabels: Readonly<Record<string, string>>;

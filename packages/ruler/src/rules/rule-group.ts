@@ -1,3 +1,8 @@
+import { parseQuery } from "@skald/logql";
+import { TemplateSyntaxError } from "@skald/logql/template";
+import { SkaldError } from "@skald/model";
+import { parseAlertTemplate } from "./alert-template.js";
+
 /** A group as users write it: rules that are evaluated one after another, again and again. */
 export interface RuleGroup {
   readonly name: string;
@@ -55,4 +60,100 @@ export function keyOfGroup({ tenant, namespace, group }: PlacedGroup): string {
 /** Rules with the same name and labels are the same through changes of all else. */
 export function identityOf(rule: Rule): string {
   return JSON.stringify([rule.alert, rule.record, Object.entries(rule.labels).sort()]);
+}
+
+const metricName = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
+const labelName = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
+/** What all texts of a group may have together; more is no rule that a person wrote. */
+export const maxGroupBytes = 1024 * 1024;
+
+/** What is wrong with groups of one file, in the order in which it stands there; empty when nothing is. */
+export function checkGroups(groups: readonly RuleGroup[]): string[] {
+  const problems: string[] = [];
+  const seen = new Set<string>();
+  for (const [i, group] of groups.entries()) {
+    if (group.name === "") problems.push(`group ${i}: Groupname must not be empty`);
+    else if (seen.has(group.name))
+      problems.push(`groupname: "${group.name}" is repeated in the same file`);
+    seen.add(group.name);
+    problems.push(...checkLabels(group.labels));
+    if (group.limit < 0) problems.push(`invalid limit: ${group.limit}`);
+    for (const rule of group.rules) problems.push(...checkRule(rule, group.name));
+  }
+  return problems;
+}
+
+function checkRule(rule: Rule, group: string): string[] {
+  const { alert, record, expr } = rule;
+  if (alert !== "" && record !== "") return ["only one of 'record' and 'alert' must be set"];
+  if (alert === "" && record === "") return ["one of 'record' or 'alert' must be set"];
+  const kind = alert === "" ? "record" : "alert";
+  const problems: string[] = [];
+  if (expr === "") problems.push("field 'expr' must be set in rule");
+  else {
+    const problem = checkExpr(expr);
+    if (problem !== undefined) {
+      const which = `${kind} '${nameOfRule(rule)}' in group '${group}'`;
+      problems.push(`could not parse expression for ${which}: ${problem}`);
+    }
+  }
+  if (kind === "record") problems.push(...checkRecord(rule));
+  return [
+    ...problems,
+    ...checkLabels(rule.labels),
+    ...checkAnnotations(rule),
+    ...checkTemplates(rule),
+  ];
+}
+
+function checkExpr(expr: string): string | undefined {
+  try {
+    if (parseQuery(expr).kind !== "log") return undefined;
+    return "it finds log lines; a rule needs a metric query, such as count_over_time";
+  } catch (error) {
+    if (error instanceof SkaldError) return error.message;
+    throw error;
+  }
+}
+
+function checkRecord({ record, forMs, keepFiringForMs, annotations }: Rule): string[] {
+  const problems: string[] = [];
+  if (Object.keys(annotations).length > 0)
+    problems.push("invalid field 'annotations' in recording rule");
+  if (forMs > 0) problems.push("invalid field 'for' in recording rule");
+  if (keepFiringForMs > 0) problems.push("invalid field 'keep_firing_for' in recording rule");
+  if (!metricName.test(record)) problems.push(`invalid recording rule name: ${record}`);
+  return problems;
+}
+
+function checkLabels(labels: Readonly<Record<string, string>>): string[] {
+  const isBad = (name: string) => !labelName.test(name) || name === "__name__";
+  return Object.keys(labels)
+    .filter(isBad)
+    .map((name) => `invalid label name: ${name}`);
+}
+
+function checkAnnotations({ annotations }: Rule): string[] {
+  return Object.keys(annotations)
+    .filter((name) => !labelName.test(name))
+    .map((name) => `invalid annotation name: ${name}`);
+}
+
+function checkTemplates({ alert, labels, annotations }: Rule): string[] {
+  if (alert === "") return [];
+  const problems: string[] = [];
+  for (const [kind, texts] of [
+    ["label", labels],
+    ["annotation", annotations],
+  ] as const) {
+    for (const [name, text] of Object.entries(texts)) {
+      try {
+        parseAlertTemplate(text, alert);
+      } catch (error) {
+        if (!(error instanceof TemplateSyntaxError)) throw error;
+        problems.push(`${kind} "${name}": ${error.message}`);
+      }
+    }
+  }
+  return problems;
 }

@@ -1,6 +1,8 @@
-import type { JobOptions, WorkerPool } from "@skald/runtime";
-import type { CheckedGroup, RuleGroup } from "./rule-group.js";
-import type { RuleJobName } from "./rule-jobs.js";
+import { parseQuery, printQuery } from "@skald/logql";
+import { invalidArgument } from "@skald/model";
+import type { JobHandler, JobOptions, WorkerPool } from "@skald/runtime";
+import { readGroup, readGroups, writeYaml } from "./group-yaml.js";
+import { type CheckedGroup, checkGroups, type RuleGroup } from "./rule-group.js";
 
 interface TextOptions {
   /** On whose account the text is read or written. */
@@ -48,4 +50,31 @@ export class RuleTexts {
     const share = { tenant, actors: [], cost };
     return this.#pool.run<T>(name, payload, { lane: "query", share, ...options });
   }
+}
+
+/** What `RuleTexts` has done on a thread. */
+export const ruleJobs = {
+  read_rule_group: (text: Uint8Array) => {
+    const group = readGroup(textOf(text));
+    const problems = checkGroups([group]);
+    return { value: { group: problems.length === 0 ? withQueries(group) : group, problems } };
+  },
+  read_rule_groups: (text: Uint8Array) => {
+    const groups = readGroups(textOf(text));
+    const [problem] = checkGroups(groups);
+    if (problem !== undefined) throw invalidArgument(problem);
+    return { value: groups.map(withQueries) };
+  },
+  write_rules: (plain: unknown) => ({ value: writeYaml(plain) }),
+} as const satisfies Record<string, JobHandler>;
+
+export type RuleJobName = keyof typeof ruleJobs;
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8");
+}
+
+function withQueries(group: RuleGroup): RuleGroup {
+  const rules = group.rules.map((rule) => ({ ...rule, query: printQuery(parseQuery(rule.expr)) }));
+  return { ...group, rules };
 }

@@ -6,7 +6,7 @@ import { type Alert, pairsOf } from "../evaluate/alerting-rule.js";
 import { type Connection, post } from "./post.js";
 import type { Relabel } from "./relabel.js";
 
-export interface AlertmanagerOptions {
+interface AlertmanagerOptions {
   readonly urls: readonly string[];
   /** The hosts are names of SRV records. */
   readonly discovers: boolean;
@@ -20,7 +20,7 @@ export interface AlertmanagerOptions {
   readonly datasourceUid: string;
 }
 
-export interface AlertmanagerDeps {
+interface AlertmanagerDeps {
   readonly options: AlertmanagerOptions;
   readonly log: Logger;
   readonly metrics: Metrics;

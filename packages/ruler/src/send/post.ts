@@ -32,7 +32,7 @@ export interface ConnectionTls {
   readonly insecureSkipVerify?: boolean;
 }
 
-export interface PostAnswer {
+interface PostAnswer {
   readonly status: number;
   /** The start of the body. */
   readonly text: string;

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { makeLabels } from "@skald/model";
 import { pairsOf } from "../evaluate/alerting-rule.js";
-import type { TimedSample } from "./encode.js";
+import type { TimedSample } from "./write-request.js";
 
 /** How far somebody has read a log. */
 export interface LogPosition {

@@ -1,5 +1,8 @@
-import type { CallOptions, RuleGroupStatus, RuleState, Rules } from "@skald/contracts";
+import type { AlertState, CallOptions, RuleGroupStatus, RuleState, Rules } from "@skald/contracts";
+import type { Labels } from "@skald/model";
 import type { Logger } from "@skald/runtime";
+import { type Alert, AlertingRule } from "./evaluate/alerting-rule.js";
+import type { GroupRunner, RuleStatus } from "./evaluate/group-runner.js";
 
 /** Another ruler. */
 export interface OtherRuler {
@@ -7,7 +10,7 @@ export interface OtherRuler {
   readonly rules: Rules;
 }
 
-export interface AllRulersOptions {
+interface AllRulersOptions {
   readonly own: Rules;
   /** Those that are well, without this one. */
   readonly others: () => readonly OtherRuler[];
@@ -17,7 +20,7 @@ export interface AllRulersOptions {
 }
 
 /** Groups of all rulers, and what is missing of them. */
-export interface AllGroups {
+interface AllGroups {
   /** By namespace and name. */
   readonly groups: readonly RuleGroupStatus[];
   readonly warnings: readonly string[];
@@ -88,4 +91,43 @@ function mergeTwo(a: RuleGroupStatus, b: RuleGroupStatus): RuleGroupStatus {
     evaluationSeconds: Math.max(a.evaluationSeconds, b.evaluationSeconds),
     rules: [...rules.values()].sort((one, other) => one.place - other.place),
   };
+}
+
+/** A group, or the part of one that a ruler evaluates, as it stands. */
+export function statusOf(runner: GroupRunner): RuleGroupStatus {
+  const { placed, schedule, lastEvaluationMs, evaluationSeconds } = runner;
+  return {
+    namespace: placed.namespace,
+    name: placed.group.name,
+    intervalMs: schedule.intervalMs,
+    limit: placed.group.limit,
+    ...(lastEvaluationMs === undefined ? {} : { lastEvaluationMs }),
+    evaluationSeconds,
+    rules: runner.rules.map((status, i) => ruleStateOf(status, placed.places?.[i] ?? i)),
+  };
+}
+
+function ruleStateOf(status: RuleStatus, place: number): RuleState {
+  const { rule, work, health, lastError, lastEvaluationMs, evaluationSeconds } = status;
+  const isAlerting = work instanceof AlertingRule;
+  return {
+    ...{ place, alert: rule.alert, record: rule.record, query: rule.query },
+    ...{ forMs: rule.forMs, keepFiringForMs: rule.keepFiringForMs },
+    ...{ labels: labelsOf(rule.labels), annotations: labelsOf(rule.annotations) },
+    state: isAlerting ? work.state : "inactive",
+    ...{ health, lastError, evaluationSeconds },
+    ...(lastEvaluationMs === undefined ? {} : { lastEvaluationMs }),
+    alerts: isAlerting ? work.alerts().map(alertStateOf) : [],
+  };
+}
+
+function alertStateOf(alert: Alert): AlertState {
+  const { labels, annotations, state, activeAtMs, keptSinceMs, value } = alert;
+  const kept = keptSinceMs === undefined ? {} : { keptSinceMs };
+  return { labels, annotations, state, activeAtMs, value, ...kept };
+}
+
+/** As they were written, in their order. */
+function labelsOf(labels: Readonly<Record<string, string>>): Labels {
+  return { names: Object.keys(labels), values: Object.values(labels) };
 }

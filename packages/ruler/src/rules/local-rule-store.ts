@@ -1,18 +1,17 @@
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { invalidArgument, notFound, SkaldError, tooLarge, unavailable } from "@skald/model";
-import { maxGroupBytes } from "../rules/check-group.js";
-import { plainGroup } from "../rules/group-yaml.js";
-import type { PlacedGroup, RuleGroup } from "../rules/rule-group.js";
-import type { RuleTexts } from "../rules/rule-texts.js";
-import { comparePlaced } from "./object-rule-store.js";
+import { plainGroup } from "./group-yaml.js";
+import { maxGroupBytes, type PlacedGroup, type RuleGroup } from "./rule-group.js";
 import {
   type CallOptions,
+  comparePlaced,
   type GroupName,
   noSuchGroup,
   noSuchNamespace,
   type RuleStore,
 } from "./rule-store.js";
+import type { RuleTexts } from "./rule-texts.js";
 
 /** What of a file of groups is read at most, bytes. */
 const maxFileBytes = 64 * maxGroupBytes;
@@ -25,7 +24,7 @@ interface Known {
   readonly error?: SkaldError;
 }
 
-export interface LocalRuleStoreDeps {
+interface LocalRuleStoreDeps {
   readonly directory: string;
   readonly texts: RuleTexts;
   /** Told of each file that cannot be read as groups. */

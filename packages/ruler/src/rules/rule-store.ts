@@ -1,23 +1,43 @@
 import { errorCodeOf, notFound, tooLarge } from "@skald/model";
 import type { ObjectInfo, ObjectStore } from "@skald/storage";
-import { maxGroupBytes } from "../rules/check-group.js";
-import { plainGroup } from "../rules/group-yaml.js";
-import type { CheckedGroup, PlacedGroup, RuleGroup } from "../rules/rule-group.js";
-import type { RuleTexts } from "../rules/rule-texts.js";
+import { plainGroup } from "./group-yaml.js";
 import {
-  groupKey,
-  namespacePrefix,
-  parseGroupKey,
-  rulesPrefix,
-  tenantRulesPrefix,
-} from "./rule-keys.js";
-import {
-  type CallOptions,
-  type GroupName,
-  noSuchGroup,
-  noSuchNamespace,
-  type RuleStore,
-} from "./rule-store.js";
+  type CheckedGroup,
+  maxGroupBytes,
+  type PlacedGroup,
+  type RuleGroup,
+} from "./rule-group.js";
+import type { RuleTexts } from "./rule-texts.js";
+
+/** Where rules are kept. Throws `unavailable` when that does not answer as it should. */
+export interface RuleStore {
+  /** Groups of all tenants. */
+  listAll(options: CallOptions): Promise<readonly PlacedGroup[]>;
+  /** All groups of a tenant, or those of one namespace, by namespace and name. */
+  list(tenant: string, options: CallOptions, namespace?: string): Promise<readonly PlacedGroup[]>;
+  /** Throws not_found. */
+  get(name: GroupName, options: CallOptions): Promise<RuleGroup>;
+  /** Creates or replaces. */
+  set(placed: PlacedGroup, options: CallOptions): Promise<void>;
+  /** Of no consequence when there is no such group. */
+  delete(name: GroupName, options: CallOptions): Promise<void>;
+  /** Throws not_found when the namespace has no groups. */
+  deleteNamespace(tenant: string, namespace: string, options: CallOptions): Promise<void>;
+}
+
+export interface GroupName {
+  readonly tenant: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface CallOptions {
+  readonly signal: AbortSignal;
+}
+
+/** Texts of the answers about what is not there. */
+export const noSuchGroup = "group does not exist";
+export const noSuchNamespace = "group namespace does not exist";
 
 /** A listing tells times of this precision, ms: what was changed so lately may be changed again unseen. */
 const settleMs = 2000;
@@ -30,7 +50,7 @@ interface Known {
   readonly placed: PlacedGroup;
 }
 
-export interface ObjectRuleStoreDeps {
+interface ObjectRuleStoreDeps {
   readonly store: ObjectStore;
   readonly texts: RuleTexts;
   readonly nowMs: () => number;
@@ -153,4 +173,53 @@ function compare(a: string, b: string): number {
 function isSame({ info, readMs }: Known, now: ObjectInfo): boolean {
   if (info.modifiedMs !== now.modifiedMs || info.sizeBytes !== now.sizeBytes) return false;
   return readMs - info.modifiedMs > settleMs;
+}
+
+/**
+ * Keys of rule groups in an object store:
+ *
+ *     rules/<tenant>/<namespace>/<group>
+ *
+ * Namespace and group are URL-safe base64 of their UTF-8, so that any name is a key; parts of more than 200 characters
+ * take several directories, each but the last with `~` at its end, because file systems take 255 bytes for one.
+ */
+const rulesPrefix = "rules/";
+
+const maxPart = 200;
+
+function tenantRulesPrefix(tenant: string): string {
+  const name = /^[A-Za-z0-9!\-_.*'()]{1,200}$/.test(tenant) ? tenant : `~${cut(encode(tenant))}`;
+  return `${rulesPrefix}${name}/`;
+}
+
+function namespacePrefix(tenant: string, namespace: string): string {
+  return `${tenantRulesPrefix(tenant)}${cut(encode(namespace))}/`;
+}
+
+function groupKey({ tenant, namespace, name }: GroupName): string {
+  return namespacePrefix(tenant, namespace) + cut(encode(name));
+}
+
+/** What a key says; undefined for any other object. */
+function parseGroupKey(key: string): GroupName | undefined {
+  if (!key.startsWith(rulesPrefix)) return undefined;
+  const parts = key.slice(rulesPrefix.length).replaceAll("~/", "").split("/");
+  const [folder = "", namespace = "", name = ""] = parts;
+  const tenant = folder.startsWith("~") ? decode(folder.slice(1)) : folder;
+  const found = { tenant, namespace: decode(namespace), name: decode(name) };
+  return groupKey(found) === key ? found : undefined;
+}
+
+function cut(text: string): string {
+  const parts: string[] = [];
+  for (let at = 0; at < text.length; at += maxPart) parts.push(text.slice(at, at + maxPart));
+  return parts.join("~/");
+}
+
+function encode(text: string): string {
+  return Buffer.from(text, "utf8").toString("base64url");
+}
+
+function decode(text: string): string {
+  return Buffer.from(text, "base64url").toString("utf8");
 }

@@ -1,20 +1,68 @@
+import { Budget } from "@skald/logql";
 import {
+  compileTemplate,
   type FunctionTable,
   goFunctions,
   goTime,
   logqlFunctions,
+  mapValue,
+  type Template,
   type TemplateFunction,
   TemplateRunError,
   type Value,
 } from "@skald/logql/template";
-import { parsePrometheusDuration } from "@skald/model";
-import {
-  formatShort,
-  humanize,
-  humanize1024,
-  humanizeDuration,
-  humanizePercentage,
-} from "./humanize.js";
+import { type Labels, parsePrometheusDuration, SkaldError } from "@skald/model";
+
+/** What templates of one alert see. */
+interface AlertData {
+  readonly labels: Labels;
+  readonly externalLabels: Readonly<Record<string, string>>;
+  readonly externalUrl: string;
+  readonly value: number;
+  readonly nowNs: bigint;
+}
+
+/** Names that every template of an alert knows; on the line before it, so that its own places stay right. */
+const definitions =
+  "{{$labels := .Labels}}{{$externalLabels := .ExternalLabels}}{{$externalURL := .ExternalURL}}{{$value := .Value}}";
+/** The longest that one template may take, ms, and the longest text that it may make. */
+const maxTemplateMs = 100;
+const maxTextLength = 64 * 1024;
+
+/** Compiles a template of an alert. Throws TemplateSyntaxError. */
+export function parseAlertTemplate(text: string, alert: string): Template {
+  return compileTemplate(definitions + text, `__alert_${alert}`, alertFunctions);
+}
+
+/** What a label or an annotation says of one alert; of a template that fails, why. */
+export function expandTemplate(template: Template, data: AlertData): string {
+  const until = performance.now() + maxTemplateMs;
+  const budget = new Budget({ shouldStop: () => performance.now() > until });
+  const row = { line: () => "", timestampNs: () => data.nowNs, nowNs: () => data.nowNs, budget };
+  try {
+    const text = template.run(dataMap(data), row);
+    if (text.length <= maxTextLength) return text;
+    return `<error expanding template: result longer than ${maxTextLength} characters>`;
+  } catch (error) {
+    const isTooSlow = error instanceof SkaldError;
+    if (!isTooSlow && !(error instanceof TemplateRunError)) throw error;
+    const why = isTooSlow ? `it takes longer than ${maxTemplateMs} ms` : error.message;
+    return `<error expanding template: ${why}>`;
+  }
+}
+
+function dataMap({ labels, externalLabels, externalUrl, value }: AlertData) {
+  const pairs = labels.names.map((name, i): [string, Value] => [name, labels.values[i] as string]);
+  return mapValue(
+    new Map<string, Value>([
+      ["Labels", mapValue(new Map(pairs), "")],
+      ["ExternalLabels", mapValue(new Map(Object.entries(externalLabels)), "")],
+      ["ExternalURL", externalUrl],
+      ["Value", value],
+    ]),
+    null,
+  );
+}
 
 const nsPerSecond = 1e9;
 const logql = (name: string): TemplateFunction => logqlFunctions.get(name) as TemplateFunction;
@@ -145,7 +193,7 @@ const samples: Readonly<Record<string, TemplateFunction>> = {
 };
 
 /** What templates of labels and annotations may call. */
-export const alertFunctions: FunctionTable = new Map([
+const alertFunctions: FunctionTable = new Map([
   ...goFunctions,
   ...Object.entries({ ...links, ...texts, ...numbers, ...samples }),
 ]);
@@ -182,4 +230,82 @@ const htmlEscapes: Readonly<Record<string, string>> = {
 
 function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => htmlEscapes[char] as string);
+}
+
+/** Go's `%.4g`: four digits that count. */
+function formatShort(value: number): string {
+  if (Number.isNaN(value)) return "NaN";
+  if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
+  if (value === 0) return Object.is(value, -0) ? "-0" : "0";
+  const [digits = "", power = "0"] = value.toExponential(3).split("e");
+  const exponent = Number(power);
+  if (exponent < -4 || exponent >= 4) {
+    const sign = exponent < 0 ? "-" : "+";
+    return `${trimZeros(digits)}e${sign}${String(Math.abs(exponent)).padStart(2, "0")}`;
+  }
+  return trimZeros(value.toFixed(Math.max(0, 3 - exponent)));
+}
+
+function trimZeros(text: string): string {
+  return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+const large = ["k", "M", "G", "T", "P", "E", "Z", "Y"];
+const small = ["m", "u", "n", "p", "f", "a", "z", "y"];
+const binary = ["ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi"];
+
+/** `1.234k`, `5m`: metric prefixes. */
+export function humanize(value: number): string {
+  if (value === 0 || !Number.isFinite(value)) return formatShort(value);
+  return Math.abs(value) >= 1 ? scaledDown(value, large, 1000) : scaledUp(value);
+}
+
+/** `1.5Mi`: powers of 1024. */
+export function humanize1024(value: number): string {
+  if (Math.abs(value) <= 1 || !Number.isFinite(value)) return formatShort(value);
+  return scaledDown(value, binary, 1024);
+}
+
+/** `1h 2m 3s` of seconds. */
+export function humanizeDuration(value: number): string {
+  if (!Number.isFinite(value)) return formatShort(value);
+  if (value === 0) return `${formatShort(value)}s`;
+  if (Math.abs(value) < 1) return `${scaledUp(value)}s`;
+  const sign = value < 0 ? "-" : "";
+  const whole = Math.trunc(Math.abs(value));
+  const seconds = whole % 60;
+  const minutes = Math.floor(whole / 60) % 60;
+  const hours = Math.floor(whole / 3600) % 24;
+  const days = Math.floor(whole / 86_400);
+  if (days !== 0) return `${sign}${days}d ${hours}h ${minutes}m ${seconds}s`;
+  if (hours !== 0) return `${sign}${hours}h ${minutes}m ${seconds}s`;
+  if (minutes !== 0) return `${sign}${minutes}m ${seconds}s`;
+  return `${formatShort(value)}s`;
+}
+
+/** `12.34%` of a share. */
+export function humanizePercentage(value: number): string {
+  return `${formatShort(value * 100)}%`;
+}
+
+function scaledDown(value: number, prefixes: readonly string[], by: number): string {
+  let scaled = value;
+  let prefix = "";
+  for (const next of prefixes) {
+    if (Math.abs(scaled) < by) break;
+    prefix = next;
+    scaled /= by;
+  }
+  return formatShort(scaled) + prefix;
+}
+
+function scaledUp(value: number): string {
+  let scaled = value;
+  let prefix = "";
+  for (const next of small) {
+    if (Math.abs(scaled) >= 1) break;
+    prefix = next;
+    scaled *= 1000;
+  }
+  return formatShort(scaled) + prefix;
 }

@@ -7,18 +7,22 @@ import {
   invalidArgument,
   labelsFromObject,
   labelsToObject,
+  SkaldError,
+  textForClients,
 } from "@skald/model";
 import {
+  type EndpointDocs,
   type HttpHandler,
   type HttpRequest,
+  type HttpResponse,
+  jsonTextResponse,
+  type ParamDocs,
   parseTenants,
   type Route,
   type TenantOptions,
 } from "@skald/transport";
-import { nameOfRule } from "../rules/rule-group.js";
-import { type AllRulers, keyOf } from "../sharing/all-rulers.js";
-import { statusDocs } from "./rule-docs.js";
-import { statusAnswer, withStatusErrors } from "./status-answer.js";
+import { type AllRulers, keyOf } from "./all-rulers.js";
+import { nameOfRule } from "./rules/rule-group.js";
 
 const prefixes = ["/compat/api/v1", "/prometheus/api/v1"];
 /** What Go prints of a time that was not set. */
@@ -196,3 +200,84 @@ function exponential(value: number): string {
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
   return value.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
 }
+
+/** An answer in the form of Prometheus, with signs that mean something in HTML escaped. */
+export function statusAnswer(
+  status: number,
+  data: unknown,
+  warnings: readonly string[] = [],
+): HttpResponse {
+  const told = warnings.length === 0 ? {} : { warnings };
+  return jsonTextResponse(
+    status,
+    escapeHtml({ status: "success", data, errorType: "", error: "", ...told }),
+  );
+}
+
+/** Tells errors in that form; those of authentication stay as they are everywhere. */
+function withStatusErrors(handler: HttpHandler): HttpHandler {
+  return async (request) => {
+    try {
+      return await handler(request);
+    } catch (error) {
+      if (
+        !(error instanceof SkaldError) ||
+        error.code === "unauthenticated" ||
+        error.status === 500
+      )
+        throw error;
+      const errorType = error.status < 500 ? "bad_data" : "server_error";
+      const told = { status: "error", data: null, errorType, error: textForClients(error) };
+      return jsonTextResponse(error.status, escapeHtml(told));
+    }
+  };
+}
+
+function escapeHtml(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[<>&\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+export const common = { group: "Rules", tenant: "one" } as const;
+
+const filter = (name: string, says: string): ParamDocs => ({
+  name,
+  type: "text",
+  repeats: true,
+  fallback: "all",
+  says,
+});
+
+/** What is to be known about each endpoint that shows rules as they stand. */
+const statusDocs = {
+  rules: {
+    ...common,
+    says: "Rules as they stand, in the form of Prometheus.",
+    params: [
+      { name: "type", type: "text", values: ["alert", "record"], fallback: "both", says: "Kind." },
+      filter("rule_name", "Rules of these names; also as `rule_name[]`."),
+      filter("rule_group", "Groups of these names; also as `rule_group[]`."),
+      filter("file", "Namespaces; also as `file[]`."),
+      filter("match", "Selectors that labels of rules have to match; also as `match[]`."),
+      { name: "exclude_alerts", type: "boolean", fallback: "false", says: "Leave alerts out." },
+      { name: "group_limit", type: "integer", fallback: "all", says: "Most groups of an answer." },
+      {
+        name: "group_next_token",
+        type: "text",
+        fallback: "the first groups",
+        says: "`groupNextToken` of the answer before; with `group_limit`.",
+      },
+    ],
+    answers: { 200: "`{status, data: {groups}}`." },
+    errors: { 400: "a parameter that is bad" },
+    example: { params: { type: "alert" }, status: 200, contains: '"groups":' },
+  },
+  alerts: {
+    ...common,
+    says: "Alerts that are pending or fire.",
+    answers: { 200: "`{status, data: {alerts}}`." },
+    example: { status: 200, contains: '"alerts":' },
+  },
+} as const satisfies Readonly<Record<string, EndpointDocs>>;

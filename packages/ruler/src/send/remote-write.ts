@@ -5,12 +5,16 @@ import type { Clock } from "@skald/model";
 import { type Logger, repeat } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
 import type { RecordedSample } from "../evaluate/recording-rule.js";
-import { type ClientConfigs, readClients } from "./clients.js";
-import { type RemoteWriteMetrics, remoteWriteMetrics } from "./metrics.js";
-import { RemoteWriter } from "./remote-writer.js";
+import {
+  type ClientConfigs,
+  type RemoteWriteMetrics,
+  RemoteWriter,
+  readClients,
+  remoteWriteMetrics,
+} from "./remote-writer.js";
 import { SampleLog } from "./sample-log.js";
 
-export interface RemoteWriteOptions {
+interface RemoteWriteOptions {
   readonly directory: string;
   readonly clients: ClientConfigs;
   readonly addsTenantHeader: boolean;
@@ -30,7 +34,7 @@ export interface TenantRemoteWrite {
   readonly ruler_remote_write_config: ClientConfigs;
 }
 
-export interface RemoteWriteDeps {
+interface RemoteWriteDeps {
   readonly options: RemoteWriteOptions;
   readonly limitsOf: (tenant: string) => TenantRemoteWrite;
   readonly clock: Clock;

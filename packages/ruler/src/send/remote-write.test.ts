@@ -3,10 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { labelsFromObject } from "@skald/model";
-import { compileRelabels } from "../send/relabel.js";
-import { encodeWriteRequest, type TimedSample } from "./encode.js";
+import { compileRelabels } from "./relabel.js";
 import { SampleLog } from "./sample-log.js";
-import { compressSnappy } from "./snappy.js";
+import { compressSnappy, encodeWriteRequest, type TimedSample } from "./write-request.js";
 
 /** A decoder of raw snappy that knows only what the format says. */
 function decode(block: Uint8Array): Buffer {

@@ -4,18 +4,17 @@ import {
   type HttpHandler,
   type HttpRequest,
   type HttpResponse,
+  type ParamDocs,
   parseTenant,
   type Route,
   type TenantOptions,
   textResponse,
 } from "@skald/transport";
-import type { Ruler } from "../ruler.js";
-import { maxGroupBytes } from "../rules/check-group.js";
-import { plainGroup } from "../rules/group-yaml.js";
-import type { PlacedGroup, Rule } from "../rules/rule-group.js";
-import type { RuleTexts } from "../rules/rule-texts.js";
-import { ruleDocs } from "./rule-docs.js";
-import { statusAnswer } from "./status-answer.js";
+import type { Ruler } from "./ruler.js";
+import { plainGroup } from "./rules/group-yaml.js";
+import { maxGroupBytes, type PlacedGroup, type Rule } from "./rules/rule-group.js";
+import type { RuleTexts } from "./rules/rule-texts.js";
+import { common, statusAnswer } from "./status-routes.js";
 
 /** Names of the rules API, under the published and the reference's names. */
 const prefixes = ["/service/api/v1", "/loki/api/v1", "/api/legacy", "/api/prom"];
@@ -161,3 +160,76 @@ function withTextErrors(handler: HttpHandler): HttpHandler {
     }
   };
 }
+
+const namespace: ParamDocs = {
+  name: "namespace",
+  type: "text",
+  required: true,
+  says: "In the path: stands for a file of rules.",
+};
+const group: ParamDocs = { name: "group", type: "text", required: true, says: "In the path." };
+const labels: ParamDocs = {
+  name: "labels",
+  type: "text",
+  fallback: "all groups",
+  says: "Only groups with rules that have these labels: `name:value`, with commas.",
+};
+const taken = { 202: "Taken; it counts from the next look at the store on." };
+const none = { 404: "there is none" };
+const body = "name: errors\nrules:\n  - alert: A\n    expr: sum(rate({app=`shop`}[1m])) > 1\n";
+
+/** What is to be known about each endpoint of the rules API. */
+const ruleDocs = {
+  list: {
+    ...common,
+    says: "Lists groups of rules by namespace.",
+    params: [labels],
+    answers: { 200: "YAML: namespaces, each with its groups." },
+    errors: none,
+    example: { params: { labels: "team:none" }, status: 404, contains: "no rule groups found" },
+  },
+  listOne: {
+    ...common,
+    says: "Lists the groups of a namespace.",
+    params: [namespace, labels],
+    answers: { 200: "YAML: the namespace with its groups." },
+    errors: none,
+    example: { variables: { namespace: "none" }, status: 404, contains: "no rule groups found" },
+  },
+  get: {
+    ...common,
+    says: "Shows a group.",
+    params: [namespace, group],
+    answers: { 200: "YAML: the group." },
+    errors: none,
+    example: {
+      variables: { namespace: "none", group: "none" },
+      status: 404,
+      contains: "group does not exist",
+    },
+  },
+  set: {
+    ...common,
+    says: "Sets a group, in place of one of its name.",
+    params: [namespace],
+    bodies: { "application/yaml": "A group: `name`, `interval`, `rules` and what else Loki has." },
+    answers: taken,
+    errors: { 400: "a group that is not right, with the place where; a limit of the tenant" },
+    example: { variables: { namespace: "shop" }, body, status: 202 },
+  },
+  deleteNamespace: {
+    ...common,
+    says: "Deletes a namespace.",
+    params: [namespace],
+    answers: taken,
+    errors: none,
+    example: { variables: { namespace: "none" }, status: 404 },
+  },
+  delete: {
+    ...common,
+    says: "Deletes a group, if it is there.",
+    params: [namespace, group],
+    answers: taken,
+    example: { variables: { namespace: "shop", group: "none" }, status: 202 },
+  },
+} as const satisfies Readonly<Record<string, EndpointDocs>>;
