@@ -9,9 +9,9 @@ import {
   type DayRules,
   OtherWasFirst,
 } from "./compaction/compact-day.js";
+import { listTables, prefixOf, type Table, type TableChoice } from "./compaction/day-state.js";
 import { planBounds } from "./compaction/plan.js";
-import { listTables, prefixOf, type Table, type TableChoice } from "./compaction/tables.js";
-import { WorkFiles } from "./compaction/work-files.js";
+import { WorkFiles } from "./compaction/segment-merge.js";
 import type { CompactorConfig } from "./config.js";
 
 export interface CompactorDeps {

@@ -10,9 +10,13 @@ import {
   type TenantOptions,
   textResponse,
 } from "@skald/transport";
-import { type KnownRequest, statusOf } from "./deletion/delete-request.js";
+import {
+  type KnownRequest,
+  parseDelete,
+  parseListRange,
+  statusOf,
+} from "./deletion/delete-request.js";
 import type { DeleteRequests, DeletionMode } from "./deletion/delete-requests.js";
-import { parseDelete, parseListRange } from "./deletion/parse-delete.js";
 
 export interface DeleteRouteOptions extends TenantOptions {
   /** Absent when nothing is ever deleted. */

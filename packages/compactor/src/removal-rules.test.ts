@@ -6,7 +6,7 @@ import { MemoryStore, type ObjectStore, SegmentCatalog } from "@skald/storage";
 import { DeletePass } from "./deletion/delete-pass.js";
 import { statusOf } from "./deletion/delete-request.js";
 import { RemovalRules } from "./removal-rules.js";
-import type { RetentionLimits } from "./retention/retention-rules.js";
+import type { RetentionLimits } from "./retention-rules.js";
 import { Compactors } from "./testing/compactors.js";
 import { Killed, killedAt } from "./testing/faulty-stores.js";
 import { asked, hourMs, makeRequests, metricOf, signal, testClock } from "./testing/requests.js";

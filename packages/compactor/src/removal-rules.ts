@@ -18,13 +18,13 @@ import {
   segmentKey,
 } from "@skald/storage";
 import type { DayRemovals, DayRules } from "./compaction/compact-day.js";
-import { prefixOf, type Table } from "./compaction/tables.js";
+import { prefixOf, type Table } from "./compaction/day-state.js";
 import { lookOptions } from "./deletion/delete-pass.js";
 import { filtersOf } from "./deletion/delete-request.js";
 import type { DeleteRequests } from "./deletion/delete-requests.js";
-import { type RetentionLimits, RetentionRules } from "./retention/retention-rules.js";
+import { type RetentionLimits, RetentionRules } from "./retention-rules.js";
 
-export interface RemovalRulesOptions {
+interface RemovalRulesOptions {
   readonly deletes: DeleteRequests;
   readonly limitsOf: (tenant: string) => RetentionLimits;
   readonly scanner: Scanner<SegmentRef, "matches">;

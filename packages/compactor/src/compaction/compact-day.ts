@@ -16,9 +16,15 @@ import {
   parseSegmentKey,
   replacedBy,
 } from "@skald/storage";
-import { type DayState, readDay } from "./day-state.js";
-import { type PlanBounds, planMerges } from "./plan.js";
-import { type ListedSegment, planRebuild } from "./rebuild-day.js";
+import { type DayState, readDay, type Table } from "./day-state.js";
+import {
+  type ListedSegment,
+  type PlanBounds,
+  planMerges,
+  planRebuild,
+  planSweep,
+  type SweepBounds,
+} from "./plan.js";
 import {
   goneOf,
   type MergeDeps,
@@ -26,8 +32,6 @@ import {
   type MergeThreads,
   SegmentMerge,
 } from "./segment-merge.js";
-import { planSweep, type SweepBounds } from "./sweep.js";
-import type { Table } from "./tables.js";
 
 interface Cancellable {
   readonly signal: AbortSignal;

@@ -1,4 +1,15 @@
-import { type IndexedSegment, inOrderOfArrival } from "@skald/storage";
+import { internal } from "@skald/model";
+import {
+  type DayIndex,
+  type GoneSegment,
+  type IndexedSegment,
+  indexesOf,
+  inOrderOfArrival,
+  isMergedId,
+  type ObjectInfo,
+  parseSegmentKey,
+  segmentKey,
+} from "@skald/storage";
 
 /** How large merged segments become, and how many go into one. */
 export interface PlanBounds {
@@ -158,4 +169,132 @@ function sizeOf({ lineBytes }: IndexedSegment): number {
 
 function linesOf(group: readonly IndexedSegment[]): number {
   return group.reduce((sum, { lineBytes }) => sum + lineBytes, 0);
+}
+
+/** A segment that a listing has. */
+export interface ListedSegment extends Pick<IndexedSegment, "id" | "minNs" | "maxNs"> {
+  readonly modifiedMs: number;
+  /** Ids of the segments that it was merged from; undefined where that is not known. */
+  readonly replaces?: readonly string[] | undefined;
+}
+
+/** What makes the index before a damaged one, or none, say what the bucket has. */
+interface Rebuild {
+  /** Ids of segments that count. */
+  readonly add: readonly string[];
+  readonly remove: readonly GoneSegment[];
+}
+
+/**
+ * Finds out what counts of a day whose newest index is damaged, from the segments that an older one has and those of a listing that
+ * it does not know. What was deleted meanwhile was deleted because a newer index had said for long that others have its rows, or that nobody shall. A merged segment takes the place of those
+ * that it was merged from, when each of them counts or is deleted; otherwise it is the rest of a merge that was not first. Throws
+ * `internal` when one does not say what it was merged from.
+ */
+export function planRebuild(
+  known: readonly IndexedSegment[],
+  unknown: readonly ListedSegment[],
+  { listed, nowMs }: { readonly listed: ReadonlySet<string>; readonly nowMs: number },
+): Rebuild {
+  const counted = new Map<string, Pick<IndexedSegment, "id" | "minNs" | "maxNs">>();
+  const gone = new Map<string, GoneSegment>();
+  const drop = (id: string, by: string | undefined) => {
+    const segment = counted.get(id);
+    if (segment === undefined) return;
+    const { minNs, maxNs } = segment;
+    counted.delete(id);
+    gone.set(id, { id, minNs, maxNs, sinceMs: nowMs, by });
+  };
+  for (const segment of known) counted.set(segment.id, segment);
+  const merged = unknown.filter(({ id }) => isMergedId(id));
+  for (const segment of unknown) if (!isMergedId(segment.id)) counted.set(segment.id, segment);
+  for (const one of inOrder(merged, listed)) {
+    const isWhole = inputsOf(one).every((id) => counted.has(id) || !listed.has(id));
+    if (!isWhole) continue;
+    for (const id of inputsOf(one)) drop(id, one.id);
+    counted.set(one.id, one);
+  }
+  for (const { id } of known) if (!listed.has(id)) drop(id, undefined);
+  const add = unknown.filter(({ id }) => counted.has(id)).map(({ id }) => id);
+  return { add, remove: [...gone.values()] };
+}
+
+function inputsOf({ id, replaces }: ListedSegment): readonly string[] {
+  if (replaces === undefined) throw internal(`segment ${id} does not say what it was merged from`);
+  return replaces;
+}
+
+/** Those that were merged from others behind these; of two from the same, that whose inputs are deleted, then the later one. */
+function inOrder(
+  merged: readonly ListedSegment[],
+  listed: ReadonlySet<string>,
+): readonly ListedSegment[] {
+  const byId = new Map(merged.map((one) => [one.id, one]));
+  const lacks = (one: ListedSegment) => inputsOf(one).some((id) => !listed.has(id));
+  const ranked = [...merged].sort(
+    (a, b) => Number(lacks(b)) - Number(lacks(a)) || b.modifiedMs - a.modifiedMs,
+  );
+  const ordered = new Set<ListedSegment>();
+  const visit = (one: ListedSegment, depth: number) => {
+    if (ordered.has(one) || depth > merged.length) return;
+    for (const id of inputsOf(one)) {
+      const input = byId.get(id);
+      if (input !== undefined) visit(input, depth + 1);
+    }
+    ordered.add(one);
+  };
+  for (const one of ranked) visit(one, 0);
+  return [...ordered];
+}
+
+export interface SweepBounds {
+  /** What counts no more is deleted after this time; queries that knew it have ended by then. */
+  readonly graceMs: number;
+  /** How long after that an ingester may come back that has it still. */
+  readonly rememberMs: number;
+}
+
+interface Sweep {
+  /** Objects to delete: the newest index has said so for long enough. */
+  readonly deletes: readonly string[];
+  /** What merges left behind that did not end, or were not first: to be named in the index before it is deleted. */
+  readonly orphans: readonly GoneSegment[];
+  /** Ids that the index need not name any more. */
+  readonly forget: readonly string[];
+}
+
+/** What is to be cleared of a day, by its newest index and a listing. */
+export function planSweep(
+  index: Pick<DayIndex, "tenant" | "gone" | "knows"> | undefined,
+  objects: readonly ObjectInfo[],
+  nowMs: number,
+  { graceMs, rememberMs }: SweepBounds,
+): Sweep {
+  const keys = new Set(objects.map(({ key }) => key));
+  const deletes = oldIndexes(objects, nowMs - graceMs);
+  const forget: string[] = [];
+  for (const gone of index?.gone ?? []) {
+    const key = segmentKey({ ...gone, tenant: index!.tenant });
+    if (gone.sinceMs > nowMs - graceMs) continue;
+    if (keys.has(key)) deletes.push(key);
+    else if (gone.sinceMs <= nowMs - graceMs - rememberMs) forget.push(gone.id);
+  }
+  const orphans: GoneSegment[] = [];
+  for (const { key, modifiedMs } of objects) {
+    const parsed = parseSegmentKey(key);
+    if (parsed === undefined || !isMergedId(parsed.id) || index?.knows(parsed.id) === true)
+      continue;
+    if (modifiedMs > nowMs - graceMs) continue;
+    const { id, minNs, maxNs } = parsed;
+    orphans.push({ id, minNs, maxNs, sinceMs: nowMs, by: undefined });
+  }
+  return { deletes, orphans, forget };
+}
+
+/** Generations whose next one is older than the time. */
+function oldIndexes(objects: readonly ObjectInfo[], beforeMs: number): string[] {
+  const newestFirst = indexesOf(objects);
+  return newestFirst
+    .filter((_, i) => i > 0 && newestFirst[i - 1]!.modifiedMs < beforeMs)
+    .map(({ key }) => key);
 }

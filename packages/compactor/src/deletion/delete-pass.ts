@@ -1,6 +1,6 @@
 import type { Ingester, Scanner, ScanOptions } from "@skald/contracts";
 import type { SegmentRef, TimeRange } from "@skald/model";
-import { type Logger, NewerFiles } from "@skald/runtime";
+import { type Logger, NewerFiles, repeat, type Sleep } from "@skald/runtime";
 import { maskRows } from "@skald/scan";
 import type { CallOptions, SegmentCatalog } from "@skald/storage";
 import { filtersOf, type KnownRequest, openParts, rangeOfParts } from "./delete-request.js";
@@ -9,7 +9,7 @@ import type { DeleteRequests } from "./delete-requests.js";
 /** Raw bytes for each stored byte of a segment, roughly. */
 const compression = 5;
 
-export interface DeletePassOptions {
+interface DeletePassOptions {
   readonly deletes: DeleteRequests;
   readonly catalog: Pick<SegmentCatalog, "list">;
   readonly scanner: Scanner<SegmentRef, "matches">;
@@ -148,4 +148,55 @@ function rangeOf({ minNs, maxNs }: { minNs: bigint; maxNs: bigint }): TimeRange 
 
 function numbers(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, i) => from + i);
+}
+
+interface DeletionLoopDeps {
+  readonly deletes: DeleteRequests;
+  readonly pass: DeletePass;
+  /** Pause between looks at what is carried out. */
+  readonly intervalMs: number;
+  readonly log: Logger;
+  readonly sleep?: Sleep;
+}
+
+/** Requests that another compactor took are known here after this time. */
+const refreshMs = 30_000;
+
+/** Keeps the delete requests of this process up to date with the store, and looks after those that are due. */
+export class DeletionLoop {
+  readonly #deps: DeletionLoopDeps;
+
+  constructor(deps: DeletionLoopDeps) {
+    this.#deps = deps;
+  }
+
+  /** Learns the requests; a store that does not answer is asked again later. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { deletes, log } = this.#deps;
+    try {
+      await deletes.refresh({ signal });
+    } catch (error) {
+      await deletes.recall();
+      const message = deletes.isKnown
+        ? "the delete requests cannot be read; a copy of them is used until they can"
+        : "the delete requests cannot be read, and there is no copy; queries fail until they can";
+      log.error(message, { error });
+    }
+  }
+
+  /** Works until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { deletes, intervalMs, log, pass, sleep } = this.#deps;
+    const options = { signal, ...(sleep === undefined ? {} : { sleep }) };
+    await Promise.all([
+      repeat(() => deletes.refresh({ signal }), {
+        ...{ ...options, pauseMs: refreshMs },
+        onError: (error) => log.warn("the delete requests cannot be read again", { error }),
+      }),
+      repeat(() => pass.run({ signal }), {
+        ...{ ...options, pauseMs: intervalMs },
+        onError: (error) => log.error("delete requests could not be looked after", { error }),
+      }),
+    ]);
+  }
 }

@@ -12,6 +12,7 @@ import { type Logger, Semaphore } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
 import type { CallOptions } from "@skald/storage";
 import {
+  type AskedDelete,
   type DeleteProgress,
   type DeleteRequest,
   filtersOf,
@@ -21,14 +22,12 @@ import {
   parseDeleteQuery,
   partCount,
 } from "./delete-request.js";
-import type { LocalCopy } from "./local-copy.js";
-import type { AskedDelete } from "./parse-delete.js";
-import type { RequestStore, StoredRequest } from "./request-store.js";
+import type { LocalCopy, RequestStore, StoredRequest } from "./request-store.js";
 
 /** What delete requests do for a tenant. */
 export type DeletionMode = "disabled" | "filter-only" | "filter-and-delete";
 
-export interface DeleteRequestsOptions {
+interface DeleteRequestsOptions {
   readonly requests: RequestStore;
   /** What is hidden while the store could not be read since the start, or is damaged there. */
   readonly copy?: LocalCopy;

@@ -1,11 +1,14 @@
+import { dirname } from "node:path";
 import { crc32 } from "@skald/kernels";
 import { errorCodeOf, refuseNewerVersion } from "@skald/model";
 import {
   type CallOptions,
   type ObjectStore,
   parseTenantPrefix,
+  syncInTurn,
   tenantPrefix,
 } from "@skald/storage";
+import { mkdir, open, readFile, rename } from "@skald/storage/files";
 import { type DeleteProgress, type DeleteRequest, noProgress } from "./delete-request.js";
 
 /** A request and its progress as they were read. */
@@ -188,4 +191,42 @@ export function decodeRequestFile(name: string, bytes: Uint8Array): unknown {
 
 function checksumOf(body: unknown): number {
   return crc32(Buffer.from(JSON.stringify(body)));
+}
+
+/** Keeps what this process knows of delete requests on its disk, for a start while the store does not answer, and for what is damaged there. */
+export class LocalCopy {
+  readonly #path: string;
+  #written = "";
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /**
+   * What was written last; undefined when there is nothing that can be read. What a later program wrote is no loss: the store
+   * has all of it.
+   */
+  async read(): Promise<readonly StoredRequest[] | undefined> {
+    try {
+      return decodeRequestFile(this.#path, await readFile(this.#path)) as StoredRequest[];
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Replaces the copy, unless it is the same. */
+  async write(requests: readonly StoredRequest[]): Promise<void> {
+    const text = Buffer.from(encodeRequestFile(requests)).toString();
+    if (text === this.#written) return;
+    await mkdir(dirname(this.#path), { recursive: true });
+    const file = await open(`${this.#path}.tmp`, "w");
+    try {
+      await file.writeFile(text);
+      await syncInTurn(() => file.sync());
+    } finally {
+      await file.close();
+    }
+    await rename(`${this.#path}.tmp`, this.#path);
+    this.#written = text;
+  }
 }
