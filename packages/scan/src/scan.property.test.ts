@@ -3,7 +3,7 @@ import { streamKey } from "@skald/logql";
 import { labelsFromObject } from "@skald/model";
 import { testRuns } from "@skald/testkit";
 import fc from "fast-check";
-import { scanLog } from "./plans/scan-log.js";
+import { scanLog } from "./scans/log.js";
 import { openHead } from "./source/head.js";
 import { contextOf, logPlan, rowsOf } from "./testing/scans.js";
 import { makeHead, row, testDayNs } from "./testing/sources.js";

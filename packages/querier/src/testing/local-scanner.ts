@@ -14,7 +14,6 @@ import type { LeafPlan, LogPlan } from "@skald/logql";
 import {
   BlockDigestCache,
   digestSources,
-  findDuplicates,
   findShared,
   measureScan,
   type OpenSource,
@@ -89,7 +88,7 @@ export class LocalScanner implements SegmentScanner<LocalRef> {
     duplicates: (task, check) => {
       const [newer, ...older] = refsOf(task).map(this.#open) as [Source, ...Source[]];
       const { range } = task;
-      return uniteMasks(older.map((source) => findDuplicates(source, newer, { check, range })));
+      return uniteMasks(older.map((source) => findShared([source, newer], { check, range, wantedFrom: 1 })[0]!));
     },
     sharedRows: (task, check) => {
       const { sources: _, ...wanted } = task;

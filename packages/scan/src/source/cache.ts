@@ -1,12 +1,14 @@
 import { errorCodeOf, type SegmentRef } from "@skald/model";
-import type { IndexImage, LocalRef, Segment } from "@skald/storage";
 import {
   corruptSegmentOf,
+  type IndexImage,
   isCached,
+  type LocalRef,
   type OpenedCachedSegment,
   type OpenedSegmentFile,
   openCachedSegment,
   openSegmentFile,
+  type Segment,
 } from "@skald/storage";
 import { openHead } from "./head.js";
 import { type OpenSource, type Source, segmentSource } from "./source.js";
@@ -20,7 +22,7 @@ export interface OpenedImage {
 /** A reference as it goes to a thread: with the index as another thread has decoded it. */
 export type ImagedRef = LocalRef & { readonly image?: SharedArrayBuffer };
 
-export interface SourceCacheOptions {
+interface SourceCacheOptions {
   readonly maxOpenSegments: number;
   /** Segments that are kept without their files too; no limit where absent. */
   readonly maxSegments?: number;

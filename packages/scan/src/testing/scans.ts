@@ -8,12 +8,10 @@ import {
   mergeMetricPartials,
 } from "@skald/logql";
 import { formatLabels } from "@skald/model";
-import type { LocalRef } from "@skald/storage";
-import { openSegmentFile } from "@skald/storage";
+import { type LocalRef, openSegmentFile } from "@skald/storage";
+import { type ScanContext, ScanMemory } from "../source/block-reader.js";
 import { openHead } from "../source/head.js";
-import { ScanMemory } from "../source/page-memory.js";
 import { type OpenSource, type Source, segmentSource } from "../source/source.js";
-import type { ScanContext } from "../source/view.js";
 import { planOf } from "./plans.js";
 import { makeDirectory, makeHead, makeSegment, row, testDayNs } from "./sources.js";
 
