@@ -1,6 +1,6 @@
 import type { RowMask, SharedTask } from "@skald/contracts";
 import type { TimeRange } from "@skald/model";
-import { minuteNs, type RowHashes, type StreamDigests } from "@skald/storage";
+import { type LabelTable, minuteNs, type RowHashes, type StreamDigests } from "@skald/storage";
 import type { ScanContext } from "../source/block-reader.js";
 import { FoundRows, streamKey } from "../source/row-mask.js";
 import { flagsOf, type Source } from "../source/source.js";
@@ -58,34 +58,80 @@ function* sharedStreams(
   bounds: Times | undefined,
   { check, part }: SharedOptions,
 ): Generator<SharedRun[]> {
-  const shared = keysOfSeveral(sources, { check, part });
-  if (shared.size === 0) return;
+  const keys = keysOfSeveral(sources, { check, part });
+  if (keys.size === 0) return;
   const times = othersTimes(sources.map(({ source }) => timesOf(source)));
-  const byStream = new Map<number, SharedRun[]>();
+  const streams = new SharedStreams(keys);
   sources.forEach((of, i) => {
     check();
     const from = Math.max(bounds?.from ?? Number.NEGATIVE_INFINITY, times[i]!.from);
     const to = Math.min(bounds?.to ?? Number.POSITIVE_INFINITY, times[i]!.to);
     const { source } = of;
-    const known = knownStreams(source);
+    const runsOf = streams.runsIn(source);
     for (let block = 0; block < source.blockCount; block++) {
       const { count, stream, rowStart, minTime, maxTime } = source.runs(block);
       for (let r = 0; r < count; r++) {
         if (maxTime[r]! < from || minTime[r]! > to) continue;
-        if (known !== undefined && known[stream[r]!] !== 1) continue;
-        const key = streamKey(source.streams, stream[r]!);
-        if (!shared.has(key)) continue;
-        const run = {
-          ...{ of, stream: stream[r]!, block, from: rowStart[r]!, to: rowStart[r + 1]! },
-          ...{ minTime: minTime[r]!, maxTime: maxTime[r]! },
-        };
-        const runs = byStream.get(key);
-        if (runs === undefined) byStream.set(key, [run]);
-        else runs.push(run);
+        runsOf(stream[r]!)?.push({
+          of,
+          stream: stream[r]!,
+          block,
+          from: rowStart[r]!,
+          to: rowStart[r + 1]!,
+          minTime: minTime[r]!,
+          maxTime: maxTime[r]!,
+          named: undefined,
+        });
       }
     }
   });
-  for (const runs of byStream.values()) yield* ofOneStream(runs);
+  for (const runs of streams.runs()) {
+    // The runs are in order of their sources.
+    const [first, last] = [runs[0]!.of, runs.at(-1)!.of];
+    if (first !== last && last.isWanted) yield runs;
+  }
+}
+
+/** Runs by stream, over several sources. */
+class SharedStreams {
+  /** By key, one list for each stream with that key, which is a part of its hash. */
+  readonly #byKey = new Map<number, { readonly hash: number; readonly runs: SharedRun[] }[]>();
+  readonly #keys: ReadonlySet<number>;
+
+  /** Knows the streams of some keys only. */
+  constructor(keys: ReadonlySet<number>) {
+    this.#keys = keys;
+  }
+
+  /** Finds the list of a stream of a source; undefined for a stream that no other source has. */
+  runsIn(source: Source): (stream: number) => SharedRun[] | undefined {
+    const { streams } = source;
+    const known = knownStreams(source);
+    const lists = new Array<SharedRun[] | "none" | undefined>(streams.count);
+    return (stream) => {
+      let runs = lists[stream];
+      if (runs === undefined) {
+        runs = known === undefined || known[stream] === 1 ? this.#find(streams, stream) : "none";
+        lists[stream] = runs;
+      }
+      return runs === "none" ? undefined : runs;
+    };
+  }
+
+  *runs(): Generator<SharedRun[]> {
+    for (const all of this.#byKey.values()) for (const { runs } of all) yield runs;
+  }
+
+  #find(streams: LabelTable, stream: number): SharedRun[] | "none" {
+    const key = streamKey(streams, stream);
+    if (!this.#keys.has(key)) return "none";
+    const hash = streams.hashes[2 * stream + 1]!;
+    const all = this.#byKey.get(key) ?? [];
+    this.#byKey.set(key, all);
+    const found = all.find((one) => one.hash === hash) ?? { hash, runs: [] };
+    if (!all.includes(found)) all.push(found);
+    return found.runs;
+  }
 }
 
 /** Flags of the streams that a head was selected for: it also has runs of others. Undefined for a segment. */
@@ -112,18 +158,6 @@ function keysOfSeveral(
     }
   }
   return several;
-}
-
-/** Splits runs by stream where two streams have the same key, which is a part of their hash. */
-function* ofOneStream(runs: SharedRun[]): Generator<SharedRun[]> {
-  const rest = ({ of, stream }: SharedRun) => of.source.streams.hashes[2 * stream + 1]!;
-  for (let left = runs; left.length > 1; ) {
-    const first = rest(left[0]!);
-    const same = left.filter((run) => rest(run) === first);
-    if (same.some(({ of }) => of !== same[0]!.of) && same.some(({ of }) => of.isWanted)) yield same;
-    if (same.length === left.length) return;
-    left = left.filter((run) => rest(run) !== first);
-  }
 }
 
 /** The times of a source. A source without rows ends before it begins. */
@@ -173,9 +207,14 @@ function findSameMinutes(
   for (const [of, own] of digests) {
     if (own !== undefined) same.set(of, namedMinutes(own, seen));
   }
-  const left = runs.filter((run) => !nameRows(run, digests.get(run.of), same.get(run.of), blocks));
-  runs.length = 0;
-  runs.push(...left.map((run) => ({ ...run, named: same.get(run.of) })));
+  let left = 0;
+  for (const run of runs) {
+    const named = same.get(run.of);
+    if (nameRows(run, digests.get(run.of), named, blocks)) continue;
+    run.named = named;
+    runs[left++] = run;
+  }
+  runs.length = left;
   if (known.length < digests.size) return "all";
   const open = new Set<number>();
   for (const [minute, different] of seen) if (different.length > 1) open.add(minute);
@@ -263,18 +302,25 @@ function nameRows(
   named: ReadonlySet<number> | undefined,
   blocks: SharedBlocks,
 ): boolean {
+  if (digests === undefined || named === undefined || named.size === 0) return false;
   const first = Math.floor(run.minTime / minuteNs);
   const last = Math.floor(run.maxTime / minuteNs);
-  const own = [...(digests?.minutes ?? [])].filter((minute) => minute >= first && minute <= last);
-  const count = own.filter((minute) => named?.has(minute)).length;
+  let all = 0;
+  let count = 0;
+  for (let i = 0; i < digests.minutes.length; i++) {
+    const minute = digests.minutes[i]!;
+    if (minute < first || minute > last) continue;
+    all++;
+    if (named.has(minute)) count++;
+  }
   if (count === 0) return false;
   const { of, block, from, to } = run;
   if (of.isWanted) {
-    const times = count === own.length ? undefined : blocks.of(of, block).timestamps();
+    const times = count === all ? undefined : blocks.of(of, block).timestamps();
     for (let row = from; row < to; row++) {
-      const isNamed = times === undefined || named!.has(Math.floor(times[row]! / minuteNs));
+      const isNamed = times === undefined || named.has(Math.floor(times[row]! / minuteNs));
       if (isNamed) of.found.add(block, row);
     }
   }
-  return count === own.length;
+  return count === all;
 }

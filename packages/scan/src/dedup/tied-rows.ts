@@ -27,7 +27,7 @@ export interface SharedRun {
   readonly minTime: number;
   readonly maxTime: number;
   /** Minutes of the day whose rows are all named already. */
-  readonly named?: ReadonlySet<number> | undefined;
+  named: ReadonlySet<number> | undefined;
 }
 
 /** Minutes of the day whose rows have to be compared; "all" where digests do not tell. */
@@ -98,7 +98,10 @@ function stretchesOf(runs: readonly SharedRun[]): Stretch[] {
       others = Math.max(others, maxTime);
     }
   }
-  return stretches;
+  const [first, end] = [stretches[0], stretches.at(-1)];
+  const hasHead = runs.some(({ of }) => of.source.kind === "head");
+  // The runs of a head are short and many: one stretch costs less than thousands.
+  return hasHead && first !== undefined ? [{ from: first.from, to: end!.to }] : stretches;
 }
 
 function compareStretch(
