@@ -19,7 +19,6 @@ export { TailRunner } from "./scans/run-tails.js";
 export { scanLabels, scanStreams } from "./scans/streams.js";
 export { scanVolumes, VolumeCounts } from "./scans/volumes.js";
 export type { ScanContext } from "./source/block-reader.js";
-export { openHead } from "./source/head.js";
 export {
   emptyMask,
   maskRows,
@@ -29,11 +28,11 @@ export {
 } from "./source/row-mask.js";
 export {
   type OpenSource,
-  rangeOf,
+  openHead,
   refsOf,
   type Source,
   segmentSource,
   sourcesOf,
   withRefs,
 } from "./source/source.js";
-export { tenantLabelName } from "./source/stream-labels.js";
+export { rangeOf, tenantLabelName } from "./source/view.js";

@@ -95,7 +95,7 @@ interface ThreadScan<Task, Answer> {
 }
 
 /** The pool unites the masks of these kinds. */
-type ThreadAnswer<K extends ScanKind> = K extends "duplicates"
+export type ThreadAnswer<K extends ScanKind> = K extends "duplicates"
   ? readonly RowMask[]
   : K extends "matches"
     ? FoundMatches

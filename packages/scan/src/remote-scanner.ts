@@ -13,26 +13,26 @@ import {
 } from "@skald/storage";
 import { refsOf, withRefs } from "./source/source.js";
 
-/** Fetched at once from the end of an object: most often its whole index. */
+/** Bytes to fetch first, from the end of an object: most often its whole index. */
 const tailBytes = 64 * 1024;
-/** A scan that may end early asks for this much ahead at first, and for twice as much each time it did not suffice. */
+/** A scan that may end early first asks for this many bytes, and then for twice as many each time. */
 const firstAheadBytes = 4 * 1024 * 1024;
 const maxAheadBytes = 256 * 1024 * 1024;
-/** What a job misses in round n is fetched with 2^n slots behind it, and from this round on with all that follows. */
+/** Round n fetches the missing slots and 2^n slots behind them. From this round on it fetches all that follow. */
 const maxPartialRounds = 10;
-/** Rounds of one call: its sources, 64 of them, are whole long before. */
+/** Rounds of one call. Its sources, 64 at most, are whole long before. */
 const maxRounds = 1000;
 
 export interface RemoteScannerDeps {
-  /** Scans what is on this machine. */
+  /** Scans files of this machine. */
   readonly scanner: SegmentScanner<LocalRef>;
   readonly cache: SegmentCacheCalls;
   readonly now?: () => number;
 }
 
 /**
- * Scans segments of the object store: fetches what a job needs of them into the cache, as the job itself finds out
- * from their headers, and runs it when all is there. So threads only ever read files, and never wait for the store.
+ * Scans segments of the object store. It runs a job, fetches the slots that the job finds missing from headers into the cache,
+ * and runs it again until nothing is missing. So threads only read files and never wait for the store.
  */
 export class RemoteScanner implements SegmentScanner<LocalRef> {
   readonly #deps: RemoteScannerDeps;
@@ -124,7 +124,7 @@ class RemoteJob {
     });
   }
 
-  /** Fetches what a job missed, and in later rounds some of what follows it. */
+  /** Fetches what a job missed, and in later rounds some slots behind it. */
   fetch(missing: readonly SlotRange[], round: number, signal: AbortSignal): Promise<void> {
     const behind = round < maxPartialRounds ? 2 ** round - 1 : Number.POSITIVE_INFINITY;
     return this.#fetch(
@@ -133,14 +133,14 @@ class RemoteJob {
     );
   }
 
-  /** Where the file of a segment is damaged, it is fetched anew, once. Throws the error when that is no help. */
+  /** Fetches a segment again, once, when its file is damaged. Throws any other error, and the second one. */
   async replace(error: unknown, signal: AbortSignal): Promise<void> {
     const path = corruptSegmentOf(error);
     const found = [...this.#objects.values()].find((object) => object.path === path);
     if (found === undefined || !(error instanceof SkaldError)) throw error;
     const { key } = found;
     await this.#cache.drop(key);
-    // What the store has is no better.
+    // The copy in the store is damaged too.
     if (this.#replaced.has(key)) throw corruptSegment(key, error);
     this.#replaced.add(key);
     const ref = this.#refs.filter(isRemote).find(({ location }) => location.key === key);
@@ -148,7 +148,7 @@ class RemoteJob {
     await this.#fetch([tailOf(ref as RemoteSegment)], signal);
   }
 
-  /** A source may be there in several parts. */
+  /** Several sources may be parts of one segment. */
   async #hold(refs: readonly RemoteSegment[]): Promise<void> {
     const sizes = new Map(refs.map(({ sizeBytes, location: { key } }) => [key, sizeBytes]));
     const wanted = [...sizes].map(([key, sizeBytes]) => ({ key, sizeBytes }));

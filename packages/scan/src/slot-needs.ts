@@ -24,16 +24,15 @@ import { MetricScans, measureScan, uncounted } from "./scans/metric.js";
 import { cutBlocks } from "./scans/volumes.js";
 import { columnsOf, onlyTimestamps, type ScanContext } from "./source/block-reader.js";
 import { numberMinutes, streamKey } from "./source/row-mask.js";
+import type { OpenSource, Source } from "./source/source.js";
 import {
   byBestTime,
   candidatesOf,
   flagsOf,
-  type OpenSource,
   rangeOf,
-  type Source,
   viewOf,
   withoutRefused,
-} from "./source/source.js";
+} from "./source/view.js";
 
 const minute = BigInt(minuteNs);
 const everyColumn: ColumnSelection = { timestamps: true, lines: true, metadata: "all" };

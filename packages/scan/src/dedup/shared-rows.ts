@@ -3,7 +3,8 @@ import type { TimeRange } from "@skald/model";
 import { type LabelTable, minuteNs, type RowHashes, type StreamDigests } from "@skald/storage";
 import type { ScanContext } from "../source/block-reader.js";
 import { FoundRows, streamKey } from "../source/row-mask.js";
-import { flagsOf, type Source } from "../source/source.js";
+import type { Source } from "../source/source.js";
+import { flagsOf } from "../source/view.js";
 import { hashesOfBlock } from "./minute-digests.js";
 import {
   type ComparedSource,

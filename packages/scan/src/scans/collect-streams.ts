@@ -1,7 +1,7 @@
 import type { StreamColumns } from "@skald/contracts";
 import { codeOf, hashPair, hashText, type LabelTable, type StreamColumn } from "@skald/storage";
 
-/** Puts streams of several sources together, each once. Of a stream that is there already only its hash is looked at. */
+/** Collects streams from several sources, each once. It reads only the hash of a stream that it knows already. */
 export class StreamCollector {
   readonly #known = new HashNumbers();
   readonly #knownPairs = new HashNumbers();
@@ -92,7 +92,7 @@ export class StreamCollector {
     return true;
   }
 
-  /** A column, the pair of each of its codes plus one (0 where it was not asked for), and how to ask. */
+  /** A column, the number of the pair of each code plus one (0: not asked for yet), and the function that finds it. */
   #pairsOf(column: StreamColumn) {
     const name = { number: this.#nameNumber(column.name), hashes: hashesOfName(column.name) };
     const { hashes, bytes, offsets } = column;
@@ -134,7 +134,7 @@ interface PairName {
   readonly hashes: readonly [number, number];
 }
 
-/** One of some values in columns. */
+/** One of several values in columns. */
 interface PairValue {
   readonly hashes: Uint32Array;
   readonly bytes: Uint8Array;
@@ -156,7 +156,7 @@ export interface HashPart {
 
 export const allHashes: HashPart = { index: 0, count: 1 };
 
-/** Numbers by hashes of two 32-bit numbers each: a table with open addressing that is at most half full. */
+/** Numbers hashes of two 32-bit numbers each: a table with open addressing that is at most half full. */
 export class HashNumbers {
   #size = 0;
   /** The hash of each slot, and its number plus one. */
@@ -167,12 +167,12 @@ export class HashNumbers {
     return this.#size;
   }
 
-  /** Makes room for so many more. */
+  /** Makes room for more hashes. */
   reserve(more: number): void {
     while (2 * (this.#size + more) > this.#mask) this.#grow();
   }
 
-  /** The number of a hash; where it has none, it gets the next one, which is the size before. */
+  /** The number of a hash. A new hash gets the next number, which is the size before. */
   numberOf(first: number, second: number): number {
     if (2 * this.#size > this.#mask) this.#grow();
     return this.#place(first, second);
@@ -231,7 +231,7 @@ export class StreamHashes {
   }
 }
 
-/** Numbers of 32 bits, as many as come. */
+/** A growing list of 32-bit numbers. */
 class NumberList {
   count = 0;
   #numbers = new Uint32Array(1024);
@@ -250,7 +250,7 @@ class NumberList {
   }
 }
 
-/** Bytes, as many as come. */
+/** A growing list of bytes. */
 class ByteList {
   count = 0;
   #bytes = new Uint8Array(4096);
@@ -262,7 +262,7 @@ class ByteList {
       grown.set(this.#bytes);
       this.#bytes = grown;
     }
-    // Values are short: a call that copies would take longer.
+    // Values are short: a call to copy them would take longer.
     for (let i = from; i < to; i++) this.#bytes[this.count++] = bytes[i]!;
   }
 

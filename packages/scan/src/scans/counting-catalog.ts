@@ -19,22 +19,21 @@ import {
 import { DayIndex, type DayView, type IndexImage, type SegmentCatalog } from "@skald/storage";
 import { LRUCache } from "lru-cache";
 import type { ScanContext } from "../source/block-reader.js";
-import { flagsOf, rangeOf } from "../source/source.js";
-import { streamLabels } from "../source/stream-labels.js";
+import { flagsOf, rangeOf, streamLabels } from "../source/view.js";
 
 export interface CountingCatalogDeps {
   readonly catalog: Pick<SegmentCatalog, "list" | "days">;
-  /** Counts elsewhere than on this thread, where that is worth it. */
+  /** Counts on another thread. */
   readonly countDay: (task: CountDayTask, options: ScanOptions) => Promise<DayCount>;
-  /** Streams, and streams of segments, that are counted on this thread: to ask another one takes longer. 1024 where absent. */
+  /** Up to this many streams and segments are counted on this thread, because asking another thread takes longer; 1024 when absent. */
   readonly maxHere?: number;
 }
 
 const defaultMaxHere = 1024;
-/** Bytes of lines that take as long to be read as a stream of a segment to be counted. */
+/** Bytes of lines that take as long to read as one stream of a segment takes to count. */
 const streamCost = 64;
 
-/** A catalog that has whole segments counted by the index of their day. */
+/** A catalog that counts whole segments by the index of their day. */
 export class CountingCatalog implements Catalog {
   readonly #deps: CountingCatalogDeps;
   readonly #names = new WeakMap<DayIndex, string>();
@@ -102,14 +101,14 @@ export class CountingCatalog implements Catalog {
   }
 }
 
-/** Whether the rows of a segment are in the index: under its id, or under that of one that it was merged into. */
+/** Whether the index has the rows of a segment: under its id, or under the id of the segment it was merged into. */
 function hasRowsOf(index: DayIndex, id: string): boolean {
   if (index.find(id) !== undefined) return true;
   const by = index.goneOf(id)?.by;
   return by !== undefined && index.find(by) !== undefined;
 }
 
-/** Ranges as stretches that neither touch nor overlap, ns since a base: beginnings and ends in turn. */
+/** Ranges as stretches that neither touch nor overlap, ns since a base: starts and ends in turn. */
 function united(ranges: readonly TimeRange[], baseNs: bigint): Float64Array {
   const sorted = ranges
     .map(({ fromNs, toNs }) => ({ from: Number(fromNs - baseNs), to: Number(toNs - baseNs) }))
@@ -124,13 +123,13 @@ function united(ranges: readonly TimeRange[], baseNs: bigint): Float64Array {
   return Float64Array.from(edges);
 }
 
-/** Asks what the index of a day can count for a leaf. */
+/** Asks for what the index of a day can count for a leaf. */
 export interface CountDayTask {
   readonly plan: LeafPlan;
   /** Names the index, for as long as the process runs. */
   readonly name: string;
   readonly image: IndexImage;
-  /** Times of which nothing can be counted, ns since the start of the day: beginnings and ends in turn, ascending. */
+  /** Times in which nothing can be counted, ns since the start of the day: starts and ends in turn, ascending. */
   readonly busy: Float64Array;
   /** Adds `__tenant_id__` to every stream. */
   readonly tenantLabel?: string | undefined;
@@ -146,7 +145,7 @@ export interface DayCount {
 /** Day indexes that a thread keeps open, and bytes of their images, which threads share. */
 const maxOpen = 100;
 const maxOpenBytes = 128 * 1024 * 1024;
-/** Below this share of the streams theirs are searched for in each segment, instead of a look at all. */
+/** Below this share of the streams, each stream is searched for in a segment instead of looking at every run. */
 const fewStreams = 1 / 32;
 
 /** The day indexes that a thread has opened. */
@@ -154,7 +153,7 @@ export class OpenIndexes {
   readonly #open = new LRUCache<string, DayIndex>({
     max: maxOpen,
     maxSize: maxOpenBytes,
-    // One that is larger has all of it to itself.
+    // An index that is larger takes all of it.
     sizeCalculation: ({ image }) => Math.min(image.byteLength, maxOpenBytes),
   });
 
@@ -169,8 +168,8 @@ export class OpenIndexes {
 }
 
 /**
- * Counts segments by the index of their day, each as a whole: all streams that are wanted of it lie in one window each, and in no
- * time in which something else may have the same rows.
+ * Counts whole segments by the index of their day. A segment counts when all of its wanted streams lie in one window each, and in no
+ * time in which another source may have the same rows.
  */
 export function countDay(
   { plan, busy, tenantLabel }: Pick<CountDayTask, "plan" | "busy" | "tenantLabel">,

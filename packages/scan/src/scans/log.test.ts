@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from "@jest/globals";
 import type { ScanSource } from "@skald/contracts";
 import type { LocalRef } from "@skald/storage";
-import { openHead } from "../source/head.js";
+import { openHead } from "../source/source.js";
 import {
   contextOf,
   countReads,

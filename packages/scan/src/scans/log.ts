@@ -4,19 +4,19 @@ import type { ReadStats } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
 import { BlockReader, onlyTimestamps, type ScanContext } from "../source/block-reader.js";
 import { countWithin } from "../source/row-mask.js";
+import type { OpenSource } from "../source/source.js";
 import {
   byBestTime,
   type Candidate,
   candidatesOf,
   countRead,
-  type OpenSource,
   rangeOf,
   type SourceView,
   selectionOf,
   startStats,
   viewOf,
   withoutRefused,
-} from "../source/source.js";
+} from "../source/view.js";
 
 /** The sequence number of a row is its source's number times this, plus its block. */
 const maxBlocksPerSource = 2 ** 24;

@@ -4,18 +4,17 @@ import type { TimeRange } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
 import { BlockReader, type ScanContext } from "../source/block-reader.js";
 import { emptyMask } from "../source/row-mask.js";
+import type { OpenSource, Source } from "../source/source.js";
 import {
   type Candidate,
   candidatesOf,
   flagsOf,
-  type OpenSource,
   rangeOf,
-  type Source,
   type SourceView,
   selectionOf,
   viewOf,
   withoutRefused,
-} from "../source/source.js";
+} from "../source/view.js";
 
 /** The rows of each filter, and the number of all rows of the source. */
 export interface FoundMatches {

@@ -13,23 +13,22 @@ import {
 import type { NeedleFormula, ReadStats, RunTable } from "@skald/model";
 import { type LocalRef, SlotsMissing } from "@skald/storage";
 import { BlockReader, type ScanContext } from "../source/block-reader.js";
+import type { OpenSource, Source } from "../source/source.js";
 import {
   type Candidate,
   candidateOf,
   candidatesOf,
   countRead,
-  type OpenSource,
   type RunCounter,
   rangeOf,
-  type Source,
   type SourceView,
   selectionOf,
   startStats,
   viewOf,
   withoutRefused,
-} from "../source/source.js";
+} from "../source/view.js";
 
-/** Runs a metric leaf over sources: rows that headers can count first, then block by block. */
+/** Runs a metric leaf over sources: first the runs that headers can count, then block by block. */
 export function scanMetric(
   task: ScanTask<LeafPlan, LocalRef>,
   open: OpenSource,
@@ -40,7 +39,7 @@ export function scanMetric(
   const views = task.sources.map((scanned) => viewOf(open(scanned.ref), scanned, plan));
   const stats = startStats(views);
   for (const view of views) {
-    // A candidate takes longer to be made than a run to be counted.
+    // Making a candidate takes longer than counting a run.
     const counter =
       scans.unfiltered === undefined ? undefined : runCounter(scans.unfiltered, view, context);
     const candidates = candidatesOf(view, rangeOf(plan), stats, counter);
@@ -48,20 +47,13 @@ export function scanMetric(
       readCandidates({ plan, scan: scans.unfiltered!, candidates }, view, stats, context);
       continue;
     }
-    for (const part of scans.split(view, candidates, stats)) scanPart(part, view, stats, context);
+    for (const { plan, scan, candidates: own } of scans.split(view, candidates, stats)) {
+      const left = uncounted(scan, view, own, context);
+      readCandidates({ plan, scan, candidates: left }, view, stats, context);
+    }
   }
   const streams = Math.max(0, ...views.map(({ streamCount }) => streamCount));
   return { partial: scans.finish(), stats, streams };
-}
-
-function scanPart(
-  { plan, scan, candidates }: ScanPart,
-  view: SourceView,
-  stats: ReadStats,
-  context: ScanContext,
-): void {
-  const left = uncounted(scan, view, candidates, context);
-  readCandidates({ plan, scan, candidates: left }, view, stats, context);
 }
 
 function readCandidates(
@@ -88,8 +80,8 @@ function readCandidates(
 }
 
 /**
- * The error of a row with all of its labels. A scan reads no more of a row than its result needs, and who reads that a
- * row is bad must find it: so its block is looked at once more.
+ * The error of a row with all of its labels. A scan reads no more of a row than its result needs, but a reader of the error has to
+ * find the row: so its block is read once more.
  */
 function withAllLabels(
   error: unknown,
@@ -109,14 +101,14 @@ function withAllLabels(
     return error;
   } catch (again) {
     if (again instanceof SlotsMissing) return again;
-    // With more labels to find, another row may fail before, or in another way.
+    // With more labels to read, another row may fail first, or in another way.
     return rowErrorOf(again) === kind ? again : error;
   } finally {
     reader.close();
   }
 }
 
-/** Lets the scan count runs by their headers; the candidates with runs that are left. */
+/** Lets the scan count runs by their headers. Returns the candidates with runs that are left. */
 export function uncounted(
   scan: Pick<MetricScan, "addRun">,
   view: SourceView,
@@ -162,7 +154,7 @@ function runCounter(
 
 const noNames: readonly string[] = [];
 
-/** What headers say of a run, one after the other: objects for each of many would take longer than to count them. */
+/** The header of one run after the other: an object per run would take longer than counting the run. */
 class BlockRun implements RunHeader {
   stream = 0;
   rows = 0;
@@ -196,7 +188,7 @@ class BlockRun implements RunHeader {
   }
 }
 
-/** Bytes of the lines of all blocks that a scan may have to read, from headers. */
+/** Bytes of lines in the blocks that a scan may have to read, from headers. */
 export function measureScan(
   { plan, sources }: ScanTask<ScanPlan, LocalRef>,
   open: OpenSource,
@@ -215,7 +207,7 @@ export function measureScan(
 
 type FindBlocks = (view: SourceView, candidates: Candidate[]) => Candidate[];
 
-/** The blocks of which a scan reads the lines. */
+/** Finds the blocks whose lines a log scan reads. */
 function logBlocks(plan: LogPlan): FindBlocks {
   const { needs, formula } = startLogScan(plan);
   return (view, candidates) => (needs.lines ? withoutRefused(view, candidates, formula) : []);
@@ -231,32 +223,32 @@ function metricBlocks(plan: LeafPlan, context: Pick<ScanContext, "check">): Find
       );
 }
 
-/** A scan of a leaf, or of what is left of it for some blocks. */
+/** A scan of a leaf, or of the leaf without the filters that some blocks do not need. */
 interface PlannedScan {
   readonly plan: LeafPlan;
   readonly scan: MetricScan;
 }
 
-/** Blocks, and what scans them. */
+/** Blocks, and the scan for them. */
 interface ScanPart extends PlannedScan {
   readonly candidates: Candidate[];
 }
 
 type Stage = LeafPlan["stages"][number];
 
-/** By a filter that refuses rows, the one that takes just these. */
+/** For each filter that refuses rows, the filter that takes just these rows. */
 const opposites = { "!=": "|=", "!~": "|~", "!>": "|>" } as const;
 
 /**
- * The scans of a leaf. Blocks that surely lack what its first filters refuse are scanned without those filters: most often headers
- * can count them.
+ * The scans of a leaf. Blocks that surely lack what its first filters refuse are scanned without those filters, so that headers
+ * can often count them.
  */
 export class MetricScans {
   readonly #plan: LeafPlan;
   readonly #check: ScanContext["check"] | undefined;
   readonly #whole: PlannedScan;
   #rest: PlannedScan | undefined;
-  /** What a row must hold that a filter refuses; empty where that is not known of each. */
+  /** What a row must contain for each filter to refuse it; empty unless that is known for all filters. */
   readonly #refused: readonly NeedleFormula[];
 
   /** Throws invalid_argument when a stage cannot be built. */
@@ -267,13 +259,13 @@ export class MetricScans {
     this.#refused = refusedBy(plan);
   }
 
-  /** What scans every candidate, where no filter of a segment has a say in it. */
+  /** The scan of every candidate, when filters of segments cannot rule out any. */
   get unfiltered(): MetricScan | undefined {
     const { scan } = this.#whole;
     return this.#refused.length === 0 && scan.formula === undefined ? scan : undefined;
   }
 
-  /** The candidates that may have a row that counts, by what has to scan them. */
+  /** Splits the candidates that may have a row that counts by the scan that they need. */
   split(view: SourceView, candidates: Candidate[], stats?: ReadStats): ScanPart[] {
     const wanted = withoutRefused(view, candidates, this.#whole.scan.formula, stats);
     const held = new Set<Candidate>();
@@ -290,7 +282,7 @@ export class MetricScans {
     ];
   }
 
-  /** What all scans accumulated; they cannot be used afterwards. */
+  /** Ends all scans and combines their results. */
   finish(): MetricPartial {
     const whole = this.#whole.scan.finish();
     if (this.#rest === undefined) return whole;

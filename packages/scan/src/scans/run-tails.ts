@@ -22,23 +22,23 @@ import {
 import { type HeadBlockRef, openHeadBlock } from "@skald/storage";
 import { LRUCache } from "lru-cache";
 
-/** Pipelines that a thread keeps between tasks, with the label sets that they have met. */
+/** Pipelines that a thread keeps between tasks, with the label sets that they have seen. */
 const maxRuns = 256;
-/** Label sets that a run may have met before it is begun anew. */
+/** Label sets that a run may see before it starts over. */
 const maxSeries = 20_000;
 /** Parsed labels of streams that a thread keeps. */
 const maxLabels = 50_000;
-/** Made lines of one block and tail. */
+/** Bytes of lines that a pipeline may make from one block for one tail. */
 const maxLineBytes = 32 * 1024 * 1024;
 
-/** Runs tails over new rows, on one thread; remembers what the next task needs again. */
+/** Runs tails over new rows on one thread, and remembers what the next task needs again. */
 export class TailRunner {
   readonly #runs = new LRUCache<string, PipelineRun>({ max: maxRuns });
   readonly #labels = new LRUCache<string, Labels>({ max: maxLabels });
-  /** That of the task that runs. */
+  /** The check of the current task. */
   #check: () => void = () => undefined;
 
-  /** What there is for each of the tails, in their order. */
+  /** Finds the rows for each tail, in the order of the tails. */
   run(task: TailTask, check: () => void): TailFound[] {
     const blocks = task.blocks.map(({ ref, rowFrom, rowTo }) => {
       const block = blockPart(openHeadBlock(ref), rowFrom, rowTo);
@@ -49,7 +49,7 @@ export class TailRunner {
       const text = task.texts[i] as string;
       if (text !== "") labels.set(stream, this.#labelsOf(text));
     }
-    // Stages look at the labels of all streams of a block, and at rows of those that are wanted.
+    // Stages read the labels of all streams of a block, but only the rows of wanted streams.
     const labelsOf = (stream: number) => labels.get(stream) ?? emptyLabels;
     this.#check = check;
     return task.tails.map((tail) => {
@@ -57,7 +57,7 @@ export class TailRunner {
       try {
         return this.#runTail(tail, { task, blocks, labelsOf });
       } catch (error) {
-        // It may have ended in the middle of a block.
+        // The run may have stopped in the middle of a block.
         this.#runs.delete(JSON.stringify(tail.stages));
         if (!(error instanceof SkaldError) || error.code === "cancelled") throw error;
         return { dropped: [], error: { code: error.code, message: error.message } };
@@ -106,7 +106,7 @@ interface TailInput {
 
 type RunsByStream = ReadonlyMap<number, readonly number[]>;
 
-/** So that a tail of one stream among many looks at no others. */
+/** Runs by stream, so that a tail of one stream skips all others. */
 function runsByStream({ runs }: Block): RunsByStream {
   const found = new Map<number, number[]>();
   for (let run = 0; run < runs.count; run++) {
@@ -132,7 +132,7 @@ function selectStreams({ runs }: Block, runsOf: RunsByStream, streams: Uint32Arr
   return { rows, count };
 }
 
-/** The rows that one tail gets of one task, within its bounds. */
+/** The rows that one tail gets from one task, within its bounds. */
 class FoundRows {
   readonly #bounds: TailTask["bounds"];
   readonly #times: bigint[] = [];
@@ -218,41 +218,41 @@ function compare(a: bigint, b: bigint): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** New rows of one tenant and the tails that they are for: work for one thread. */
+/** New rows of one tenant and the tails to run over them: work for one thread. */
 export interface TailTask {
   readonly blocks: readonly TailStretch[];
   /** Streams of the rows, as the runs of the blocks number them, ascending. */
   readonly streams: Uint32Array;
-  /** Their label texts; empty for those that no tail wants. */
+  /** Their label texts; empty for streams that no tail wants. */
   readonly texts: readonly string[];
   readonly tails: readonly TailPart[];
   readonly bounds: TailBounds;
 }
 
-/** The rows `rowFrom .. rowTo - 1` of a block. */
+/** The rows [rowFrom, rowTo) of a block. */
 export interface TailStretch {
   readonly ref: HeadBlockRef;
   readonly rowFrom: number;
   readonly rowTo: number;
 }
 
-/** One tail, and what of a task it wants. */
+/** One tail and the streams of a task that it wants. */
 export interface TailPart {
   readonly stages: readonly Stage[];
-  /** 1 for each of the streams that its matchers take. */
+  /** 1 for each stream that its matchers take. */
   readonly wanted: Uint8Array;
 }
 
-/** What one tail may take of one task; rows beyond are dropped. */
+/** What one tail may take from one task. Rows beyond these bounds are dropped. */
 export interface TailBounds {
   readonly maxRows: number;
-  /** Of lines. */
+  /** Bytes of lines. */
   readonly maxBytes: number;
-  /** Dropped rows that are told of. */
+  /** Dropped rows to report. */
   readonly maxDropped: number;
 }
 
-/** What a task has for one tail. */
+/** The rows of a task for one tail. */
 export interface TailFound {
   readonly rows?: LogResult;
   readonly dropped: readonly DroppedRow[];
@@ -260,7 +260,7 @@ export interface TailFound {
   readonly error?: { readonly code: ErrorCode; readonly message: string };
 }
 
-/** The rows `rowFrom .. rowTo - 1` of a block as a block of their own: stages look at no others. */
+/** The rows [rowFrom, rowTo) of a block as a block of their own, so that stages see only them. */
 export function blockPart(block: Block, rowFrom: number, rowTo: number): Block {
   if (rowFrom === 0 && rowTo === block.rowCount) return block;
   let lines: BytesColumn | undefined;
@@ -301,7 +301,7 @@ function cutRuns({ runs, timestamps }: Block, rowFrom: number, rowTo: number): R
   return { count, stream, rowStart, minTime, maxTime, lineBytes: runs.lineBytes.slice(first, end) };
 }
 
-/** The run that a row is in. */
+/** Finds the run of a row. */
 function runOf({ rowStart, count }: RunTable, row: number): number {
   let low = 0;
   let high = count;
@@ -313,7 +313,7 @@ function runOf({ rowStart, count }: RunTable, row: number): number {
   return low;
 }
 
-/** Begins with offset 0, as loops over whole columns expect it. */
+/** Starts at offset 0, as loops over whole columns expect. */
 function cutBytes({ bytes, offsets }: BytesColumn, rowFrom: number, rowTo: number): BytesColumn {
   const start = offsets[rowFrom]!;
   const cut = offsets.slice(rowFrom, rowTo + 1);

@@ -1,12 +1,13 @@
 import type { LabelTask, StreamColumns, StreamTask } from "@skald/contracts";
 import { codeOf, type LabelTable, type LocalRef } from "@skald/storage";
-import { flagsOf, type OpenSource, type Source } from "../source/source.js";
+import type { OpenSource, Source } from "../source/source.js";
+import { flagsOf } from "../source/view.js";
 import { allHashes, HashNumbers, type HashPart, StreamCollector } from "./collect-streams.js";
 
-/** Blocks between two looks at the cancellation. */
+/** Blocks between two checks for cancellation. */
 const blocksPerCheck = 64;
 
-/** The streams that a task asks for, each once. `check` throws when the request was cancelled. */
+/** Finds the streams that a task asks for, each once. `check` throws when the request was cancelled. */
 export function scanStreams(
   task: StreamTask<LocalRef>,
   open: OpenSource,
@@ -21,7 +22,7 @@ export function scanStreams(
   return found.finish();
 }
 
-/** Names of the labels of those streams, or the values of one name; sorted. */
+/** Finds the label names of those streams, or the values of one name; sorted. */
 export function scanLabels(
   task: LabelTask<LocalRef>,
   open: OpenSource,
@@ -36,7 +37,7 @@ export function scanLabels(
   return found.finish();
 }
 
-/** Streams of a source that satisfy any of the selectors and have rows in the range; undefined when that is all. */
+/** The streams of a source that satisfy any of the selectors and have rows in the range; undefined for all streams. */
 function streamsOf(
   ref: LocalRef,
   source: Source,
@@ -58,19 +59,19 @@ function streamsOf(
     if (block % blocksPerCheck === 0) check();
     const { count: runs, stream, minTime, maxTime } = source.runs(block);
     for (let r = 0; r < runs; r++) {
-      const number = stream[r] as number;
+      const number = stream[r]!;
       if (flags[number] !== 1) continue;
-      if ((maxTime[r] as number) < from || (minTime[r] as number) >= to) continue;
+      if (maxTime[r]! < from || minTime[r]! >= to) continue;
       flags[number] = 0;
       found[length++] = number;
     }
   }
-  // A head has no streams but those that were selected.
-  if (!isSegment && length === wanted?.length && isAll(source, wanted)) return undefined;
+  // A head has only the streams that were selected.
+  if (!isSegment && length === wanted?.length && allOf(source).length === length) return undefined;
   return found.subarray(0, length);
 }
 
-/** The streams that satisfy any of the selectors, each once; without a selector all. */
+/** The streams that satisfy any of the selectors, each once; all streams without a selector. */
 function matching(
   { streams }: Source,
   selectors: StreamTask["selectors"],
@@ -85,15 +86,11 @@ function matching(
   return isSegment && matched.length === streams.count ? undefined : matched;
 }
 
-function isAll({ streams }: Source, some: Uint32Array): boolean {
-  return streams.match([]).length === some.length;
-}
-
 function allOf({ streams }: Source): Uint32Array {
   return streams.match([]);
 }
 
-/** Puts label names, or the values of one name, of several sources together, each once. */
+/** Collects label names, or the values of one name, from several sources, each once. */
 class LabelCollector {
   readonly #name: string | undefined;
   readonly #known = new HashNumbers();
@@ -106,7 +103,7 @@ class LabelCollector {
     this.#part = part;
   }
 
-  /** Adds what the streams of a table have that are in a list; undefined stands for all of them. */
+  /** Adds the names or values of some streams of a table, or of all streams. */
   addTable(table: LabelTable, streams: Uint32Array | undefined): void {
     if (this.#name !== undefined) this.#addValues(table, this.#name, streams);
     else this.#addNames(table, streams);

@@ -15,22 +15,22 @@ import {
 } from "@skald/model";
 import type { LocalRef } from "@skald/storage";
 import { BlockReader, onlyTimestamps, type ScanContext } from "../source/block-reader.js";
+import type { OpenSource } from "../source/source.js";
 import {
   type Candidate,
   candidateOf,
   candidatesOf,
   countRead,
-  type OpenSource,
   type SourceView,
   selectionOf,
   startStats,
   viewOf,
-} from "../source/source.js";
+} from "../source/view.js";
 import { StreamHashes } from "./collect-streams.js";
 
 /**
- * Counts rows and bytes of lines by labels and buckets of time: runs of one bucket from headers, rows of others by
- * their times. Throws invalid_argument at too many groups.
+ * Counts rows and bytes of lines by labels and buckets of time. Headers count runs within one bucket; times count the rows of
+ * other runs. Throws invalid_argument when there are too many groups.
  */
 export function scanVolumes(
   { plan, sources }: VolumeTask<LocalRef>,
@@ -53,7 +53,7 @@ export function scanVolumes(
   return { ...table.finish(), blocks, streams: streams.take(), stats };
 }
 
-/** Blocks with runs that headers cannot count, before any is counted. */
+/** Finds the blocks with runs that headers cannot count. */
 export function cutBlocks(
   view: SourceView,
   plan: VolumePlan,
@@ -75,7 +75,7 @@ interface VolumeScan {
   readonly context: ScanContext;
 }
 
-/** Counts what headers can; the blocks of that, and those with runs that are left. */
+/** Counts runs from headers. Returns the blocks with such runs, and the blocks with runs that are left. */
 function countRuns({ table, plan, view, stats, context }: VolumeScan) {
   const { source } = view;
   const cursor = new Buckets(plan, source.baseNs);
@@ -100,7 +100,7 @@ function countRuns({ table, plan, view, stats, context }: VolumeScan) {
   return { cut, counted };
 }
 
-/** Counts runs that lie in several buckets, or partly in none, by the times of their rows. */
+/** Counts the rows of runs that lie in several buckets, or partly outside the range, by their times. */
 function countRows(
   { table, plan, view, stats, context }: VolumeScan,
   cut: readonly Candidate[],
@@ -144,14 +144,14 @@ function addStreams(streams: StreamHashes, { source, selected }: SourceView, tab
   }
 }
 
-/** Finds the buckets of times of a day, exactly, however far away the first bucket is. */
+/** Finds the buckets of times of a day exactly, however far away the first bucket is. */
 class Buckets {
-  /** Of the last time that was sought. */
+  /** The bucket of the last time that was sought. */
   bucket = 0;
   readonly #from: number;
   readonly #to: number;
   readonly #step: number;
-  /** The bucket of midnight, and how far behind its begin midnight is. */
+  /** The bucket of midnight, and the time from its start to midnight. */
   readonly #first: number;
   readonly #shift: number;
   #low = 0;
@@ -168,7 +168,7 @@ class Buckets {
     this.#shift = Number(shift);
   }
 
-  /** False for a time that is not asked for. */
+  /** Finds the bucket of a time; false for a time outside the range. */
   seek(time: number): boolean {
     if (time < this.#from || time >= this.#to) {
       this.#low = time < this.#from ? Number.NEGATIVE_INFINITY : this.#to;
@@ -182,12 +182,12 @@ class Buckets {
     return true;
   }
 
-  /** True for times that would be found where the last one was. */
+  /** True for times in the bucket of the last time. */
   isSame(time: number): boolean {
     return time >= this.#low && time < this.#high;
   }
 
-  /** True when both times, and so all between, are in one bucket. */
+  /** True when both times, and so all times between them, are in one bucket. */
   holds(minTime: number, maxTime: number): boolean {
     if (!this.seek(minTime)) return false;
     const { bucket } = this;
@@ -195,13 +195,13 @@ class Buckets {
   }
 }
 
-/** Counts rows of streams by the groups that these are in, and buckets of time. */
+/** Counts rows of streams by group and bucket. */
 class VolumeTable {
   readonly #plan: VolumePlan;
   readonly #counts: VolumeCounts;
-  /** Of label sets that the streams of the source at hand share. */
+  /** Groups by label set; streams of the current source share label sets. */
   #groupsOfLabels = new Map<Labels, readonly number[]>();
-  /** Of the streams of the source at hand that were added. */
+  /** Groups of the streams of the current source that have rows. */
   #groupsOfStream: (readonly number[] | undefined)[] = [];
   #labelsOf: (stream: number) => Labels = () => emptyLabels;
 
@@ -210,7 +210,7 @@ class VolumeTable {
     this.#counts = new VolumeCounts(plan);
   }
 
-  /** What is added from here on is of streams of this source. */
+  /** Begins with a source. What follows adds streams of this source. */
   open({ streams }: SourceView): void {
     const { names } = this.#plan.groupBy;
     this.#groupsOfStream = [];
@@ -224,7 +224,7 @@ class VolumeTable {
     for (let i = 0; i < groups.length; i++) this.#counts.add(groups[i]!, bucket, rows, bytes);
   }
 
-  /** Whether a stream of the source at hand was added. */
+  /** Whether a stream of the current source was added. */
   has(stream: number): boolean {
     return this.#groupsOfStream[stream] !== undefined;
   }
@@ -261,7 +261,7 @@ export class VolumeCounts {
     this.#plan = plan;
   }
 
-  /** The number of a group. Throws invalid_argument when there are too many. */
+  /** Numbers a group. Throws invalid_argument when there are too many. */
   groupOf(labels: Labels): number {
     const text = formatLabels(labels);
     const known = this.#numbers.get(text);

@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { openSegmentFile } from "@skald/storage";
 import { makeDirectory, makeHead, makeSegment, row } from "../testing/sources.js";
 import { BlockReader, ScanMemory } from "./block-reader.js";
-import { openHead } from "./head.js";
-import { type Source, segmentSource } from "./source.js";
+import { openHead, type Source, segmentSource } from "./source.js";
 
 const directory = makeDirectory();
 const lineBytes = 85_000;

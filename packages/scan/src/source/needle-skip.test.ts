@@ -5,8 +5,7 @@ import { scanLog } from "../scans/log.js";
 import { measureScan, scanMetric } from "../scans/metric.js";
 import { contextOf, leafOf, logPlan, rowsOf, valuesOf } from "../testing/scans.js";
 import { makeDirectory, makeHead, makeSegment, row } from "../testing/sources.js";
-import { openHead } from "./head.js";
-import { segmentSource } from "./source.js";
+import { openHead, segmentSource } from "./source.js";
 
 const directory = makeDirectory();
 afterAll(directory.remove);

@@ -109,8 +109,7 @@ export function skipRows(
     for (let run = 0; run < count; run++) {
       if (!own.has(stream[run]!)) continue;
       const minutes = own.get(stream[run]!);
-      const isSkipped = (minute: number) =>
-        everywhere.has(minute) || (minutes !== undefined && minutes.has(minute));
+      const isSkipped = (minute: number) => everywhere.has(minute) || minutes?.has(minute) === true;
       const cover = coverOf(isSkipped, first, minTime[run]!, maxTime[run]!);
       if (cover === "none") continue;
       const times = cover === "all" ? undefined : source.block(block).timestamps();

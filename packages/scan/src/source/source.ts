@@ -1,38 +1,35 @@
-import type {
-  RowMask,
-  ScanKind,
-  ScanPlan,
-  ScanSource,
-  TaskOf,
-  TaskSource,
-  VolumePlan,
-} from "@skald/contracts";
-import { isInShard, type StreamLabels } from "@skald/logql";
+import type { ScanKind, TaskOf, TaskSource } from "@skald/contracts";
 import {
-  allOf,
-  anyOf,
   type Block,
-  emptyReadStats,
+  detectedLevelName,
+  type Labels,
   type LevelCounts,
+  labelValue,
+  type Matcher,
   type NeedleFormula,
-  type ReadStats,
+  parseStreamText,
   type RunTable,
-  type TimeRange,
   type TimeSlices,
 } from "@skald/model";
-import type {
-  BlockRange,
-  ColumnSelection,
-  LabelTable,
-  LocalRef,
-  OpenedCachedSegment,
-  PageMemory,
-  PageSet,
-  Segment,
-  StreamDigests,
+import {
+  type BlockRange,
+  type ColumnSelection,
+  type HeadView,
+  hashPair,
+  hashText,
+  hashValues,
+  type LabelTable,
+  type LocalRef,
+  matchLabels,
+  type OpenedCachedSegment,
+  openHeadBlock,
+  type PageMemory,
+  type PageSet,
+  readTexts,
+  type Segment,
+  type StreamColumn,
+  type StreamDigests,
 } from "@skald/storage";
-import { countWithin, skipRows, uniteMasks } from "./row-mask.js";
-import { isTenantLabel, streamLabels } from "./stream-labels.js";
 
 /** Streams, block headers and blocks of one day of one tenant: a sealed segment or an unsealed head. */
 export interface Source {
@@ -119,261 +116,190 @@ export function withRefs<K extends ScanKind, Ref>(
   return { ...task, sources } as unknown as TaskOf<K, Ref>;
 }
 
-/** What a plan sees of a source: its streams, its blocks, and the rows to leave out. */
-export interface SourceView {
-  readonly source: Source;
-  readonly sequence: number;
-  readonly blocks: BlockRange;
-  readonly streams: StreamLabels;
-  readonly streamCount: number;
-  /** The streams of the plan, ascending. */
-  readonly selected: Uint32Array;
-  /** Rows of a block to leave out, ascending. */
-  excludedOf(block: number): Uint32Array | undefined;
-  /** Counts the rows of a run to leave out. */
-  excludedIn(block: number, run: number): number;
-}
-
-/** The range that the rows of a plan lie in. */
-export function rangeOf(plan: ScanPlan): TimeRange {
-  return { fromNs: plan.fromNs, toNs: plan.toNs };
-}
-
-/** Selects the streams and blocks of a source for a plan. */
-export function viewOf(
-  source: Source,
-  scanned: ScanSource<LocalRef>,
-  plan: ScanPlan | Pick<VolumePlan, "matchers">,
-): SourceView {
-  const { part = { from: 0, to: 1 }, sequence, tenantLabel, mask, skipped } = scanned;
-  let selected = source.streams.match("log" in plan ? plan.log.matchers : plan.matchers);
-  const shard = "shard" in plan ? plan.shard : undefined;
-  if (shard !== undefined) {
-    selected = selected.filter((stream) => isInShard(shard, source.streams.text(stream)));
-  }
-  const edge = (share: number) => Math.floor(source.blockCount * share);
-  const blocks = { from: edge(part.from), to: edge(part.to) };
-  const masks: RowMask[] = mask === undefined ? [] : [mask];
-  if (skipped !== undefined) masks.push(skipRows(source, skipped, selected, blocks));
-  const excluded = uniteMasks(masks);
-  const byBlock = new Map<number, Uint32Array>();
-  excluded.blocks.forEach((block, i) => {
-    byBlock.set(block, excluded.rows[i]!);
-  });
+/** A head as a source. It knows only the streams that the ingester selected. */
+export function openHead(ref: HeadView): Source {
+  const streams = new HeadStreams(ref);
+  const blocks = ref.blocks.map(openHeadBlock);
   return {
-    source,
-    sequence,
-    blocks,
-    streams: streamLabels(source.streams, tenantLabel),
-    streamCount: selected.length,
-    selected,
-    excludedOf: (block) => byBlock.get(block),
-    excludedIn: (block, run) => {
-      const rows = byBlock.get(block);
-      if (rows === undefined) return 0;
-      const { rowStart } = source.runs(block);
-      return countWithin(rows, rowStart[run]!, rowStart[run + 1]!);
-    },
+    id: ref.id,
+    kind: "head",
+    baseNs: blocks[0]?.baseNs ?? 0n,
+    blockCount: blocks.length,
+    streams,
+    refuse: () => false,
+    levels: (block, run) => countLevels(blocks[block]!, run),
+    slices: () => undefined,
+    metadataNames: (block) => blocks[block]!.metadataNames(),
+    runs: (block) => blocks[block]!.runs,
+    block: (block) => blocks[block]!,
+    readPages: () => undefined,
+    storedBytes: () => 0,
   };
 }
 
-/** A block with runs of the query in it. */
-export interface Candidate {
-  readonly block: number;
-  readonly runs: Uint32Array;
-  /** Least and greatest time of the runs, ns since the base, inclusive. */
-  readonly minTime: number;
-  readonly maxTime: number;
-  readonly rows: number;
-  readonly lineBytes: number;
+/** Counts the rows of a run by level in memory; undefined where the levels are not in a dictionary. */
+function countLevels(block: Block, run: number): LevelCounts | undefined {
+  const column = block.metadata(detectedLevelName);
+  if (column?.kind !== "dictionary") return undefined;
+  const { codes, dictionary } = column;
+  const { offsets } = block.lines();
+  const { rowStart } = block.runs;
+  const rows = dictionary.map(() => 0);
+  const lineBytes = dictionary.map(() => 0);
+  for (let row = rowStart[run]!; row < rowStart[run + 1]!; row++) {
+    const level = codes[row]!;
+    rows[level]! += 1;
+    lineBytes[level]! += offsets[row + 1]! - offsets[row]!;
+  }
+  return { levels: dictionary, rows, lineBytes };
 }
 
-/** Returns true when it has counted all rows of a run, so that nobody needs to read them. */
-export type RunCounter = (block: number, run: number, table: RunTable) => boolean;
+/** The selected streams of a head. Columns are made from the texts of the streams on first use. */
+class HeadStreams implements LabelTable {
+  readonly count: number;
+  made = 0;
+  readonly #ref: HeadView;
+  readonly #columns = new Map<string, StreamColumn | undefined>();
+  #texts: readonly string[] | undefined;
+  #names: readonly string[] | undefined;
+  #hashes: Uint32Array | undefined;
+  /** Each stream's place in the selection plus one. */
+  #places: Uint32Array | undefined;
 
-/**
- * Finds the blocks of a view with rows in a range. Runs that `isCounted` has counted, and runs whose rows are all left out, are not
- * in the result. Rows that are left out count as duplicates in the statistics.
- */
-export function candidatesOf(
-  view: SourceView,
-  range: TimeRange,
-  stats?: ReadStats,
-  isCounted?: RunCounter,
-): Candidate[] {
-  const { source } = view;
-  const from = Number(range.fromNs - source.baseNs);
-  const to = Number(range.toNs - source.baseNs);
-  const candidates: Candidate[] = [];
-  for (const { block, runs: selected } of selectedRuns(view)) {
-    const table = source.runs(block);
-    const { minTime, maxTime } = table;
+  constructor(ref: HeadView) {
+    this.#ref = ref;
     let count = 0;
-    for (let i = 0; i < selected.length; i++) {
-      const run = selected[i]!;
-      if (maxTime[run]! < from || minTime[run]! >= to) continue;
-      if (isCounted === undefined || !isCounted(block, run, table)) selected[count++] = run;
+    for (const stream of ref.streams) if (stream >= count) count = stream + 1;
+    this.count = count;
+  }
+
+  get names(): readonly string[] {
+    if (this.#names === undefined) {
+      const names = new Set<string>();
+      for (const text of this.#all()) forEachLabel(text, (name) => names.add(name));
+      this.#names = [...names].sort();
     }
-    if (count === 0) continue;
-    let runs = isFirstRun(selected, count) ? firstRun : selected.slice(0, count);
-    if (view.excludedOf(block) !== undefined) {
-      runs = runs.filter((run) => {
-        const excluded = view.excludedIn(block, run);
-        if (stats !== undefined) stats.duplicates += excluded;
-        return excluded < table.rowStart[run + 1]! - table.rowStart[run]!;
+    return this.#names;
+  }
+
+  get hashes(): Uint32Array {
+    this.#hashes ??= this.#hash();
+    return this.#hashes;
+  }
+
+  match(matchers: readonly Matcher[]): Uint32Array {
+    const { streams, matchers: asked } = this.#ref;
+    // Most often a scan asks for what the ingester has selected.
+    if (matchers.length === 0 || JSON.stringify(matchers) === JSON.stringify(asked)) {
+      return streams.slice().sort();
+    }
+    const matched = matchLabels(this.count, (name) => this.column(name), matchers);
+    return matched.filter((stream) => this.#place(stream) >= 0);
+  }
+
+  labels(stream: number): Labels {
+    this.made++;
+    return parseStreamText(this.text(stream));
+  }
+
+  text(stream: number): string {
+    return this.#all()[this.#place(stream)] ?? "{}";
+  }
+
+  column(name: string): StreamColumn | undefined {
+    if (!this.#columns.has(name)) this.#columns.set(name, this.#makeColumn(name));
+    return this.#columns.get(name);
+  }
+
+  #makeColumn(wanted: string): StreamColumn | undefined {
+    const codeOfValue = new Map<string, number>();
+    const values: string[] = [];
+    const codes = new Uint32Array(this.count);
+    this.#all().forEach((text, place) => {
+      forEachLabel(text, (name, value) => {
+        if (name !== wanted) return name < wanted;
+        const code = codeOfValue.get(value) ?? values.push(value);
+        codeOfValue.set(value, code);
+        codes[this.#ref.streams[place]!] = code;
+        return false;
       });
-    }
-    if (runs.length > 0) candidates.push(candidateOf(block, runs, table));
-  }
-  return candidates;
-}
-
-export function candidateOf(block: number, runs: Uint32Array, table: RunTable): Candidate {
-  let minTime = Number.POSITIVE_INFINITY;
-  let maxTime = Number.NEGATIVE_INFINITY;
-  let rows = 0;
-  let lineBytes = 0;
-  for (let i = 0; i < runs.length; i++) {
-    const run = runs[i]!;
-    minTime = Math.min(minTime, table.minTime[run]!);
-    maxTime = Math.max(maxTime, table.maxTime[run]!);
-    rows += table.rowStart[run + 1]! - table.rowStart[run]!;
-    lineBytes += table.lineBytes[run]!;
-  }
-  return { block, runs, minTime, maxTime, rows, lineBytes };
-}
-
-/** The rows of a candidate that a scan may use. */
-export function selectionOf(view: SourceView, { block, runs }: Candidate) {
-  const excluded = view.excludedOf(block);
-  return excluded === undefined ? { runs } : { runs, excluded };
-}
-
-/** Orders candidates for a direction: the block with the best row first. */
-export function byBestTime(direction: "forward" | "backward") {
-  return direction === "backward"
-    ? (a: Candidate, b: Candidate) => b.maxTime - a.maxTime
-    : (a: Candidate, b: Candidate) => a.minTime - b.minTime;
-}
-
-/** The candidates without the blocks that the filters of the segment refuse: no row of those can pass. */
-export function withoutRefused(
-  { source }: Pick<SourceView, "source">,
-  candidates: Candidate[],
-  formula: NeedleFormula | undefined,
-  stats?: ReadStats,
-): Candidate[] {
-  // Heads have no filters.
-  if (formula === undefined || candidates.length === 0 || source.kind === "head") return candidates;
-  const isLabel = (name: string) => isTenantLabel(name) || source.streams.names.includes(name);
-  const own = ownFormula(formula, isLabel);
-  if (own === undefined) return candidates;
-  const wanted = new Uint8Array(source.blockCount);
-  for (const { block } of candidates) wanted[block] = 1;
-  if (!source.refuse(own, wanted)) return candidates;
-  const left = candidates.filter(({ block }) => wanted[block] === 1);
-  if (stats !== undefined) {
-    stats.filteredBlocks += candidates.length;
-    stats.refusedBlocks += candidates.length - left.length;
-  }
-  return left;
-}
-
-/** The part of a formula that is about the segment's own columns: a label of a stream hides metadata of the same name. */
-function ownFormula(
-  formula: NeedleFormula,
-  isLabel: (name: string) => boolean,
-): NeedleFormula | undefined {
-  switch (formula.kind) {
-    case "all":
-      return allOf(formula.of.map((part) => ownFormula(part, isLabel)));
-    case "any":
-      return anyOf(formula.of.map((part) => ownFormula(part, isLabel)));
-    case "value":
-      return isLabel(formula.name) ? undefined : formula;
-    case "text":
-      return formula;
-  }
-}
-
-/** Statistics of a scan before its first block. */
-export function startStats(views: readonly SourceView[]): ReadStats {
-  const sourcesScanned = views.filter(({ blocks }) => blocks.from === 0 && blocks.to > 0).length;
-  return { ...emptyReadStats(), sourcesScanned, batches: 1 };
-}
-
-/** Counts a block that was read, with or without its lines. */
-export function countRead(stats: ReadStats, view: SourceView, read: Candidate, lines: boolean) {
-  const { source } = view;
-  const bytes = lines ? read.lineBytes : 0;
-  if (source.kind === "head") {
-    stats.headLines += read.rows;
-    stats.headBytes += bytes;
-    return;
-  }
-  stats.decompressedLines += read.rows;
-  stats.decompressedBytes += bytes;
-  stats.compressedBytes += source.storedBytes(read.block);
-}
-
-interface SelectedRuns {
-  readonly block: number;
-  /** Valid until the next block is asked for. The caller may overwrite it. */
-  readonly runs: Uint32Array;
-}
-
-/** The runs of most blocks of a large segment. One shared list saves an allocation per block. */
-const firstRun = Uint32Array.of(0);
-
-function isFirstRun(runs: Uint32Array, count: number): boolean {
-  return count === 1 && runs[0] === 0;
-}
-
-/** Below this share of the streams, the runs of each stream are searched for instead of looking at every run. */
-const fewStreams = 1 / 32;
-
-function* selectedRuns(view: SourceView): Generator<SelectedRuns> {
-  const { source, selected, blocks } = view;
-  const { count } = source.streams;
-  if (source.forEachRun !== undefined && selected.length < count * fewStreams) {
-    yield* searchedRuns(view, source.forEachRun);
-    return;
-  }
-  // A head also has runs of streams that were not selected.
-  const isAll = source.kind === "segment" && selected.length === count;
-  const flags = isAll ? undefined : flagsOf(selected, count);
-  let runs = new Uint32Array(256);
-  for (let block = blocks.from; block < blocks.to; block++) {
-    const { count: runCount, stream } = source.runs(block);
-    if (runs.length < runCount) runs = new Uint32Array(runCount * 2);
-    let length = 0;
-    for (let r = 0; r < runCount; r++) {
-      if (flags === undefined || flags[stream[r]!] === 1) runs[length++] = r;
-    }
-    yield { block, runs: isFirstRun(runs, length) ? firstRun : runs.subarray(0, length) };
-  }
-}
-
-/** Streams ascend over the runs of a segment, and so do the runs of ascending streams. */
-function* searchedRuns(
-  { selected, blocks }: SourceView,
-  forEachRun: NonNullable<Source["forEachRun"]>,
-): Generator<SelectedRuns> {
-  const byBlock = new Map<number, number[]>();
-  for (const stream of selected) {
-    forEachRun(stream, (block, run) => {
-      if (block < blocks.from || block >= blocks.to) return;
-      const runs = byBlock.get(block);
-      if (runs === undefined) byBlock.set(block, [run]);
-      else runs.push(run);
     });
+    if (values.length === 0) return undefined;
+    const encoded = bytesOf(values);
+    return {
+      name: wanted,
+      valueCount: values.length,
+      value: (code) => values[code]!,
+      ...encoded,
+      find: (value) => codeOfValue.get(value) ?? 0,
+      codes,
+      streams: undefined,
+      hashes: hashValues(encoded.bytes, encoded.offsets),
+    };
   }
-  for (const [block, runs] of byBlock) yield { block, runs: Uint32Array.from(runs) };
+
+  #all(): readonly string[] {
+    this.#texts ??= readTexts(this.#ref.texts);
+    return this.#texts;
+  }
+
+  #hash(): Uint32Array {
+    const hashes = new Uint32Array(2 * this.count);
+    for (const name of this.names) {
+      const { codes, hashes: ofValues } = this.column(name)!;
+      for (const lane of [0, 1] as const) {
+        const ofName = hashText(name, lane);
+        for (const stream of this.#ref.streams) {
+          const code = codes[stream]!;
+          if (code === 0) continue;
+          hashes[2 * stream + lane]! += hashPair(ofName, ofValues[2 * code - 2 + lane]!);
+        }
+      }
+    }
+    return hashes;
+  }
+
+  /** Place of a stream in the selection, or -1. */
+  #place(stream: number): number {
+    if (this.#places === undefined) {
+      this.#places = new Uint32Array(this.count);
+      for (let place = 0; place < this.#ref.streams.length; place++) {
+        this.#places[this.#ref.streams[place]!] = place + 1;
+      }
+    }
+    return (this.#places[stream] ?? 0) - 1;
+  }
 }
 
-/** Flags by stream number: 1 for the streams in the list. */
-export function flagsOf(streams: Uint32Array, count: number): Uint8Array {
-  const flags = new Uint8Array(count);
-  for (const stream of streams) flags[stream] = 1;
-  return flags;
+const encoder = new TextEncoder();
+
+/** The texts as UTF-8, without gaps. */
+function bytesOf(texts: readonly string[]) {
+  // A code unit takes three bytes at most.
+  const room = texts.reduce((sum, { length }) => sum + 3 * length, 0);
+  const bytes = new Uint8Array(room);
+  const offsets = new Uint32Array(texts.length + 1);
+  let end = 0;
+  texts.forEach((text, i) => {
+    end += encoder.encodeInto(text, bytes.subarray(end)).written;
+    offsets[i + 1] = end;
+  });
+  return { bytes: bytes.slice(0, end), offsets };
+}
+
+/** Calls back for each label of a canonical label text, in order, without making a label set. Stops when the callback returns false. */
+export function forEachLabel(text: string, visit: (name: string, value: string) => unknown): void {
+  // The parser knows all escapes.
+  if (text.includes("\\")) {
+    const labels = parseStreamText(text);
+    for (const name of labels.names) if (visit(name, labelValue(labels, name)) === false) return;
+    return;
+  }
+  for (let at = 1; at < text.length - 1; ) {
+    const equals = text.indexOf('="', at);
+    if (equals < 0) return;
+    const end = text.indexOf('"', equals + 2);
+    if (visit(text.slice(at, equals), text.slice(equals + 2, end)) === false) return;
+    at = end + '", '.length;
+  }
 }

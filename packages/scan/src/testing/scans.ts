@@ -10,8 +10,7 @@ import {
 import { formatLabels } from "@skald/model";
 import { type LocalRef, openSegmentFile } from "@skald/storage";
 import { type ScanContext, ScanMemory } from "../source/block-reader.js";
-import { openHead } from "../source/head.js";
-import { type OpenSource, type Source, segmentSource } from "../source/source.js";
+import { type OpenSource, openHead, type Source, segmentSource } from "../source/source.js";
 import { planOf } from "./plans.js";
 import { makeDirectory, makeHead, makeSegment, row, testDayNs } from "./sources.js";
 
