@@ -1,9 +1,6 @@
 import type { SectionWriter } from "../segment/index-sections.js";
 import type { SegmentIndex } from "../segment/read/index-reader.js";
-import { writeMarks } from "./row-marks.js";
-import { daySection } from "./sections.js";
-import type { DayPlaces } from "./stream-counts.js";
-import { sharingRuns } from "./stream-spans.js";
+import { type DayPlaces, daySection, sharingRuns, writeMarks } from "./stream-counts.js";
 
 /** What a segment holds of each of its streams, in the order of their texts. */
 export interface SegmentCounts {
@@ -20,7 +17,7 @@ export interface SegmentCounts {
 }
 
 /** A segment of a day as its index is written; times in ns since the start of the day. */
-export interface CountedSegment {
+interface CountedSegment {
   readonly minTime: number;
   readonly maxTime: number;
   readonly counts: SegmentCounts | undefined;

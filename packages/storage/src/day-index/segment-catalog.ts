@@ -12,10 +12,8 @@ import { LRUCache } from "lru-cache";
 import { dayIndexKey, dayPrefix, parseSegmentKey, tenantPrefix } from "../object-store/keys.js";
 import type { CallOptions, ObjectInfo, ObjectStore } from "../object-store/object-store.js";
 import type { IndexImage } from "../segment/index-image.js";
-import type { DayIndex } from "./day-index.js";
-import { type DaySelection, type DayView, dayView } from "./day-view.js";
-import { decodeDayIndex } from "./image.js";
-import { indexesOf, OpenedDays } from "./opened-days.js";
+import { type DayIndex, decodeDayIndex } from "./day-index.js";
+import { type DaySelection, type DayView, dayView, indexesOf, OpenedDays } from "./day-view.js";
 
 export interface SegmentCatalogOptions {
   readonly store: Pick<ObjectStore, "list" | "get">;

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { dirname, join, resolve } from "node:path";
 import { errorCodeOf, refuseNewerVersion, unavailable } from "@skald/model";
-import { makeLastingDirectory } from "../directory-syncs.js";
 import { type FileHandle, link, mkdir, open, readFile, rename, rm, stat } from "../files.js";
+import { makeLastingDirectory } from "../syncs.js";
 
 /** Neither file has a version so far: a later program that changes what they mean adds the key `version`. */
 const knownVersion = 1;

@@ -1,11 +1,11 @@
 import { crc32 } from "node:zlib";
 import { ByteWriter } from "../bytes.js";
-import { minCompressBytes, zstd } from "../zstd/zstd.js";
+import { minCompressBytes, zstd } from "../zstd.js";
 import { codec, encoding, pageType } from "./format.js";
 import { ThriftWriter } from "./thrift.js";
 
 /** One data page before it is compressed. */
-export interface PageInput {
+interface PageInput {
   readonly rowCount: number;
   /** Values and nulls; more than the rows in a repeated column. */
   readonly valueCount: number;
@@ -18,7 +18,7 @@ export interface PageInput {
 }
 
 /** Where a page lies and what it holds: as the own index keeps it. */
-export interface PagePlace {
+interface PagePlace {
   readonly headerBytes: number;
   readonly levelBytes: number;
   /** Body as stored, and decompressed; equal when it is not compressed. */

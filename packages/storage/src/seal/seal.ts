@@ -2,7 +2,7 @@ import type { FilterKind } from "../segment/filter/filter-table.js";
 import { SegmentWriter } from "../segment/write/writer.js";
 import { BlockCutter } from "./cut-blocks.js";
 import { openHeads, type SealHead } from "./open-heads.js";
-import { orderRows } from "./sort-rows.js";
+import { orderRows } from "./order-rows.js";
 
 export interface SealInput {
   readonly tenant: string;

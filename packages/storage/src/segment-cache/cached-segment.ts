@@ -1,10 +1,8 @@
 import { type SegmentRef, SkaldError } from "@skald/model";
-import { corruptSegment } from "../segment/corrupt.js";
 import type { IndexImage } from "../segment/index-image.js";
 import { type ByteSpan, type FileRangeReader, openFileRange } from "../segment/range-reader.js";
-import type { OpenedSegmentFile } from "../segment/read/open-file.js";
-import { openSegment } from "../segment/read/reader.js";
-import type { BlockRange, ColumnSelection } from "../segment/segment.js";
+import { type OpenedSegmentFile, openSegment } from "../segment/read/reader.js";
+import { type BlockRange, type ColumnSelection, corruptSegment } from "../segment/segment.js";
 
 /** The unit in which segments are fetched and kept: a slot is wholly in the cache or not at all. */
 export const slotBytes = 64 * 1024;
@@ -27,7 +25,7 @@ export interface CachedSegment extends SegmentRef {
   readonly fetched: FetchedForJob;
 }
 
-export interface FetchedForJob {
+interface FetchedForJob {
   readonly requests: number;
   readonly slots: number;
   readonly bytes: number;

@@ -1,7 +1,12 @@
 import { internal, paddingBytes } from "@skald/model";
 import { ByteReader, ByteWriter } from "../bytes.js";
-import { decodeDelta, encodeDelta } from "../parquet/delta.js";
-import { type ByteArrayPage, decodeByteArrays, encodeLengths } from "../parquet/delta-length.js";
+import {
+  type ByteArrayPage,
+  decodeByteArrays,
+  decodeDelta,
+  encodeDelta,
+  encodeLengths,
+} from "../parquet/delta.js";
 import { bitWidth, decodeHybrid, encodeHybrid } from "../parquet/hybrid.js";
 
 /**

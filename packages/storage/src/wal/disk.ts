@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { makeLastingDirectory, syncDirectory } from "../directory-syncs.js";
 import { type FileHandle, open, readdir, rename, rm, stat, statfs } from "../files.js";
+import { makeLastingDirectory, syncDirectory } from "../syncs.js";
 
 /** The file system as the write-ahead log uses it; tests put a failing one in its place. */
 export interface WalDisk {

@@ -1,6 +1,6 @@
 import { type SkaldError, type SteadyClock, steadyClock } from "@skald/model";
 import { Semaphore, type Sleep, sleep } from "@skald/runtime";
-import { syncInTurn } from "../sync-turns.js";
+import { syncInTurn } from "../syncs.js";
 import { type WalDisk, type WalDiskFile, walPath } from "./disk.js";
 
 export interface GroupCommitOptions {
@@ -24,7 +24,7 @@ export interface GroupCommitOptions {
 }
 
 /** What is written as a whole or not at all. */
-export interface WalWrite {
+interface WalWrite {
   readonly file: number;
   readonly parts: readonly Uint8Array[];
   readonly bytes: number;

@@ -1,7 +1,7 @@
 import { type SkaldError, unavailable } from "@skald/model";
 import { Semaphore } from "@skald/runtime";
 import { ByteWriter } from "../bytes.js";
-import { syncInTurn } from "../sync-turns.js";
+import { syncInTurn } from "../syncs.js";
 import { nodeWalDisk, type WalDisk, walNumbers, walPath } from "./disk.js";
 import {
   encodeWalFileHeader,

@@ -10,8 +10,8 @@ import {
 } from "@skald/kernels";
 import { internal, type NeedleFormula, type NeedleText, paddingBytes } from "@skald/model";
 import type { PageMemory } from "../../bytes.js";
-import { wrongChecksum } from "../corrupt.js";
 import type { ByteSpan, SyncRangeReader } from "../range-reader.js";
+import { wrongChecksum } from "../segment.js";
 import {
   type FilterDomain,
   type FilterKind,

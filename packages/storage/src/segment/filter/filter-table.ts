@@ -2,7 +2,7 @@ import { internal } from "@skald/model";
 import { type SectionReader, type SectionWriter, section } from "../index-sections.js";
 
 /** Kinds of block filters that section 26 may name. A reader takes one that it does not know for none. */
-export const filterKinds = { none: 0, ribbon: 1, bitmap: 2 } as const;
+const filterKinds = { none: 0, ribbon: 1, bitmap: 2 } as const;
 /** The form that filters are written in: bitmaps are made in a fraction of the time, ribbons are smaller. */
 export type FilterKind = Exclude<keyof typeof filterKinds, "none">;
 
@@ -14,7 +14,7 @@ export type FilterDomain = (typeof filterDomains)[keyof typeof filterDomains];
 export const maxGroupBlocks = 64;
 
 /** Filters of blocks that follow each other, of equal size: bit `slot * blocks + i` is that of block `from + i`. */
-export interface FilterGroup {
+interface FilterGroup {
   readonly domain: FilterDomain;
   readonly from: number;
   readonly blocks: number;

@@ -3,7 +3,7 @@ import type { BytesColumn } from "@skald/model";
 import type { SortedBlock } from "../layout.js";
 
 /** The metadata of a block: columns by name, and the pairs of the other names. */
-export type BlockValues = Pick<SortedBlock, "metadata" | "more" | "rowCount">;
+type BlockValues = Pick<SortedBlock, "metadata" | "more" | "rowCount">;
 
 /**
  * The first key of each distinct value of a name; an empty value is none. `moreNames` are those of the pairs. The keys are

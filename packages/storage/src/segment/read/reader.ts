@@ -1,19 +1,26 @@
 import { internal, type NeedleFormula, type SegmentRef, SkaldError } from "@skald/model";
 import type { PageMemory } from "../../bytes.js";
-import { corruptSegment, corruptSegmentOf } from "../corrupt.js";
 import { FilterReader } from "../filter/filter-reader.js";
 import type { IndexImage } from "../index-image.js";
-import type { AsyncRangeReader, RangeReader, SyncRangeReader } from "../range-reader.js";
-import type {
-  BlockHeader,
-  BlockRange,
-  ColumnSelection,
-  LabelTable,
-  PageSet,
-  Segment,
+import { endBytes, parseTrailer, trailerBytes, trailerFromEnd } from "../layout.js";
+import {
+  type AsyncRangeReader,
+  type FileRangeReader,
+  openFileRange,
+  type RangeReader,
+  type SyncRangeReader,
+} from "../range-reader.js";
+import {
+  type BlockHeader,
+  type BlockRange,
+  type ColumnSelection,
+  corruptSegment,
+  corruptSegmentOf,
+  type LabelTable,
+  type PageSet,
+  type Segment,
 } from "../segment.js";
-import { endBytes, parseTrailer, trailerBytes, trailerFromEnd } from "../trailer.js";
-import { segmentBlock } from "./block.js";
+import { type ByteRange, PageReader, pageSet, segmentBlock } from "./block.js";
 import {
   decodeIndex,
   firstMetadataColumn,
@@ -21,7 +28,6 @@ import {
   SegmentIndex,
   timestampColumn,
 } from "./index-reader.js";
-import { type ByteRange, PageReader, pageSet } from "./page-reader.js";
 
 /** What must be known of a segment to open it. */
 export type SegmentIdentity = Pick<SegmentRef, "id" | "tenant">;
@@ -328,5 +334,36 @@ function guarded<T>(name: string, read: () => T): T {
   } catch (error) {
     if (!(error instanceof SkaldError) || error.code !== "internal") throw error;
     throw corruptSegmentOf(error) === undefined ? corruptSegment(name, error) : error;
+  }
+}
+
+export interface OpenedSegmentFile {
+  readonly segment: Segment;
+  /** Gives the descriptor of the file back until something is read of it. */
+  readonly suspend?: () => void;
+  /** Closes the file; the segment must not be read any more. */
+  close(): void;
+}
+
+/**
+ * Opens the segment of a file of this machine, with the image of an opening before if there is one. Throws `not_found` when the file is gone, `unavailable` when too many
+ * are open, and `internal`, naming it, when it cannot be read or is not what was written.
+ */
+export function openSegmentFile(
+  ref: Pick<SegmentRef, "id" | "tenant" | "location"> & { readonly sizeBytes?: number },
+  image?: IndexImage,
+): OpenedSegmentFile {
+  const { location } = ref;
+  if (location.kind !== "file") throw new Error(`segment ${ref.id} is not a file`);
+  let reader: FileRangeReader | undefined;
+  try {
+    // Where headers are enough, the file is not touched.
+    reader = openFileRange(location.path, image === undefined ? undefined : ref.sizeBytes);
+    const { suspend, close } = reader;
+    return { segment: openSegment(reader, ref, image), suspend, close };
+  } catch (error) {
+    reader?.close();
+    if (!(error instanceof SkaldError) || error.code !== "internal") throw error;
+    throw corruptSegment(location.path, error);
   }
 }

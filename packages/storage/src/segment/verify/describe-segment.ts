@@ -1,6 +1,6 @@
 import { internal } from "@skald/model";
-import { readFooter } from "../../parquet/read-metadata.js";
-import { zstd, zstdContentBytes } from "../../zstd/zstd.js";
+import { readFooter } from "../../parquet/footer.js";
+import { zstd, zstdContentBytes } from "../../zstd.js";
 import { filterDomains, groupBytes } from "../filter/filter-table.js";
 import { SectionReader, section } from "../index-sections.js";
 import type { SyncRangeReader } from "../range-reader.js";
@@ -10,7 +10,7 @@ import type { Segment } from "../segment.js";
 import { readEnd } from "./verify-segment.js";
 
 /** Bytes of a part of a segment, as stored and once decompressed. */
-export interface PartSize {
+interface PartSize {
   readonly name: string;
   readonly storedBytes: number;
   readonly rawBytes: number;

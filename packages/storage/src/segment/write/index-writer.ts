@@ -1,17 +1,14 @@
 import { dayNs, type RunTable } from "@skald/model";
 import type { ChunkSummary } from "../../parquet/footer.js";
-import { DigestWriter } from "../digest/digest-writer.js";
-import { hashBlockRows } from "../digest/row-hash.js";
-import { MarkWriter } from "../digest/row-marks.js";
+import { DigestWriter, MarkWriter } from "../digests.js";
 import { writeFilterTable } from "../filter/filter-table.js";
 import { SectionWriter, section } from "../index-sections.js";
-import type { SegmentLayout, SortedBlock } from "../layout.js";
-import { LevelWriter } from "../levels/level-writer.js";
-import { SliceWriter } from "../slices/slice-writer.js";
-import { writeStreams } from "../streams.js";
+import { type SegmentLayout, type SortedBlock, writeStreams } from "../layout.js";
+import { hashBlockRows } from "../row-hash.js";
+import { LevelWriter, SliceWriter } from "../run-counts.js";
 
 /** What the index says of the file as a whole. */
-export interface IndexSummary {
+interface IndexSummary {
   readonly id: string;
   readonly tenant: string;
   readonly rowCount: number;

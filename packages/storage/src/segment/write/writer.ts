@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib";
 import { ByteWriter } from "../../bytes.js";
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "../../files.js";
 import {
   encodeFooter,
   encodePageIndexes,
@@ -7,12 +8,17 @@ import {
   type RowGroupSummary,
 } from "../../parquet/footer.js";
 import { magic } from "../../parquet/format.js";
-import { sealLevel, zstd } from "../../zstd/zstd.js";
+import { sealLevel, zstd } from "../../zstd.js";
 import type { FilterKind } from "../filter/filter-table.js";
 import { FilterWriter } from "../filter/filter-writer.js";
-import { type NameSplit, type SegmentLayout, type SortedBlock, segmentLayout } from "../layout.js";
-import { trailerBytes, trailerMagic } from "../trailer.js";
-import { AtomicFile } from "./atomic-file.js";
+import {
+  type NameSplit,
+  type SegmentLayout,
+  type SortedBlock,
+  segmentLayout,
+  trailerBytes,
+  trailerMagic,
+} from "../layout.js";
 import { SegmentIndexWriter, type WrittenFilters } from "./index-writer.js";
 import { RowGroup } from "./row-group.js";
 
@@ -191,4 +197,56 @@ export const createdBy = "skald version 1.0.0 (build segment-1)";
 export function indexPlace(offset: number, length: number, crc: number): string {
   const pad = (value: number, digits: number) => String(value).padStart(digits, "0");
   return `${pad(offset, 16)},${pad(length, 10)},${pad(crc, 10)}`;
+}
+
+/**
+ * A file that appears under its name only when its bytes are complete and on disk: written beside it as `<path>.tmp`,
+ * synced unless `sync` is false, and renamed. Whoever relies on the name syncs the directory. Blocks the thread; meant for workers.
+ */
+class AtomicFile {
+  readonly path: string;
+  readonly #temporaryPath: string;
+  readonly #sync: boolean;
+  #fd: number | undefined;
+  #sizeBytes = 0;
+
+  constructor(path: string, options: { readonly sync?: boolean } = {}) {
+    this.path = path;
+    this.#sync = options.sync ?? true;
+    this.#temporaryPath = `${path}.tmp`;
+    this.#fd = openSync(this.#temporaryPath, "w");
+  }
+
+  /** Bytes written so far: the place of the next write. */
+  get sizeBytes(): number {
+    return this.#sizeBytes;
+  }
+
+  write(bytes: Uint8Array): void {
+    const fd = this.#openFd();
+    let done = 0;
+    while (done < bytes.byteLength) done += writeSync(fd, bytes, done, bytes.byteLength - done);
+    this.#sizeBytes += bytes.byteLength;
+  }
+
+  finish(): void {
+    const fd = this.#openFd();
+    if (this.#sync) fsyncSync(fd);
+    closeSync(fd);
+    this.#fd = undefined;
+    renameSync(this.#temporaryPath, this.path);
+  }
+
+  /** Gives up and removes what was written. */
+  abort(): void {
+    if (this.#fd === undefined) return;
+    closeSync(this.#fd);
+    this.#fd = undefined;
+    rmSync(this.#temporaryPath, { force: true });
+  }
+
+  #openFd(): number {
+    if (this.#fd === undefined) throw new Error(`segment ${this.path} is closed already`);
+    return this.#fd;
+  }
 }
