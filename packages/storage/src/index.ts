@@ -70,7 +70,7 @@ export { S3Store, type S3StoreDeps } from "./object-store/s3-store.js";
 export type { DroppedRows, MergeInput } from "./seal/input-cursor.js";
 export { compactLevel, type MergeOptions, mergeSegments } from "./seal/merge-segments.js";
 export type { SealHead } from "./seal/open-heads.js";
-export { type SealedSegment, type SealInput, sealSegment } from "./seal/seal.js";
+export { type SealInput, sealSegment } from "./seal/seal.js";
 export { minuteNs } from "./segment/digests.js";
 export type { IndexImage } from "./segment/index-image.js";
 export type { SortedBlock } from "./segment/layout.js";
@@ -105,9 +105,9 @@ export {
   verifySegment,
 } from "./segment/verify/verify-segment.js";
 export {
+  type SealedSegment,
   SegmentWriter,
   type SegmentWriterOptions,
-  type WrittenSegment,
 } from "./segment/write/writer.js";
 export * from "./segment-cache/cached-segment.js";
 export {

@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import { dayNs, errorCodeOf, parseStreamText, type SegmentRef } from "@skald/model";
-import { ByteWriter } from "../bytes.js";
+import { ByteWriter, runningSum } from "../bytes.js";
+import { compareFirst } from "../object-store/keys.js";
 import type { IndexImage } from "../segment/index-image.js";
 import { SectionWriter } from "../segment/index-sections.js";
 import { labelColumns, writeStreams } from "../segment/layout.js";
@@ -16,7 +17,6 @@ import {
   decodeDayIndex,
   type GoneSegment,
   type IndexedSegment,
-  runningSum,
 } from "./day-index.js";
 import { daySection } from "./stream-counts.js";
 
@@ -140,22 +140,19 @@ export class DayEdit {
 
   /** The bytes of the index of a generation; see docs/formats/day-index.md. */
   encode({ generation, writtenMs }: Pick<DayIndex, "generation" | "writtenMs">): Uint8Array {
-    const segments = [...this.#segments.values()].sort(bySpan);
+    const segments = [...this.#segments.values()].sort(compareFirst);
     const places = new Map(segments.map(({ id }, place) => [id, place]));
     const streams = this.#streams(places);
     const sections = new SectionWriter();
     const { tenant, baseNs } = this.#day;
     sections.texts(daySection.tenant, [tenant]);
     const day = Number(baseNs / dayNs);
-    sections.numbers(
-      daySection.summary,
-      Float64Array.of(day, generation, writtenMs, streams.texts.length),
-    );
+    sections.numbers(daySection.summary, [day, generation, writtenMs, streams.texts.length]);
     this.#writeSegments(sections, segments, streams);
     this.#writeGone(sections, places);
     writeStreams(sections, labelColumns(streams.texts.map(parseStreamText)));
-    sections.numbers(daySection.streamCounts, Uint32Array.from(streams.counts));
-    sections.numbers(daySection.streamSegments, Uint32Array.from(streams.segments));
+    sections.numbers(daySection.streamCounts, streams.counts);
+    sections.numbers(daySection.streamSegments, streams.segments);
     return framed(sections.finish());
   }
 
@@ -183,7 +180,7 @@ export class DayEdit {
     holders: { readonly counts: readonly number[]; readonly segments: readonly number[] },
   ): void {
     const numbers = (id: number, of: (segment: IndexedSegment) => number) =>
-      sections.numbers(id, Float64Array.from(segments, of));
+      sections.numbers(id, segments.map(of));
     const ids = segments.map(({ id }) => id);
     sections.texts(daySection.ids, ids);
     numbers(daySection.minTimes, ({ minNs }) => Number(minNs - this.#day.baseNs));
@@ -204,9 +201,9 @@ export class DayEdit {
   }
 
   #writeGone(sections: SectionWriter, places: ReadonlyMap<string, number>): void {
-    const gone = [...this.#gone.values()].sort(bySpan);
+    const gone = [...this.#gone.values()].sort(compareFirst);
     const numbers = (id: number, of: (segment: GoneSegment) => number) =>
-      sections.numbers(id, Float64Array.from(gone, of));
+      sections.numbers(id, gone.map(of));
     const ids = gone.map(({ id }) => id);
     sections.texts(daySection.goneIds, ids);
     numbers(daySection.goneMinTimes, ({ minNs }) => Number(minNs - this.#day.baseNs));
@@ -242,12 +239,4 @@ function framed(raw: Uint8Array): Uint8Array {
   out.u32(0);
   out.append(frame);
   return out.view();
-}
-
-function bySpan(
-  a: Pick<IndexedSegment, "id" | "minNs">,
-  b: Pick<IndexedSegment, "id" | "minNs">,
-): number {
-  if (a.minNs !== b.minNs) return a.minNs < b.minNs ? -1 : 1;
-  return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
 }

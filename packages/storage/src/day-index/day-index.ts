@@ -8,6 +8,7 @@ import {
   type TimeRange,
 } from "@skald/model";
 import { LRUCache } from "lru-cache";
+import { runningSum } from "../bytes.js";
 import { ImageReader, type IndexImage, writeImage } from "../segment/index-image.js";
 import { SectionReader, section } from "../segment/index-sections.js";
 import type { LabelTable } from "../segment/segment.js";
@@ -242,11 +243,4 @@ function decode(name: string, bytes: Uint8Array): IndexImage {
     ...decodeCounts(sections, { first, segments, minTimes, maxTimes }),
     ...decodeStreams(sections, streamCount!),
   ]);
-}
-
-/** Where each of some lists that follow each other begins, and where the last one ends. */
-export function runningSum(counts: ArrayLike<number>): Uint32Array {
-  const sums = new Uint32Array(counts.length + 1);
-  for (let i = 0; i < counts.length; i++) sums[i + 1] = sums[i]! + counts[i]!;
-  return sums;
 }

@@ -1,4 +1,5 @@
 import { internal, type RunTable } from "@skald/model";
+import { runningSum } from "../bytes.js";
 import type { Column, ImageReader } from "../segment/index-image.js";
 import type { SectionReader, SectionWriter } from "../segment/index-sections.js";
 import { RunColumns, runParts } from "../segment/read/runs.js";
@@ -70,10 +71,7 @@ export function decodeCounts(sections: SectionReader, places: DayPlaces): Column
     ? sections.numbers(daySection.countedStreams)
     : new Float64Array(places.minTimes.length);
   if (counts.length !== places.minTimes.length) throw internal("it counts other segments");
-  const first = new Uint32Array(counts.length + 1);
-  counts.forEach((count, place) => {
-    first[place + 1] = first[place]! + count;
-  });
+  const first = runningSum(counts);
   const total = first.at(-1)!;
   const read = (id: number) => {
     const numbers = total === 0 ? new Float64Array(0) : sections.numbers(id);
@@ -283,10 +281,8 @@ export function writeMarks(
   left = Math.min(left, maxMarkedAlone);
   keep(alone);
   if (kept.size === 0) return;
-  sections.codes(
-    daySection.marked,
-    Uint32Array.from(segments, (_, place) => (kept.has(place) ? 1 : 0)),
-  );
+  const marks = segments.map((_, place) => (kept.has(place) ? 1 : 0));
+  sections.codes(daySection.marked, marks);
   const lists = segments.flatMap(({ marks }, place) => (kept.has(place) ? [marks!] : []));
   sections.words(daySection.marks, joinMarks(lists));
 }

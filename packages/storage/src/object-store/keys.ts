@@ -238,7 +238,8 @@ function compareArrival(a: Arrival, b: Arrival): number {
   );
 }
 
-function compareFirst(a: Arrived, b: Arrived): number {
+/** Orders by the first row, and by id where two begin at the same time. */
+export function compareFirst(a: Arrived, b: Arrived): number {
   if (a.minNs !== b.minNs) return a.minNs < b.minNs ? -1 : 1;
   return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
 }

@@ -1,31 +1,29 @@
-import { detectedLevelName, lowerBound } from "@skald/model";
-import type { FilterKind } from "../segment/filter/filter-table.js";
+import { lowerBound } from "@skald/model";
 import { type NameSplit, splitMetadata } from "../segment/layout.js";
 import type { Segment } from "../segment/segment.js";
-import { SegmentWriter } from "../segment/write/writer.js";
+import {
+  type SealedSegment,
+  SegmentWriter,
+  type SegmentWriterOptions,
+} from "../segment/write/writer.js";
 import { BlockCutter } from "./cut-blocks.js";
 import { BlockWindow, type DroppedRows, InputCursor, type MergeInput } from "./input-cursor.js";
 import { MoreNumbers } from "./open-heads.js";
-import { DuplicateFilter, follow, mergeStrands, RowRanges } from "./order-rows.js";
-import type { SealedSegment } from "./seal.js";
+import { RowRanges, StrandMerger } from "./order-rows.js";
 
-export interface MergeOptions {
-  readonly tenant: string;
-  /** Id of the new segment, see keys.ts. */
-  readonly id: string;
-  /** Where its file appears when it is complete and its bytes are synced (see `sync`). */
-  readonly path: string;
-  /** Of one tenant and day, opened for synchronous reads, in order of arrival: of equal times the rows of an earlier one come first. */
+export interface MergeOptions
+  extends Pick<SegmentWriterOptions, "tenant" | "id" | "path" | "level" | "filters" | "sync"> {
+  /**
+   * Segments of one tenant and day, opened for synchronous reads, in order of arrival: among equal times the rows of an
+   * earlier one come first.
+   */
   readonly inputs: readonly MergeInput[];
-  /** Level of zstd; that of compaction where absent. */
-  readonly level?: number;
-  /** What filters it gets; ribbons where absent. */
-  readonly filters?: FilterKind;
-  /** False: the caller syncs the file. */
-  readonly sync?: boolean;
 }
 
-/** Level of zstd for what stays: takes seven times what 1 takes, for a tenth less; with the tables of encoder.ts less than 6 for 5 % less. */
+/**
+ * Level of zstd for segments that stay. It takes less than 6 times as long as level 1 with the tables of zstd-handle.ts, for
+ * 5 % fewer bytes.
+ */
 export const compactLevel = 9;
 
 /**
@@ -34,23 +32,22 @@ export const compactLevel = 9;
  * Ends in steps of about a block, after each of which the caller may go on, wait, or give up with `return()`: then there is no
  * file. The result is undefined when no row is left. Blocks the thread in each step. Figures: bench/compact.mjs.
  */
-export function* mergeSegments(
-  options: MergeOptions,
-): Generator<undefined, SealedSegment | undefined, undefined> {
-  const { inputs } = options;
+export function* mergeSegments({
+  inputs,
+  ...output
+}: MergeOptions): Generator<undefined, SealedSegment | undefined, undefined> {
   const streams = numberStreams(inputs);
   if (streams.texts.length === 0) return undefined;
   const metadata = metadataSplit(inputs);
   const window = new BlockWindow(metadata, new MoreNumbers(metadata.more));
   const writer = new SegmentWriter({
-    ...{ path: options.path, id: options.id, tenant: options.tenant, metadata },
+    ...output,
+    metadata,
     baseNs: inputs[0]!.segment.baseNs,
     streamTexts: streams.texts,
-    level: options.level ?? compactLevel,
+    level: output.level ?? compactLevel,
     replaces: inputs.map(({ segment }) => segment.id),
     digests: inputs.some(({ segment }) => hasDigests(segment)),
-    ...(options.filters === undefined ? {} : { filters: options.filters }),
-    ...(options.sync === undefined ? {} : { sync: options.sync }),
   });
   let isDone = false;
   try {
@@ -102,14 +99,13 @@ function nextStream(cursors: readonly InputCursor[]): { stream: number; some: In
 class StreamMerge {
   readonly #window: BlockWindow;
   readonly #cutter: BlockCutter;
-  readonly #duplicates: DuplicateFilter;
+  readonly #merger: StrandMerger;
   readonly #strands = new RowRanges();
-  readonly #ordered = new RowRanges();
 
   constructor(window: BlockWindow, cutter: BlockCutter) {
     this.#window = window;
     this.#cutter = cutter;
-    this.#duplicates = new DuplicateFilter(window);
+    this.#merger = new StrandMerger(window, cutter);
   }
 
   /** Hands on the next rows under the number of the stream to write; false when there are none. */
@@ -125,24 +121,11 @@ class StreamMerge {
         input.takeUpTo(until, strands);
         from++;
       }
-    // Within one input doubled rows are gone already.
+    // One input has no doubled rows.
     if (from === 1) strands.emit(number, this.#cutter);
-    else this.#emitMerged(number);
+    else this.#merger.emit(number, strands, false);
     this.#window.endRound();
     return true;
-  }
-
-  #emitMerged(number: number): void {
-    const inOrder = follow(this.#window, this.#strands);
-    if (inOrder === "apart") {
-      this.#strands.emit(number, this.#cutter);
-      return;
-    }
-    const ranges =
-      inOrder === "merge"
-        ? mergeStrands(this.#window, this.#strands, this.#ordered)
-        : this.#strands;
-    this.#duplicates.emit(number, ranges, this.#cutter);
   }
 }
 
@@ -160,18 +143,13 @@ function roundEnd(inputs: readonly InputCursor[]): number {
   return until;
 }
 
-/** Those in most rows first. */
+/** Splits the metadata names of all inputs by the rows that have them. */
 function metadataSplit(inputs: readonly MergeInput[]): NameSplit {
   const rows = new Map<string, number>();
-  for (const { segment } of inputs) {
-    for (const [name, count] of segment.metadataRows()) {
+  for (const { segment } of inputs)
+    for (const [name, count] of segment.metadataRows())
       rows.set(name, (rows.get(name) ?? 0) + count);
-    }
-  }
-  // As sealing does.
-  if (rows.has(detectedLevelName)) rows.set(detectedLevelName, Number.POSITIVE_INFINITY);
-  const rowsOf = (name: string) => rows.get(name)!;
-  return splitMetadata([...rows.keys()].sort().sort((a, b) => rowsOf(b) - rowsOf(a)));
+  return splitMetadata(rows);
 }
 
 /** The streams of all inputs, numbered through in the order of their texts. */

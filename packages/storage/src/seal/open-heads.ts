@@ -57,7 +57,11 @@ export function openHeads(heads: readonly SealHead[]): OpenedHeads {
   if (baseNs === undefined) throw new Error("no rows to seal");
   if (all.some((block) => block.baseNs !== baseNs)) throw new Error("blocks of several days");
   const streams = numberStreams(heads);
-  const names = splitMetadata(metadataNames(all));
+  const rows = countValues(all);
+  // Levels are not among the pairs that are counted.
+  if (all.some((block) => block.metadata(detectedLevelName) !== undefined))
+    rows.set(detectedLevelName, 1);
+  const names = splitMetadata(rows);
   const more = new MoreNumbers(names.more);
   const blocks = all.map((block) => sealBlock(block, names, more));
   return {
@@ -177,16 +181,6 @@ function asBytes(column: MetadataColumn): BytesColumn {
     for (let i = from; i < to; i++) bytes[at++] = all[i]!;
   }
   return { bytes, offsets };
-}
-
-/** Those in most rows first, but the level before all others: it is in most rows, and does not lie among the pairs. */
-function metadataNames(blocks: readonly PairedBlock[]): string[] {
-  const rows = countValues(blocks);
-  if (blocks.some((block) => block.metadata(detectedLevelName) !== undefined)) {
-    rows.set(detectedLevelName, Number.POSITIVE_INFINITY);
-  }
-  const rowsOf = (name: string) => rows.get(name)!;
-  return [...rows.keys()].sort().sort((a, b) => rowsOf(b) - rowsOf(a));
 }
 
 /** A block to seal. One that has its metadata row by row gives it so, because columns of many names take much memory. */

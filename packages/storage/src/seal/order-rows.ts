@@ -3,26 +3,44 @@ import type { MoreRows, OpenedHeads, RowBlocks, SealBlock } from "./open-heads.j
 
 /**
  * Hands all rows to the sink, sorted by stream, then time, equal times in order of arrival, without duplicates. Works
- * on strands, stretches of a run that ascend in time: most streams are nothing but strands that follow each other,
- * and only those that overlap are merged row by row.
+ * on strands, stretches of a run that ascend in time: the strands of most streams follow each other, and only those that
+ * overlap are merged row by row.
  */
 export function orderRows(heads: OpenedHeads, sink: RowSink): void {
   const { runs } = heads;
   const strands = new RowRanges();
-  const ordered = new RowRanges();
-  const duplicates = new DuplicateFilter(heads);
+  const merger = new StrandMerger(heads, sink);
   let from = 0;
   while (from < runs.count) {
     const stream = runs.stream[from]!;
     let to = from + 1;
     while (to < runs.count && runs.stream[to] === stream) to++;
     const ties = collectStrands(heads, from, to, strands);
-    const inOrder = follow(heads, strands);
-    const ranges = inOrder === "merge" ? mergeStrands(heads, strands, ordered) : strands;
-    // Equal rows have equal times, so without ties there is nothing to look for.
-    if (ties || inOrder !== "apart") duplicates.emit(stream, ranges, sink);
-    else ranges.emit(stream, sink);
+    merger.emit(stream, strands, ties);
     from = to;
+  }
+}
+
+/** Hands the rows of the strands of one stream, which come in order of arrival, to a sink in their final order. */
+export class StrandMerger {
+  readonly #heads: RowBlocks;
+  readonly #sink: RowSink;
+  readonly #ordered = new RowRanges();
+  readonly #duplicates: DuplicateFilter;
+
+  constructor(heads: RowBlocks, sink: RowSink) {
+    this.#heads = heads;
+    this.#sink = sink;
+    this.#duplicates = new DuplicateFilter(heads);
+  }
+
+  /** `ties` is true when a strand may have rows of equal times. */
+  emit(stream: number, strands: RowRanges, ties: boolean): void {
+    const lie = lieOf(this.#heads, strands);
+    const ranges = lie === "merge" ? mergeStrands(this.#heads, strands, this.#ordered) : strands;
+    // Equal rows have equal times, so without ties there are no duplicates.
+    if (ties || lie !== "apart") this.#duplicates.emit(stream, ranges, this.#sink);
+    else ranges.emit(stream, this.#sink);
   }
 }
 
@@ -58,8 +76,8 @@ function collectStrands(
   return ties;
 }
 
-/** How strands lie: one wholly before the next, touching in equal times, or so that they must be merged. */
-export function follow({ blocks }: RowBlocks, strands: RowRanges): "apart" | "touch" | "merge" {
+/** How strands lie: each wholly before the next, touching in equal times, or overlapping so that they must be merged. */
+function lieOf({ blocks }: RowBlocks, strands: RowRanges): "apart" | "touch" | "merge" {
   let before = Number.NEGATIVE_INFINITY;
   let touch = false;
   for (let i = 0; i < strands.count; i++) {
@@ -77,7 +95,7 @@ export function follow({ blocks }: RowBlocks, strands: RowRanges): "apart" | "to
  * times stay in order of arrival. Neighbouring strands are merged pairwise until one is left: n rows in k strands
  * cost n log k.
  */
-export function mergeStrands(heads: RowBlocks, strands: RowRanges, ordered: RowRanges): RowRanges {
+function mergeStrands(heads: RowBlocks, strands: RowRanges, ordered: RowRanges): RowRanges {
   const rows = flatten(heads, strands);
   let bounds = rows.bounds;
   let from = rows.order;
@@ -173,7 +191,7 @@ const maxPairwiseRows = 8;
 const maxTieRows = 2 ** 21;
 
 /** Drops rows that are equal in time, line and metadata to an earlier row of their stream. */
-export class DuplicateFilter {
+class DuplicateFilter {
   readonly #blocks: readonly SealBlock[];
   readonly #names: readonly string[];
   readonly #kept = new RowRanges();

@@ -1,13 +1,17 @@
 import { internal } from "@skald/model";
+import { runningSum } from "../bytes.js";
 import { type SectionReader, type SectionWriter, section } from "./index-sections.js";
 import type { SortedBlock } from "./layout.js";
 import type { RowHashes } from "./row-hash.js";
 import type { StreamDigests } from "./segment.js";
 
-/** A stream with fewer rows a minute has none: a digest takes ten bytes, and such rows are soon compared. */
+/** A stream with fewer rows a minute gets no digests: a digest takes ten bytes, and so few rows are quickly compared. */
 const minRowsPerDigest = 16;
 
-/** Collects the agreement digests of a segment while its blocks are written: of each stream and minute, rows and hashes. */
+/**
+ * Collects the agreement digests of a segment while its blocks are written: the rows of each stream and minute, and the
+ * sum of their hashes.
+ */
 export class DigestWriter {
   /** Digests of each stream so far. */
   readonly #counts: number[] = [];
@@ -15,7 +19,7 @@ export class DigestWriter {
   readonly #rows: number[] = [];
   readonly #sums: number[] = [];
   #stream = -1;
-  /** The first digest, and the rows, of the stream at hand. */
+  /** The first digest, and the rows, of the current stream. */
   #first = 0;
   #streamRows = 0;
 
@@ -32,7 +36,7 @@ export class DigestWriter {
         let low = 0;
         let high = 0;
         let row = from;
-        // One row at least: what is no time must not hold the writer up.
+        // At least one row, so that a time that is not a number does not stop the loop.
         do {
           low = (low + hashes.low[row]!) | 0;
           high = (high + hashes.high[row]!) | 0;
@@ -48,14 +52,14 @@ export class DigestWriter {
   finish(sections: SectionWriter, streamCount: number): void {
     this.#open(streamCount);
     if (this.#minutes.length === 0) return;
-    sections.numbers(section.digests, Float64Array.of(digestKind));
-    sections.numbers(section.digestCounts, Float64Array.from(this.#counts));
-    sections.numbers(section.digestMinutes, Float64Array.from(this.#minutes));
-    sections.numbers(section.digestRows, Float64Array.from(this.#rows));
-    sections.words(section.digestSums, Uint32Array.from(this.#sums));
+    sections.numbers(section.digests, [digestKind]);
+    sections.numbers(section.digestCounts, this.#counts);
+    sections.numbers(section.digestMinutes, this.#minutes);
+    sections.numbers(section.digestRows, this.#rows);
+    sections.words(section.digestSums, this.#sums);
   }
 
-  /** Ends the stream at hand and begins another. */
+  /** Ends the current stream and begins another. */
   #open(stream: number): void {
     const digests = this.#minutes.length - this.#first;
     if (this.#streamRows < minRowsPerDigest * digests) {
@@ -83,10 +87,10 @@ export class DigestWriter {
   }
 }
 
-/** Kind of digest that this version writes, and the only one that it reads; others are as if there were none. */
+/** The kind of digest that this version writes, and the only one that it reads; it ignores others. */
 const digestKind = 1;
 
-/** What one digest covers. */
+/** The time that one digest covers. */
 export const minuteNs = 60e9;
 
 /** The digests of a segment, by stream. */
@@ -103,13 +107,11 @@ export function readDigests(sections: SectionReader, streams: number): DigestTab
   const minutes = sections.numbers(section.digestMinutes);
   const rows = sections.numbers(section.digestRows);
   const sums = sections.words(section.digestSums);
-  const starts = new Uint32Array(counts.length + 1);
-  for (let stream = 0; stream < counts.length; stream++) {
-    starts[stream + 1] = starts[stream]! + counts[stream]!;
-  }
+  const starts = runningSum(counts);
   const count = starts[counts.length]!;
-  if (counts.length !== streams || minutes.length !== count) throw disagree();
-  if (rows.length !== count || sums.length !== 2 * count) throw disagree();
+  const fits = counts.length === streams && minutes.length === count;
+  if (!fits || rows.length !== count || sums.length !== 2 * count)
+    throw internal("index has digests that do not fit its streams");
   return {
     of: (stream) => {
       const from = starts[stream]!;
@@ -124,28 +126,24 @@ export function readDigests(sections: SectionReader, streams: number): DigestTab
   };
 }
 
-function disagree(): Error {
-  return internal("index has digests that do not fit its streams");
-}
-
-/** A segment of more rows has no marks: it is soon compared for what it holds, and they would cost more than they save. */
+/** A segment of more rows gets no marks: they would cost more than they save. */
 const maxMarkedRows = 1024;
 
 /**
- * Collects the marks of a small segment: of each row, in their order, the low half of its hash. Where two rows differ in theirs
- * they are not the same row, so most small segments that share times are told apart without a look at a page.
+ * Collects the marks of a small segment: for each row, in order, the low half of its hash. Two rows with different marks
+ * are different rows, so most small segments that share times are told apart without reading a page.
  */
 export class MarkWriter {
   readonly #marks = new Uint32Array(maxMarkedRows);
   #count = 0;
 
-  /** Whether so many rows more can be marked; false once they could not. */
+  /** Whether `rowCount` more rows can be marked; false for ever once they could not. */
   wants(rowCount: number): boolean {
     if (this.#count + rowCount > maxMarkedRows) this.#count = Number.POSITIVE_INFINITY;
     return this.#count <= maxMarkedRows;
   }
 
-  /** Adds the low halves of the hashes of the rows of a block that is wanted. */
+  /** Adds the low halves of the row hashes of a block that `wants` accepted. */
   add(low: Uint32Array): void {
     this.#marks.set(low, this.#count);
     this.#count += low.length;

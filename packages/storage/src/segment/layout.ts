@@ -1,5 +1,6 @@
 import {
   type BytesColumn,
+  detectedLevelName,
   internal,
   type Labels,
   parseStreamText,
@@ -57,9 +58,15 @@ export interface MapRows {
   readonly used: readonly number[];
 }
 
-/** Which names of structured metadata get columns: the first ones in the order given. */
-export function splitMetadata(names: readonly string[]): NameSplit {
-  return splitNames(names, maxMetadataColumns);
+/**
+ * Decides which names of structured metadata get columns, given in how many rows each name has a value: the level, which
+ * most rows have, then the names in most rows.
+ */
+export function splitMetadata(rows: ReadonlyMap<string, number>): NameSplit {
+  const rowsOf = (name: string) =>
+    name === detectedLevelName ? Number.POSITIVE_INFINITY : rows.get(name)!;
+  const preferred = [...rows.keys()].sort().sort((a, b) => rowsOf(b) - rowsOf(a));
+  return splitNames(preferred, maxMetadataColumns);
 }
 
 /** Decides the layout. Labels get columns by the number of streams that have them. */

@@ -1,5 +1,6 @@
 import { hashRows } from "@skald/kernels";
 import type { BytesColumn, MetadataColumn } from "@skald/model";
+import { runningSum } from "../bytes.js";
 import type { MapRows } from "./layout.js";
 
 /** Hashes of rows, in two halves of 32 bits that are independent of each other. */
@@ -87,10 +88,7 @@ function addColumn(
 
 function addPairs(sums: RowHashes, rows: MapRows, names: readonly string[]): void {
   if (rows.names.length === 0) return;
-  const offsets = new Uint32Array(rows.valueLengths.length + 1);
-  rows.valueLengths.forEach((length, pair) => {
-    offsets[pair + 1] = offsets[pair]! + length;
-  });
+  const offsets = runningSum(rows.valueLengths);
   const { high, low } = hashesOf({ bytes: rows.values, offsets }, rows.valueLengths.length);
   const own = new Map(rows.used.map((name) => [name, saltsOf(names[name]!)]));
   for (let row = 0; row < rows.rowCount; row++) {

@@ -88,13 +88,11 @@ export class LevelWriter {
   finish(sections: SectionWriter): void {
     if (this.#runs === 0 || this.#numbers.size > maxLevels) return;
     sections.texts(section.levelNames, [...this.#numbers.keys()]);
-    sections.codes(section.levelBlocks, Uint32Array.from(this.#counted));
-    this.#rows.forEach((counts, level) => {
-      sections.numbers(section.levelRows, Float64Array.from(counts), level);
-    });
-    this.#bytes.forEach((counts, level) => {
-      sections.numbers(section.levelBytes, Float64Array.from(counts), level);
-    });
+    sections.codes(section.levelBlocks, this.#counted);
+    for (const [level, counts] of this.#rows.entries())
+      sections.numbers(section.levelRows, counts, level);
+    for (const [level, counts] of this.#bytes.entries())
+      sections.numbers(section.levelBytes, counts, level);
   }
 
   /** The number of the level of each row; beyond the most that there may be, of any. */
@@ -222,10 +220,10 @@ export class SliceWriter {
   /** Writes nothing when no block was counted. */
   finish(sections: SectionWriter): void {
     if (this.#rows.length === 0) return;
-    sections.numbers(section.sliceSteps, Float64Array.from(sliceStepsNs));
-    sections.codes(section.sliceBlocks, Uint32Array.from(this.#steps));
-    sections.numbers(section.sliceRows, Float64Array.from(this.#rows));
-    sections.numbers(section.sliceBytes, Float64Array.from(this.#bytes));
+    sections.numbers(section.sliceSteps, sliceStepsNs);
+    sections.codes(section.sliceBlocks, this.#steps);
+    sections.numbers(section.sliceRows, this.#rows);
+    sections.numbers(section.sliceBytes, this.#bytes);
   }
 }
 

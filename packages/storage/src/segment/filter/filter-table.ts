@@ -73,20 +73,13 @@ export function writeFilterTable(
   },
 ): void {
   const bytes = groups.reduce((sum, group) => sum + groupBytes(group), 0);
-  sections.numbers(section.filters, Float64Array.of(filterKinds[kind], offset, bytes));
-  sections.numbers(
-    section.filterGroups,
-    Float64Array.from(
-      groups.flatMap((group) => [group.domain, group.from, group.blocks, group.slots]),
-    ),
-  );
-  sections.words(
-    section.filterCrcs,
-    Uint32Array.from(groups, ({ crc }) => crc),
-  );
-  for (const domain of domains) {
-    sections.numbers(section.filterBlocks, Float64Array.from(blocks[domain], blockNumber), domain);
-  }
+  sections.numbers(section.filters, [filterKinds[kind], offset, bytes]);
+  const numbers = groups.flatMap((group) => [group.domain, group.from, group.blocks, group.slots]);
+  sections.numbers(section.filterGroups, numbers);
+  const crcs = groups.map(({ crc }) => crc);
+  sections.words(section.filterCrcs, crcs);
+  for (const domain of domains)
+    sections.numbers(section.filterBlocks, blocks[domain].map(blockNumber), domain);
 }
 
 /** Undefined when the file has no filters of a known kind. Throws `internal`. */
