@@ -3,21 +3,22 @@ import { Semaphore } from "@skald/runtime";
 import { type FileHandle, mkdir, open } from "./files.js";
 
 /**
- * Syncs that run at a time, beside that of the log's open file. Node has four threads for calls of the file system, and a
- * sync of a slow disk holds one for seconds: with two here and one there, writes to the log always find a thread.
+ * The number of syncs that run at a time, beside the sync of the log's open file. Node has four threads for file system
+ * calls, and a sync of a slow disk occupies one for seconds: with two here and one there, writes to the log always find a
+ * thread.
  */
 const maxSyncs = 2;
 
 const turns = new Semaphore(maxSyncs);
 
-/** Runs a sync of a file or a directory in its turn. Whatever is synced again and again while the process runs goes through here. */
+/** Runs a sync of a file or a directory in its turn. All syncs that happen again and again while the process runs come here. */
 export function syncInTurn(sync: () => Promise<void>): Promise<void> {
   return turns.run(sync);
 }
 
 /**
- * Makes the entries of directories survive a power cut. Whoever asks while a sync of the same directory runs shares the
- * next one with all who ask meanwhile: files of a thousand tenants need far fewer syncs of the directory above them.
+ * Makes the entries of directories survive a power cut. Calls that come while a sync of the same directory runs share the
+ * next one: files of a thousand tenants need far fewer syncs of the directory above them.
  */
 export class DirectorySyncs {
   readonly #running = new Map<string, Promise<void>>();
@@ -55,8 +56,8 @@ export class DirectorySyncs {
 }
 
 /**
- * Makes a directory and those above it, and all of their names last: without that a power cut soon after the first start
- * takes a log with it whose files were synced.
+ * Makes a directory and those above it, and makes all of their names last. Otherwise a power cut soon after the first
+ * start could take a log whose files were synced.
  */
 export async function makeLastingDirectory(path: string): Promise<void> {
   await mkdir(path, { recursive: true });
@@ -65,12 +66,8 @@ export async function makeLastingDirectory(path: string): Promise<void> {
       await syncDirectory(at);
     } catch (error) {
       // Directories above ours may be closed to us, or on a file system that has no such sync.
-      if (
-        !["EACCES", "EPERM", "EINVAL", "EROFS"].includes(
-          (error as NodeJS.ErrnoException).code ?? "",
-        )
-      )
-        throw error;
+      const { code = "" } = error as NodeJS.ErrnoException;
+      if (!["EACCES", "EPERM", "EINVAL", "EROFS"].includes(code)) throw error;
     }
     if (at === dirname(at)) return;
   }
@@ -80,16 +77,26 @@ export async function makeLastingDirectory(path: string): Promise<void> {
 export async function syncDirectory(path: string): Promise<void> {
   // Windows cannot open a directory, and its renames need no help.
   if (process.platform === "win32") return;
-  let file: FileHandle;
+  await withFile(path, "r", (file) => file.sync()).catch((error: unknown) => {
+    if (!isAbsent(error)) throw error;
+  });
+}
+
+/** Opens a file and closes it after its use. */
+export async function withFile<T>(
+  path: string,
+  flags: string,
+  use: (file: FileHandle) => Promise<T>,
+): Promise<T> {
+  const file = await open(path, flags);
   try {
-    file = await open(path, "r");
-  } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return;
-    throw error;
-  }
-  try {
-    await file.sync();
+    return await use(file);
   } finally {
     await file.close();
   }
+}
+
+/** Whether an error says that something is not there, or is below something that is no directory. */
+export function isAbsent(error: unknown): boolean {
+  return ["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
 }

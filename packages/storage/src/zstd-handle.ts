@@ -14,8 +14,8 @@ interface ZstdDecoder {
  * A decoder that keeps its context from frame to frame; undefined where this Node has none.
  *
  * The functions of node:zlib make a context and an output buffer for every call, which costs a third of the time of a
- * block and most of the garbage of a scan. The handle behind a zlib stream writes where it is told. It is no documented
- * interface, so it is tried out first, and what does not behave as expected is not used: see
+ * block and most of the garbage of a scan. The handle behind a zlib stream writes to a given place. It is not a documented
+ * interface, so it is tried out first, and is not used when it does not behave as expected: see
  * docs/decisions/004-zstd-handle.md. Figures: bench/zstd.mjs.
  */
 export function openZstdDecoder(): ZstdDecoder | undefined {
@@ -31,27 +31,20 @@ export function openZstdDecoder(): ZstdDecoder | undefined {
 function handleDecoder(stream: object): ZstdDecoder | undefined {
   const opened = zlibHandle(stream);
   if (opened === undefined) return undefined;
-  const { handle, state } = opened;
-  let failed = false;
-  handle.onerror = () => {
-    failed = true;
-  };
-  const end = zlib.constants.ZSTD_e_end;
+  const { handle, state, write } = opened;
   const decodeOnce = (stored: Uint8Array, into: Uint8Array): number | undefined => {
-    // Some room is left behind a frame of the right length, so that a longer one shows.
+    // The room behind a frame of the right length makes a longer one show.
     const room = into.byteLength + paddingBytes;
     const output = new Uint8Array(into.buffer, into.byteOffset, room);
-    failed = false;
-    handle.writeSync(end, stored, 0, stored.byteLength, output, 0, room);
-    const left = state[1]!;
-    return failed || left > 0 ? undefined : room - state[0]!;
+    const isSound = write(stored, output);
+    return isSound && state[1] === 0 ? room - state[0]! : undefined;
   };
   let isNew = true;
   return {
     decode(stored, into) {
       if (stored.byteLength === 0) return undefined;
-      // A frame that ended leaves the context as new. One that only seemed to have ended makes the next one fail, whose
-      // first bytes are neither a block nor a checksum of it: that one is read once more.
+      // A frame that ended leaves the context as new. A frame that only seemed to end makes the next one fail, because the
+      // first bytes of that one are neither a block nor a checksum: it is decoded once more.
       const wasNew = isNew;
       let length = decodeOnce(stored, into);
       if (length !== into.byteLength && !wasNew) {
@@ -89,7 +82,7 @@ export interface ZstdEncoder {
 /**
  * An encoder that keeps its context from frame to frame; undefined where this Node has none. The frames are those of
  * `zstdCompressSync`, which makes a context and an output buffer for every call: for a page of a few KB that is most
- * of the time. See openZstdDecoder for what it is made of, and docs/decisions/004-zstd-handle.md.
+ * of the time. See openZstdDecoder for the handle, and docs/decisions/004-zstd-handle.md.
  */
 export function openZstdEncoder(level: number): ZstdEncoder | undefined {
   if (typeof zlib.createZstdCompress !== "function") return undefined;
@@ -111,8 +104,8 @@ export function paramsOf(level: number): Record<number, number> {
 }
 
 /**
- * Size of the table of places at the levels of sealing and of merging. Those of zstd are made for longer inputs: clearing and missing
- * the cache took a sixth of the time of level 1 and a third of level 9.
+ * Size of the hash table at the levels of sealing and of merging. The tables of zstd are made for longer inputs: clearing
+ * them and missing the cache took a sixth of the time of level 1 and a third of level 9.
  */
 const hashLogs: ReadonlyMap<number, number> = new Map([
   [1, 12],
@@ -122,12 +115,8 @@ const hashLogs: ReadonlyMap<number, number> = new Map([
 function handleEncoder(stream: object): ZstdEncoder | undefined {
   const opened = zlibHandle(stream);
   if (opened === undefined) return undefined;
-  const { handle, state } = opened;
+  const { handle, state, write } = opened;
   let failed = false;
-  handle.onerror = () => {
-    failed = true;
-  };
-  const end = zlib.constants.ZSTD_e_end;
   let kept = Buffer.alloc(0);
   return {
     encode(raw) {
@@ -135,11 +124,9 @@ function handleEncoder(stream: object): ZstdEncoder | undefined {
       const room = maxFrameBytes(raw.byteLength);
       const output = kept.byteLength < room ? Buffer.allocUnsafeSlow(room) : kept;
       if (room <= maxKeptBytes) kept = output;
-      // A frame that ended leaves the context as new; only one that did not has to be forgotten.
+      // A frame that ended leaves the context as new; only a frame that did not must be forgotten.
       if (failed) handle.reset();
-      failed = false;
-      handle.writeSync(end, raw, 0, raw.byteLength, output, 0, output.byteLength);
-      failed ||= state[0] === 0 || state[1] !== 0;
+      failed = !write(raw, output) || state[0] === 0 || state[1] !== 0;
       if (failed) return undefined;
       return new Uint8Array(output.subarray(0, output.byteLength - state[0]!));
     },
@@ -164,7 +151,7 @@ function isSoundEncoder(encoder: ZstdEncoder, level: number): boolean {
   });
 }
 
-/** What is used of a zlib stream's insides, which are no documented interface. */
+/** The part of a zlib stream's handle that is used. */
 interface ZlibHandle {
   writeSync(
     flush: number,
@@ -179,15 +166,31 @@ interface ZlibHandle {
   onerror: (...error: unknown[]) => void;
 }
 
-/** The handle of a stream of node:zlib, with what it writes to: bytes left of the output, then of the input. */
-function zlibHandle(
-  stream: object,
-): { readonly handle: ZlibHandle; readonly state: Uint32Array } | undefined {
+interface OpenHandle {
+  readonly handle: ZlibHandle;
+  /** After a write: bytes left of the output, then of the input. */
+  readonly state: Uint32Array;
+  /** Writes a whole input as one frame; false when that failed. */
+  readonly write: (input: Uint8Array, output: Uint8Array) => boolean;
+}
+
+/** The handle of a stream of node:zlib; undefined where it does not look as expected. */
+function zlibHandle(stream: object): OpenHandle | undefined {
   const { _handle: handle, _writeState: state } = stream as {
     readonly _handle?: ZlibHandle;
     readonly _writeState?: Uint32Array;
   };
   if (typeof handle?.writeSync !== "function" || typeof handle.reset !== "function") return;
   if (!ArrayBuffer.isView(state) || state.length < 2) return;
-  return { handle, state };
+  const end = zlib.constants.ZSTD_e_end;
+  let failed = false;
+  handle.onerror = () => {
+    failed = true;
+  };
+  const write = (input: Uint8Array, output: Uint8Array): boolean => {
+    failed = false;
+    handle.writeSync(end, input, 0, input.byteLength, output, 0, output.byteLength);
+    return !failed;
+  };
+  return { handle, state, write };
 }

@@ -21,14 +21,11 @@ export interface Zstd {
 /** Below this a frame costs more time (25-30 us) than its bytes are worth. */
 export const minCompressBytes = 512;
 
-export const zstd: Zstd = hasBuiltinZstd() ? builtinZstd() : await loadWasmZstd();
+export const zstd: Zstd =
+  typeof zlib.zstdCompressSync === "function" ? builtinZstd() : await loadWasmZstd();
 
 /** Level of a fresh segment: 2 to 5 are slower and, on these pages, larger. */
 export const sealLevel = 1;
-
-function hasBuiltinZstd(): boolean {
-  return typeof zlib.zstdCompressSync === "function";
-}
 
 function builtinZstd(): Zstd {
   const decoder = openZstdDecoder();
@@ -51,22 +48,15 @@ function builtinZstd(): Zstd {
 }
 
 function decompressAlone(stored: Uint8Array, rawBytes: number): Uint8Array {
-  let raw: Uint8Array;
-  try {
-    raw = zlib.zstdDecompressSync(stored, {
-      chunkSize: rawBytes + paddingBytes,
-      maxOutputLength: rawBytes + paddingBytes,
-    });
-  } catch (error) {
-    throw internal("zstd frame cannot be read", { cause: error });
-  }
-  return padded(checkLength(raw, rawBytes));
+  const room = rawBytes + paddingBytes;
+  const options = { chunkSize: room, maxOutputLength: room };
+  return contentOf(() => zlib.zstdDecompressSync(stored, options), rawBytes);
 }
 
-/** With a context of its own. */
+/** Compresses with a context of its own. */
 function compressAlone(raw: Uint8Array, level: number): Uint8Array {
-  // A chunk that holds most results: the default of 16 KiB costs a third of the speed, memory for the worst
-  // case is slow to come by.
+  // A chunk that holds most results: the default of 16 KiB costs a third of the speed, and memory for the worst case is
+  // slow to allocate.
   return zlib.zstdCompressSync(raw, {
     chunkSize: (raw.byteLength >>> 1) + 1024,
     params: paramsOf(level),
@@ -84,13 +74,7 @@ export async function loadWasmZstd(): Promise<Zstd> {
       // The library allocates what the frame states, so that is checked first.
       checkContentSize(stored, rawBytes);
       if (rawBytes === 0) return new Uint8Array(paddingBytes).subarray(0, 0);
-      let raw: Uint8Array;
-      try {
-        raw = wasm.decompress(stored);
-      } catch (error) {
-        throw internal("zstd frame cannot be read", { cause: error });
-      }
-      return padded(checkLength(raw, rawBytes));
+      return contentOf(() => wasm.decompress(stored), rawBytes);
     },
   };
 }
@@ -121,23 +105,23 @@ function checkContentSize(stored: Uint8Array, rawBytes: number): void {
   throw internal(`zstd frame states ${stated ?? "no"} bytes of content, ${rawBytes} expected`);
 }
 
-function checkLength(raw: Uint8Array, rawBytes: number): Uint8Array {
-  if (raw.byteLength === rawBytes) return raw;
-  throw wrongLength(raw.byteLength, rawBytes);
-}
-
-function wrongLength(bytes: number, expected: number): Error {
-  return internal(`zstd frame holds ${bytes} bytes, ${expected} expected`);
+/** What `decompress` returns, which must be `rawBytes` long, with padding behind it. */
+function contentOf(decompress: () => Uint8Array, rawBytes: number): Uint8Array {
+  let raw: Uint8Array;
+  try {
+    raw = decompress();
+  } catch (error) {
+    throw internal("zstd frame cannot be read", { cause: error });
+  }
+  if (raw.byteLength !== rawBytes)
+    throw internal(`zstd frame holds ${raw.byteLength} bytes, ${rawBytes} expected`);
+  // Node's result has the padding already when it came in one chunk.
+  if (raw.buffer.byteLength - raw.byteOffset - rawBytes >= paddingBytes) return raw;
+  const out = withRoom(rawBytes);
+  out.set(raw);
+  return out;
 }
 
 function withRoom(bytes: number): Uint8Array {
   return new Uint8Array(bytes + paddingBytes).subarray(0, bytes);
-}
-
-/** The same bytes with padding behind them; Node's result has it already when it came in one chunk. */
-function padded(raw: Uint8Array): Uint8Array {
-  if (raw.buffer.byteLength - raw.byteOffset - raw.byteLength >= paddingBytes) return raw;
-  const out = withRoom(raw.byteLength);
-  out.set(raw);
-  return out;
 }

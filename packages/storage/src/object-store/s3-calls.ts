@@ -90,14 +90,6 @@ export interface S3Session {
   readonly bytes: { sent: number; received: number };
 }
 
-interface S3Call<T> {
-  readonly operation: S3Operation;
-  readonly signal: AbortSignal;
-  /** Bytes that the call moves: a try may take longer for more of them. */
-  readonly bodyBytes: number;
-  readonly run: (session: S3Session) => Promise<T>;
-}
-
 const connections = 64;
 const connectTimeoutMs = 5_000;
 const idleTimeoutMs = 90_000;
@@ -116,17 +108,23 @@ export class S3Calls {
     this.#sleep = pause;
   }
 
-  /** Throws S3Failure, or the signal's reason. */
-  async run<T>(call: S3Call<T>): Promise<T> {
-    const { signal } = call;
+  /**
+   * Runs a call that moves `bodyBytes` bytes: a try may take longer for more of them. Throws S3Failure, or the reason of
+   * the signal.
+   */
+  async run<T>(
+    operation: S3Operation,
+    signal: AbortSignal,
+    act: (session: S3Session) => Promise<T>,
+    bodyBytes = 0,
+  ): Promise<T> {
     signal.throwIfAborted();
     const policy = this.#options.retry ?? defaultRetry;
     let pauseMs = 0;
-    const again = (error: unknown) => error instanceof S3Failure && this.#mayTry(error);
-    return retry(() => this.#try(call), {
+    return retry(() => this.#try(operation, signal, act, bodyBytes), {
       ...policy,
       signal,
-      isRetriable: again,
+      isRetriable: (error) => error instanceof S3Failure && this.#mayTry(error),
       onRetry: (error) => {
         pauseMs = ((error as S3Failure).retryAfterSeconds ?? 0) * 1000;
       },
@@ -139,12 +137,17 @@ export class S3Calls {
     loaded?.client.destroy();
   }
 
-  /** A store that names a longer pause than ours is believed: whoever asked is told, and tries again then. */
+  /** When the store names a longer pause than ours, the caller gets the failure and tries again after the pause. */
   #mayTry({ passes, retryAfterSeconds = 0 }: S3Failure): boolean {
     return passes && retryAfterSeconds * 1000 <= (this.#options.retry ?? defaultRetry).maxBackoffMs;
   }
 
-  async #try<T>({ operation, signal, bodyBytes, run }: S3Call<T>): Promise<T> {
+  async #try<T>(
+    operation: S3Operation,
+    signal: AbortSignal,
+    act: (session: S3Session) => Promise<T>,
+    bodyBytes: number,
+  ): Promise<T> {
     const { library, client } = await this.#load();
     const limit = new TryLimit(signal);
     const bytes = { sent: 0, received: 0 };
@@ -160,9 +163,9 @@ export class S3Calls {
       return answer;
     };
     try {
-      return await run({ library, send: send as S3Client["send"], signal: limit.signal, bytes });
+      return await act({ library, send: send as S3Client["send"], signal: limit.signal, bytes });
     } catch (error) {
-      // An answer, and what to make of it.
+      // An answer that was understood.
       if (error instanceof SkaldError) throw error;
       signal.throwIfAborted();
       const failure = limit.signal.aborted ? tooSlow(limit.ms) : failureOf(error);

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { type FileHandle, open, readdir, rename, rm, stat, statfs } from "../files.js";
-import { makeLastingDirectory, syncDirectory } from "../syncs.js";
+import { makeLastingDirectory, syncDirectory, withFile } from "../syncs.js";
 
 /** The file system as the write-ahead log uses it; tests put a failing one in its place. */
 export interface WalDisk {
@@ -52,24 +52,12 @@ export const nodeWalDisk: WalDisk = {
   async sizeOf(path) {
     return (await stat(path)).size;
   },
-  async read(path) {
-    const file = await open(path, "r");
-    try {
-      return await file.readFile();
-    } finally {
-      await file.close();
-    }
-  },
-  async readHead(path, length) {
-    const file = await open(path, "r");
-    try {
-      const head = Buffer.alloc(length);
-      const { bytesRead } = await file.read(head, 0, length, 0);
-      return head.subarray(0, bytesRead);
-    } finally {
-      await file.close();
-    }
-  },
+  read: (path) => withFile(path, "r", (file) => file.readFile()),
+  readHead: (path, length) =>
+    withFile(path, "r", async (file) => {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, 0);
+      return buffer.subarray(0, bytesRead);
+    }),
   write: (path, bytes) =>
     withFile(path, "w", async (file) => {
       await file.writeFile(bytes);
@@ -115,17 +103,4 @@ function appendTo(file: FileHandle): WalDiskFile {
     truncate: (sizeBytes) => file.truncate(sizeBytes),
     close: () => file.close(),
   };
-}
-
-async function withFile(
-  path: string,
-  flags: string,
-  use: (file: FileHandle) => Promise<void>,
-): Promise<void> {
-  const file = await open(path, flags);
-  try {
-    await use(file);
-  } finally {
-    await file.close();
-  }
 }

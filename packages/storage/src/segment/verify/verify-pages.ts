@@ -3,6 +3,7 @@ import { internal } from "@skald/model";
 import { compressDictionaryBytes } from "../../parquet/column-chunk.js";
 import { decodeByteArrays } from "../../parquet/delta.js";
 import {
+  type Bounds,
   type ChunkSummary,
   encodeFooter,
   encodePageIndexes,
@@ -25,6 +26,8 @@ import {
   type SegmentIndex,
   timestampColumn,
 } from "../read/index-reader.js";
+import type { BlockRange } from "../segment.js";
+import { timeBounds } from "../write/row-group.js";
 import { createdBy, indexPlace } from "../write/writer.js";
 
 /** Something of a file that is not as it was written. */
@@ -82,7 +85,11 @@ class PageWalk {
   }
 
   /** The chunk as the footer must describe it; undefined when it is damaged. */
-  *chunk(leaf: Leaf, read: ReadChunk, blocks: Blocks): Generator<number, ChunkSummary | undefined> {
+  *chunk(
+    leaf: Leaf,
+    read: ReadChunk,
+    blocks: BlockRange,
+  ): Generator<number, ChunkSummary | undefined> {
     const { offset, storedBytes, rawBytes } = read;
     if (offset !== this.end) {
       this.#tell("footer", offset, `it has column ${nameOf(leaf)} at a wrong place`);
@@ -168,14 +175,8 @@ interface CheckedFile {
   readonly index: SegmentIndex;
 }
 
-/** Blocks of a row group, `to` excluded. */
-export interface Blocks {
-  readonly from: number;
-  readonly to: number;
-}
-
 /** Rows of some blocks. */
-export function rowsOf({ runs }: SegmentIndex, { from, to }: Blocks): number {
+export function rowsOf({ runs }: SegmentIndex, { from, to }: BlockRange): number {
   let rows = 0;
   for (let block = from; block < to; block++) rows += runs.of(block).rowStart.at(-1)!;
   return rows;
@@ -185,14 +186,14 @@ export function rowsOf({ runs }: SegmentIndex, { from, to }: Blocks): number {
 class ChunkWalk {
   readonly #file: CheckedFile;
   readonly #leaf: Leaf;
-  readonly #blocks: Blocks;
+  readonly #blocks: BlockRange;
   /** Number of the column in the own index; undefined for labels. */
   readonly #column: number | undefined;
   readonly #pages: PageHeader[] = [];
   #dictionary: PageHeader | undefined;
   #bounds: ChunkSummary["bounds"];
 
-  constructor(file: CheckedFile, leaf: Leaf, blocks: Blocks) {
+  constructor(file: CheckedFile, leaf: Leaf, blocks: BlockRange) {
     this.#file = file;
     this.#leaf = leaf;
     this.#blocks = blocks;
@@ -329,25 +330,15 @@ class ChunkWalk {
     if (codes.some((code) => code >= limit)) throw internal("page has a code of no value");
   }
 
-  #timeBounds(): NonNullable<ChunkSummary["bounds"]> {
+  #timeBounds(): Bounds {
     const { runs, baseNs } = this.#file.index;
-    const least: number[] = [];
-    const most: number[] = [];
+    const times: { min: number; max: number }[] = [];
     for (let block = this.#blocks.from; block < this.#blocks.to; block++) {
       const { minTime, maxTime } = runs.of(block);
-      least.push(minTime.reduce((a, b) => Math.min(a, b)));
-      most.push(maxTime.reduce((a, b) => Math.max(a, b)));
+      const min = minTime.reduce((a, b) => Math.min(a, b));
+      times.push({ min, max: maxTime.reduce((a, b) => Math.max(a, b)) });
     }
-    const bytesOf = (time: number) => {
-      const bytes = Buffer.alloc(8);
-      bytes.writeBigInt64LE(baseNs + BigInt(time));
-      return bytes;
-    };
-    return {
-      min: bytesOf(Math.min(...least)),
-      max: bytesOf(Math.max(...most)),
-      pages: least.map((time, i) => ({ min: bytesOf(time), max: bytesOf(most[i]!) })),
-    };
+    return timeBounds(baseNs, times);
   }
 }
 

@@ -12,7 +12,7 @@ import { hashBlockRows } from "../row-hash.js";
 import type { LabelTable, Segment } from "../segment.js";
 import { type Damage, verifyPages } from "./verify-pages.js";
 
-/** What a look at all of a segment found. */
+/** The result of reading all of a segment. */
 export interface SegmentCheck {
   /** Empty when every byte is as it was written. */
   readonly damage: readonly Damage[];
@@ -20,7 +20,7 @@ export interface SegmentCheck {
   readonly found: FoundSegment | undefined;
 }
 
-/** What the index of a segment says of it as a whole. */
+/** What the index of a segment says about it as a whole. */
 export interface FoundSegment {
   readonly id: string;
   readonly tenant: string;
@@ -36,9 +36,9 @@ export interface FoundSegment {
 
 /**
  * Reads all of a segment and checks it: index, filters, every page and its header, every block decoded, digests, and the
- * metadata of Parquet. Yields after each page and block the bytes of the file that were read; holds one block at a time. What
- * is damaged is in the result; throws `newer_version` for a file that a later program wrote, and what reading throws that is not
- * about contents.
+ * metadata of Parquet. Yields the bytes of the file that were read after each page and block; holds one block at a time.
+ * The result lists the damage. Throws `newer_version` for a file that a later program wrote, and the errors of reading that
+ * are not about contents.
  */
 export function* verifySegment(reader: SyncRangeReader): Generator<number, SegmentCheck> {
   const damage: Damage[] = [];
@@ -68,7 +68,7 @@ export function* verifySegment(reader: SyncRangeReader): Generator<number, Segme
   const segment = openSegment(reader, index, index.image);
   const ofBlocks: Damage[] = [];
   for (const _ of verifyBlocks(segment, (one) => ofBlocks.push(one))) yield 0;
-  // A block whose page is damaged cannot be decoded: told once.
+  // A block with a damaged page cannot be decoded; that is reported once.
   if (before === 0) damage.push(...ofBlocks);
   else
     damage.push(...ofBlocks.filter(({ message }) => !/does not match its checksum/.test(message)));
@@ -95,7 +95,7 @@ function checkHead(reader: SyncRangeReader): void {
   if (head !== magic) throw new Error("the file does not begin like a parquet file");
 }
 
-/** Decodes what is otherwise decoded when it is first asked for. */
+/** Decodes everything that is otherwise decoded on demand. */
 function decodeAll(index: SegmentIndex): void {
   for (let column = 0; column < index.columnCount; column++) index.pages(column);
   index.more();
@@ -253,7 +253,7 @@ class DigestCheck {
     }
   }
 
-  /** The stream at hand, and those of a block, have rows that were not read. */
+  /** The current stream, and the streams of a block, have rows that were not read. */
   giveUp(): void {
     this.#isKnown = false;
   }

@@ -87,7 +87,9 @@ export class RowGroup {
       return chunk;
     };
     const putPaged = (chunk: ColumnChunk) => paged.push(put(chunk.seal(), false));
-    paged.push(put(this.#timestamps.chunk.seal(), true, this.#timeBounds()));
+    paged.push(
+      put(this.#timestamps.chunk.seal(), true, timeBounds(this.#layout.baseNs, this.#times)),
+    );
     putPaged(this.#lines.chunk);
     for (const column of this.#labels) {
       const { chunk, bounds } = column.seal(this.#runs, this.#rowCount);
@@ -148,24 +150,23 @@ export class RowGroup {
   #hasLabelsMore(): boolean {
     return this.#layout.labelsMore.length > 0;
   }
+}
 
-  #timeBounds(): Bounds {
-    const pages = this.#times.map(({ min, max }) => ({
-      min: this.#timeBytes(min),
-      max: this.#timeBytes(max),
-    }));
-    return {
-      min: this.#timeBytes(Math.min(...this.#times.map((time) => time.min))),
-      max: this.#timeBytes(Math.max(...this.#times.map((time) => time.max))),
-      pages,
-    };
-  }
-
-  #timeBytes(time: number): Uint8Array {
+/** The bounds of a column of timestamps, given the first and last time of each page in ns since the base. */
+export function timeBounds(
+  baseNs: bigint,
+  pages: readonly { readonly min: number; readonly max: number }[],
+): Bounds {
+  const bytesOf = (time: number): Uint8Array => {
     const bytes = Buffer.alloc(8);
-    bytes.writeBigInt64LE(this.#layout.baseNs + BigInt(time));
+    bytes.writeBigInt64LE(baseNs + BigInt(time));
     return bytes;
-  }
+  };
+  return {
+    min: bytesOf(Math.min(...pages.map(({ min }) => min))),
+    max: bytesOf(Math.max(...pages.map(({ max }) => max))),
+    pages: pages.map(({ min, max }) => ({ min: bytesOf(min), max: bytesOf(max) })),
+  };
 }
 
 interface SealedGroup {
