@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { type FieldNote, type FieldOptions, noteField, noteSection } from "./note.js";
 import {
   formatDurationMs,
   formatSizeBytes,
@@ -172,7 +171,7 @@ export function data<T>(schema: z.ZodType<T>, value: T, type: string, help: stri
 
 const anyMap = z.record(z.string(), z.unknown());
 
-/** Keys that nothing is known of. */
+/** A map whose keys are not declared. */
 export function map(help: string): Field<Record<string, unknown>> {
   return data(anyMap, {}, "map", help);
 }
@@ -182,7 +181,7 @@ export function maps(help: string): Field<Record<string, unknown>[]> {
   return data(z.array(anyMap), [], "list of maps", help);
 }
 
-/** Such maps by a name of the user's choice. */
+/** Such maps by names that the user chooses. */
 export function mapOfMaps(help: string): Field<Record<string, Record<string, unknown>>> {
   return data(z.record(z.string(), anyMap), {}, "map of maps", help);
 }
@@ -192,7 +191,7 @@ export function textMap(help: string): Field<Record<string, string>> {
   return data(z.record(z.string(), z.string()), {}, "map of texts", help);
 }
 
-/** `check` says what is wrong with the items, beyond each for itself. */
+/** `check` returns what is wrong with the items together. */
 export interface SectionsOptions<T> {
   readonly check?: (items: readonly T[]) => string | undefined;
 }
@@ -248,4 +247,50 @@ function numeric(
 function must<T>(parsed: Parsed<T>): T {
   if ("problem" in parsed) throw new Error(parsed.problem);
   return parsed.value;
+}
+
+/** Options of a key. */
+export interface FieldOptions<T> {
+  /** A value that stops the start, because ignoring it would be unsafe, and what to do instead. */
+  readonly refused?: { readonly value: T; readonly why: string };
+}
+
+/** The facts of a field beside its zod type. */
+export interface FieldNote extends FieldOptions<unknown> {
+  /** How the value is written: the first three are one scalar in YAML, or the text of a flag. */
+  readonly kind: "scalar" | "boolean" | "list" | "data" | "sections";
+  /** As shown by help and docs: `duration`, `true or false`, ... */
+  readonly type: string;
+  readonly help: string;
+  readonly flag?: string;
+  readonly secret?: boolean;
+  readonly defaultValue: unknown;
+  /** Turns the value into what YAML shows. */
+  readonly format: (value: unknown) => unknown;
+  /** The section of each item, for the kind `sections`. */
+  readonly items?: z.ZodObject;
+  /** What is wrong with the items of the kind `sections`; undefined when nothing is. */
+  readonly check?: (items: never) => string | undefined;
+}
+
+// Not zod's own registry: its types unfold the schema of `items` without end.
+const fieldNotes = new WeakMap<object, FieldNote>();
+const sectionHelp = new WeakMap<object, string>();
+
+export function noteField(schema: object, note: FieldNote): void {
+  fieldNotes.set(schema, note);
+}
+
+export function noteSection(schema: object, help: string): void {
+  sectionHelp.set(schema, help);
+}
+
+/** The note of a field; undefined for a section. */
+export function noteOf(schema: object): FieldNote | undefined {
+  return fieldNotes.get(schema);
+}
+
+/** The help of a section; empty when it has none. */
+export function sectionHelpOf(schema: object): string {
+  return sectionHelp.get(schema) ?? "";
 }

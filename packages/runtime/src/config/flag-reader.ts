@@ -1,7 +1,6 @@
-import type { IgnoredKeys, IgnoredSetting } from "./ignored.js";
-import { nearest } from "./nearest.js";
-import type { LeafNode } from "./schema.js";
-import type { Setting } from "./settings.js";
+import type { LeafNode, Setting } from "./settings.js";
+import type { IgnoredKeys, IgnoredSetting } from "./undeclared.js";
+import { nearest } from "./undeclared.js";
 
 /** Flags that are no keys: what to do instead of, or before, running. */
 export interface CommandFlag {

@@ -10,10 +10,10 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from "yaml";
-import type { IgnoredKeys, IgnoredSetting } from "./ignored.js";
-import { nearest } from "./nearest.js";
 import { parseYaml } from "./parse-yaml.js";
-import { buildSection, type LeafNode, type SectionNode } from "./schema.js";
+import { buildSection, type LeafNode, type SectionNode } from "./settings.js";
+import type { IgnoredKeys, IgnoredSetting } from "./undeclared.js";
+import { nearest } from "./undeclared.js";
 
 /** What a YAML text says, and what is wrong with it. Problems are fatal, warnings are not. */
 export interface YamlReader {

@@ -1,5 +1,5 @@
 import { SkaldError } from "@skald/model";
-import { cancelledError } from "./messages.js";
+import { cancelledError } from "./jobs.js";
 
 /** Bytes are counted in pages of this size, so that threads seldom touch what they share. */
 const pageBytes = 64 * 1024;

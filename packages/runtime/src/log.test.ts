@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { invalidArgument, SkaldError, unavailable } from "@skald/model";
-import type { LogLevel } from "./level.js";
 import { createLogger } from "./log.js";
-import { NewerFiles } from "./newer-files.js";
+import type { LogLevel } from "./logger.js";
+import { NewerFiles } from "./logger.js";
 
 function capture(format: "json" | "logfmt", level?: LogLevel) {
   const lines: string[] = [];

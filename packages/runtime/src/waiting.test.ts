@@ -1,9 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { deadline } from "./deadline.js";
-import { repeat } from "./repeat.js";
-import { retry } from "./retry.js";
-import { Semaphore } from "./semaphore.js";
-import { sleep } from "./sleep.js";
+import { Semaphore } from "./concurrency.js";
+import { deadline, repeat, retry, sleep } from "./waiting.js";
 
 describe("Semaphore", () => {
   it("grants in order of arrival and counts weights", async () => {

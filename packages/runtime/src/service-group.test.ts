@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { describeNotRunning, formatServices, ServiceGroup } from "./group.js";
-import { Service } from "./service.js";
+import { describeNotRunning, formatServices, Service, ServiceGroup } from "./service.js";
 
 function recorder() {
   const calls: string[] = [];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { createLogger } from "../log/log.js";
+import { createLogger } from "../log.js";
 import { Metrics } from "../metrics.js";
 import { defaultLimits } from "./limits.js";
 import { TenantLimits } from "./tenant-limits.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { SkaldError } from "@skald/model";
-import { runConcurrently } from "./concurrent.js";
+import { runConcurrently } from "./concurrency.js";
 
 const never = new AbortController();
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));

@@ -69,13 +69,13 @@ export class Semaphore {
   }
 }
 
-/** Somebody who waits for permits. */
+/** A caller that waits for permits. */
 interface Waiter {
   readonly permits: number;
   readonly resolve: () => void;
 }
 
-/** Joins a queue of waiters; an abort leaves it again and lets the caller look who is first now. */
+/** Joins a queue of waiters. An abort leaves the queue and calls `onLeave`, because another waiter may be first now. */
 function waitIn(
   queue: Waiter[],
   permits: number,
@@ -101,4 +101,38 @@ function waitIn(
     queue.push(waiter);
     signal?.addEventListener("abort", onAbort, { once: true });
   });
+}
+
+/**
+ * Runs `work` over the items, at most `width` at a time, in their order. The first failure aborts the signal given
+ * to the others and is what the promise rejects with, once they have ended; no further item is begun.
+ */
+export async function runConcurrently<Item>(
+  items: Iterable<Item>,
+  width: number,
+  signal: AbortSignal,
+  work: (item: Item, signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const stop = new AbortController();
+  const both = AbortSignal.any([signal, stop.signal]);
+  const iterator = items[Symbol.iterator]();
+  const lane = async () => {
+    for (let next = iterator.next(); !next.done; next = iterator.next()) {
+      if (both.aborted) return;
+      await work(next.value, both);
+    }
+  };
+  // Others may fail because they were stopped: the first failure is the cause.
+  const failures: unknown[] = [];
+  const lanes = Array.from({ length: width }, async () => {
+    try {
+      await lane();
+    } catch (error) {
+      failures.push(error);
+      stop.abort();
+    }
+  });
+  await Promise.all(lanes);
+  if (signal.aborted) throw signal.reason;
+  if (failures.length > 0) throw failures[0];
 }

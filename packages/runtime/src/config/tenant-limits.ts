@@ -1,23 +1,16 @@
+import { readFile } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
-import { invalidArgument } from "@skald/model";
+import { invalidArgument, tooLarge, unavailable } from "@skald/model";
 import { isMap, type YAMLMap } from "yaml";
-import { repeat } from "../async/repeat.js";
-import type { Sleep } from "../async/sleep.js";
-import * as field from "../config/field.js";
-import { IgnoredKeys, type IgnoredRow, ignoredWarnings } from "../config/ignored.js";
-import {
-  buildSection,
-  type LeafNode,
-  leavesOf,
-  readSchema,
-  type SectionNode,
-} from "../config/schema.js";
-import { openYaml, type YamlReader } from "../config/yaml-reader.js";
-import type { Logger } from "../log/log.js";
+import type { Logger } from "../logger.js";
 import type { Metrics } from "../metrics.js";
-import { Service } from "../service/service.js";
+import { Service } from "../service.js";
+import { deadline, repeat, type Sleep } from "../waiting.js";
+import * as field from "./field.js";
 import { type Limits, limitsConfig } from "./limits.js";
-import { readLocation } from "./read-location.js";
+import { buildSection, type LeafNode, leavesOf, readSchema, type SectionNode } from "./settings.js";
+import { IgnoredKeys, type IgnoredRow, ignoredWarnings } from "./undeclared.js";
+import { openYaml, type YamlReader } from "./yaml-reader.js";
 
 /** `runtime_config`: overrides that can change while the process runs. */
 export const runtimeConfig = field.section("Overrides that can change while the process runs.", {
@@ -29,7 +22,7 @@ export const runtimeConfig = field.section("Overrides that can change while the 
 
 /** Where limits come from. */
 export interface TenantLimitsOptions {
-  /** `limits_config`: what holds for tenants without overrides. */
+  /** `limits_config`: the limits of tenants without overrides. */
   readonly limits: Limits;
   /** Files or http(s) addresses with overrides; later ones win key by key. */
   readonly files: readonly string[];
@@ -107,11 +100,11 @@ export class TenantLimits {
 }
 
 const limitsNode = readSchema(limitsConfig, "limits_config");
-/** Start of the keys that say where overrides are, and say nothing within them. */
+/** Start of the keys that name the overrides files; they have no effect in overrides. */
 const overridesKeys = "limits_config.per_tenant_override_";
 const limitPaths = [...leavesOf(limitsNode)].map((leaf) => leaf.path);
 
-/** Values by path, of each tenant. */
+/** Values by path for each tenant. */
 type Given = Map<string, Map<string, unknown>>;
 
 function readOverrides(texts: readonly string[], options: TenantLimitsOptions): Given {
@@ -178,4 +171,34 @@ function flatten(
     else flatten(child, values[key] as Record<string, unknown>, into);
   }
   return into;
+}
+
+const maxBytes = 16 * 2 ** 20;
+const timeoutMs = 10_000;
+
+/** The text of a file, or of what an http(s) address answers within 10 seconds; 16 MiB at most. */
+export async function readLocation(location: string, signal?: AbortSignal): Promise<string> {
+  if (/^https?:\/\//.test(location)) return fetchText(location, signal);
+  const bytes = await readFile(location, signal === undefined ? {} : { signal });
+  if (bytes.length > maxBytes) throw tooLarge(`${location} is larger than ${maxBytes} bytes`);
+  return bytes.toString("utf8");
+}
+
+async function fetchText(address: string, signal: AbortSignal | undefined): Promise<string> {
+  const message = `${address} did not answer within ${timeoutMs} ms`;
+  const limit = deadline({ timeoutMs, message, ...(signal && { signal }) });
+  try {
+    const response = await fetch(address, { signal: limit.signal });
+    if (!response.ok) throw unavailable(`${address} answered ${response.status}`);
+    const chunks: Uint8Array[] = [];
+    let sizeBytes = 0;
+    for await (const chunk of response.body ?? []) {
+      sizeBytes += chunk.length;
+      if (sizeBytes > maxBytes) throw tooLarge(`${address} is larger than ${maxBytes} bytes`);
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks).toString("utf8");
+  } finally {
+    limit.clear();
+  }
 }

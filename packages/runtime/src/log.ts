@@ -1,30 +1,14 @@
 import { invalidArgument, SkaldError } from "@skald/model";
 import { destination, type Logger as PinoLogger, pino } from "pino";
-import { currentTrace } from "../tracing/tracing.js";
-import { isLogLevel, type LogLevel, logLevels } from "./level.js";
-import { formatLogfmt } from "./logfmt.js";
-import { messageWithCauses } from "./message.js";
-
-/**
- * Writes facts as lines: `log.info("flushed chunk", { tenant, entries, bytes })`. The level is shared by a logger and
- * all its children and can be changed while the process runs. Lines that are written for a request name its trace, `traceID`.
- */
-export interface Logger {
-  debug(message: string, fields?: LogFields): void;
-  info(message: string, fields?: LogFields): void;
-  warn(message: string, fields?: LogFields): void;
-  error(message: string, fields?: LogFields): void;
-  /** A logger that adds these fields to each line. */
-  child(fields: LogFields): Logger;
-  /** Whether a line of this level would be written: ask before building costly fields. */
-  isEnabled(level: LogLevel): boolean;
-  level(): LogLevel;
-  /** Accepts the four names of levels; throws `invalid_argument` with the text of `POST /log_level` otherwise. */
-  setLevel(level: string): void;
-}
-
-/** An Error in the field `error` becomes its message, code and causes; the stack only where it is a bug. */
-export type LogFields = Readonly<Record<string, unknown>>;
+import {
+  isLogLevel,
+  type LogFields,
+  type Logger,
+  type LogLevel,
+  logLevels,
+  messageWithCauses,
+} from "./logger.js";
+import { currentTrace } from "./tracing/tracing.js";
 
 export interface LogOptions {
   readonly level?: LogLevel;
@@ -32,7 +16,7 @@ export interface LogOptions {
   readonly format?: "json" | "logfmt";
   /** Where the lines go: a file descriptor, or for tests anything that takes text. */
   readonly target?: "stdout" | "stderr" | { write(line: string): void };
-  /** Told of each line written, to count them. */
+  /** Called with the level of each line written, to count them. */
   readonly onLine?: (level: LogLevel) => void;
 }
 
@@ -62,7 +46,7 @@ interface SharedLevel {
   readonly onLine: ((level: LogLevel) => void) | undefined;
 }
 
-// pino's children keep the level they were born with, so the level is held here and pino writes all it gets.
+// A child of pino keeps the level that it was made with, so the level is held here and pino writes all it gets.
 function wrap(lines: PinoLogger, shared: SharedLevel): Logger {
   const write = (level: LogLevel, message: string, fields: LogFields | undefined): void => {
     if (rankOf(level) < shared.rank) return;
@@ -89,10 +73,8 @@ function wrap(lines: PinoLogger, shared: SharedLevel): Logger {
 
 function targetOf(options: LogOptions): { write(line: string): void } {
   const target = options.target ?? "stderr";
-  const stream =
-    typeof target === "string"
-      ? destination({ fd: target === "stdout" ? 1 : 2, sync: true })
-      : target;
+  const fd = target === "stdout" ? 1 : 2;
+  const stream = typeof target === "string" ? destination({ fd, sync: true }) : target;
   if (options.format !== "logfmt") return stream;
   return {
     write: (line) => {
@@ -121,4 +103,17 @@ function errorFields(key: string, error: Error): Record<string, unknown> {
   if (error instanceof SkaldError) out.code = error.code;
   else if (error.stack !== undefined) out.stack = error.stack;
   return out;
+}
+
+/** One line of `key=value` pairs, without the line end; values with spaces, quotes or `=` are quoted as JSON. */
+export function formatLogfmt(fields: Readonly<Record<string, unknown>>): string {
+  return Object.entries(fields)
+    .map(([key, value]) => `${key.replace(/[\s="]/g, "_")}=${formatValue(value)}`)
+    .join(" ");
+}
+
+function formatValue(value: unknown): string {
+  if (value === null || value === undefined) return "null";
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return /^[^\s"=\p{Cc}]+$/u.test(text) ? text : JSON.stringify(text);
 }
