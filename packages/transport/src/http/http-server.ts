@@ -1,20 +1,17 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { posix } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { AllowedOrigins } from "../allowed-origins.js";
 import { ConnectionGuard, type CutObserver } from "../connection-guard.js";
-import { errorAnswer, sendAnswer } from "../http/answer.js";
-import { Certificates } from "../http/certificates.js";
-import type { EndpointDocs } from "../http/endpoint.js";
-import { keepHalfClosed } from "../http/half-closed.js";
-import { type ConnectionListener, Http2Front, sniff } from "../http/http2.js";
-import { cleanUrl, normalPrefix, pathOf, routeName } from "../http/path.js";
-import { buildRouter, observe, type RequestObserver, unknownRoute } from "../http/router.js";
-import { mayConnect, type TlsOptions } from "../http/tls.js";
-import type { Route } from "../http/types.js";
-import { serveTraced } from "../tracing/request-span.js";
-import { type SocketRoute, Upgrades } from "../websocket/upgrades.js";
+import { errorAnswer, sendAnswer } from "./answer.js";
+import { type ConnectionListener, Http2Front, sniff } from "./http2.js";
+import { pathOf, type RequestObserver, routeName, serveObserved, unknownRoute } from "./observe.js";
+import type { EndpointDocs, Route } from "./route.js";
+import { buildRouter } from "./router.js";
+import { Certificates, mayConnect, type TlsOptions } from "./tls.js";
+import { type SocketRoute, Upgrades } from "./websocket.js";
 
 /** A handler on plain node:http objects for requests that must not pay for a router. */
 export interface RawHandler {
@@ -72,6 +69,7 @@ export class HttpServer {
   readonly #guard: ConnectionGuard;
   readonly #origins: AllowedOrigins;
   readonly #router: ReturnType<typeof buildRouter>;
+  readonly #observing: Parameters<typeof serveObserved>[0];
   readonly #server: Server | TlsServer;
   readonly #http2: Http2Front;
   readonly #certificates: Certificates | undefined;
@@ -88,6 +86,7 @@ export class HttpServer {
     this.#options = options;
     this.#guard = new ConnectionGuard(options.onCut);
     this.#origins = new AllowedOrigins(options.allowedOrigins);
+    this.#observing = { guard: this.#guard, onRequest: options.onRequest };
     this.#router = buildRouter({ ...options, guard: this.#guard, origins: this.#origins });
     const serve = (request: IncomingMessage, response: ServerResponse) =>
       this.#serve(request, response);
@@ -213,13 +212,14 @@ export class HttpServer {
     const clean = raw === undefined ? cleanUrl(request.url ?? "/") : undefined;
     if (raw !== undefined) this.#serveRaw(raw, request, response);
     else if (clean === undefined) this.#router(request, response);
-    else this.#redirect(clean, request, response);
+    else this.#redirect(clean, response);
   }
 
-  #redirect(location: string, request: IncomingMessage, response: ServerResponse): void {
-    observe(this.#options, request, response, unknownRoute);
+  #redirect(location: string, response: ServerResponse): void {
     const answer = { status: movedPermanently, headers: { location } };
-    void this.#guard.run(request, () => sendAnswer(this.#options, response, answer));
+    serveObserved(this.#observing, response, { name: unknownRoute }, () =>
+      sendAnswer(this.#options, response, answer),
+    );
   }
 
   #track(response: ServerResponse): void {
@@ -243,11 +243,10 @@ export class HttpServer {
   }
 
   #serveRaw(handler: RawHandler, request: IncomingMessage, response: ServerResponse): void {
-    const { pathPrefix } = this.#options;
-    const path = pathOf(request).slice(pathPrefix.length);
-    observe(this.#options, request, response, routeName(path));
-    const run = () => this.#runRaw(handler, request, response);
-    void this.#guard.run(request, () => serveTraced(request, response, path, run));
+    const pattern = pathOf(request).slice(this.#options.pathPrefix.length);
+    serveObserved(this.#observing, response, { name: routeName(pattern), pattern }, () =>
+      this.#runRaw(handler, request, response),
+    );
   }
 
   async #runRaw(
@@ -320,4 +319,53 @@ function timeoutsOf(options: HttpServerOptions) {
       Math.min(shortest / 4, maxCheckPeriodMs),
     ),
   };
+}
+
+/** Time until the first look whether a client that sends no more is still there, and the longest between two. */
+const firstLookMs = 20;
+const maxLookMs = 1000;
+
+/**
+ * Keeps an answer going whose client has ended its side of the connection: it may still read, or be gone, and the
+ * connection does not tell. An interim answer does: to who is gone it cannot be delivered. A client of HTTP/1.0, which
+ * knows none, has a second.
+ */
+export function keepHalfClosed(response: ServerResponse, guard: ConnectionGuard): void {
+  const { req: request, socket } = response;
+  const knowsInterim = request.httpVersionMajor === 1 && request.httpVersionMinor > 0;
+  let waitMs = knowsInterim ? firstLookMs : maxLookMs;
+  const look = (): void => {
+    if (response.headersSent || response.destroyed) return;
+    if (!knowsInterim) {
+      socket?.destroy();
+      return;
+    }
+    response.writeProcessing();
+    waitMs = Math.min(waitMs * 2, maxLookMs);
+    timer = lookLater();
+  };
+  const lookLater = () => setTimeout(() => void guard.run(response, look), waitMs);
+  let timer = lookLater();
+  response.once("close", () => clearTimeout(timer));
+}
+
+/** What stands before each path, whatever slashes it was written with: `logs/` -> `/logs`, `/` -> nothing. */
+export function normalPrefix(prefix: string): string {
+  const names = prefix.split("/").filter((name) => name !== "");
+  return names.map((name) => `/${name}`).join("");
+}
+
+/** Anything that a `Location` header, or who follows it, might take for something else. */
+const unsafe = /[^!-[\]-~]/gu;
+
+/**
+ * Where to send a client whose path has empty parts or dots in it: the clean path and its query string; undefined when
+ * there is nothing to clean.
+ */
+export function cleanUrl(url: string): string | undefined {
+  if (!url.startsWith("/") || !(url.includes("//") || url.includes("/."))) return undefined;
+  const path = pathOf({ url });
+  const clean = posix.normalize(path).replace(/^\/+/, "/");
+  if (clean === path) return undefined;
+  return (clean + url.slice(path.length)).replace(unsafe, encodeURIComponent);
 }

@@ -1,12 +1,12 @@
 import { gunzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { internal, invalidArgument, SkaldError } from "@skald/model";
-import { wantsGzip } from "../http/answer.js";
-import type { RequestFacts } from "../http/router.js";
-import { ask, echo, form, push } from "../http/testing/routes.js";
-import { openWire, startTestServer, stopTestServers } from "../http/testing/server.js";
-import { type Route, textResponse } from "../http/types.js";
+import { wantsGzip } from "./answer.js";
 import type { RawHandler } from "./http-server.js";
+import { type Route, textResponse } from "./route.js";
+import type { RequestFacts } from "./observe.js";
+import { ask, echo, form, push } from "./testing/routes.js";
+import { openWire, startTestServer, stopTestServers } from "./testing/server.js";
 
 afterEach(stopTestServers);
 
