@@ -8,11 +8,13 @@ import {
   readSchema,
   type SettingsPlan,
 } from "@skald/runtime/config";
+import type { S3Options } from "@skald/storage";
 import { checkSettings } from "./check.js";
 import { defaultYaml } from "./default-yaml.js";
 import { deriveSettings } from "./derive.js";
 import { ignoredKeys } from "./ignored-keys.js";
 import { type Config, rootConfig } from "./root.js";
+import { s3OptionsOf } from "./s3-bucket.js";
 import { targets } from "./targets.js";
 
 /** A configuration to run with, or what to print instead: on stdout when the code is 0, else on stderr. */
@@ -54,6 +56,15 @@ export function loadConfig(
     changed: pickChanged(root, loaded.tree, defaults),
     notice: loaded.notice,
   };
+}
+
+/** The bucket that flags of the server describe; throws an error with the text that the server would print. */
+export function loadBucket(flags: readonly string[]): S3Options {
+  const loaded = loadConfig(flags);
+  if ("exit" in loaded) throw new Error(loaded.exit.text);
+  const caFile = loaded.config.storage_config.aws.http_config.ca_file;
+  const bucket = s3OptionsOf(loaded.config);
+  return caFile === "" ? bucket : { ...bucket, ca: readFileSync(caFile, "utf8") };
 }
 
 /** The YAML of `GET /config`, with secrets masked. */

@@ -4,16 +4,18 @@ import { decodePatterns } from "@skald/patterns/file";
 import {
   DayIndex,
   decodeDayIndex,
+  type FoundSegment,
   inspectWal,
+  type LabelTable,
+  parseDayIndexKey,
   parseSegmentKey,
   verifySegment,
 } from "@skald/storage";
-import { type FileKind, kindOfName } from "../inspect/file-kind.js";
-import { DayCheck } from "./day-check.js";
+import { type FileKind, kindOfName } from "./inspect.js";
 import { Progress, type ProgressOutput } from "./progress.js";
 import { type FoundFile, isGone, type Source } from "./source.js";
 
-/** Something that is not as it was written. */
+/** A part of a file that differs from what was written. */
 export interface FoundDamage {
   readonly file: string;
   readonly part: string;
@@ -24,13 +26,13 @@ export interface FoundDamage {
 export interface Verdict {
   /** Files that were checked, by kind. */
   readonly checked: Readonly<Partial<Record<FileKind, number>>>;
-  /** Files that are none of these. */
+  /** Files of other kinds, which were not checked. */
   readonly others: number;
   readonly bytes: number;
   readonly damage: readonly FoundDamage[];
-  /** Files that a later program wrote, and that this one cannot check. */
+  /** Files of a newer version of the program, which this one cannot check. */
   readonly newer: readonly FoundDamage[];
-  /** What is no damage, and worth knowing. */
+  /** Facts that are not damage. */
   readonly notes: readonly string[];
 }
 
@@ -50,7 +52,7 @@ export async function verify(source: Source, out: ProgressOutput): Promise<Verdi
   return { checked, others: files.length - known.length, bytes, damage, newer, notes };
 }
 
-/** Bytes after which signals and output get their turn. */
+/** After this many bytes signals and output get a turn of the event loop. */
 const sliceBytes = 4 * 1024 * 1024;
 
 class Verification {
@@ -67,7 +69,7 @@ class Verification {
     this.#progress = progress;
   }
 
-  /** The files of one folder; the indexes of a day first. */
+  /** Checks the files of one folder, the indexes of a day first. */
   async folder(files: readonly FoundFile[]): Promise<void> {
     const indexes = files.filter(({ name }) => kindOfName(name) === "day index");
     const newest = indexes.at(-1);
@@ -95,7 +97,7 @@ class Verification {
     if (day !== undefined && newest !== undefined) await this.#missing(newest, day);
   }
 
-  /** Checks a file; what is thrown of its contents is damage. */
+  /** Checks a file: an error about its contents is damage. */
   async #file(file: FoundFile, kind: FileKind, check: () => Promise<unknown>): Promise<void> {
     this.checked[kind] = (this.checked[kind] ?? 0) + 1;
     let counted = 0;
@@ -114,7 +116,7 @@ class Verification {
     await this.#turn(file.sizeBytes - counted);
   }
 
-  /** Returns the bytes that progress knows of already. */
+  /** Returns the bytes that it has added to the progress. */
   async #segment(file: FoundFile, day: DayCheck | undefined): Promise<number> {
     const named = parseSegmentKey(keyOf(file.name));
     if (named !== undefined) day?.see(named.id);
@@ -206,11 +208,78 @@ function* groupByFolder(files: readonly FoundFile[]): Generator<FoundFile[]> {
   yield* groups.values();
 }
 
-/** Parts of objects that the store has, unfinished files, and what was found damaged before. */
+/** Files of the segment cache, unfinished files, and files that were set aside as damaged. */
 function isLeftOut(name: string): boolean {
   return /(^|\/)(segment-cache|\.tmp)\//.test(name) || name.endsWith(".tmp") || isSetAside(name);
 }
 
 function isSetAside(name: string): boolean {
   return /(^|\/)quarantine\//.test(name) || name.endsWith(".corrupt");
+}
+
+/** The newest index of a day, to compare its segments with. */
+class DayCheck {
+  readonly #day: DayIndex;
+  /** Whether the index lies under its key, with its segments beside it. */
+  readonly #isNamed: boolean;
+  readonly #places: ReadonlyMap<string, number>;
+  readonly #seen = new Set<string>();
+  /** Streams by the hash of their labels. */
+  readonly #streams: ReadonlyMap<number, number>;
+
+  /** Throws `internal` if the index is damaged, and an error if it is not the index of its key. */
+  constructor(key: string, bytes: Uint8Array) {
+    this.#day = new DayIndex(decodeDayIndex(key, bytes));
+    const named = parseDayIndexKey(key);
+    const { tenant, baseNs, generation } = this.#day;
+    this.#isNamed = named !== undefined;
+    const isSame =
+      named === undefined ||
+      (named.tenant === tenant && named.baseNs === baseNs && named.generation === generation);
+    if (!isSame) throw new Error(`it is generation ${generation} of another day or tenant`);
+    const { streams, segments } = this.#day;
+    this.#places = new Map(segments.map(({ id }, place) => [id, place]));
+    this.#streams = new Map(
+      Array.from({ length: streams.count }, (_, stream) => [hashOf(streams, stream), stream]),
+    );
+  }
+
+  /** Says how the index and a segment of the day disagree; undefined if they agree. */
+  compare(segment: FoundSegment): string | undefined {
+    const { id, minNs, maxNs, rows, lineBytes, sizeBytes, streams } = segment;
+    this.#seen.add(id);
+    const place = this.#places.get(id);
+    // A segment that the index does not name is newer, or waits for its deletion.
+    if (place === undefined) return undefined;
+    const indexed = this.#day.segments[place]!;
+    const isSame =
+      indexed.minNs === minNs &&
+      indexed.maxNs === maxNs &&
+      indexed.rows === rows &&
+      indexed.lineBytes === lineBytes &&
+      indexed.sizeBytes === sizeBytes;
+    if (!isSame) return "the day index has other rows, times or sizes of it";
+    for (let stream = 0; stream < streams.count; stream++) {
+      const known = this.#streams.get(hashOf(streams, stream));
+      if (known === undefined || !this.#day.segmentsOf(known).includes(place))
+        return `the day index does not say that it holds ${streams.text(stream)}`;
+    }
+    return undefined;
+  }
+
+  /** Notes a segment that is there, even if it cannot be read. */
+  see(id: string): void {
+    this.#seen.add(id);
+  }
+
+  /** Ids of segments that the index names and nobody has seen. */
+  missing(): string[] {
+    if (!this.#isNamed) return [];
+    return this.#day.segments.map(({ id }) => id).filter((id) => !this.#seen.has(id));
+  }
+}
+
+/** Both words of a hash in one number, as far as a float64 is exact. */
+function hashOf({ hashes }: LabelTable, stream: number): number {
+  return hashes[2 * stream]! * 2 ** 20 + (hashes[2 * stream + 1]! >>> 12);
 }
