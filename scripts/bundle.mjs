@@ -17,8 +17,8 @@ const entries = [
   "main.js",
   "worker.js",
   "patterns-worker.js",
+  "bucket-worker.js",
   "query/query-worker.js",
-  "store/store-worker.js",
 ];
 // Read at run time, from beside the code.
 const assets = {

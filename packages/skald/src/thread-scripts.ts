@@ -6,5 +6,5 @@ export const threadScripts = {
   jobs: new URL("./worker.js", import.meta.url),
   queries: new URL("./query/query-worker.js", import.meta.url),
   patterns: new URL("./patterns-worker.js", import.meta.url),
-  store: new URL("./store/store-worker.js", import.meta.url),
+  bucket: new URL("./bucket-worker.js", import.meta.url),
 };

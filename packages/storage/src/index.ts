@@ -1,3 +1,4 @@
+export * from "./bucket-thread/bucket-thread.js";
 export type { PageMemory } from "./bytes.js";
 export {
   type AddedSegment,

@@ -3,11 +3,17 @@ import { join } from "node:path";
 import type { SegmentLocation } from "@skald/model";
 import { type Logger, Service } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
-import { FsStore, type ObjectStore, type S3Options, type SegmentCacheCalls } from "@skald/storage";
+import {
+  type BucketPlace,
+  BucketThread,
+  FsStore,
+  type ObjectStore,
+  type S3Options,
+  type SegmentCacheCalls,
+} from "@skald/storage";
 import type { Config } from "../config/root.js";
 import { s3OptionsOf, storeKind } from "../config/s3-bucket.js";
-import type { BucketPlace } from "../store/store-job.js";
-import { StoreThread } from "../store/store-thread.js";
+import { threadScripts } from "../thread-scripts.js";
 import { countedStore, type Operations, storeOperations } from "./store-metrics.js";
 
 /** The object store of the process. */
@@ -67,7 +73,8 @@ function buildBucket(
   let cacheBytes = 0;
   const help = "Bytes of the store's segments that are kept on the local disk.";
   metrics.gaugeOf("segment_cache_bytes", help, () => cacheBytes);
-  const thread = new StoreThread({
+  const thread = new BucketThread({
+    url: threadScripts.bucket,
     place: { bucket, caFile, cache: { ...kept, storeName } },
     onReport: (report) => {
       for (const one of report.tries) count(one);
@@ -100,7 +107,7 @@ function buildBucket(
 }
 
 /** Says early what is wrong with a bucket: a name, a key. */
-async function lookAt(store: StoreThread, log: Logger, signal: AbortSignal): Promise<void> {
+async function lookAt(store: BucketThread, log: Logger, signal: AbortSignal): Promise<void> {
   try {
     await store.open();
     for await (const _ of store.folders("", { signal })) break;

@@ -4,17 +4,17 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
 import { errorCodeOf } from "@skald/model";
 import { S3Server } from "@skald/testkit";
-import type { StoreReport } from "./store-job.js";
-import { StoreThread } from "./store-thread.js";
+import { type BucketReport, BucketThread } from "./bucket-thread.js";
 
-const directory = mkdtempSync(join(tmpdir(), "skald-store-thread-"));
+const directory = mkdtempSync(join(tmpdir(), "skald-bucket-thread-"));
 const server = new S3Server();
 const { signal } = new AbortController();
-const reports: StoreReport[] = [];
-let thread: StoreThread;
+const reports: BucketReport[] = [];
+let thread: BucketThread;
 beforeAll(async () => {
   const endpoint = await server.open();
-  thread = new StoreThread({
+  thread = new BucketThread({
+    url: new URL("./testing/worker.js", import.meta.url),
     place: {
       bucket: {
         ...{ bucket: server.bucket, region: "us-east-1", endpoint, pathStyle: true },
