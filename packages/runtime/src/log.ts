@@ -8,7 +8,7 @@ import {
   logLevels,
   messageWithCauses,
 } from "./logger.js";
-import { currentTrace } from "./tracing/tracing.js";
+import { currentTrace } from "./tracing.js";
 
 export interface LogOptions {
   readonly level?: LogLevel;

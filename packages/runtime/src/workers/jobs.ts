@@ -10,7 +10,7 @@ import {
   type SpanSink,
   type TraceContext,
   within,
-} from "../tracing/tracing.js";
+} from "../tracing.js";
 
 export interface JobContext {
   /** Fires when the caller has gone; for jobs that wait. */

@@ -1,5 +1,5 @@
 import { SkaldError } from "@skald/model";
-import { beginPart } from "../tracing/tracing.js";
+import { beginPart } from "../tracing.js";
 import { cancelledError } from "./jobs.js";
 import {
   FirstInFirstOut,

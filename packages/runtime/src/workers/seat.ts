@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { SkaldError } from "@skald/model";
-import { type Span, takeSpan, within } from "../tracing/tracing.js";
+import { type Span, takeSpan, within } from "../tracing.js";
 import {
   buffersToMove,
   cancelledError,

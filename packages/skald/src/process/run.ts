@@ -1,8 +1,8 @@
 import { buildInfo, type Logger, messageWithCauses } from "@skald/runtime";
 import { createLogger } from "@skald/runtime/log";
+import { startTracing } from "@skald/runtime/trace-export";
 import type { LoadedConfig } from "../config/load-config.js";
 import type { Config } from "../config/root.js";
-import { startTracing } from "../tracing/start-tracing.js";
 import { buildProcess, type RunningProcess } from "./process.js";
 
 /** Exit code of a process that ended because a part of it failed. */
@@ -40,7 +40,13 @@ export async function run(loaded: Exclude<LoadedConfig, { exit: unknown }>): Pro
   const { productVersion: version } = build;
   log.info("starting skald", { version, target: config.target, node: process.versions.node });
   try {
-    stopTracing = await startTracing(config, { env: process.env, version, log });
+    const serviceName = `skald-${config.target.join(",")}`;
+    stopTracing = await startTracing(config.tracing.enabled, {
+      env: process.env,
+      serviceName,
+      version,
+      log,
+    });
     running = buildProcess({ config, log, build, endProcess: (reason) => stop(reason, 0) });
     await running.start();
     log.info("ready");

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { readTracingEnvironment } from "./environment.js";
+import { readTracingEnvironment } from "./trace-export.js";
 
 const read = (env: Record<string, string>) => readTracingEnvironment(env, "skald-all");
 

@@ -15,26 +15,39 @@ import {
   type ReadableSpan,
   type SpanExporter,
 } from "@opentelemetry/sdk-trace-base";
-import type { Logger } from "@skald/runtime";
-import type { SpanFacts, SpanSink, TraceContext } from "@skald/runtime/tracing";
-import type { TracingSettings } from "./environment.js";
+import type { Logger } from "./logger.js";
+import type { SpanFacts, SpanSink, TraceContext } from "./tracing.js";
+
+/** The settings of the environment that the exporter does not read itself. */
+export interface TracingSettings {
+  readonly isOff: boolean;
+  readonly serviceName: string;
+  /** Attributes of all spans, beside the name. */
+  readonly resource: Readonly<Record<string, string>>;
+  /** Share of new traces that are kept, 0 to 1. */
+  readonly ratio: number;
+  /** A trace of a caller is kept if the caller keeps it. */
+  readonly followsParent: boolean;
+  /** Variables that are set but have no effect or a bad value. */
+  readonly warnings: readonly string[];
+}
 
 /** Sends spans to a collector. */
 export interface OtlpSink extends SpanSink {
-  /** Sends what is left, for a bounded time. */
+  /** Sends the remaining spans, for two seconds at most. */
   stop(): Promise<void>;
 }
 
-/** How long the end of a process waits for a collector. */
+/** The end of a process waits this long for the collector. */
 const maxStopMs = 2000;
-/** A trace is kept when these digits of its id are below the ratio. */
+/** A trace is kept if this many last digits of its id are below the ratio. */
 const ratioDigits = 8;
 const kinds = { internal: SpanKind.INTERNAL, server: SpanKind.SERVER, client: SpanKind.CLIENT };
 const scope = { name: "skald" };
 
 /**
- * Spans go to the collector of OTEL_EXPORTER_OTLP_ENDPOINT in batches, by a queue of at most OTEL_BSP_MAX_QUEUE_SIZE; while
- * the collector does not take them, those that come are dropped.
+ * Sends spans in batches to the collector of OTEL_EXPORTER_OTLP_ENDPOINT. The queue holds at most OTEL_BSP_MAX_QUEUE_SIZE; new
+ * spans are dropped while it is full.
  */
 export function openOtlpSink(
   { serviceName, resource, ratio, followsParent }: TracingSettings,
@@ -67,7 +80,7 @@ export function openOtlpSink(
   };
 }
 
-/** Reads the environment; what it does not understand it says to the log. */
+/** An exporter that reads the environment itself, and logs what it does not understand. */
 function openExporter(log: Logger): SpanExporter {
   const warn = (message: string) => log.warn(message);
   const quiet = () => undefined;
@@ -82,7 +95,7 @@ function openExporter(log: Logger): SpanExporter {
   }
 }
 
-/** The same exporter, which says when spans cannot be sent and when they can again. It never fails: there is nothing more to do about it. */
+/** The same exporter, which logs when spans cannot be sent and when they can again. It never fails: nobody could do more. */
 function told(exporter: SpanExporter, log: Logger): SpanExporter {
   let isAway = false;
   return {
@@ -129,7 +142,7 @@ function contextOf({ traceId, spanId, isSampled, state }: TraceContext): SpanCon
   return { traceId, spanId, traceFlags, ...traceState };
 }
 
-/** Whole seconds, and ns beyond them. */
+/** Whole seconds, and the remaining ns. */
 function timeOf(ms: number): HrTime {
   const seconds = Math.floor(ms / 1000);
   return [seconds, Math.round((ms - seconds * 1000) * 1e6)];

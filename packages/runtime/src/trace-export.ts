@@ -1,21 +1,49 @@
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Logger } from "./logger.js";
+import type { TracingSettings } from "./otlp-sink.js";
+import { installTracing } from "./tracing.js";
 
-/** What the environment says of spans, where the exporter does not read it itself. */
-export interface TracingSettings {
-  readonly isOff: boolean;
+/** What spans say about the process, and where warnings go. */
+export interface ExportContext {
+  readonly env: Environment;
+  /** The `service.name` of spans, unless the environment names another. */
   readonly serviceName: string;
-  /** Added to all spans, beside the name. */
-  readonly resource: Readonly<Record<string, string>>;
-  /** Share of new traces that are kept, 0 to 1. */
-  readonly ratio: number;
-  /** A trace that comes in is kept if its caller keeps it. */
-  readonly followsParent: boolean;
-  /** What is set and has no effect, or is not understood. */
-  readonly warnings: readonly string[];
+  readonly version: string;
+  readonly log: Logger;
 }
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Exports spans as the variables of OpenTelemetry in the environment say, if tracing is enabled; loads the exporter only then.
+ * The function that it returns ends the export, and sends the remaining spans for two seconds at most.
+ */
+export async function startTracing(
+  isEnabled: boolean,
+  { env, serviceName, version, log }: ExportContext,
+): Promise<() => Promise<void>> {
+  const off = async () => undefined;
+  if (!isEnabled) {
+    const asked = destinations.find((name) => (env[name] ?? "") !== "");
+    if (asked !== undefined) log.info(`${asked} is set, and tracing.enabled is not: no spans`);
+    return off;
+  }
+  const settings = readTracingEnvironment(env, serviceName);
+  for (const warning of settings.warnings) log.warn(warning);
+  if (settings.isOff) return off;
+  const { openOtlpSink } = await import("./otlp-sink.js");
+  const sink = openOtlpSink(settings, { version, log });
+  installTracing(sink);
+  return async () => {
+    installTracing(undefined);
+    await sink.stop();
+  };
+}
+
+/** Variables that turn spans on in other programs. */
+const destinations = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
+
 const noAgent = "is not supported; spans go to OTEL_EXPORTER_OTLP_ENDPOINT";
-/** Variables that say where or how spans go by ways that are not ours. */
+/** Variables of ways to send spans that are not supported. */
 const withoutEffect: Readonly<Record<string, string>> = {
   JAEGER_AGENT_HOST: noAgent,
   JAEGER_AGENT_PORT: noAgent,
@@ -28,7 +56,7 @@ const withoutEffect: Readonly<Record<string, string>> = {
   JAEGER_REPORTER_MAX_QUEUE_SIZE: "has no effect; see OTEL_BSP_MAX_QUEUE_SIZE",
   JAEGER_REPORTER_FLUSH_INTERVAL: "has no effect; see OTEL_BSP_SCHEDULE_DELAY",
 };
-/** Variables of which some values have no effect. */
+/** Variables with values that have no effect. */
 const knownValues: Readonly<Record<string, { readonly known: readonly string[]; why: string }>> = {
   OTEL_TRACES_EXPORTER: { known: ["otlp", "none"], why: "spans are sent by otlp" },
   OTEL_EXPORTER_OTLP_PROTOCOL: { known: ["http/protobuf"], why: "spans are sent by http/protobuf" },
@@ -42,7 +70,7 @@ const knownValues: Readonly<Record<string, { readonly known: readonly string[]; 
   },
 };
 
-/** Reads the variables of OpenTelemetry, and those of Jaeger that say the same where the others are not set. */
+/** Reads the variables of OpenTelemetry; variables of Jaeger with the same meaning fill the gaps. */
 export function readTracingEnvironment(given: Environment, defaultName: string): TracingSettings {
   const [named, fromJaeger] = jaegerAsOtel(given);
   const env = { ...named, ...withoutEmpty(given) };
@@ -83,7 +111,7 @@ function samplerOf(
   return { ratio: 1, followsParent };
 }
 
-/** What variables of Jaeger say, in those of OpenTelemetry, and what cannot be said. */
+/** Translates variables of Jaeger to those of OpenTelemetry; with warnings about values that have no translation. */
 function jaegerAsOtel(env: Environment): [Environment, string[]] {
   const warnings: string[] = [];
   const { JAEGER_SAMPLER_TYPE: type = "", JAEGER_SAMPLER_PARAM: param = "1" } = withoutEmpty(env);
@@ -104,7 +132,7 @@ function jaegerAsOtel(env: Environment): [Environment, string[]] {
   return [withoutEmpty(otel), warnings];
 }
 
-/** A variable that is set to nothing is not set. */
+/** Drops variables that are empty: they count as not set. */
 function withoutEmpty(env: Environment): Record<string, string> {
   const set = Object.entries(env).filter(([, value]) => value !== undefined && value !== "");
   return Object.fromEntries(set) as Record<string, string>;
