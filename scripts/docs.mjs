@@ -2,9 +2,8 @@
 // of the API; with --check fails when one of them is stale.
 import { readFileSync, writeFileSync } from "node:fs";
 import { commandFlags, formatDefault, leavesOf } from "../packages/runtime/dist/config.js";
-import { defaultYaml } from "../packages/skald/dist/config/default-yaml.js";
 import { ignoredKeys } from "../packages/skald/dist/config/ignored-keys.js";
-import { configRoot } from "../packages/skald/dist/config/load-config.js";
+import { configRoot, defaultYaml } from "../packages/skald/dist/config/load-config.js";
 import { targets } from "../packages/skald/dist/config/targets.js";
 import { wholeApi } from "../packages/skald/dist/index.js";
 import { endpointGroups } from "../packages/transport/dist/index.js";

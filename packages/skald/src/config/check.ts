@@ -12,9 +12,9 @@ import { lastDirectory } from "./derive.js";
 import { notBuilt } from "./ignored-keys.js";
 import type { Config } from "./root.js";
 import { bucketProblem, storeKindFrom, storeKindOf } from "./s3-bucket.js";
-import type { SchemaPeriod } from "./sections/schema-config.js";
+import { grpcTlsOptionsOf, tlsOptionsOf } from "./server.js";
+import type { SchemaPeriod } from "./storage.js";
 import { targets } from "./targets.js";
-import { grpcTlsOptionsOf, tlsOptionsOf } from "./tls-options.js";
 
 interface Findings {
   readonly problems: string[];
@@ -91,11 +91,11 @@ function checkPushSize(settings: Settings, { warnings }: Findings): void {
 
 /** What was asked for to keep others out must hold: nothing of it is left out. */
 function checkListener(settings: Settings, { problems }: Findings): void {
-  const config = settings.build() as Config;
+  const { server } = settings.build() as Config;
   const listeners = [
-    ["http", tlsOptionsOf(config)],
-    // Its versions and ciphers are those of HTTP, which are looked at there.
-    ["grpc", { ...grpcTlsOptionsOf(config), minVersion: "", cipherSuites: [] }],
+    ["http", tlsOptionsOf(server)],
+    // It has the versions and ciphers of HTTP, which are checked there.
+    ["grpc", { ...grpcTlsOptionsOf(server), minVersion: "", cipherSuites: [] }],
   ] as const;
   for (const [name, options] of listeners)
     for (const problem of checkTls(options)) {

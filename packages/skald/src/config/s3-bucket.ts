@@ -1,6 +1,6 @@
 import type { S3Options } from "@skald/storage";
 import type { Config } from "./root.js";
-import type { SchemaPeriod } from "./sections/schema-config.js";
+import type { SchemaPeriod } from "./storage.js";
 
 /** Where data is kept: a directory, or a bucket. */
 export type StoreKind = "filesystem" | "s3";

@@ -12,7 +12,7 @@ import { Metrics } from "@skald/runtime/metrics";
 import { ScanPool, sourcesOf } from "@skald/scan";
 import type { SealedSegment } from "@skald/storage";
 import { loadConfig } from "../config/load-config.js";
-import { ingesterOptionsOf } from "./ingester-options.js";
+import { ingesterOptionsOf } from "./modules/ingester.js";
 
 const dir = mkdtempSync(join(tmpdir(), "skald-dropped-"));
 const pool = new WorkerPool({

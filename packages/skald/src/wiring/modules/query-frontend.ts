@@ -1,6 +1,6 @@
 import { patternRoutes, queryRoutes, TailEndpoints } from "@skald/frontend";
 import { systemClock } from "@skald/model";
-import { drilldownRoutes } from "../../http/drilldown-routes.js";
+import { drilldownRoutes } from "../../http/tenant-routes.js";
 import { queryObserver } from "../../query/metrics.js";
 import { QueryThreads } from "../../query/query-threads.js";
 import { type BuiltModule, type ModuleContext, type Parts, tenancyOf } from "../module.js";

@@ -1,6 +1,6 @@
 import { expect, it } from "@jest/globals";
 import type { EndpointDocs, RawHandler } from "@skald/transport";
-import { type ApiPart, describeApi, underPublishedNames } from "./api.js";
+import { type ApiPart, describeApi, underPublishedNames } from "./process.js";
 
 const docs = { says: "something" } as EndpointDocs;
 const handler = () => ({ status: 204 });

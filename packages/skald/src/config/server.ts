@@ -1,4 +1,5 @@
 import { field, tlsServerBlock } from "@skald/runtime/config";
+import type { TlsOptions } from "@skald/transport";
 
 /** Longest time that can be written: "never". */
 const never = "2562047h47m16.854775807s";
@@ -185,3 +186,28 @@ export const serverConfig = field.section("What the process listens on, and how 
     { max: 1024 },
   ),
 });
+
+type ServerConfig = field.Values<typeof serverConfig>;
+
+/** TLS of the HTTP port. */
+export function tlsOptionsOf(server: ServerConfig): TlsOptions {
+  return optionsOf(server, server.http_tls_config);
+}
+
+/** TLS of the gRPC port. */
+export function grpcTlsOptionsOf(server: ServerConfig): TlsOptions {
+  return optionsOf(server, server.grpc_tls_config);
+}
+
+function optionsOf(server: ServerConfig, section: ServerConfig["http_tls_config"]): TlsOptions {
+  const { cert, key, client_ca, cert_file, key_file, client_ca_file, client_auth_type } = section;
+  const suites = server.tls_cipher_suites.split(",").map((name) => name.trim());
+  return {
+    cert: { text: cert, file: cert_file },
+    key: { text: key, file: key_file },
+    clientCa: { text: client_ca, file: client_ca_file },
+    clientAuth: client_auth_type,
+    minVersion: server.tls_min_version,
+    cipherSuites: suites.filter((name) => name !== ""),
+  };
+}

@@ -1,4 +1,60 @@
-import { field } from "@skald/runtime/config";
+import { field, grpcClientBlock } from "@skald/runtime/config";
+
+const indexGatewayClient = field.section("How the index gateways are called.", {
+  grpc_client_config: grpcClientBlock("tsdb.shipper.index-gateway-client.grpc"),
+  server_address: field.text(
+    "",
+    "the index gateways, host and port, or a name with dns+ or dnssrv+; empty: whoever queries lists the store",
+    "tsdb.shipper.index-gateway-client.server-address",
+  ),
+});
+
+/** `storage_config`: where data is stored. */
+export const storageConfig = field.section("Where data is stored.", {
+  aws: s3Block(""),
+  filesystem: field.section("A directory.", {
+    directory: field.text("", "the directory", "local.chunk-directory"),
+  }),
+  object_prefix: field.text("", "folder of all keys in the bucket", "store.object-prefix"),
+  segment_cache: field.section("What queries fetched from a bucket, kept on the local disk.", {
+    directory: field.text(
+      "",
+      "its directory; default path_prefix/segment-cache",
+      "store.segment-cache.directory",
+    ),
+    max_size: field.size(
+      "10GB",
+      "bytes that it takes at most; a twentieth of the disk is left free whatever it says",
+      "store.segment-cache.max-size",
+    ),
+  }),
+  object_store: objectStoreBlock("object-store"),
+  tsdb_shipper: field.section("The index in the older layout.", {
+    index_gateway_client: indexGatewayClient,
+  }),
+});
+
+const period = field.section("What holds from a day on.", {
+  from: field.text("", "first day, YYYY-MM-DD"),
+  store: field.text("", "index; tsdb"),
+  object_store: field.text("", "filesystem or s3; others are refused"),
+  schema: field.text("", "v13"),
+  index: field.section("Tables of the index.", {
+    prefix: field.text("", "start of their names"),
+    period: field.duration("0s", "time range of a table; 24h"),
+    path_prefix: field.text("index/", "start of their keys"),
+  }),
+});
+
+/** `schema_config`: which store holds the data of which time. Data has one form, and is in the store of the last period. */
+export const schemaConfig = field.section("Which store holds the data of which time.", {
+  configs: field.sections(
+    period,
+    "periods, sorted by their first day; the last one says in which object_store data is; may be left out",
+  ),
+});
+
+export type SchemaPeriod = field.Values<typeof period>;
 
 /** An S3 bucket in the older form. */
 export function s3Block(prefix: string) {

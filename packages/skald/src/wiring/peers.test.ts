@@ -1,10 +1,15 @@
 import { describe, expect, it } from "@jest/globals";
 import { unavailable } from "@skald/model";
 import { silentLogger } from "@skald/runtime/log";
-import { followPeers } from "./follow-peers.js";
-import { NamedPeers, type PeerBook } from "./peer-book.js";
-import { PeerCalls } from "./peer-calls.js";
-import { type Peer, type Resolver, resolvePeers } from "./resolve.js";
+import {
+  followPeers,
+  NamedPeers,
+  type Peer,
+  type PeerBook,
+  PeerCalls,
+  type Resolver,
+  resolvePeers,
+} from "./peers.js";
 
 const hosts: Record<string, readonly string[]> = {
   "scheduler.internal": ["10.0.0.2", "10.0.0.1"],

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type SegmentRef, unavailable } from "@skald/model";
 import { MemoryStore, segmentKey } from "@skald/storage";
-import { segmentStore } from "./segment-store.js";
+import { segmentStore } from "./ingester.js";
 
 const { signal } = new AbortController();
 let folder: string;

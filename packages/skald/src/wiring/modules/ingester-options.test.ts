@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { loadConfig } from "../config/load-config.js";
-import { ingesterOptionsOf } from "./ingester-options.js";
+import { loadConfig } from "../../config/load-config.js";
+import { ingesterOptionsOf } from "./ingester.js";
 
 const GiB = 2 ** 30;
 
