@@ -9,7 +9,7 @@ import { formatRfc3339, invalidArgument, SkaldError } from "@skald/model";
 import {
   assembleBatchSteps,
   ByteCache,
-  decodePush,
+  decodeBody,
   type PushBody,
   parsePushHeaders,
   rawOfBatch,
@@ -112,7 +112,7 @@ export class Distributor implements Contract {
   async #decode(tenant: string, body: PushBody, take?: TakeBytes): Promise<RawPush> {
     const { decodeInWorker, maxDecompressedBytes, metrics } = this.#options;
     try {
-      if (decodeInWorker === undefined) return decodePush(body, maxDecompressedBytes, take);
+      if (decodeInWorker === undefined) return decodeBody(body, maxDecompressedBytes, take);
       const share = body.otlp === undefined ? 1 : otlpShare;
       const isSmall = body.body.length <= inlineBytes[body.encoding] / share;
       const push = isSmall ? decodeInline(body, maxDecompressedBytes, take) : undefined;
@@ -250,7 +250,7 @@ interface AppendInput extends StoreInput {
 function decodeInline(body: PushBody, maxBytes: number, take?: TakeBytes): RawPush | undefined {
   const share = body.otlp === undefined ? 1 : otlpShare;
   try {
-    return decodePush(body, Math.min(maxBytes, maxInlineDecodedBytes / share), take);
+    return decodeBody(body, Math.min(maxBytes, maxInlineDecodedBytes / share), take);
   } catch (error) {
     const isLarge = error instanceof SkaldError && error.code === "too_large";
     if (isLarge && maxBytes > maxInlineDecodedBytes / share) return undefined;

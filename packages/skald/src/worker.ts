@@ -1,6 +1,6 @@
 import { compactionJobs } from "@skald/compactor/jobs";
 import type { RawPush } from "@skald/kernels";
-import { decodePush, type PushBody } from "@skald/push";
+import { decodeBody, type PushBody } from "@skald/push";
 import type { RuleJobName } from "@skald/ruler/jobs";
 import { type JobHandler, type JobResult, serveJobs } from "@skald/runtime";
 import { scanJobs, TailRunner, type TailTask } from "@skald/scan";
@@ -36,7 +36,7 @@ serveJobs({
   },
   tail: (task: TailTask, { check }): JobResult => ({ value: tails.run(task, check) }),
   decode_push: ({ input, maxBytes }: DecodeJob): JobResult => {
-    const push = decodePush(input, maxBytes);
+    const push = decodeBody(input, maxBytes);
     return { value: push, transfer: buffersOf(push) };
   },
   read_rule_group: ruleJob("read_rule_group"),

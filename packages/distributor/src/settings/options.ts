@@ -27,7 +27,7 @@ export interface DistributorOptions {
   readonly maxDecompressedBytes: number;
   /** Distributors that share a global rate; default 1. */
   readonly distributorCount?: () => number;
-  /** Decodes elsewhere; used for bodies that would hold this thread too long. Rejects as `decodePush` throws. */
+  /** Decodes elsewhere; used for bodies that would hold this thread too long. Rejects as `decodeBody` throws. */
   readonly decodeInWorker?: (input: PushBody, maxBytes: number) => Promise<RawPush>;
   /** Hears of failures that are not the client's (500), because the client alone would. */
   readonly onFailure?: (error: SkaldError, tenant: string) => void;

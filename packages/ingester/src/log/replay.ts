@@ -1,5 +1,5 @@
 import type { Batch, BatchStream } from "@skald/model";
-import { assembleBatch, decodePush } from "@skald/push";
+import { assembleBatch, decodeBody } from "@skald/push";
 import {
   type BatchRange,
   type ForwardRecord,
@@ -182,7 +182,7 @@ class Replay {
       labels: table.labels(stream),
       text: table.text(stream),
     }));
-    const raw = decodePush(source);
+    const raw = decodeBody(source);
     const batch = assembleBatch(raw, { streams, dropped: source.dropped, levels });
     const ranges = batch.streams.map(({ rowStart, rowEnd }: BatchStream, i) => {
       return { stream: mapped[i] as number, rowFrom: rowStart, rowTo: rowEnd };

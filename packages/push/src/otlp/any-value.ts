@@ -1,7 +1,7 @@
 import { invalidArgument } from "@skald/model";
-import { sequenceLength } from "../metadata/assemble-metadata.js";
-import type { Arena } from "./arena.js";
-import { ProtoReader } from "./proto-reader.js";
+import { sequenceLength } from "../columns/metadata.js";
+import type { Arena } from "./columns.js";
+import { ProtoReader } from "./proto-fields.js";
 
 /** Which field of an AnyValue is set: its number, 0 for none. */
 export const valueKind = {

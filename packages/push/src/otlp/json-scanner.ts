@@ -1,5 +1,5 @@
 import { invalidArgument } from "@skald/model";
-import type { Arena } from "./arena.js";
+import type { Arena } from "./columns.js";
 
 const mark = 0x22;
 const backslash = 0x5c;

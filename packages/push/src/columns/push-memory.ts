@@ -1,17 +1,17 @@
 import { paddingBytes } from "@skald/model";
 
-/** Buffers that wait for the next push take no more than this together; larger ones are left to the garbage. */
+/** Free buffers take at most this much together, and one buffer this much; the garbage collector gets the others. */
 const maxFreeBytes = 64 * 1024 * 1024;
 const maxBufferBytes = 4 * 1024 * 1024;
-/** Room that a buffer has beyond what it was made for: the next push is not of the same size. */
+/** A buffer is larger than its first user needs, because the next push has another size. */
 const spare = 1.25;
 
-/** Memory that one push is read and decoded into. */
+/** The memory of one push, for its body and for its columns. */
 export class PushMemory {
   readonly #buffers: Uint8Array<ArrayBuffer>[] = [];
   #taken = 0;
 
-  /** So many bytes of arbitrary content, at the start of a buffer, with padding behind them. */
+  /** Returns `length` bytes of arbitrary content at the start of a buffer, with padding behind them. */
   take(length: number): Uint8Array<ArrayBuffer> {
     const at = this.#taken++;
     let buffer = this.#buffers[at];
@@ -22,7 +22,7 @@ export class PushMemory {
     return buffer.subarray(0, length);
   }
 
-  /** Makes all of it free again; gives the bytes that are kept. */
+  /** Makes all buffers free again; returns how many bytes stay allocated. */
   reset(): number {
     this.#taken = 0;
     const kept = this.#buffers.filter(({ length }) => length <= maxBufferBytes);
@@ -32,8 +32,8 @@ export class PushMemory {
 }
 
 /**
- * Memory of pushes, used again and again. New buffers for each would be most of the garbage of a server that ingests, and
- * the collector, which looks through all heads' books for them, its largest cost.
+ * Reuses the memory of pushes. New buffers for each push would be most of the garbage of a server that ingests, and
+ * collecting it, which visits the arrays of all heads, would be the largest cost.
  */
 export class PushMemoryPool {
   readonly #free: { readonly memory: PushMemory; readonly bytes: number }[] = [];
@@ -46,7 +46,7 @@ export class PushMemoryPool {
     return last.memory;
   }
 
-  /** Takes memory back that nobody looks at any more. */
+  /** Takes back memory that nobody reads any more. */
   give(memory: PushMemory): void {
     const bytes = memory.reset();
     if (this.#freeBytes + bytes > maxFreeBytes) return;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { SkaldError } from "@skald/model";
-import { maxLabelTextBytes, parsePushLabels } from "./parse.js";
+import { maxLabelTextBytes, parsePushLabels } from "./labels.js";
 
 function parse(text: string | Uint8Array, format: "protobuf" | "json" = "protobuf") {
   const bytes = Buffer.concat([Buffer.from("##"), Buffer.from(text), Buffer.from("##")]);

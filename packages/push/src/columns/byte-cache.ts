@@ -1,9 +1,9 @@
 /**
- * A bounded cache keyed by byte strings, so that a known text costs one look-up and no string. A key belongs to an
- * owner object: another owner never sees it, and dropping the owner forgets all of its keys at once.
+ * A bounded cache keyed by byte strings, so that a known text costs one lookup and no string. A key belongs to an
+ * owner object: another owner never sees it.
  *
- * Two generations make it nearly LRU in constant time: a full young one becomes the old one, whose entries come
- * back when they are used. A hash that two keys share costs a miss, never a wrong answer and never a chain.
+ * Two generations make it nearly LRU in constant time: a full young one replaces the old one, and an old entry that is
+ * used becomes young again. Two keys with one hash cost a miss, never a wrong answer and never a chain.
  */
 export class ByteCache<T> {
   readonly #maxEntries: number;
@@ -12,7 +12,7 @@ export class ByteCache<T> {
   #old = new Map<number, Entry<T>>();
   #youngKeyBytes = 0;
 
-  /** Holds at most `maxEntries` keys of `maxKeyBytes` bytes together. */
+  /** Keeps at most `maxEntries` keys, of `maxKeyBytes` bytes together. */
   constructor(bounds: { maxEntries: number; maxKeyBytes: number }) {
     this.#maxEntries = bounds.maxEntries;
     this.#maxKeyBytes = bounds.maxKeyBytes;
@@ -55,7 +55,7 @@ interface Entry<T> {
   readonly value: T;
 }
 
-/** Four bytes at a time, in two lanes that do not wait for each other; a signed 32-bit number. */
+/** Hashes four bytes at a time, in two independent lanes; returns a signed 32-bit number. */
 function hashWords(bytes: Uint8Array, start: number, length: number): number {
   const view = viewOf(bytes);
   const end = start + length;
@@ -80,19 +80,12 @@ function rotate(word: number): number {
 let viewed: Uint8Array | undefined;
 let view: DataView = new DataView(new ArrayBuffer(0));
 
-/** The texts of one push are looked up one after the other, so the last view is kept. */
+/** Lookups of the texts of one push follow each other, so the last view is kept. */
 function viewOf(bytes: Uint8Array): DataView {
   if (viewed === bytes) return view;
   view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   viewed = bytes;
   return view;
-}
-
-/** FNV-1a over a range of bytes, as a signed 32-bit number. */
-export function hashBytes(bytes: Uint8Array, start: number, length: number): number {
-  let hash = 0x811c9dc5;
-  for (let i = start; i < start + length; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193);
-  return hash;
 }
 
 /** Whether two ranges hold the same bytes. */

@@ -1,6 +1,27 @@
 import { expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { blankInvalidUtf8 } from "./assemble-metadata.js";
+import { blankInvalidUtf8, sanitiseLabelName } from "./metadata.js";
+
+it.each<[string, string | undefined]>([
+  ["trace_id", "trace_id"],
+  ["a.b", "a_b"],
+  ["a__b", "a_b"],
+  ["a..b", "a_b"],
+  ["9num", "key_9num"],
+  ["1a", "key_1a"],
+  ["ünï", "_n_"],
+  ["_a", "_a"],
+  ["__a", "_a"],
+  ["__x__", "__x__"],
+  ["__a.b__", "__a_b__"],
+  ["a😀b", "a_b"],
+  ["", undefined],
+  ["_", undefined],
+  ["....", undefined],
+  ["______", undefined],
+])("%j becomes %j", (name, want) => {
+  expect(sanitiseLabelName(name)).toBe(want);
+});
 
 it.each([
   ["ascii", [0x61, 0x62], "ab"],
