@@ -1,16 +1,16 @@
 import type { RawPush, RawPushLimits, TakeBytes } from "@skald/kernels";
 import type { OtlpReading } from "@skald/model";
-import { Arena } from "./columns.js";
+import { TextArena } from "./columns.js";
 import { decodeOtlpArena } from "./decode-otlp.js";
-import { asciiOf, JsonScanner, maxJsonDepth } from "./json-scanner.js";
+import { asciiOf, JsonScanner, maxOtlpJsonDepth } from "./json-scanner.js";
 import { wire } from "./proto-fields.js";
 
-/** Bytes that a length is written with, whatever it is: it is known only behind what it counts. */
+/** Bytes of a written length. It is fixed, because the value is known only behind the content. */
 const lengthBytes = 5;
 const spareBytes = 4096;
 
 /**
- * Decodes an ExportLogsServiceRequest in JSON: becomes protobuf first, so that one reader knows what it means. Throws
+ * Decodes an ExportLogsServiceRequest in JSON. It becomes protobuf first, so that one reader knows its meaning. Throws
  * invalid_argument for malformed input and too_large beyond a limit.
  */
 export function decodeOtlpJson(
@@ -20,7 +20,7 @@ export function decodeOtlpJson(
   take?: TakeBytes,
 ): RawPush {
   const { maxDecodedBytes } = limits;
-  const arena = new Arena(
+  const arena = new TextArena(
     Math.min(body.length + spareBytes, maxDecodedBytes),
     maxDecodedBytes,
     take,
@@ -32,9 +32,9 @@ export function decodeOtlpJson(
 
 class Transcoder {
   readonly #scanner: JsonScanner;
-  readonly #arena: Arena;
+  readonly #arena: TextArena;
 
-  constructor(body: Uint8Array, arena: Arena) {
+  constructor(body: Uint8Array, arena: TextArena) {
     this.#scanner = new JsonScanner(body);
     this.#arena = arena;
   }
@@ -46,7 +46,7 @@ class Transcoder {
 
   #object(message: JsonMessage, depth: number): void {
     const scanner = this.#scanner;
-    if (depth > maxJsonDepth) throw scanner.tooDeep();
+    if (depth > maxOtlpJsonDepth) throw scanner.tooDeep();
     scanner.expect(0x7b);
     if (scanner.accept(0x7d)) return;
     let last = -1;
@@ -63,7 +63,7 @@ class Transcoder {
     scanner.expect(0x7d);
   }
 
-  /** The place of the field whose name comes, -1 for none; members mostly come in the order of the fields. */
+  /** The index of the field whose name comes next, or -1; members mostly come in the order of the fields. */
   #find(message: JsonMessage, first: number): number {
     const { length } = message;
     for (let i = 0; i < length; i++) {
@@ -106,7 +106,7 @@ class Transcoder {
     else this.#number(field, kind);
   }
 
-  /** Writes the tag of a field that has a length; returns where it begins. */
+  /** Writes the tag of a field that has a length; returns where its content begins. */
   #open({ number }: JsonField): number {
     const arena = this.#arena;
     arena.reserve(1 + lengthBytes);
@@ -115,7 +115,7 @@ class Transcoder {
     return arena.end;
   }
 
-  /** Writes the length of what began there. */
+  /** Writes the length of the content that began at `start`. */
   #close(start: number): void {
     const { bytes, end } = this.#arena;
     let rest = end - start;
@@ -153,7 +153,7 @@ class Transcoder {
     }
   }
 
-  /** A number with a sign whose upper half stays below a bound. */
+  /** Writes a signed number whose upper half must stay below a bound. */
   #signed(highBound: number): void {
     const scanner = this.#scanner;
     const isNegative = scanner.integer();
@@ -208,8 +208,8 @@ function wireOf(kind: Exclude<JsonKind, object>): number {
   return kind === "fixed64" || kind === "double" ? wire.fixed64 : wire.varint;
 }
 
-/** Undoes the hex digits at the end of an arena in place; gives the bytes that they are, or -1. */
-function fromHex({ bytes, end }: Arena, start: number): number {
+/** Decodes the hex digits at the end of an arena in place; returns the number of bytes, or -1. */
+function fromHex({ bytes, end }: TextArena, start: number): number {
   if ((end - start) % 2 !== 0) return -1;
   let at = start;
   for (let i = start; i < end; i += 2) {
@@ -226,7 +226,7 @@ function hexValue(byte: number): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
-function fromBase64({ bytes, end }: Arena, start: number): number {
+function fromBase64({ bytes, end }: TextArena, start: number): number {
   const text = asciiOf(bytes, start, end);
   if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text)) return -1;
   const decoded = Buffer.from(text, "base64");
@@ -245,7 +245,7 @@ function severityValue(name: string): number {
 }
 
 /** How a JSON value becomes a protobuf field. */
-export type JsonKind =
+type JsonKind =
   | "text"
   | "bool"
   | "int64"
@@ -258,16 +258,16 @@ export type JsonKind =
   | "base64"
   | { readonly message: () => JsonMessage };
 
-export interface JsonField {
+interface JsonField {
   readonly number: number;
   readonly kind: JsonKind;
   readonly isRepeated: boolean;
-  /** Its name with the closing quote, in camel case and in snake case. */
+  /** The name with the closing quote, in camel case and in snake case. */
   readonly names: readonly Uint8Array[];
 }
 
 /** The fields of a message. */
-export type JsonMessage = readonly JsonField[];
+type JsonMessage = readonly JsonField[];
 
 function message(fields: Record<string, readonly [number, JsonKind, "repeated"?]>): JsonMessage {
   return Object.entries(fields).map(([name, [number, kind, repeated]]) => {
@@ -326,7 +326,7 @@ const resourceLogs = message({
   scopeLogs: [2, { message: () => scopeLogs }, "repeated"],
 });
 
-/** ExportLogsServiceRequest. Fields that make no difference to what is stored are left out, as unknown ones are. */
-export const exportLogsRequest = message({
+/** ExportLogsServiceRequest, without the fields that make no difference to the stored rows. */
+const exportLogsRequest = message({
   resourceLogs: [1, { message: () => resourceLogs }, "repeated"],
 });

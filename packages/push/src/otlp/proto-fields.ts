@@ -5,8 +5,8 @@ export const wire = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 
 const maxVarintBytes = 10;
 
-/** Walks over the fields of protobuf messages in place. Throws invalid_argument for what is no protobuf. */
-export class ProtoReader {
+/** Reads the fields of protobuf messages in place. Throws invalid_argument for malformed messages. */
+export class FieldReader {
   readonly bytes: Uint8Array;
   at: number;
   /** End of the message that is being read. */
@@ -45,7 +45,7 @@ export class ProtoReader {
     return this.high * 0x1_0000_0000 + this.low;
   }
 
-  /** A varint of 32 bits with a sign; what is longer is cut. */
+  /** A signed 32-bit varint; higher bits are cut off. */
   int32(): number {
     const value = this.varint();
     return value < 0x8000_0000 ? value : this.low | 0;
@@ -88,14 +88,14 @@ export class ProtoReader {
     );
   }
 
-  /** Length of the bytes, text or message that begins at `at` behind it. */
+  /** Reads the length of the bytes, text or message that follows. */
   length(): number {
     const length = this.varint();
     if (length > this.end - this.at) throw unexpectedEnd();
     return length;
   }
 
-  /** Begins the message that comes next; returns what `leave` needs. */
+  /** Enters the message that comes next; pass the result to `leave`. */
   enter(): number {
     const outer = this.end;
     const length = this.length();
@@ -108,8 +108,8 @@ export class ProtoReader {
     this.end = outer;
   }
 
-  /** Reads each message of a tag, with the reader at its start; passes over values of others. */
-  each(wanted: number, read: (reader: ProtoReader) => void): void {
+  /** Reads each message that has the wanted tag, with the reader at its start, and skips other fields. */
+  each(wanted: number, read: (reader: FieldReader) => void): void {
     for (let tag = this.tag(); tag !== 0; tag = this.tag()) {
       if (tag !== wanted) {
         this.skip(tag);
@@ -121,7 +121,7 @@ export class ProtoReader {
     }
   }
 
-  /** Passes over the value of a tag. */
+  /** Skips the value of a tag. */
   skip(tag: number): void {
     const type = tag & 7;
     if (type === wire.varint) this.varint();
@@ -148,7 +148,7 @@ export const recordField = {
 const fieldCount = 16;
 const attributeTag = 0x32;
 
-/** What a LogRecord has beside its attributes. */
+/** The fields of a LogRecord other than its attributes. */
 export class RecordFields {
   /** Ranges of the fields of `recordField`. */
   readonly starts = new Uint32Array(fieldCount);
@@ -156,7 +156,7 @@ export class RecordFields {
   severity = 0;
   dropped = 0;
   flags = 0;
-  /** Halves of the times, ns since the epoch; 0 for none. */
+  /** Halves of the times, ns since the epoch; 0 when there is none. */
   timeLow = 0;
   timeHigh = 0;
   observedLow = 0;
@@ -170,8 +170,8 @@ export class RecordFields {
     return this.observedLow !== 0 || this.observedHigh !== 0;
   }
 
-  /** Reads the record that a reader has entered; `onAttribute` reads the message of each attribute. */
-  read(reader: ProtoReader, onAttribute: (reader: ProtoReader) => void): void {
+  /** Reads the record that a reader has entered; `onAttribute` must read the message of each attribute. */
+  read(reader: FieldReader, onAttribute: (reader: FieldReader) => void): void {
     this.#clear();
     for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
       if (tag === attributeTag) onAttribute(reader);
@@ -187,7 +187,7 @@ export class RecordFields {
     }
   }
 
-  #readNumber(reader: ProtoReader, tag: number): void {
+  #readNumber(reader: FieldReader, tag: number): void {
     if (tag === 0x09) {
       this.timeLow = reader.fixed32();
       this.timeHigh = reader.fixed32();
@@ -211,24 +211,4 @@ export class RecordFields {
     this.observedLow = 0;
     this.observedHigh = 0;
   }
-}
-
-const two32 = 0x1_0000_0000;
-const nanosPerSecond = 1e9;
-
-/** Whole seconds of a time in ns, given in halves. */
-export function secondsOf(low: number, high: number): number {
-  const rest = restOfHigh(high);
-  const seconds = Math.round((high * two32 - rest) / nanosPerSecond);
-  return seconds + Math.floor((rest + low) / nanosPerSecond);
-}
-
-/** What is left of a time beyond its whole seconds, ns. */
-export function nanosOf(low: number, high: number): number {
-  return (restOfHigh(high) + low) % nanosPerSecond;
-}
-
-// The upper half alone is exact as a double, and so is its remainder.
-function restOfHigh(high: number): number {
-  return (high * two32) % nanosPerSecond;
 }
