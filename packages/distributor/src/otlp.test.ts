@@ -3,11 +3,11 @@ import { describe, expect, it } from "@jest/globals";
 import { noTimestampSeconds } from "@skald/kernels";
 import { assembleBatch, decodeBody } from "@skald/push";
 import { defaultLimits } from "@skald/runtime/config";
-import { answerForm, retryableStatus } from "./answer-form.js";
-import type { PushLimits } from "./settings/limits.js";
-import type { DistributorOptions, IncomingPush } from "./settings/options.js";
+import { ArrivalTimes } from "./alter-rows.js";
+import type { PushLimits } from "./config.js";
+import type { DistributorOptions, IncomingPush } from "./distributor.js";
+import { answerForm, retryableStatus } from "./http.js";
 import { makeHarness, rowsOf, testNowMs, testNowNs } from "./testing/harness.js";
-import { ArrivalTimes } from "./validate/alter-rows.js";
 
 type Value = { stringValue?: string; intValue?: number };
 

@@ -1,8 +1,8 @@
 import { expect, it } from "@jest/globals";
 import { makeBatch, testRuns } from "@skald/testkit";
 import fc from "fast-check";
-import { rowsOf } from "../testing/harness.js";
-import { makeReplicas } from "../testing/replicas.js";
+import { rowsOf } from "./testing/harness.js";
+import { makeReplicas } from "./testing/replicas.js";
 
 const metadata = fc.dictionary(fc.constantFrom("a", "b", "c"), fc.string({ maxLength: 3 }));
 const row = fc.record({

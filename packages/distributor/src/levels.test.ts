@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { makePushBody, testRuns } from "@skald/testkit";
 import fc from "fast-check";
-import type { PushLimits } from "../settings/limits.js";
-import { jsonPush, makeHarness, testNowNs } from "../testing/harness.js";
+import type { PushLimits } from "./config.js";
+import { jsonPush, makeHarness, testNowNs } from "./testing/harness.js";
 
 type Pairs = Record<string, string>;
 

@@ -1,22 +1,49 @@
-import { formatLabels, type Labels, labelValue } from "@skald/model";
-import type { LabelPairs } from "@skald/push";
-import type { PushLimits } from "../settings/limits.js";
-import { levelCodeOf } from "./level-code.js";
-import type { DiscardReason } from "./reasons.js";
-import { echo } from "./texts.js";
+import type { RawPush } from "@skald/kernels";
+import { formatLabels, type Labels, labelValue, type PushFormat } from "@skald/model";
+import { type ByteCache, type LabelPairs, parsePushLabels } from "@skald/push";
+import type { PushLimits } from "./config.js";
+import { levelCodeOf, type StreamLevel } from "./levels.js";
+import { type DiscardReason, echo } from "./push-response.js";
 
-/** A label set as it is stored, and what the rules of its tenant say about it. */
-export interface PushStream {
+/** Streams that are resolved between two yields. */
+const streamsPerStep = 64;
+
+/**
+ * Finds the streams of a push. A known label text costs one lookup in the cache; a new one is parsed, and the rules are
+ * applied to it. Throws invalid_argument when one does not parse, which refuses the whole push. Yields where other work
+ * may run first.
+ */
+export function* resolveStreams(
+  push: RawPush,
+  format: PushFormat,
+  rules: StreamRules,
+  cache: ByteCache<PushStream>,
+): Generator<void, readonly PushStream[]> {
+  const streams: PushStream[] = [];
+  const { bytes, streamLabelStart, streamLabelLength } = push;
+  for (let ordinal = 0; ordinal < push.streamCount; ordinal++) {
+    const start = streamLabelStart[ordinal]!;
+    const length = streamLabelLength[ordinal]!;
+    const own = push.streamServiceKnown?.[ordinal] === 1 ? rules.undiscovered : rules;
+    let stream = cache.get(own, bytes, start, length);
+    if (stream === undefined) {
+      stream = own.apply(parsePushLabels(format, bytes, start, length));
+      cache.set(own, bytes, start, length, stream);
+    }
+    streams.push(stream);
+    if (ordinal % streamsPerStep === streamsPerStep - 1) yield;
+  }
+  return streams;
+}
+
+/** A label set as it is stored, with the results of the label rules of its tenant. */
+export interface PushStream extends StreamLevel {
   readonly labels: Labels;
   /** Canonical label text. */
   readonly text: string;
-  /** Level code that the labels give to every row; 0 when they say nothing. */
-  readonly level: number;
-  /** Whether a service of the cluster writes it for itself. */
+  /** Whether a service of the cluster writes the stream for itself. */
   readonly isInternal: boolean;
-  /** The level as a label spells it. */
-  readonly levelText: string;
-  readonly refusal?: { readonly reason: DiscardReason; readonly message: string };
+  readonly refusal: { readonly reason: DiscardReason; readonly message: string } | undefined;
 }
 
 const serviceName = "service_name";
@@ -26,8 +53,8 @@ const backfillNames = ["__backfill__", "__backfill_shard__"] as const;
 const internalNames = ["__aggregated_metric__", "__pattern__"] as const;
 
 /**
- * The label rules of one tenant: what is added to the labels of a stream and what they are held against. An object of
- * this class owns what is cached about streams, so a new one (other limits, other shard) forgets the old verdicts.
+ * The label rules of one tenant: they add labels to a stream and check them against limits. An object of this class owns
+ * the cached streams, so a new one (other limits, other shard) forgets the old results.
  */
 export class StreamRules {
   readonly #tenant: string;
@@ -41,7 +68,7 @@ export class StreamRules {
     this.#backfillShard = backfillShard;
   }
 
-  /** The same rules without a look for the service, for streams whose service is known and no label. */
+  /** The same rules without `service_name`, for streams whose service is known although it is not a label. */
   get undiscovered(): StreamRules {
     this.#undiscovered ??= new StreamRules(
       this.#tenant,
@@ -51,7 +78,7 @@ export class StreamRules {
     return this.#undiscovered;
   }
 
-  /** Applies the rules to labels as pushed: empty values go, `service_name` and the shard of a backfill come. */
+  /** Applies the rules to labels as pushed: removes empty values, adds `service_name` and the shard of a backfill. */
   apply(pairs: LabelPairs): PushStream {
     const labels = sorted([...pairs.filter(([, value]) => value !== ""), ...this.#added(pairs)]);
     const text = formatLabels(labels);
@@ -62,14 +89,7 @@ export class StreamRules {
     const levelText = this.#levelText(labels);
     const level = levelText === "" ? 0 : levelCodeOf(levelText);
     const isInternal = internalNames.some((name) => labelValue(labels, name) !== "");
-    return {
-      labels,
-      text,
-      level,
-      levelText,
-      isInternal,
-      ...(refusal === undefined ? {} : { refusal }),
-    };
+    return { labels, text, level, levelText, isInternal, refusal };
   }
 
   #added(pairs: LabelPairs): LabelPairs {
@@ -107,13 +127,13 @@ export class StreamRules {
   }
 }
 
-/** Pairs by name; of a name given twice both stay, in order, for the error that names it. */
+/** Sorts pairs by name. Pairs of equal names stay in order, for the error that names them. */
 function sorted(pairs: LabelPairs): Labels {
   const byName = pairs.toSorted((a, b) => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0));
   return { names: byName.map((pair) => pair[0]), values: byName.map((pair) => pair[1]) };
 }
 
-/** The service of a stream that does not name it; undefined when it does, or none is to be discovered. */
+/** The service of a stream that does not name it; undefined when it does, or when discovery is off. */
 function discoverService(pairs: LabelPairs, fields: readonly string[]): string | undefined {
   if (fields.length === 0) return undefined;
   const pushed = (name: string) => pairs.find((pair) => pair[0] === name)?.[1] ?? "";
@@ -160,7 +180,7 @@ function refuseLabels(labels: Labels, text: string, limits: PushLimits): PushStr
   return undefined;
 }
 
-/** Labels that the distributor adds do not use up what a tenant may send. */
+/** Labels that the distributor adds do not count. */
 function isUncounted(name: string): boolean {
   return name === serviceName || name === backfillNames[0] || name === backfillNames[1];
 }

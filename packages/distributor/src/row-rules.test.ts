@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { makePushBody } from "@skald/testkit";
-import type { PushLimits } from "../settings/limits.js";
-import { jsonPush, makeHarness, testNowNs } from "../testing/harness.js";
+import type { PushLimits } from "./config.js";
+import { jsonPush, makeHarness, testNowNs } from "./testing/harness.js";
 
 const dayMs = 86_400_000;
 const stream = `'{app="a", service_name="a"}'`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { jsonPush, makeHarness, testNowMs, testNowNs } from "../testing/harness.js";
+import { jsonPush, makeHarness, testNowMs, testNowNs } from "./testing/harness.js";
 
 const dayMs = 86_400_000;
 const one = jsonPush({ app: "a" }, [[0, "x"]]);

@@ -3,7 +3,7 @@ import type { Tally } from "@skald/runtime/metrics";
 
 type Counter = ReturnType<Metrics["counter"]>;
 
-/** What came with a push: entries, and the bytes of their lines and of their metadata. */
+/** Amounts of a push: entries, and the bytes of their lines and of their metadata. */
 export interface ReceivedAmount {
   rows: number;
   lineBytes: number;
@@ -12,9 +12,9 @@ export interface ReceivedAmount {
 
 /** The counters of the write path, by the names that public dashboards and alerts use. */
 export interface DistributorMetrics {
-  /** Counts what came in, refused or not; internal are streams that services write for themselves. */
+  /** Counts received entries, refused ones too; internal streams are those that services write for themselves. */
   received(tenant: string, amount: ReceivedAmount, isInternal: boolean): void;
-  /** Counts what was refused; entries are unknown where a body was not read. */
+  /** Counts refused entries; their number is unknown when the body was not read. */
   discarded(tenant: string, reason: string, amount: { entries?: number; bytes: number }): void;
   readonly mutatedSamples: Counter;
   readonly mutatedBytes: Counter;
@@ -22,7 +22,7 @@ export interface DistributorMetrics {
   readonly ingesterAppendFailures: Counter;
 }
 
-/** Nothing is deleted by its age, streams have no policies, and pushes come in one family of formats. */
+/** Labels that Loki's dashboards expect and that have one value here. */
 const everyPush = { retention_hours: "0", policy: "", format: "loki" } as const;
 const receivedLabels = ["tenant", "retention_hours", "is_internal_stream", "policy", "format"];
 const discardedLabels = ["reason", "tenant", "retention_hours", "policy", "format"];
@@ -46,14 +46,14 @@ export function createDistributorMetrics(
   };
 }
 
-/** What of one tenant was received, by kind of stream. */
+/** The counters of one tenant and kind of stream. */
 interface TenantTallies {
   readonly lines: Tally;
   readonly bytes: Tally;
   readonly metadata: Tally;
 }
 
-/** Tenants whose counters are at hand; those of others are looked up by their labels. */
+/** Number of tenants whose counters are kept; those of others are looked up by their labels. */
 const maxTenants = 16 * 1024;
 
 function receivedCounter(metrics: Pick<Metrics, "tallies">): DistributorMetrics["received"] {

@@ -1,18 +1,17 @@
-import type { PushLimits } from "../settings/limits.js";
-import { StreamRules } from "../validate/stream-rules.js";
-import { TokenBucket } from "./token-bucket.js";
+import type { PushLimits } from "./config.js";
+import { StreamRules } from "./stream-rules.js";
 
 const bytesPerMb = 1024 * 1024;
 /** Shards of backfills whose rules are kept per tenant. */
 const maxBackfillShards = 64;
 
-/** What the distributor keeps about one tenant between pushes: compiled limits and the rate bucket. */
+/** The state of one tenant between pushes: compiled limits and the rate bucket. */
 export class TenantState {
   readonly #tenant: string;
   #limits: PushLimits;
   #rules: StreamRules;
   #backfillRules = new Map<string, StreamRules>();
-  readonly #bucket: TokenBucket;
+  readonly bucket: TokenBucket;
   #distributors: number;
 
   constructor(tenant: string, limits: PushLimits, distributors: number, nowMs: number) {
@@ -20,7 +19,7 @@ export class TenantState {
     this.#limits = limits;
     this.#rules = new StreamRules(tenant, limits);
     this.#distributors = distributors;
-    this.#bucket = new TokenBucket(
+    this.bucket = new TokenBucket(
       rateOf(limits, distributors),
       limits.ingestion_burst_size_mb * bytesPerMb,
       nowMs,
@@ -31,17 +30,13 @@ export class TenantState {
     return this.#limits;
   }
 
-  get bucket(): TokenBucket {
-    return this.#bucket;
-  }
-
-  /** About what it takes in memory. */
+  /** Approximate size in memory. */
   get bytes(): number {
     const textBytes = 2 * this.#tenant.length;
     return stateBytes + textBytes + this.#backfillRules.size * backfillRulesBytes;
   }
 
-  /** Takes over other limits, or another share of a global rate. */
+  /** Applies changed limits, or another share of a global rate. */
   update(limits: PushLimits, distributors: number, nowMs: number): void {
     if (limits !== this.#limits) {
       this.#limits = limits;
@@ -52,10 +47,10 @@ export class TenantState {
     }
     this.#distributors = distributors;
     const burst = limits.ingestion_burst_size_mb * bytesPerMb;
-    this.#bucket.configure(rateOf(limits, distributors), burst, nowMs);
+    this.bucket.configure(rateOf(limits, distributors), burst, nowMs);
   }
 
-  /** The label rules, for a backfill those of its shard. */
+  /** The label rules; a backfill gets those of its shard. */
   rulesFor(backfillShard: string | undefined): StreamRules {
     if (backfillShard === undefined) return this.#rules;
     const known = this.#backfillRules.get(backfillShard);
@@ -67,29 +62,29 @@ export class TenantState {
   }
 }
 
-/** Bytes per second that this process may take: a global rate is shared out among the distributors. */
+/** Bytes per second for this process: the distributors share a global rate. */
 function rateOf(limits: PushLimits, distributors: number): number {
   const rate = limits.ingestion_rate_mb * bytesPerMb;
   return limits.ingestion_rate_strategy === "global" ? rate / Math.max(1, distributors) : rate;
 }
 
-/** Memory of a tenant's state beside its name, and of the rules of one shard; both measured and rounded up. */
+/** Size of a tenant's state without its name, and of the rules of one shard; both measured and rounded up. */
 const stateBytes = 1024;
 const backfillRulesBytes = 512;
-/** Memory of all states: tens of thousands of tenants. */
+/** Size of all states: tens of thousands of tenants. */
 const maxStatesBytes = 64 * 1024 * 1024;
-/** Tenants that are looked at for one whose rate has nothing to forget. */
+/** Number of tenants that are checked for a full bucket before the oldest is dropped. */
 const maxLooks = 16;
 
 /**
- * The tenants that push through this process. Bounded by memory: of those that pushed longest ago one goes that loses
- * nothing, because its rate limit has recovered.
+ * The states of the tenants that push through this process, bounded by memory. Among those that pushed longest ago, one
+ * whose bucket is full is dropped first, because it loses nothing.
  */
 export class TenantStates {
   readonly #limitsOf: (tenant: string) => PushLimits;
   readonly #distributorCount: () => number;
   readonly #maxBytes: number;
-  /** Those that pushed longest ago first. */
+  /** The tenant that pushed longest ago comes first. */
   readonly #states = new Map<string, { readonly state: TenantState; bytes: number }>();
   #bytes = 0;
 
@@ -107,7 +102,7 @@ export class TenantStates {
     return this.#states.size;
   }
 
-  /** The state of a tenant with its limits of now. */
+  /** The state of a tenant with its current limits. */
   get(tenant: string, nowMs: number): TenantState {
     const limits = this.#limitsOf(tenant);
     const distributors = this.#distributorCount();
@@ -135,5 +130,60 @@ export class TenantStates {
     }
     this.#bytes -= this.#states.get(oldest ?? "")?.bytes ?? 0;
     this.#states.delete(oldest ?? "");
+  }
+}
+
+/** A bucket of bytes that refills steadily; a push takes all its bytes or none. */
+export class TokenBucket {
+  #tokens: number;
+  #updatedMs: number;
+  #ratePerSecond: number;
+  #burst: number;
+
+  /** Starts full. */
+  constructor(ratePerSecond: number, burst: number, nowMs: number) {
+    this.#ratePerSecond = ratePerSecond;
+    this.#burst = burst;
+    this.#tokens = burst;
+    this.#updatedMs = nowMs;
+  }
+
+  get ratePerSecond(): number {
+    return this.#ratePerSecond;
+  }
+
+  /** Changes the limits from now on. */
+  configure(ratePerSecond: number, burst: number, nowMs: number): void {
+    this.#refill(nowMs);
+    this.#ratePerSecond = ratePerSecond;
+    this.#burst = burst;
+    this.#tokens = Math.min(this.#tokens, burst);
+  }
+
+  /** Whether it holds the whole burst. */
+  isFull(nowMs: number): boolean {
+    this.#refill(nowMs);
+    return this.#tokens >= this.#burst;
+  }
+
+  /** Takes `amount` if that much is left; returns whether it did. */
+  take(amount: number, nowMs: number): boolean {
+    this.#refill(nowMs);
+    if (amount > this.#tokens) return false;
+    this.#tokens -= amount;
+    return true;
+  }
+
+  /** Seconds until `amount` can be taken; Infinity when it never can. */
+  secondsUntil(amount: number): number {
+    if (amount <= this.#tokens) return 0;
+    if (amount > this.#burst || this.#ratePerSecond <= 0) return Number.POSITIVE_INFINITY;
+    return (amount - this.#tokens) / this.#ratePerSecond;
+  }
+
+  #refill(nowMs: number): void {
+    const elapsedMs = Math.max(0, nowMs - this.#updatedMs);
+    this.#tokens = Math.min(this.#burst, this.#tokens + (elapsedMs / 1000) * this.#ratePerSecond);
+    this.#updatedMs = nowMs;
   }
 }

@@ -1,15 +1,15 @@
 import { noTimestampSeconds, type RawPush } from "@skald/kernels";
 import { type AcceptedStream, equalBytes } from "@skald/push";
 
-/** How many rows were changed in place, and the bytes that were cut. */
-export interface Altered {
+/** The number of changed rows and of cut bytes. */
+interface Altered {
   readonly rows: number;
   readonly bytes: number;
 }
 
 /**
- * Cuts lines to `maxBytes`, in place; the identifier takes the place of their last bytes. A line is cut between
- * characters, so it may come out up to three bytes shorter.
+ * Cuts lines to `maxBytes`, in place; the identifier replaces their last bytes. A line is cut between characters, so it
+ * may become up to three bytes shorter.
  */
 export function truncateLines(push: RawPush, maxBytes: number, identifier: string): Altered {
   const mark = new TextEncoder().encode(identifier);
@@ -35,8 +35,9 @@ export function truncateLines(push: RawPush, maxBytes: number, identifier: strin
 }
 
 /**
- * Moves an entry 1 ns behind its neighbour in the stream when both have the same time and other lines, in place, so that
- * readers keep their order. Equal lines keep equal times: they are one entry. Returns how many rows moved.
+ * Moves an entry 1 ns behind its neighbour in the stream, in place, when both have the same time and different lines, so
+ * that readers keep their order. Equal lines keep equal times, because they are one entry. Returns how many rows
+ * moved.
  */
 export function incrementDuplicateTimestamps(
   push: RawPush,
@@ -71,20 +72,20 @@ export function incrementDuplicateTimestamps(
   return moved;
 }
 
-/** How far times of arrival may be ahead of the clock, ns: further means that the clock was set back. */
+/** Times of arrival may be this far ahead of the clock; further means that the clock was set back. */
 const maxAheadNs = 1_000_000_000n;
 const nanosPerSecond = 1_000_000_000;
 
 /**
- * The times of rows that came without one: when they arrived. No two rows of a process share one, since rows with equal
- * times and equal lines count as one row, and later rows have later times.
+ * Gives rows without a time the time of their arrival. No two rows of a process get the same time, because rows with equal
+ * times and equal lines count as one row; later rows get later times.
  */
 export class ArrivalTimes {
   #nextNs = 0n;
 
   /**
-   * Gives each row without a time its own, in place. The `nanos` of these rows must be their numbers, from 0. Returns
-   * whether there were any.
+   * Sets the time of each row without one, in place. The `nanos` of these rows must be their numbers, from 0. Returns
+   * whether there are any.
    */
   stamp(push: Pick<RawPush, "rowCount" | "seconds" | "nanos">, nowMs: number): boolean {
     const nowNs = BigInt(nowMs) * 1_000_000n;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import type { PushRefusal } from "@skald/contracts";
 import type { Batch } from "@skald/model";
 import { makeBatch } from "@skald/testkit";
-import { makeReplicas, type Replicas } from "../testing/replicas.js";
+import { makeReplicas, type Replicas } from "./testing/replicas.js";
 
 const signal = new AbortController().signal;
 const tooOld: PushRefusal = {

@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { jsonPush, makeHarness } from "../testing/harness.js";
+import { jsonPush, makeHarness } from "./testing/harness.js";
 
 const dayMs = 86_400_000;
 const days = (...of: number[]) =>
