@@ -3,7 +3,7 @@ import { dayNs, floorDiv, type SegmentRef } from "@skald/model";
 import type { Logger } from "@skald/runtime";
 import { inOrderOfArrival, type SealedSegment } from "@skald/storage";
 import type { LocalSegment, LocalSegments } from "./local-segments.js";
-import { temporaryOf } from "./segment-paths.js";
+import { temporaryOf } from "./placed-files.js";
 
 /** Local segments of one tenant and day to make one of; survives a structured clone, so that a worker can do it. */
 export interface LocalMergeJob {

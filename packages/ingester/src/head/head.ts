@@ -1,10 +1,13 @@
 import { type Batch, dayNs } from "@skald/model";
-import { HeadBlock, type HeadBlockRef, headBlockBytes } from "@skald/storage";
-import { capacityFor, lineBytesOfDay, maxBlockLineBytes, minBlockLineBytes } from "./capacity.js";
-import type { HeadMemory } from "./memory.js";
-import type { PinnedFiles } from "./pinned-files.js";
+import {
+  HeadBlock,
+  type HeadBlockCapacity,
+  type HeadBlockRef,
+  headBlockBytes,
+  maxMetadataCells,
+} from "@skald/storage";
+import type { HashedStream } from "./duplicates.js";
 import { RunChains } from "./run-chains.js";
-import type { StreamHashes } from "./stream-hashes.js";
 
 /** Where a head ends: blocks, and rows of the last one. */
 export interface HeadMark {
@@ -39,7 +42,7 @@ export class Head {
   readonly #blocks: HeadBlock[] = [];
   readonly chains = new RunChains(this.#blocks);
   /** Streams whose rows are hashed, because duplicates among them are costly to find otherwise. */
-  readonly hashed = new Map<number, StreamHashes>();
+  readonly hashed = new Map<number, HashedStream>();
   #fullRows = 0;
   #fullLineBytes = 0;
   #memoryBytes = 0;
@@ -213,9 +216,9 @@ export class Head {
     this.#fullNames += last?.nameCount ?? 0;
     const wanted = Math.max(
       this.#nextLineBytes,
-      Math.min(lineBytesOfDay(batch, this.day), maxBlockLineBytes),
+      Math.min(lineBytesOfDay(batch, this.day), maxHeadBlockLineBytes),
     );
-    this.#nextLineBytes = Math.min(2 * wanted, maxBlockLineBytes);
+    this.#nextLineBytes = Math.min(2 * wanted, maxHeadBlockLineBytes);
     const capacity = capacityFor(batch, row, wanted);
     const memory = this.#memory.take(headBlockBytes(capacity));
     this.#memoryBytes += memory.byteLength;
@@ -246,4 +249,182 @@ function overlaps(block: HeadBlock, fromTime: number, toTime: number): boolean {
     if (runMin[run]! < toTime && runMax[run]! >= fromTime) return true;
   }
   return false;
+}
+
+/** Line bytes of the first block of a head, and of a block of a busy one. */
+export const minBlockLineBytes = 4 * 1024;
+export const maxHeadBlockLineBytes = 1024 * 1024;
+/** Rows of one block at most, also for lines that are short or empty; and per byte of line. */
+const maxBlockRows = 65_536;
+const minMeanLine = 32;
+/** Room beyond the proportions of the batch, because the next one differs a little. */
+const slack = 1.25;
+
+/**
+ * Capacity of a block for `lineBytes` of lines in the proportions of a batch: rows, runs and metadata per byte of
+ * line. Always has room for the row at `rowFrom`.
+ */
+export function capacityFor(
+  batch: Batch,
+  rowFrom: number,
+  wantedLineBytes: number,
+): HeadBlockCapacity {
+  const perRow = (total: number) => total / batch.rowCount;
+  const meanLine = Math.max(minMeanLine, perRow(batch.lineBytes));
+  const { valueBytes: batchValueBytes } = shapeOf(batch);
+  const maxRows = rowsOfNames(batch.metaNames.length, perRow(batch.metaName.length));
+  const lineBytes = Math.min(wantedLineBytes, Math.ceil(slack * maxRows * meanLine));
+  const rows = Math.min(maxRows, Math.ceil((slack * lineBytes) / meanLine) + 16);
+  const runs = Math.min(rows, Math.ceil(slack * rows * perRow(batch.streams.length)) + 16);
+  const first = sizeOfRow(batch, rowFrom);
+  const pairs = Math.ceil(slack * rows * perRow(batch.metaName.length));
+  const valueBytes = Math.ceil(slack * rows * perRow(batchValueBytes));
+  return {
+    rows,
+    runs,
+    pairs: Math.max(pairs, first.pairs),
+    lineBytes: Math.max(lineBytes, first.lineBytes),
+    valueBytes: Math.max(valueBytes, first.valueBytes),
+  };
+}
+
+/** Rows that a block can have with so many names of metadata, if each row brings new ones until all are there. */
+function rowsOfNames(names: number, pairsPerRow: number): number {
+  if (names === 0) return maxBlockRows;
+  const rows = Math.max(maxMetadataCells / names, Math.sqrt(maxMetadataCells / pairsPerRow));
+  return Math.min(maxBlockRows, Math.ceil(rows));
+}
+
+/** Bytes of the lines of a batch in one UTC day. */
+export function lineBytesOfDay(batch: Batch, day: number): number {
+  return shapeOf(batch).lineBytesOfDay.get(day) ?? 0;
+}
+
+/** What blocks are sized by; measured once for all heads that a batch goes to. */
+interface BatchShape {
+  readonly valueBytes: number;
+  readonly lineBytesOfDay: ReadonlyMap<number, number>;
+}
+
+const shapes = new WeakMap<Batch, BatchShape>();
+
+function shapeOf(batch: Batch): BatchShape {
+  const known = shapes.get(batch);
+  if (known !== undefined) return known;
+  const lineBytesOfDay = new Map<number, number>();
+  let day = Number.NaN;
+  let bytes = 0;
+  for (let row = 0; row < batch.rowCount; row++) {
+    const dayOfRow = Math.floor(batch.seconds[row]! / 86_400);
+    if (dayOfRow !== day) {
+      if (bytes > 0) lineBytesOfDay.set(day, bytes);
+      day = dayOfRow;
+      bytes = lineBytesOfDay.get(day) ?? 0;
+    }
+    bytes += batch.lineLength[row]!;
+  }
+  lineBytesOfDay.set(day, bytes);
+  const shape = { valueBytes: sum(batch.metaValueLength), lineBytesOfDay };
+  shapes.set(batch, shape);
+  return shape;
+}
+
+function sizeOfRow(batch: Batch, row: number) {
+  const from = batch.metaStart[row]!;
+  const to = batch.metaStart[row + 1]!;
+  return {
+    pairs: to - from,
+    lineBytes: batch.lineLength[row]!,
+    valueBytes: sum(batch.metaValueLength.subarray(from, to)),
+  };
+}
+
+function sum(values: Uint32Array): number {
+  let total = 0;
+  for (let i = 0; i < values.length; i++) total += values[i]!;
+  return total;
+}
+
+/**
+ * Shared memory of heads that are sealed, for the next ones: the pages are there already, which saves the kernel's
+ * clearing of a gigabyte per gigabyte pushed, and shared memory is freed late because the garbage collector does not
+ * see its size. Only memory that nobody can read any more may come back.
+ */
+export class HeadMemory {
+  readonly #maxBytes: number;
+  /** By size. */
+  readonly #free = new Map<number, SharedArrayBuffer[]>();
+  #freeBytes = 0;
+  #usedBytes = 0;
+
+  constructor(options: { readonly maxBytes: number }) {
+    this.#maxBytes = options.maxBytes;
+  }
+
+  /** Taken and not given back. */
+  get usedBytes(): number {
+    return this.#usedBytes;
+  }
+
+  /** Kept for the next heads. */
+  get freeBytes(): number {
+    return this.#freeBytes;
+  }
+
+  /** Counts memory that heads hold elsewhere, or a negative number when they hold it no more. */
+  count(bytes: number): void {
+    this.#usedBytes += bytes;
+  }
+
+  /** Memory of at least this size, not cleared. */
+  take(sizeBytes: number): SharedArrayBuffer {
+    const wanted = roundUp(sizeBytes);
+    for (let size = wanted; size <= 2 * wanted; size = roundUp(size + 1)) {
+      const memory = this.#free.get(size)?.pop();
+      if (memory === undefined) continue;
+      this.#freeBytes -= size;
+      this.#usedBytes += size;
+      return memory;
+    }
+    this.#usedBytes += wanted;
+    return new SharedArrayBuffer(wanted);
+  }
+
+  /** Takes memory back: to be used again, or only to be counted as gone, because a query may still read it. */
+  give(memory: SharedArrayBuffer, reuse: boolean): void {
+    this.#usedBytes -= memory.byteLength;
+    if (!reuse || this.#freeBytes + memory.byteLength > this.#maxBytes) return;
+    const alike = this.#free.get(memory.byteLength);
+    if (alike === undefined) this.#free.set(memory.byteLength, [memory]);
+    else alike.push(memory);
+    this.#freeBytes += memory.byteLength;
+  }
+}
+
+/** Steps of 1/8 of the size, so that blocks of like batches fit into each other's memory. */
+function roundUp(sizeBytes: number): number {
+  const step = Math.max(4096, 2 ** Math.floor(Math.log2(sizeBytes)) / 8);
+  return Math.ceil(sizeBytes / step) * step;
+}
+
+/** Which log files heads have their first rows in: those and all behind them cannot be cut. */
+export class PinnedFiles {
+  /** Heads by their first file. */
+  readonly #heads = new Map<number, number>();
+
+  /** The oldest one; Infinity when there is none. */
+  get first(): number {
+    return Math.min(...this.#heads.keys());
+  }
+
+  pin(file: number): void {
+    this.#heads.set(file, (this.#heads.get(file) ?? 0) + 1);
+  }
+
+  /** Takes a head's pin back; of no consequence for a head that has none. */
+  unpin(file: number): void {
+    const left = (this.#heads.get(file) ?? 0) - 1;
+    if (left > 0) this.#heads.set(file, left);
+    else this.#heads.delete(file);
+  }
 }

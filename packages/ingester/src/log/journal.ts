@@ -1,14 +1,12 @@
-import type { Batch, SteadyClock } from "@skald/model";
+import type { Batch, SkaldError, SteadyClock } from "@skald/model";
 import type { Logger, Sleep } from "@skald/runtime";
-import { Wal, type WalDisk } from "@skald/storage";
+import { Wal, type WalDisk, type WalPosition, type WalStats } from "@skald/storage";
 import type { LocalSegments } from "../flush/local-segments.js";
 import type { Head } from "../head/head.js";
 import type { IngesterMetrics } from "../settings/metrics.js";
 import type { IngesterOptions } from "../settings/options.js";
 import type { Heads } from "../tenant/heads.js";
 import type { Tenant, TenantAppend } from "../tenant/tenant.js";
-import { PendingPushes } from "./pending-pushes.js";
-import { noLog, type PushLog } from "./push-log.js";
 import { forwardRecordsOf, recordsOf } from "./push-record.js";
 
 export interface JournalContext {
@@ -192,3 +190,100 @@ export class Journal {
     this.#context.onSettled();
   }
 }
+
+interface Pending {
+  readonly push: TenantAppend;
+  written: Promise<void>;
+}
+
+/**
+ * Pushes whose rows are in heads and not in the log yet, oldest first: the log writes them in this order, and when a write
+ * fails it has lost them all.
+ */
+export class PendingPushes {
+  readonly #pending: Pending[] = [];
+
+  /** Takes a push in whose records go to a file; `log` hands them to the log and tells when they are written. */
+  add(push: TenantAppend, file: number, nowMs: number, log: () => Promise<void>): Promise<void> {
+    const pending: Pending = { push, written: Promise.resolve() };
+    this.#pending.push(pending);
+    for (const { head } of push.heads.values()) {
+      head.pendingPushes++;
+      head.lastAppendMs = nowMs;
+      head.noteFile(file);
+    }
+    pending.written = log();
+    return pending.written;
+  }
+
+  /** The oldest one is written: shows its rows. */
+  publishOldest(): TenantAppend | undefined {
+    const push = this.#pending.shift()?.push;
+    for (const { head, after } of push?.heads.values() ?? []) {
+      head.publish(after);
+      head.pendingPushes--;
+    }
+    return push;
+  }
+
+  /** All are lost: takes their rows back, the last push first. */
+  undoAll(): void {
+    for (const { push } of this.#pending.splice(0).reverse()) {
+      push.tenant.undo(push);
+      for (const { head } of push.heads.values()) head.pendingPushes--;
+    }
+  }
+
+  /** Settles as the last push of a tenant that is not written does; at once when all are. */
+  settled(tenant: Tenant): Promise<void> {
+    const last = this.#pending.findLast(({ push }) => push.tenant === tenant);
+    return last?.written ?? Promise.resolve();
+  }
+}
+
+/** The write-ahead log as the ingester uses it. */
+export type PushLog = Pick<
+  Wal,
+  | "onAbort"
+  | "onUnsynced"
+  | "refusal"
+  | "reserve"
+  | "tryReserve"
+  | "nextFile"
+  | "offset"
+  | "append"
+  | "rotate"
+  | "sync"
+  | "canCut"
+  | "cut"
+  | "firstFile"
+  | "bytesSince"
+  | "checkDisk"
+  | "stats"
+  | "close"
+>;
+
+/** In the place of a log that is switched off: rows are visible at once, and gone when the process is. */
+export const noLog: PushLog = {
+  onAbort: (_: (error: SkaldError) => void) => undefined,
+  onUnsynced: (_: (file: number) => void) => undefined,
+  refusal: undefined,
+  reserve: () => Promise.resolve(() => undefined),
+  tryReserve: () => () => undefined,
+  nextFile: () => 1,
+  offset: 0,
+  append: (_, onWritten) => {
+    onWritten();
+    const position: WalPosition = { file: 1, offset: 0 };
+    return { position, written: Promise.resolve() };
+  },
+  rotate: () => undefined,
+  sync: () => Promise.resolve(),
+  canCut: () => true,
+  cut: () => Promise.resolve(0),
+  firstFile: Number.POSITIVE_INFINITY,
+  bytesSince: () => 0,
+  checkDisk: () => Promise.resolve(),
+  stats: (): WalStats => ({ files: 0, bytes: 0, queuedBytes: 0, writes: 0, syncs: 0, failures: 0 }),
+  close: () => Promise.resolve(),
+};

@@ -3,14 +3,11 @@ import type { Logger, Sleep } from "@skald/runtime";
 import type { WalDamage, WalDisk } from "@skald/storage";
 import type { LocalSegments } from "../flush/local-segments.js";
 import type { Sealer } from "../flush/sealer.js";
-import type { IngesterLimits } from "../settings/limits.js";
 import type { IngesterMetrics } from "../settings/metrics.js";
-import type { IngesterOptions } from "../settings/options.js";
+import type { IngesterLimits, IngesterOptions } from "../settings/options.js";
 import type { Heads } from "../tenant/heads.js";
 import type { Tenant } from "../tenant/tenant.js";
-import { type ReplaySummary, replayLog } from "./replay.js";
-import { ReplayedHeads } from "./replayed-heads.js";
-import { SealedHeads } from "./sealed-heads.js";
+import { ReplayedHeads, type ReplaySummary, replayLog, SealedHeads } from "./replay.js";
 
 export interface RecoveryContext {
   readonly options: IngesterOptions;

@@ -12,10 +12,12 @@ import {
   type WalPosition,
   type WalRecord,
 } from "@skald/storage";
-import { timeOf } from "../admit/admission.js";
+import type { LocalSegments } from "../flush/local-segments.js";
+import type { Sealer } from "../flush/sealer.js";
+import type { Head } from "../head/head.js";
+import { timeOf } from "../tenant/admission.js";
+import type { Heads } from "../tenant/heads.js";
 import type { Tenant } from "../tenant/tenant.js";
-import type { ReplayedHeads } from "./replayed-heads.js";
-import type { SealedHeads } from "./sealed-heads.js";
 
 export interface ReplayContext {
   readonly dir: string;
@@ -212,4 +214,185 @@ function forEachDay(
     visit(day, from, to);
     from = to;
   }
+}
+
+export interface ReplayedHeadsContext {
+  readonly heads: Heads;
+  readonly sealer: Sealer;
+  readonly signal: AbortSignal;
+}
+
+/** What is left of the ceiling after the largest heads were sealed. */
+const bulkPart = 0.75;
+/** Part of the memory for frozen heads that a replay uses: pushes that are taken meanwhile wait for room only beyond it. */
+const frozenPart = 0.5;
+
+/**
+ * The heads that a replay fills, under the ids that they had: apart from those that take pushes until the last row is read,
+ * so that neither meets what the other has written half.
+ */
+export class ReplayedHeads {
+  readonly #context: ReplayedHeadsContext;
+  /** By day. */
+  readonly #byTenant = new Map<Tenant, Map<number, Head>>();
+  #bytes = 0;
+
+  constructor(context: ReplayedHeadsContext) {
+    this.#context = context;
+  }
+
+  /** The head of an id; another head of the day has got its last row by then, and is sealed. */
+  headFor(tenant: Tenant, day: number, id: string): Head {
+    const days = this.#byTenant.get(tenant) ?? new Map<number, Head>();
+    this.#byTenant.set(tenant, days);
+    const known = days.get(day);
+    if (known?.id === id) return known;
+    if (known !== undefined) void this.#freeze(tenant, known, "full");
+    const head = this.#context.heads.create(tenant, day, id);
+    days.set(day, head);
+    return head;
+  }
+
+  /** Puts rows into a head as a file of the log has them. */
+  restore(tenant: Tenant, head: Head, batch: Batch, range: BatchRange, file: number): void {
+    const before = head.memoryBytes;
+    tenant.restore(batch, range, head);
+    head.noteFile(file);
+    this.#count(head.memoryBytes - before);
+  }
+
+  /** Forgets what was put into a head so far: all of it comes again. */
+  clear(head: Head): void {
+    this.#count(-head.memoryBytes);
+    head.clear();
+  }
+
+  /** Waits until the heads take less than `maxBytes`, and those that are frozen leave pushes room; undefined when they do. */
+  makeRoom(position: WalPosition, maxBytes: number): Promise<void> | undefined {
+    if (this.#bytes > maxBytes) return this.#sealParts(position, maxBytes);
+    return this.#context.sealer.hasRoomFor(frozenPart) ? undefined : this.room();
+  }
+
+  /**
+   * Seals the largest heads before their last row is read, under ids that say how far they go, until the others take less
+   * than `maxBytes`. Resolves when they are segments; rejects when the signal is aborted.
+   */
+  async #sealParts(position: WalPosition, maxBytes: number): Promise<void> {
+    const all = [...this.#byTenant].flatMap(([tenant, days]) =>
+      Array.from(days.values(), (head) => ({ tenant, head })),
+    );
+    all.sort((a, b) => b.head.memoryBytes - a.head.memoryBytes);
+    const tasks: Promise<void>[] = [];
+    for (const { tenant, head } of all) {
+      if (this.#bytes <= bulkPart * maxBytes) break;
+      await this.room();
+      head.id = partId(head.id, position);
+      tasks.push(this.#freeze(tenant, head, "memory"));
+    }
+    await this.#settled(Promise.all(tasks));
+  }
+
+  /** Resolves when there is room for more frozen heads; rejects when the signal is aborted. */
+  room(): Promise<void> {
+    return this.#context.sealer.room(this.#context.signal, frozenPart);
+  }
+
+  /**
+   * The last row is read: heads go on as those that take the rows of their days. Those of a tenant that was pushed to
+   * meanwhile are sealed instead: it has other heads, and duplicates between heads are found by queries, not in the same head.
+   */
+  async handOver(afterEach: () => Promise<void> | undefined): Promise<void> {
+    for (const [tenant, days] of this.#byTenant) {
+      for (const head of [...days.values()]) {
+        if (tenant.isPushedTo) await this.room();
+        tenant.noteNewestOf(head);
+        if (tenant.isPushedTo) void this.#freeze(tenant, head, "full");
+        else {
+          this.#remove(tenant, head);
+          tenant.heads.set(head.day, head);
+        }
+      }
+      await afterEach();
+    }
+  }
+
+  #freeze(tenant: Tenant, head: Head, reason: "full" | "memory"): Promise<void> {
+    this.#remove(tenant, head);
+    return this.#context.heads.freeze(tenant, head, reason);
+  }
+
+  #remove(tenant: Tenant, head: Head): void {
+    this.#byTenant.get(tenant)?.delete(head.day);
+    this.#count(-head.memoryBytes);
+  }
+
+  #count(bytes: number): void {
+    this.#bytes += bytes;
+    this.#context.heads.replayedBytes = this.#bytes;
+  }
+
+  async #settled(task: Promise<unknown>): Promise<void> {
+    const { signal } = this.#context;
+    task.catch(() => undefined);
+    const done = new AbortController();
+    const aborted = new Promise((_, reject) => {
+      if (signal.aborted) reject(signal.reason);
+      signal.addEventListener("abort", () => reject(signal.reason), { signal: done.signal });
+    });
+    await Promise.race([task, aborted]).finally(() => done.abort());
+  }
+}
+
+/**
+ * Knows from the ids of local segments which rows of the log are sealed. The segment of a head has its id; one that
+ * was sealed before replay had read all rows of its head is `<head>_<file>_<offset>`, the place of its last row.
+ */
+export class SealedHeads {
+  readonly #segments: LocalSegments;
+  /** By tenant and head: the place up to which rows are in segments. */
+  readonly #parts = new Map<string, WalPosition>();
+
+  constructor(segments: LocalSegments) {
+    this.#segments = segments;
+    for (const segment of segments.files()) {
+      const part = partOf(segment.ref.id);
+      if (part === undefined) continue;
+      segment.lastWalFile = part.position.file;
+      this.add(segment.ref.tenant, part.head, part.position);
+    }
+  }
+
+  /** Remembers that a part of a head was sealed. */
+  add(tenant: string, head: string, position: WalPosition): void {
+    const key = `${tenant}\n${head}`;
+    const known = this.#parts.get(key);
+    if (known === undefined || isBefore(known, position)) this.#parts.set(key, position);
+  }
+
+  /** Whether the row of a head at a place of the log is in a segment. */
+  covers(tenant: string, head: string, position: WalPosition): boolean {
+    const whole = this.#segments.get(tenant, head);
+    if (whole !== undefined) {
+      whole.lastWalFile = Math.max(whole.lastWalFile, position.file);
+      return true;
+    }
+    const known = this.#parts.get(`${tenant}\n${head}`);
+    return known !== undefined && !isBefore(known, position);
+  }
+}
+
+/** Id of the segment with the rows of a head up to a place of the log. */
+export function partId(head: string, { file, offset }: WalPosition): string {
+  return `${head}_${file}_${offset}`;
+}
+
+function partOf(id: string): { head: string; position: WalPosition } | undefined {
+  const match = /^(.+)_(\d+)_(\d+)$/.exec(id);
+  if (match === null) return undefined;
+  const [, head = "", file, offset] = match;
+  return { head, position: { file: Number(file), offset: Number(offset) } };
+}
+
+function isBefore(a: WalPosition, b: WalPosition): boolean {
+  return a.file < b.file || (a.file === b.file && a.offset < b.offset);
 }

@@ -2,10 +2,7 @@ import { randomBytes } from "node:crypto";
 import { type SkaldError, type SteadyClock, unavailable } from "@skald/model";
 import { headId, type SharedStreams, shareTexts, type Wal } from "@skald/storage";
 import type { FlushReason, Sealer } from "../flush/sealer.js";
-import { maxBlockLineBytes } from "../head/capacity.js";
-import { Head } from "../head/head.js";
-import { HeadMemory } from "../head/memory.js";
-import { PinnedFiles } from "../head/pinned-files.js";
+import { Head, HeadMemory, maxHeadBlockLineBytes, PinnedFiles } from "../head/head.js";
 import type { IngesterMetrics } from "../settings/metrics.js";
 import type { IngesterOptions } from "../settings/options.js";
 import { Tenant } from "./tenant.js";
@@ -136,7 +133,7 @@ export class Heads {
   freezeFull(tenant: Tenant, grown: Iterable<Head>): void {
     const { config } = this.#context.options;
     const targetBytes = config.head_target_size;
-    const memoryTarget = memoryPerTarget * Math.max(targetBytes, maxBlockLineBytes);
+    const memoryTarget = memoryPerTarget * Math.max(targetBytes, maxHeadBlockLineBytes);
     for (const head of grown) {
       const isFull =
         head.lineBytes >= targetBytes ||

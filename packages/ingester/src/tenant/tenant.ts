@@ -1,12 +1,19 @@
 import type { PushRefusal } from "@skald/contracts";
 import type { Batch, BatchStream, Matcher } from "@skald/model";
 import type { BatchRange } from "@skald/storage";
-import { type Admission, admitInOrder, admitRows } from "../admit/admission.js";
-import { rowBytes, streamLimited, streamRateLimited, tooFarBehind } from "../admit/refusal.js";
 import type { Head, HeadGrowth } from "../head/head.js";
-import { type IngesterLimits, maxStreamsOf } from "../settings/limits.js";
-import { StreamTable } from "../streams/stream-table.js";
+import { type IngesterLimits, maxStreamsOf } from "../settings/options.js";
+import {
+  type Admission,
+  admitInOrder,
+  admitRows,
+  rowBytes,
+  streamLimited,
+  streamRateLimited,
+  tooFarBehind,
+} from "./admission.js";
 import { ChangeTable } from "./change-table.js";
+import { TenantStreams } from "./tenant-streams.js";
 
 export interface TenantContext {
   /** Makes the head of a day. */
@@ -37,7 +44,7 @@ const maxRefusals = 10;
 /** What is held for one tenant: its streams, and the head of each day that takes rows. */
 export class Tenant {
   readonly name: string;
-  readonly streams = new StreamTable();
+  readonly streams = new TenantStreams();
   readonly changes = new ChangeTable();
   /** By day, the head that takes rows now. */
   readonly heads = new Map<number, Head>();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import type { SegmentRef } from "@skald/model";
 import { type HeadView, shareTexts } from "@skald/storage";
-import { Views } from "./views.js";
+import { Views } from "./held.js";
 
 const head = (id: string): HeadView => ({
   ...{ kind: "head", id, tenant: "t", minNs: 0n, maxNs: 1n, texts: shareTexts([]), matchers: [] },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import type { TailRows } from "@skald/contracts";
 import { emptyLabels } from "@skald/model";
-import { TailQueue } from "./tail-queue.js";
+import { TailQueue } from "./tails.js";
 
 function rowsOf(bytes: number): NonNullable<TailRows["rows"]> {
   const labels = emptyLabels;

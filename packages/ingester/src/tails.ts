@@ -1,10 +1,9 @@
 import type { DroppedRow, TailRequest, TailRows } from "@skald/contracts";
 import { compileMatchers, type Labels, SkaldError } from "@skald/model";
-import type { TailBounds, TailFound, TailPart, TailTask } from "@skald/scan";
-import type { StreamTable } from "../streams/stream-table.js";
-import type { Tenant, TenantAppend } from "../tenant/tenant.js";
-import { NewRows } from "./new-rows.js";
-import { TailQueue } from "./tail-queue.js";
+import type { TailBounds, TailFound, TailPart, TailStretch, TailTask } from "@skald/scan";
+import type { HeadBlock } from "@skald/storage";
+import type { Tenant, TenantAppend } from "./tenant/tenant.js";
+import type { TenantStreams } from "./tenant/tenant-streams.js";
 
 /** Runs tails over new rows on a thread. */
 export type RunTails = (
@@ -183,7 +182,7 @@ class TenantTails {
   }
 
   /** The tails that want any of the streams, in slices. */
-  #slicesOf(table: StreamTable, streams: Uint32Array) {
+  #slicesOf(table: TenantStreams, streams: Uint32Array) {
     const tails: OpenTail[] = [];
     const parts: TailPart[] = [];
     for (const tail of this.#tails) {
@@ -230,7 +229,7 @@ class OpenTail {
   readonly request: TailRequest;
   readonly queue: TailQueue;
   readonly #matches: (labels: Labels) => boolean;
-  #table: StreamTable | undefined;
+  #table: TenantStreams | undefined;
   #removals = 0;
   /** By number of the stream; 0: not decided. */
   #decided = new Uint8Array(0);
@@ -242,7 +241,7 @@ class OpenTail {
   }
 
   /** 1 for each of the streams that it wants. */
-  wantedOf(table: StreamTable, streams: Uint32Array): Uint8Array {
+  wantedOf(table: TenantStreams, streams: Uint32Array): Uint8Array {
     this.#bind(table);
     const decided = this.#decided;
     const wanted = new Uint8Array(streams.length);
@@ -257,7 +256,7 @@ class OpenTail {
   }
 
   /** Numbers stand for other streams once some were removed. */
-  #bind(table: StreamTable): void {
+  #bind(table: TenantStreams): void {
     if (this.#table !== table || this.#removals !== table.removals) {
       this.#table = table;
       this.#removals = table.removals;
@@ -267,5 +266,136 @@ class OpenTail {
       decided.set(this.#decided);
       this.#decided = decided;
     }
+  }
+}
+
+/** Rows of a tenant that were published and that no tail has looked at yet, as stretches of the blocks that hold them. */
+export class NewRows {
+  readonly #stretches = new Map<HeadBlock, { from: number; to: number }>();
+  #lineBytes = 0;
+
+  get lineBytes(): number {
+    return this.#lineBytes;
+  }
+
+  get isEmpty(): boolean {
+    return this.#stretches.size === 0;
+  }
+
+  /** Takes note of what a push has put into heads; nothing is copied. */
+  note({ heads }: TenantAppend): void {
+    for (const { head, before, after } of heads.values()) {
+      // The memory must stay as it is when the head is sealed.
+      head.viewed = true;
+      const first = Math.max(0, before.blocks - 1);
+      for (let i = first; i < after.blocks; i++) {
+        const block = head.blocks[i] as HeadBlock;
+        const from = i === before.blocks - 1 ? before.rows : 0;
+        this.#add(block, from, i === after.blocks - 1 ? after.rows : block.rowCount);
+      }
+    }
+  }
+
+  /** Hands over all of them. */
+  take(): { readonly blocks: TailStretch[]; readonly streams: Uint32Array } {
+    const blocks: TailStretch[] = [];
+    const streams = new Set<number>();
+    for (const [block, { from, to }] of this.#stretches) {
+      const ref = block.view();
+      blocks.push({ ref, rowFrom: from, rowTo: to });
+      const { runStart, runStream } = block.columns;
+      // Newest runs last: those of the stretch are few beside the others.
+      for (let run = ref.runCount - 1; run >= 0; run--) {
+        if (runStart[run]! < to) streams.add(runStream[run]!);
+        if (runStart[run]! <= from) break;
+      }
+    }
+    this.#stretches.clear();
+    this.#lineBytes = 0;
+    return { blocks, streams: Uint32Array.from(streams).sort() };
+  }
+
+  #add(block: HeadBlock, from: number, to: number): void {
+    if (from >= to) return;
+    const { lineOffset } = block.columns;
+    this.#lineBytes += lineOffset[to]! - lineOffset[from]!;
+    const known = this.#stretches.get(block);
+    if (known === undefined) this.#stretches.set(block, { from, to });
+    else known.to = to;
+  }
+}
+
+export interface TailQueueOptions {
+  /** Lines that may wait. */
+  readonly maxBytes: number;
+  /** Dropped rows that are told of at a time. */
+  readonly maxDropped: number;
+}
+
+/** Rows of one tail on their way to who asked for them. Rows for which there is no room are dropped, and that is told. */
+export class TailQueue {
+  readonly #options: TailQueueOptions;
+  readonly #rows: TailRows[] = [{ dropped: [] }];
+  #dropped: DroppedRow[] = [];
+  #bytes = 0;
+  #ended: { readonly error?: unknown } | undefined;
+  #wake: () => void = () => undefined;
+
+  constructor(options: TailQueueOptions) {
+    this.#options = options;
+  }
+
+  /** Puts rows behind the others, or drops them; gives how many were dropped. */
+  offer({ rows, dropped }: TailRows): number {
+    this.drop(dropped);
+    if (rows === undefined) return 0;
+    const bytes = rows.lines.bytes.length;
+    if (this.#bytes > 0 && this.#bytes + bytes > this.#options.maxBytes) {
+      const told = Math.min(rows.rowCount, this.#options.maxDropped);
+      for (let row = 0; row < told; row++) {
+        const labels = rows.labels[rows.labelSet[row]!]!.labels;
+        this.drop([{ timestampNs: rows.timestamps[row]!, labels }]);
+      }
+      return rows.rowCount;
+    }
+    this.#bytes += bytes;
+    this.#rows.push({ rows, dropped: this.#takeDropped() });
+    this.#wake();
+    return 0;
+  }
+
+  /** Tells of dropped rows, as far as there is room for that. */
+  drop(dropped: readonly DroppedRow[]): void {
+    if (dropped.length === 0) return;
+    const room = this.#options.maxDropped - this.#dropped.length;
+    this.#dropped.push(...dropped.slice(0, room));
+    this.#wake();
+  }
+
+  /** Nothing follows what is there. */
+  end(error?: unknown): void {
+    this.#ended ??= { error };
+    this.#wake();
+  }
+
+  /** The rows, in order, until the end. Throws what it ended with. */
+  async *read(): AsyncGenerator<TailRows, void> {
+    for (;;) {
+      const next = this.#rows.shift();
+      if (next !== undefined) {
+        this.#bytes -= next.rows?.lines.bytes.length ?? 0;
+        yield next;
+      } else if (this.#dropped.length > 0) yield { dropped: this.#takeDropped() };
+      else if (this.#ended !== undefined) {
+        if (this.#ended.error !== undefined) throw this.#ended.error;
+        return;
+      } else await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+
+  #takeDropped(): DroppedRow[] {
+    const taken = this.#dropped;
+    this.#dropped = [];
+    return taken;
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { nodeWalDisk, type WalDisk } from "@skald/storage";
 import { makeBatch } from "@skald/testkit";
-import { type Setup, setUp } from "../testing/ingester.js";
+import { type Setup, setUp } from "./testing/ingester.js";
 
 const MiB = 1024 * 1024;
 const base = 20_400n * 86_400_000_000_000n;

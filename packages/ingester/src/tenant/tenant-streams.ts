@@ -1,15 +1,13 @@
 import { type Labels, type Matcher, parseStreamText } from "@skald/model";
 import type { WalPosition } from "@skald/storage";
-import { NamedStreams } from "./named-streams.js";
 import { Postings } from "./postings.js";
-import { TextNumbers } from "./text-numbers.js";
 
 /**
  * The streams of one tenant that were pushed to lately, by number. What changes per push lives in typed arrays by
  * stream number, so that a million streams are a few arrays and not a million objects: 320 bytes each, without their
  * rows (bench/stream-table.mjs). A number is free again once its stream is removed.
  */
-export class StreamTable {
+export class TenantStreams {
   readonly #postings = new Postings();
   readonly #byText = new TextNumbers();
   readonly #texts: (string | undefined)[] = [];
@@ -142,4 +140,94 @@ export const noDay = -(2 ** 31);
 function grown<T extends Int32Array | Float64Array>(from: T, to: T): T {
   to.set(from);
   return to;
+}
+
+/** Names that a file has already may take this part of it. */
+const repeatShare = 1 / 8;
+
+/**
+ * Which streams of a tenant the log has named. A push names its streams by number, so each stream is named before its first
+ * use in a file, and again as often as that costs little: then most pushes are readable by themselves, whatever before
+ * them is damaged.
+ */
+export class NamedStreams {
+  #file = 0;
+  /** By stream: the file that has named it last. */
+  #files = new Uint32Array(0);
+  #repeatedBytes = 0;
+
+  /** Whether the last file that has named any stream has named this one. */
+  isNamed(stream: number): boolean {
+    return stream < this.#files.length && this.#files[stream] === this.#file;
+  }
+
+  /** Whether to name a stream before a record that goes to a place of the log; takes for granted that it is done. */
+  needsName(stream: number, nameBytes: number, { file, offset }: WalPosition): boolean {
+    if (file !== this.#file) {
+      this.#file = file;
+      this.#repeatedBytes = 0;
+    }
+    if (this.isNamed(stream)) {
+      if (this.#repeatedBytes + nameBytes > repeatShare * offset) return false;
+      this.#repeatedBytes += nameBytes;
+      return true;
+    }
+    if (stream >= this.#files.length) {
+      const files = new Uint32Array(Math.max(8, 2 * this.#files.length, stream + 1));
+      files.set(this.#files);
+      this.#files = files;
+    }
+    this.#files[stream] = file;
+    return true;
+  }
+}
+
+/** Texts that are kept in one map. */
+const maxSingle = 4096;
+const shardCount = 256;
+
+/**
+ * Numbers by text: a map while they are few, as with most tenants; many small maps from then on, because one map of a million
+ * texts stops the thread for long each time it grows.
+ */
+export class TextNumbers {
+  #single: Map<string, number> | undefined = new Map();
+  #shards: readonly Map<string, number>[] = [];
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get(text: string): number | undefined {
+    return this.#mapOf(text).get(text);
+  }
+
+  /** The text must not be there yet. */
+  add(text: string, number: number): void {
+    if (this.#single?.size === maxSingle) this.#split(this.#single);
+    this.#mapOf(text).set(text, number);
+    this.#size++;
+  }
+
+  delete(text: string): void {
+    if (this.#mapOf(text).delete(text)) this.#size--;
+  }
+
+  #split(all: Map<string, number>): void {
+    this.#single = undefined;
+    this.#shards = Array.from({ length: shardCount }, () => new Map<string, number>());
+    for (const [text, number] of all) this.#mapOf(text).set(text, number);
+  }
+
+  #mapOf(text: string): Map<string, number> {
+    return this.#single ?? (this.#shards[shardOf(text)] as Map<string, number>);
+  }
+}
+
+/** Label texts differ anywhere, so every third character counts. */
+function shardOf(text: string): number {
+  let hash = text.length;
+  for (let i = 2; i < text.length; i += 3) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0;
+  return (hash ^ (hash >>> 13)) & (shardCount - 1);
 }

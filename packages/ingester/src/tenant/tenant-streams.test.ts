@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatLabels, labelsFromObject, type Matcher, type MatchOp } from "@skald/model";
-import { StreamTable } from "./stream-table.js";
+import { TenantStreams } from "./tenant-streams.js";
 
-function tableOf(...sets: Record<string, string>[]): StreamTable {
-  const table = new StreamTable();
+function tableOf(...sets: Record<string, string>[]): TenantStreams {
+  const table = new TenantStreams();
   for (const set of sets) {
     const labels = labelsFromObject(set);
     table.add(formatLabels(labels), labels, 0, 1);
@@ -11,12 +11,12 @@ function tableOf(...sets: Record<string, string>[]): StreamTable {
   return table;
 }
 
-function match(table: StreamTable, ...matchers: [string, MatchOp, string][]): string[] {
+function match(table: TenantStreams, ...matchers: [string, MatchOp, string][]): string[] {
   const parsed: Matcher[] = matchers.map(([name, op, value]) => ({ name, op, value }));
   return Array.from(table.match(parsed), (stream) => table.text(stream)).sort();
 }
 
-describe("StreamTable", () => {
+describe("TenantStreams", () => {
   const sets = [
     { app: "a", env: "prod" },
     { app: "b", env: "prod" },

@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { TextNumbers } from "./text-numbers.js";
+import { TextNumbers } from "./tenant-streams.js";
 
 it("finds, forgets and counts texts, few or many", () => {
   const numbers = new TextNumbers();
