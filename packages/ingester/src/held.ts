@@ -13,59 +13,74 @@ import type {
   WindowDigests,
 } from "@skald/contracts";
 import { notFound, type SegmentRef, type SteadyClock, type TimeRange } from "@skald/model";
-import type { Sleep } from "@skald/runtime";
+import { type Sleep, sleep } from "@skald/runtime";
 import { refsOf, sourcesOf, withRefs } from "@skald/scan";
 import { type HeadView, type LocalRef, shareTexts } from "@skald/storage";
 import type { LocalSegments } from "./flush/local-segments.js";
-import type { Head } from "./head/head.js";
 import type { Recovery } from "./log/recovery.js";
-import type { IngesterLimits } from "./settings/options.js";
+import type { IngesterLimits, IngesterOptions } from "./settings/options.js";
 import type { Heads } from "./tenant/heads.js";
 import type { Tenant } from "./tenant/tenant.js";
 
 export interface HeldDependencies {
+  readonly options: IngesterOptions;
   readonly heads: Heads;
   readonly segments: LocalSegments;
-  readonly views: Views;
-  readonly scanner: Scanner;
+  readonly scanner: Scanner<LocalRef>;
   readonly recovery: Recovery;
   readonly limitsOf: (tenant: string) => IngesterLimits;
-  /** How long a query waits for what earlier processes left, ms. */
-  readonly maxReplayWaitMs: number;
-  readonly sleep: Sleep;
-  /** Throws `unavailable` where the ingester has not begun, or has ended. */
+  readonly clock: SteadyClock;
+  readonly sleep?: Sleep;
+  /** Throws `unavailable` before the start and after the end of the ingester. */
   readonly assertReadable: () => void;
 }
 
-/** Memory of heads whose rows are hashed while somebody waits for what was selected. */
+/** Only up to this size of heads are rows hashed while a client waits for a selection. */
 const maxComparedBytes = 8 * 1024 * 1024;
 
-/** What an ingester holds, in heads and in local segments, as queries see it: they wait for what earlier processes left. */
-export class Held {
+/**
+ * The rows of an ingester, in heads and in local segments, as queries see them. Queries wait until the log of earlier
+ * processes is replayed.
+ */
+export class Held implements Scanner {
+  readonly views: Views;
   readonly #deps: HeldDependencies;
 
   constructor(deps: HeldDependencies) {
     this.#deps = deps;
+    this.views = new Views(deps.clock);
   }
 
   /**
-   * The time of the oldest row that is held, or was so lately that listings of the store may lack it, ns since the epoch: 0 while that is not
-   * known, undefined when there is none.
+   * The time of the oldest row that is here, or was here so recently that listings of the store may lack it; ns since the
+   * epoch. 0 while it is unknown, undefined when there is no such row.
    */
   oldestNs(): bigint | undefined {
-    if (!this.#deps.recovery.isDone) return 0n;
-    const segments = this.#deps.segments.all().map(({ ref }) => ref.minNs);
-    const others = [this.#deps.heads.oldestNs(), this.#deps.segments.dropped.oldestNs()];
-    return [...segments, ...others.filter((ns) => ns !== undefined)].reduce<bigint | undefined>(
-      (oldest, ns) => (oldest === undefined || ns < oldest ? ns : oldest),
-      undefined,
+    const { recovery, segments, heads } = this.#deps;
+    if (!recovery.isDone) return 0n;
+    const times = segments.all().map(({ ref }): bigint | undefined => ref.minNs);
+    return [...times, heads.oldestNs(), segments.dropped.oldestNs()].reduce((oldest, ns) =>
+      oldest === undefined || (ns !== undefined && ns < oldest) ? ns : oldest,
     );
   }
 
-  /** Whether rows may be here that the store does not have; also true of a stopped one. */
+  /** Whether there may be rows that the store does not have; also valid after a stop. */
   get holdsRows(): boolean {
-    if (!this.#deps.recovery.isDone || this.#deps.heads.oldestNs() !== undefined) return true;
-    return this.#deps.segments.all().some(({ uploadedMs }) => uploadedMs === undefined);
+    const { recovery, segments, heads } = this.#deps;
+    if (!recovery.isDone || heads.oldestNs() !== undefined) return true;
+    return segments.all().some(({ uploadedMs }) => uploadedMs === undefined);
+  }
+
+  /** Scans selected sources. Callers name a head by the view that they selected. */
+  async run<K extends HeldKind>(
+    kind: K,
+    task: TaskOf<K>,
+    options: ScanOptions,
+  ): Promise<AnswerOf<K>> {
+    const refs = refsOf<SourceRef>(task).map((ref) =>
+      ref.kind === "head" ? this.views.find(ref) : ref,
+    );
+    return this.#deps.scanner.run(kind, withRefs<K, LocalRef>(task, refs), options);
   }
 
   async select(
@@ -73,24 +88,30 @@ export class Held {
     { signal }: { readonly signal?: AbortSignal } = {},
   ): Promise<Selection> {
     await this.#readable(signal);
-    const tenant = this.#deps.heads.find(request.tenant);
-    const heads = tenant === undefined ? [] : selectHeads(request, tenant);
-    const segments = this.#deps.segments.select(request.tenant, request.fromNs, request.toNs);
-    const { refs, ...view } = this.#deps.views.open(heads, segments);
-    const graceMs = this.#deps.limitsOf(request.tenant).creation_grace_period;
-    const completeFromNs = this.#deps.segments.completeFromNs(request.tenant, graceMs);
-    const storedAgoMs = this.#deps.segments.dropped.storedAgoMs(request.tenant);
-    const found = {
-      ...{ ...view, sources: [...segments, ...refs], completeFromNs },
-      ...(storedAgoMs === undefined ? {} : { storedAgoMs }),
-    };
-    const windows = await this.#compare(request, found.sources, signal);
-    if (signal?.aborted === true && view.view !== undefined) this.#deps.views.release(view.view);
+    const { segments, heads, limitsOf } = this.#deps;
+    const { tenant: name, fromNs, toNs } = request;
+    const tenant = heads.find(name);
+    const found = segments.select(name, fromNs, toNs);
+    const { refs, ...view } = this.views.open(
+      tenant === undefined ? [] : selectHeads(request, tenant),
+      found,
+    );
+    const sources = [...found, ...refs];
+    const completeFromNs = segments.completeFromNs(name, limitsOf(name).creation_grace_period);
+    const storedAgoMs = segments.dropped.storedAgoMs(name);
+    const windows = await this.#compare(request, sources, signal);
+    if (signal?.aborted === true && view.view !== undefined) this.views.release(view.view);
     signal?.throwIfAborted();
-    return windows === undefined ? found : { ...found, compared: { windows } };
+    return {
+      ...view,
+      sources,
+      completeFromNs,
+      ...(storedAgoMs === undefined ? {} : { storedAgoMs }),
+      ...(windows === undefined ? {} : { compared: { windows } }),
+    };
   }
 
-  /** Digests of what was selected; undefined where they are not wished for, or are not little work. */
+  /** Digests of the selected sources; undefined when the request wants none, or when they are much work. */
   async #compare(
     { compare, share, matchers }: SelectRequest,
     sources: readonly SourceRef[],
@@ -102,12 +123,12 @@ export class Held {
     const asked = sourcesOf(sources);
     const digest = async ({ fromNs, toNs }: TimeRange) => {
       const task = { sources: asked, matchers, fromNs, toNs, minutesEach: compare.minutesEach };
-      const digests = await this.#deps.scanner.run("digests", task, { signal, share });
+      const digests = await this.run("digests", task, { signal, share });
       return { fromNs, toNs, digests, sources: sources.length };
     };
     const isHeld = ({ fromNs, toNs }: TimeRange) =>
       sources.some(({ minNs, maxNs }) => minNs < toNs && maxNs >= fromNs);
-    // Whoever needs them asks again.
+    // The caller asks again when it needs them.
     return Promise.all(compare.windows.filter(isHeld).map(digest)).catch(() => undefined);
   }
 
@@ -116,8 +137,9 @@ export class Held {
     { signal }: { readonly signal?: AbortSignal } = {},
   ): Promise<HeldChanges> {
     await this.#readable(signal);
-    const table = this.#deps.heads.find(tenant)?.changes;
-    const token = table?.token ?? this.#deps.heads.untouched;
+    const { heads } = this.#deps;
+    const table = heads.find(tenant)?.changes;
+    const token = table?.token ?? heads.untouched;
     return {
       spans: spans.map(({ since, ...span }) => ({
         token,
@@ -126,98 +148,57 @@ export class Held {
     };
   }
 
-  /** Waits until what earlier processes left can be queried. */
+  /** Waits until the log of earlier processes is replayed. */
   async #readable(signal: AbortSignal | undefined): Promise<void> {
-    this.#deps.assertReadable();
-    if (this.#deps.recovery.isDone) return;
-    const { recovery, maxReplayWaitMs, sleep } = this.#deps;
-    await recovery.wait(maxReplayWaitMs, signal, sleep);
-    this.#deps.assertReadable();
-  }
-}
-
-/** Scans what an ingester holds. Callers name a head by the view that they selected. */
-export class HeldScanner implements Scanner {
-  readonly #scanner: Scanner<LocalRef>;
-  readonly #views: Views;
-
-  constructor(scanner: Scanner<LocalRef>, views: Views) {
-    this.#scanner = scanner;
-    this.#views = views;
-  }
-
-  async run<K extends HeldKind>(
-    kind: K,
-    task: TaskOf<K>,
-    options: ScanOptions,
-  ): Promise<AnswerOf<K>> {
-    const refs = refsOf<SourceRef>(task).map((ref) => this.#localRef(ref));
-    return this.#scanner.run(kind, withRefs<K, LocalRef>(task, refs), options);
-  }
-
-  #localRef(ref: SourceRef): LocalRef {
-    return ref.kind === "head" ? this.#views.find(ref) : ref;
+    const { recovery, options, assertReadable } = this.#deps;
+    assertReadable();
+    if (recovery.isDone) return;
+    await recovery.wait(options.bounds.maxReplayWaitMs, signal, this.#deps.sleep ?? sleep);
+    assertReadable();
   }
 }
 
 /**
- * The unsealed heads that hold rows of the streams in the range at this moment, with their matching streams. Taken in
- * one go with the local segments, so a head that is being sealed is there either as head or as segment, under one id.
+ * The unsealed heads that hold rows of the streams in the range at this moment, with their matching streams. The caller
+ * selects local segments in the same turn, so a head that is being sealed shows as head or as segment, under one id.
  */
-export function selectHeads(request: SelectRequest, tenant: Tenant): HeadView[] {
+function selectHeads(request: SelectRequest, tenant: Tenant): HeadView[] {
+  const { matchers } = request;
   const found: HeadView[] = [];
   let matched: Uint32Array | undefined;
   for (const head of tenant.unsealed()) {
-    const blocks = head.view(timeIn(head, request.fromNs), timeIn(head, request.toNs));
+    const { id, baseNs } = head;
+    // Far from the day of the head the numbers are inexact, which is enough to compare.
+    const blocks = head.view(Number(request.fromNs - baseNs), Number(request.toNs - baseNs));
     if (blocks.length === 0) continue;
-    matched ??= tenant.matchStreams(request.matchers);
+    matched ??= tenant.streams.match(matchers);
     const streams = matched.filter((stream) => head.chains.has(stream));
     if (streams.length === 0) continue;
     head.viewed = true;
-    const { matchers } = request;
-    found.push(viewOf(head, { blocks, streams, matchers, tenant }));
+    const { minTime, maxTime } = head.bounds();
+    found.push({
+      kind: "head",
+      id,
+      tenant: tenant.name,
+      minNs: baseNs + BigInt(minTime),
+      maxNs: baseNs + BigInt(maxTime),
+      streams: shared(streams),
+      texts: shareTexts(Array.from(streams, (stream) => tenant.streams.text(stream))),
+      matchers,
+      blocks,
+    });
   }
   return found;
 }
 
-function viewOf(
-  head: Head,
-  {
-    blocks,
-    streams,
-    matchers,
-    tenant,
-  }: Pick<HeadView, "blocks" | "streams" | "matchers"> & {
-    tenant: Tenant;
-  },
-): HeadView {
-  const { minTime, maxTime } = head.bounds();
-  return {
-    kind: "head",
-    id: head.id,
-    tenant: head.tenant,
-    minNs: head.baseNs + BigInt(minTime),
-    maxNs: head.baseNs + BigInt(maxTime),
-    streams: shared(streams),
-    texts: shareTexts(Array.from(streams, (stream) => tenant.streams.text(stream))),
-    matchers,
-    blocks,
-  };
-}
-
-/** A time as ns since the start of the head's day; far away it is only roughly right, which is enough to compare. */
-function timeIn(head: Head, ns: bigint): number {
-  return Number(ns - head.baseNs);
-}
-
-/** The same in memory that crosses to a thread without a copy. */
+/** A copy in memory that another thread gets without a further copy. */
 function shared(numbers: Uint32Array): Uint32Array {
   const copy = new Uint32Array(new SharedArrayBuffer(numbers.byteLength));
   copy.set(numbers);
   return copy;
 }
 
-/** A view that nobody scanned for this long is forgotten: whoever selected it is gone. */
+/** A view that nobody scanned for this long is released, because its owner is gone. */
 const maxIdleMs = 10 * 60_000;
 
 interface View {
@@ -227,7 +208,10 @@ interface View {
   usedMs: number;
 }
 
-/** What queries selected: heads as they were, which another process may name, and segments whose files stay until the view is released. */
+/**
+ * The selections of queries: heads as they were, which other processes name by view and id, and segments, whose files stay
+ * until the view is released.
+ */
 export class Views {
   readonly #clock: SteadyClock;
   readonly #views = new Map<string, View>();
@@ -241,7 +225,7 @@ export class Views {
     return this.#views.size;
   }
 
-  /** Holds heads and segments under a new name; gives the heads as another process may know them. */
+  /** Keeps heads and segments under a new name; returns references to the heads for other processes. */
   open(
     heads: readonly HeadView[],
     segments: readonly SegmentRef[],
@@ -253,10 +237,14 @@ export class Views {
       segments: new Set(segments.map(({ id }) => id)),
       usedMs: this.#clock.elapsedMs(),
     });
-    return { view, refs: heads.map((head) => refOf(head, view)) };
+    const refs = heads.map(({ id, tenant, minNs, maxNs, blocks }): HeadRef => {
+      const sizeBytes = blocks.reduce((sum, { memory }) => sum + memory.byteLength, 0);
+      return { kind: "head", id, tenant, minNs, maxNs, view, sizeBytes };
+    });
+    return { view, refs };
   }
 
-  /** The head of a view. Throws not_found when the view was released, or forgotten. */
+  /** Returns the head of a view. Throws not_found when the view was released. */
   find({ view, id }: HeadRef): HeadView {
     const found = this.#views.get(view);
     const head = found?.heads.get(id);
@@ -267,7 +255,7 @@ export class Views {
     return head;
   }
 
-  /** Whether the file of a segment has to stay. */
+  /** Whether the file of a segment must stay. */
   holds(segment: string): boolean {
     return [...this.#views.values()].some(({ segments }) => segments.has(segment));
   }
@@ -276,14 +264,9 @@ export class Views {
     this.#views.delete(view);
   }
 
-  /** Releases views that were left behind. */
+  /** Releases abandoned views. */
   sweep(): void {
     const oldest = this.#clock.elapsedMs() - maxIdleMs;
     for (const [name, { usedMs }] of this.#views) if (usedMs < oldest) this.release(name);
   }
-}
-
-function refOf({ id, tenant, minNs, maxNs, blocks }: HeadView, view: string): HeadRef {
-  const sizeBytes = blocks.reduce((sum, { memory }) => sum + memory.byteLength, 0);
-  return { kind: "head", id, tenant, minNs, maxNs, view, sizeBytes };
 }

@@ -56,7 +56,7 @@ export interface LocalSegmentsOptions {
   /** How long a copy stays once the store has it. */
   readonly retainMs: number;
   /** Told of each file that was deleted. */
-  readonly onDropped: (path: string) => void;
+  readonly onDropped: ((path: string) => void) | undefined;
 }
 
 /**
@@ -75,7 +75,7 @@ export class LocalSegments {
   readonly #log: Logger;
   readonly #clock: SteadyClock;
   readonly #timeOfDay: Clock;
-  readonly #onDropped: (path: string) => void;
+  readonly #onDropped: ((path: string) => void) | undefined;
   /** When this process began, and by tenant the last time of a segment that it dropped; ns since the epoch. */
   readonly #startNs: bigint;
   readonly #droppedNs = new Map<string, bigint>();
@@ -246,7 +246,7 @@ export class LocalSegments {
     segments?.delete(id);
     if (segments?.size === 0) this.#byTenant.delete(tenant);
     await rm(segment.path, { force: true });
-    this.#onDropped(segment.path);
+    this.#onDropped?.(segment.path);
     await rm(markerOf(segment.path), { force: true });
     await rm(uploadingMarkerOf(segment.path), { force: true });
   }

@@ -12,7 +12,7 @@ export interface HeadsContext {
   readonly clock: SteadyClock;
   /** When the process was started, ms since the epoch. */
   readonly startMs: number;
-  readonly metrics: () => IngesterMetrics;
+  readonly metrics: IngesterMetrics;
   readonly sealer: () => Sealer;
 }
 
@@ -94,7 +94,7 @@ export class Heads {
   }
 
   create(tenant: Tenant, day: number, id = this.#drawId()): Head {
-    this.#context.metrics().chunksCreated.inc();
+    this.#context.metrics.chunksCreated.inc();
     const nowMs = this.#context.clock.elapsedMs();
     return new Head({
       id,
@@ -231,7 +231,7 @@ export class Heads {
   /** Forgets streams that were not pushed to for long, and tenants without anything. */
   removeIdle(): void {
     const { chunk_idle_period } = this.#context.options.config;
-    const metrics = this.#context.metrics();
+    const { metrics } = this.#context;
     const beforeMs = this.#context.clock.elapsedMs() - chunk_idle_period;
     for (const tenant of [...this.tenants()]) {
       const heads = [...tenant.unsealed()];

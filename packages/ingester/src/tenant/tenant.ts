@@ -1,5 +1,5 @@
 import type { PushRefusal } from "@skald/contracts";
-import type { Batch, BatchStream, Matcher } from "@skald/model";
+import type { Batch, BatchStream } from "@skald/model";
 import type { BatchRange } from "@skald/storage";
 import type { Head, HeadGrowth } from "../head/head.js";
 import { type IngesterLimits, maxStreamsOf } from "../settings/options.js";
@@ -128,11 +128,6 @@ export class Tenant {
   *unsealed(): Generator<Head> {
     yield* this.frozen;
     yield* this.heads.values();
-  }
-
-  /** Numbers of the streams that satisfy the matchers. */
-  matchStreams(matchers: readonly Matcher[]): Uint32Array {
-    return this.streams.match(matchers);
   }
 
   #appendStream(
