@@ -1,5 +1,5 @@
 export type { LocalMergeJob, MergeLocal } from "./flush/local-merger.js";
-export type { FlushReason, Seal, SealJob } from "./flush/sealer.js";
+export type { Seal, SealJob } from "./flush/sealer.js";
 export type { SegmentStore } from "./flush/uploader.js";
 export * from "./ingester.js";
 export {
@@ -8,3 +8,4 @@ export {
   type IngesterLimits,
   type IngesterOptions,
 } from "./settings/options.js";
+export type { FlushReason } from "./tenant/heads.js";

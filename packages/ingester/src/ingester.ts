@@ -26,11 +26,11 @@ import {
 } from "@skald/model";
 import { type Logger, type Metrics, repeat, type Sleep } from "@skald/runtime";
 import { DirectoryLock, type LocalRef, type WalDisk } from "@skald/storage";
+import { Flusher } from "./flush/flusher.js";
 import type { MergeLocal } from "./flush/local-merger.js";
 import { LocalSegments } from "./flush/local-segments.js";
 import type { Seal } from "./flush/sealer.js";
 import type { SegmentStore } from "./flush/uploader.js";
-import { Flusher } from "./flusher.js";
 import { Held } from "./held.js";
 import { diskCheckPeriodMs, Intake } from "./intake.js";
 import { Journal } from "./log/journal.js";

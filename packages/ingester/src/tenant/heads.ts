@@ -1,11 +1,23 @@
 import { randomBytes } from "node:crypto";
 import { type SkaldError, type SteadyClock, unavailable } from "@skald/model";
 import { headId, type SharedStreams, shareTexts, type Wal } from "@skald/storage";
-import type { FlushReason, Sealer } from "../flush/sealer.js";
 import { Head, HeadMemory, maxHeadBlockLineBytes, PinnedFiles } from "../head/head.js";
 import type { IngesterMetrics } from "../settings/metrics.js";
 import type { IngesterOptions } from "../settings/options.js";
 import { Tenant } from "./tenant.js";
+
+/** Why a head was frozen, as the `reason` of the flush metrics. */
+export type FlushReason = "full" | "idle" | "max_age" | "forced" | "memory" | "wal";
+
+/** Seals frozen heads, as `Sealer` does. */
+interface HeadSealer {
+  readonly frozenBytes: number;
+  freeze(head: Head, reason: FlushReason): Promise<void>;
+  taskOf(head: Head): Promise<void> | undefined;
+  onFailure(watcher: (head: Head, error: unknown) => void): () => void;
+  hurry(): void;
+  room(signal?: AbortSignal): Promise<void>;
+}
 
 export interface HeadsContext {
   readonly options: IngesterOptions;
@@ -13,7 +25,7 @@ export interface HeadsContext {
   /** When the process was started, ms since the epoch. */
   readonly startMs: number;
   readonly metrics: IngesterMetrics;
-  readonly sealer: () => Sealer;
+  readonly sealer: () => HeadSealer;
 }
 
 /** Memory of sealed heads that is kept for the next ones. */
