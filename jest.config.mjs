@@ -17,6 +17,11 @@ export default {
   injectGlobals: false,
   roots: ["<rootDir>/packages"],
   testMatch: ["**/dist/**/*.test.js"],
+  // `npm run test:docker` alone runs the test that needs Docker.
+  testPathIgnorePatterns: [
+    "/node_modules/",
+    ...(process.env.SKALD_TEST_DOCKER === "1" ? [] : ["/packages/test/dist/docker.test.js$"]),
+  ],
   setupFilesAfterEnv: ["<rootDir>/packages/testkit/dist/jest-setup.js"],
   transform: {},
   // Far beyond what any test takes on a busy machine: only one that hangs meets it.

@@ -1,6 +1,7 @@
 // `npm test`: installs, builds, lints, runs every test but those of whole processes, and ends with `N passed, N failed`, with
 // `, N skipped` behind it where tests were left out; lines above it say which programs the tests used, and which were missing.
 // `npm run test:cluster` (`--cluster`) runs those, packages/test: servers and clusters that tests start, hundreds of processes in all.
+// `npm run test:docker` (`--docker`) runs the one test of the containers of docker-compose.yml, where Docker answers.
 // `npm run jest -- packages/logql/dist/engine` (`--jest`) builds and runs Jest alone, with its own output: for one test file again and again.
 // Other arguments go to jest: a part of a path runs only the tests below it, wherever they are.
 import { spawnSync } from "node:child_process";
@@ -10,6 +11,13 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { bootstrap, root } from "./bootstrap.mjs";
 
+const isDocker = process.argv[2] === "--docker";
+if (isDocker && !dockerAnswers()) {
+  console.log(
+    "Docker or its compose plugin does not answer: the test of the containers is left out",
+  );
+  process.exit(0);
+}
 const node = bootstrap();
 if (process.argv[2] === "--jest") {
   const { status } = jest(process.argv.slice(3), { stdio: "inherit" });
@@ -17,8 +25,8 @@ if (process.argv[2] === "--jest") {
 }
 const failures = [];
 const isCluster = process.argv[2] === "--cluster";
-const asked = process.argv.slice(isCluster ? 3 : 2);
-if (!isCluster) {
+const asked = process.argv.slice(isCluster || isDocker ? 3 : 2);
+if (!isCluster && !isDocker) {
   const lint = spawnSync(node, ["scripts/lint.mjs"], { cwd: root, stdio: "inherit" });
   if (lint.status !== 0) failures.push("lint, see above");
 }
@@ -27,7 +35,7 @@ const folder = mkdtempSync(join(tmpdir(), "skald-test-"));
 const report = join(folder, "report.json");
 const programs = join(folder, "programs");
 jest(["--json", `--outputFile=${report}`, ...selection()], {
-  env: { SKALD_TEST_PROGRAMS: programs },
+  env: { SKALD_TEST_PROGRAMS: programs, ...(isDocker ? dockerEnvironment() : {}) },
   // Progress and failures come on stderr; stdout would be the report again.
   stdio: ["ignore", "ignore", "inherit"],
 });
@@ -69,9 +77,26 @@ function jest(args, { stdio, env = {} }) {
 /** Which tests jest is to run. */
 function selection() {
   const hasPath = asked.some((one) => !one.startsWith("-"));
+  if (isDocker) return hasPath ? asked : [...asked, "packages/test/dist/docker.test"];
   if (isCluster) return hasPath ? asked : [...asked, "packages/test/"];
   const others = ["/node_modules/", "/packages/test/"];
   return hasPath ? asked : [...asked, ...others.map((one) => `--testPathIgnorePatterns=${one}`)];
+}
+
+/** Whether this user may ask a Docker daemon, and its client has the compose plugin. */
+function dockerAnswers() {
+  return ["info", "compose version"].every(
+    (command) => spawnSync("docker", command.split(" "), { stdio: "ignore" }).status === 0,
+  );
+}
+
+/** What Jest needs to know for the test of the containers. */
+function dockerEnvironment() {
+  const ryuk = spawnSync("docker", ["image", "ls", "-q", "testcontainers/ryuk"]);
+  const hasRyuk = ryuk.stdout.length > 0;
+  // Ryuk removes the containers of a test that was killed. The test itself removes its own, so an image that is not there is
+  // not fetched for it.
+  return { SKALD_TEST_DOCKER: "1", ...(hasRyuk ? {} : { TESTCONTAINERS_RYUK_DISABLED: "true" }) };
 }
 
 /** A line for each program that tests use where it is installed, from what `noteProgram` of testkit wrote. */
