@@ -37,7 +37,7 @@ async function startIngester() {
   const tailer: Tailer = {
     async *tail(_, { signal }) {
       const rows: (LogResult | undefined)[] = [];
-      let wake = () => undefined as void;
+      let wake: () => void = () => undefined;
       const take = (row: LogResult | undefined) => {
         rows.push(row);
         wake();
