@@ -21,8 +21,10 @@ const binary = join(
 );
 
 /**
- * This Node, or the one fetched by an earlier build; undefined when neither has zstd. With SKALD_NO_RUNTIME=1 it is this
- * one, whatever it has: nothing is fetched, and zstd is a WebAssembly build, which is slower.
+ * This Node, or the one that an earlier build fetched; undefined when neither has zstd. With SKALD_NO_RUNTIME=1 it is always
+ * this one: nothing is fetched, and a Node without zstd uses a WebAssembly build of it, which is slower.
+ *
+ * @public for bin/skald
  */
 export function builtRuntime() {
   if (process.env.SKALD_NO_RUNTIME === "1") return process.execPath;
@@ -31,7 +33,7 @@ export function builtRuntime() {
 }
 
 /** The Node to run with: this one when it has zstd built in, else the pinned one from the npm registry. */
-export function findRuntime() {
+function findRuntime() {
   const found = builtRuntime();
   if (found !== undefined) return found;
   say(
@@ -56,7 +58,7 @@ export function findRuntime() {
 }
 
 /** Installs what the lockfile names with the pinned pnpm, when the lockfile or Node changed. */
-export function install(node) {
+function install(node) {
   const lock = readFileSync(join(root, "pnpm-lock.yaml"));
   const version = spawnSync(node, ["--version"]).stdout.toString();
   const want = createHash("sha256").update(lock).update(version).digest("hex");
@@ -69,7 +71,7 @@ export function install(node) {
 }
 
 /** Compiles the kernels to WebAssembly, the packages to JavaScript, and makes one program of them; incremental. */
-export function build(node) {
+function build(node) {
   const compiled = existsSync(join(root, "packages", "skald", "bundle", "main.js"));
   if (!compiled) say("building");
   run("kernels", spawnSync(node, ["packages/kernels/build.mjs"], { cwd: root, stdio: "inherit" }));
@@ -101,7 +103,7 @@ export function bootstrap() {
   return node;
 }
 
-export function say(text) {
+function say(text) {
   console.error(`skald: ${text}`);
 }
 
