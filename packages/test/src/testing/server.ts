@@ -5,7 +5,7 @@ import { join, relative } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
-const main = fileURLToPath(new URL("../../../skald/bundle/main.js", import.meta.url));
+const bundle = fileURLToPath(new URL("../../../skald/bundle/main.js", import.meta.url));
 
 /** A process that was started and may not be ready yet. */
 export interface StartedProcess {
@@ -42,6 +42,8 @@ export async function removeFolders(): Promise<void> {
 export interface StartOptions {
   /** The Node to run with; default: the one of the tests. */
   readonly node?: string;
+  /** The program; default: the bundle. */
+  readonly main?: string;
   /** Arguments of Node itself. */
   readonly nodeFlags?: readonly string[];
   /** Beside what this process has. */
@@ -56,7 +58,7 @@ export function spawnServer(
 ): StartedProcess {
   const args = [
     ...(options.nodeFlags ?? []),
-    main,
+    options.main ?? bundle,
     "-server.http-listen-port=0",
     "-server.http-listen-address=127.0.0.1",
     `-common.path-prefix=${folder}`,
