@@ -1,8 +1,8 @@
 export { Lifecycler, type LifecyclerOptions } from "./lifecycler.js";
 export type { Member, MemberState, RingInstance } from "./member.js";
+export * from "./page.js";
 export { RedisRingStore, type RedisStoreOptions } from "./redis-store.js";
 export { Ring, type RingOptions } from "./ring.js";
-export * from "./page.js";
 export type { RingStore } from "./ring-store.js";
 export { MemoryRingStore } from "./ring-store.js";
 export * from "./ring-view.js";

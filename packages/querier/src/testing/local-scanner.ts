@@ -88,7 +88,9 @@ export class LocalScanner implements SegmentScanner<LocalRef> {
     duplicates: (task, check) => {
       const [newer, ...older] = refsOf(task).map(this.#open) as [Source, ...Source[]];
       const { range } = task;
-      return uniteMasks(older.map((source) => findShared([source, newer], { check, range, wantedFrom: 1 })[0]!));
+      return uniteMasks(
+        older.map((source) => findShared([source, newer], { check, range, wantedFrom: 1 })[0]!),
+      );
     },
     sharedRows: (task, check) => {
       const { sources: _, ...wanted } = task;

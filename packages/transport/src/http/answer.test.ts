@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import type { HttpBody, Route } from "./route.js";
 import type { RequestFacts } from "./observe.js";
+import type { HttpBody, Route } from "./route.js";
 import { openWire, startTestServer, stopTestServers } from "./testing/server.js";
 
 afterEach(stopTestServers);

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { type HttpRequest, type Route, textResponse } from "./route.js";
 import type { RequestFacts } from "./observe.js";
+import { type HttpRequest, type Route, textResponse } from "./route.js";
 import { ask, echo, push } from "./testing/routes.js";
 import { makeGate, openWire, startTestServer, stopTestServers } from "./testing/server.js";
 

@@ -3,8 +3,8 @@ import { afterEach, describe, expect, it } from "@jest/globals";
 import { internal, invalidArgument, SkaldError } from "@skald/model";
 import { wantsGzip } from "./answer.js";
 import type { RawHandler } from "./http-server.js";
-import { type Route, textResponse } from "./route.js";
 import type { RequestFacts } from "./observe.js";
+import { type Route, textResponse } from "./route.js";
 import { ask, echo, form, push } from "./testing/routes.js";
 import { openWire, startTestServer, stopTestServers } from "./testing/server.js";
 

@@ -10,8 +10,8 @@ import { TestAuthority } from "@skald/testkit";
 import { endResponse } from "./answer.js";
 import { readBody } from "./body.js";
 import type { RawHandler } from "./http-server.js";
-import { type HttpRequest, jsonResponse, type Route, textResponse } from "./route.js";
 import type { RequestFacts } from "./observe.js";
+import { type HttpRequest, jsonResponse, type Route, textResponse } from "./route.js";
 import { makeGate, openWire, startTestServer, stopTestServers } from "./testing/server.js";
 
 const clients: ClientHttp2Session[] = [];
