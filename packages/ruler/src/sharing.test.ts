@@ -41,7 +41,7 @@ function rulersOf(names: readonly string[], { byRule = false } = {}) {
   const data = new MemoryStore();
   const time = { ms: 1_700_000_000_000 };
   const clock = { nowMs: () => time.ms };
-  const owners = { of: (_names: readonly string[]): string => names[0] as string };
+  const owners = { of: (_names: readonly string[]): string => names[0]! };
   const rulers = names.map((name) => {
     const config = {
       ...usual,

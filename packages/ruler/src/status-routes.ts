@@ -63,7 +63,7 @@ export function ruleStatusRoutes(
 function tenantOf({ headers }: HttpRequest, tenancy: TenantOptions): string {
   const tenants = parseTenants(headers["x-scope-orgid"], tenancy);
   if (tenants.length > 1) throw invalidArgument("too many org ids found");
-  return tenants[0] as string;
+  return tenants[0]!;
 }
 
 function listRules(groups: readonly RuleGroupStatus[], { params }: HttpRequest) {

@@ -229,7 +229,7 @@ const htmlEscapes: Readonly<Record<string, string>> = {
 };
 
 function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (char) => htmlEscapes[char] as string);
+  return text.replace(/[&<>"']/g, (char) => htmlEscapes[char]!);
 }
 
 /** Go's `%.4g`: four digits that count. */

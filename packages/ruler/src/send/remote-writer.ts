@@ -2,7 +2,13 @@ import { invalidArgument, type Labels, parsePrometheusDuration } from "@skald/mo
 import { type Logger, retry, sleep } from "@skald/runtime";
 import type { Metrics } from "@skald/runtime/metrics";
 import { urlProblem } from "./alertmanagers.js";
-import { type Connection, type ConnectionTls, type Credentials, post } from "./post.js";
+import {
+  type Connection,
+  type ConnectionTls,
+  type Credentials,
+  postOrRefuse,
+  Refused,
+} from "./post.js";
 import { compileRelabels, type Relabel } from "./relabel.js";
 import type { LogPosition, SampleLog } from "./sample-log.js";
 import { compressSnappy, encodeWriteRequest, type TimedSample } from "./write-request.js";
@@ -11,16 +17,13 @@ interface RemoteWriterDeps {
   readonly tenant: string;
   readonly client: RemoteClient;
   readonly log: SampleLog;
-  /** Headers of each request beside the client's. */
+  /** Headers of each request beside those of the client. */
   readonly headers: Readonly<Record<string, string>>;
   readonly logger: Logger;
   readonly metrics: RemoteWriteMetrics;
 }
 
-/** What was answered and is not worth another try. */
-class Refused extends Error {}
-
-/** Sends what a log holds to one server, in order, until it was taken or refused for good. */
+/** Sends the samples of a log to one server, in order, until the server takes them or refuses them for good. */
 export class RemoteWriter {
   readonly #deps: RemoteWriterDeps;
   readonly #abort = new AbortController();
@@ -39,7 +42,7 @@ export class RemoteWriter {
     return this.#deps.client;
   }
 
-  /** Tells that the log has more. */
+  /** Says that the log has more samples. */
   notify(): void {
     this.#hasNews = true;
     this.#wake?.();
@@ -61,7 +64,7 @@ export class RemoteWriter {
       if (signal.aborted) return;
       this.#hasNews = false;
       try {
-        // What the next rules record goes with it.
+        // The samples of the next rules go into the same request.
         await sleep(client.batchDeadlineMs, signal);
         await this.#sendAll();
       } catch (error) {
@@ -106,22 +109,18 @@ export class RemoteWriter {
       await retry(() => this.#post(body), {
         ...{ maxRetries: Number.POSITIVE_INFINITY, signal },
         ...{ minBackoffMs: client.minBackoffMs, maxBackoffMs: client.maxBackoffMs },
-        isRetriable: (error) => !(error instanceof Refused),
+        isRetriable: (error) => !this.#isFinal(error),
         onRetry: (error, attempt) => {
           metrics.retried.inc(this.#labels, samples.length);
-          const isWorthALine = attempt === 0 || attempt % 16 === 0;
-          if (isWorthALine)
-            logger.warn("samples cannot be sent; they are tried again", {
-              client: client.id,
-              error,
-            });
+          if (attempt % 16 !== 0) return;
+          logger.warn("samples cannot be sent; they are tried again", { client: client.id, error });
         },
       });
       metrics.sent.inc(this.#labels, samples.length);
       metrics.bytes.inc(this.#labels, body.length);
       metrics.highest.set(this.#labels, Math.max(...samples.map(({ timeMs }) => timeMs)) / 1000);
     } catch (error) {
-      if (!(error instanceof Refused)) throw error;
+      if (!this.#isFinal(error)) throw error;
       metrics.failed.inc(this.#labels, samples.length);
       logger.error("samples were refused and are dropped", {
         client: client.id,
@@ -134,7 +133,7 @@ export class RemoteWriter {
 
   async #post(body: Uint8Array): Promise<void> {
     const { client, headers } = this.#deps;
-    const { connection, url, retriesOn429 } = client;
+    const { connection, url } = client;
     const all = {
       ...headers,
       "content-encoding": "snappy",
@@ -142,16 +141,13 @@ export class RemoteWriter {
       "x-prometheus-remote-write-version": "0.1.0",
       ...connection.headers,
     };
-    const { status, text } = await post(
-      url,
-      body,
-      { ...connection, headers: all },
-      this.#abort.signal,
-    );
-    if (status >= 200 && status < 300) return;
-    const message = `answered ${status}: ${text.slice(0, 500)}`;
-    const isTemporary = status >= 500 || (status === 429 && retriesOn429);
-    throw isTemporary ? new Error(message) : new Refused(message);
+    await postOrRefuse(url, body, { ...connection, headers: all }, this.#abort.signal);
+  }
+
+  /** Whether the server will never take the samples. */
+  #isFinal(error: unknown): boolean {
+    if (!(error instanceof Refused)) return false;
+    return error.status < 500 && !(error.status === 429 && this.#deps.client.retriesOn429);
   }
 
   get #labels() {
@@ -169,14 +165,14 @@ interface RemoteClient {
   readonly batchDeadlineMs: number;
   readonly minBackoffMs: number;
   readonly maxBackoffMs: number;
-  /** Try again what was answered with 429. */
+  /** Whether an answer of 429 is tried again. */
   readonly retriesOn429: boolean;
 }
 
-/** Clients by id, each as Prometheus writes a remote write config. */
+/** Clients by id, each in the form of a remote write config of Prometheus. */
 export type ClientConfigs = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-/** The clients of a tenant: those of all, each changed by what the tenant says of it. Throws invalid_argument. */
+/** The clients of a tenant: the clients of all tenants with the changes of this tenant. Throws invalid_argument. */
 export function readClients(all: ClientConfigs, own: ClientConfigs): RemoteClient[] {
   const ids = new Set([...Object.keys(all), ...Object.keys(own)]);
   return [...ids].map((id) => readClient(id, { ...all[id], ...own[id] }));

@@ -3,6 +3,7 @@ import {
   mkdir,
   open,
   readdir,
+  readFile,
   rename,
   rm,
   stat,
@@ -14,7 +15,7 @@ import { makeLabels } from "@skald/model";
 import { pairsOf } from "../evaluate/alerting-rule.js";
 import type { TimedSample } from "./write-request.js";
 
-/** How far somebody has read a log. */
+/** How far a reader has read a log. */
 export interface LogPosition {
   /** Number of the file. */
   readonly file: number;
@@ -23,7 +24,7 @@ export interface LogPosition {
 
 /** Files end at this size, bytes. */
 const maxFileBytes = 8 * 1024 * 1024;
-/** What is read at a time, bytes; a record is never longer. */
+/** Bytes to read at a time. A record is never longer. */
 const maxReadBytes = 1024 * 1024;
 /** Samples of one record. */
 const maxRecordSamples = 1000;
@@ -36,9 +37,8 @@ interface LogFile {
 }
 
 /**
- * Samples on their way, in files of lines: a checksum, a space and JSON. What was appended survives the end of the process.
- * A line that a crash cut off, or that was damaged, is left out when it is read. Readers keep their position in a file of
- * their own.
+ * Samples on their way, in files of lines: a checksum, a space and JSON. Appended samples survive the end of the process.
+ * Reading skips lines that are damaged or that a crash cut off. Each reader keeps its position in a file of its own.
  */
 export class SampleLog {
   readonly #directory: string;
@@ -62,12 +62,12 @@ export class SampleLog {
     return this.#files.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** When something was last appended, ms since the epoch; 0 for an empty log. */
+  /** The time of the last append, ms since the epoch; 0 for an empty log. */
   get lastWriteMs(): number {
     return Math.max(0, ...this.#files.map(({ lastWriteMs }) => lastWriteMs));
   }
 
-  /** Finds what earlier lives have left; goes on in a new file. */
+  /** Finds the files of earlier runs. New samples go to a new file. */
   async open(): Promise<void> {
     await mkdir(this.#directory, { recursive: true });
     const found: LogFile[] = [];
@@ -86,14 +86,14 @@ export class SampleLog {
     this.#handle = undefined;
   }
 
-  /** Resolves when the samples are with the operating system; what they replaced is the number of bytes dropped for room. */
+  /** Resolves when the operating system has the samples, with the number of bytes dropped to make room. */
   append(samples: readonly TimedSample[]): Promise<number> {
     const done = this.#last.catch(() => undefined).then(() => this.#append(samples));
     this.#last = done;
     return done;
   }
 
-  /** What follows a position; no samples at the end of the log. */
+  /** Reads samples behind a position; none at the end of the log. */
   async read(from: LogPosition): Promise<{ samples: TimedSample[]; next: LogPosition }> {
     const file = this.#files.find(({ number }) => number >= from.file);
     if (file === undefined) return { samples: [], next: from };
@@ -106,7 +106,7 @@ export class SampleLog {
     }
     const bytes = await readPart(this.#pathOf(file.number), offset, length);
     const end = bytes.lastIndexOf(10) + 1;
-    // A line without an end is what a crash has left of it.
+    // A line without an end is the rest of a crash.
     const taken = end === 0 ? length : end;
     const lines = bytes.subarray(0, taken).toString("utf8").split("\n");
     const samples = lines.flatMap((line) => readLine(line) ?? []);
@@ -116,15 +116,11 @@ export class SampleLog {
 
   async loadPosition(reader: string): Promise<LogPosition> {
     try {
-      const handle = await open(this.#cursorOf(reader));
-      try {
-        const { file, offset } = JSON.parse(await handle.readFile("utf8")) as LogPosition;
-        if (Number.isInteger(file) && Number.isInteger(offset)) return { file, offset };
-      } finally {
-        await handle.close();
-      }
+      const text = await readFile(this.#cursorOf(reader), "utf8");
+      const { file, offset } = JSON.parse(text) as LogPosition;
+      if (Number.isInteger(file) && Number.isInteger(offset)) return { file, offset };
     } catch {
-      // Whoever has read nothing yet begins at the start.
+      // A reader that has read nothing yet starts at the beginning.
     }
     return { file: 0, offset: 0 };
   }
@@ -135,7 +131,7 @@ export class SampleLog {
     await rename(`${path}.tmp`, path);
   }
 
-  /** Deletes files that all have read and that are older than `minAgeMs`, and any older than `maxAgeMs`; tells the unread bytes. */
+  /** Deletes files older than `minAgeMs` that all readers have read, and all files older than `maxAgeMs`. Returns the unread bytes. */
   async truncate(
     readers: readonly LogPosition[],
     { minAgeMs, maxAgeMs }: { minAgeMs: number; maxAgeMs: number },
@@ -205,7 +201,7 @@ async function readPart(path: string, offset: number, length: number): Promise<B
   }
 }
 
-/** `[[time, value, name, value, ...], ...]`; numbers that JSON does not have are texts, the end of a series is null. */
+/** `[[time, value, name, value, ...], ...]`. Numbers that JSON lacks are texts, and the end of a series is null. */
 function lineOf(samples: readonly TimedSample[]): string {
   const plain = samples.map(({ labels, timeMs, value }) => {
     const number = value === undefined ? null : Number.isFinite(value) ? value : String(value);
@@ -221,8 +217,7 @@ function readLine(line: string): TimedSample[] | undefined {
   const plain = JSON.parse(text) as [number, number | string | null, ...string[]][];
   return plain.map(([timeMs, value, ...texts]) => {
     const pairs: [string, string][] = [];
-    for (let i = 0; i < texts.length; i += 2)
-      pairs.push([texts[i] as string, texts[i + 1] as string]);
+    for (let i = 0; i < texts.length; i += 2) pairs.push([texts[i]!, texts[i + 1] as string]);
     return { timeMs, value: value === null ? undefined : Number(value), labels: makeLabels(pairs) };
   });
 }

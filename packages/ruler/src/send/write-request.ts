@@ -28,7 +28,7 @@ function writeSeries(writer: ProtoWriter, sample: TimedSample): void {
   const { names, values } = sample.labels;
   for (let i = 0; i < names.length; i++) {
     writer.tag(1, wire.bytes);
-    writer.nested([names[i] as string, values[i] as string] as const, writeLabel);
+    writer.nested([names[i]!, values[i] as string] as const, writeLabel);
   }
   writer.tag(2, wire.bytes);
   writer.nested(sample, writeSample);
@@ -80,7 +80,7 @@ function compressBlock({ input, view, table, out }: Work, start: number, end: nu
   while (at + minMatch <= end) {
     const four = view.getUint32(at, true);
     const slot = Math.imul(four, 0x1e35a7bd) >>> (32 - tableBits);
-    const seen = table[slot] as number;
+    const seen = table[slot]!;
     table[slot] = at;
     if (seen < 0 || view.getUint32(seen, true) !== four) {
       at++;
