@@ -132,7 +132,7 @@ function recordOf(known: KnownRequest) {
   const { id, query, boundsMs, createdMs } = known.request;
   return {
     request_id: id,
-    start_time: (boundsMs[0] as number) / 1000,
+    start_time: boundsMs[0]! / 1000,
     end_time: (boundsMs.at(-1) as number) / 1000,
     query,
     status: statusOf(known),

@@ -225,7 +225,7 @@ describe("rows that were deleted", () => {
   const flip = async (store: ObjectStore, key: string) => {
     const bytes = Uint8Array.from(await store.get(key, options));
     const at = bytes.length >> 1;
-    bytes[at] = (bytes[at] as number) ^ 4;
+    bytes[at] = bytes[at]! ^ 4;
     await store.put(key, bytes, options);
   };
   const whole = { start: baseNs, end: baseNs + 10_000_000_000n };

@@ -141,7 +141,7 @@ describe("PatternStore", () => {
     const bytes = readFileSync(path);
     for (const at of [0, 4, 5, 8, 20, bytes.length - 1]) {
       const damaged = Buffer.from(bytes);
-      damaged[at] = (damaged[at] as number) ^ 1;
+      damaged[at] = damaged[at]! ^ 1;
       writeFileSync(path, damaged);
       expect(loadPatterns(new PatternStore(options), path)).toBe(false);
     }

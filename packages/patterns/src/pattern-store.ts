@@ -157,7 +157,7 @@ function addSamples(
   let lines = 0;
   for (const [i, time] of cluster.times.entries()) {
     if (time < from || time >= to) continue;
-    const count = cluster.counts[i] as number;
+    const count = cluster.counts[i]!;
     const at = Math.floor(time / stepSeconds) * stepSeconds;
     counts.set(at, (counts.get(at) ?? 0) + count);
     lines += count;

@@ -155,5 +155,5 @@ function escapeHtml(text: string): string {
     '"': "&quot;",
     "'": "&#39;",
   };
-  return text.replace(/[&<>"']/g, (sign) => escapes[sign] as string);
+  return text.replace(/[&<>"']/g, (sign) => escapes[sign]!);
 }

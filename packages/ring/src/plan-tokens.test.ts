@@ -19,7 +19,7 @@ function loads(instances: readonly RingInstance[], width: number): number[] {
     const before = circle.tokens.at(i - 1) as number;
     const size = (token - before + (i === 0 ? 2 ** 32 : 0)) / 2 ** 32;
     for (const owner of replicas.subarray(i * width, (i + 1) * width))
-      load[owner] = (load[owner] as number) + size;
+      load[owner] = load[owner]! + size;
   }
   return load;
 }

@@ -81,7 +81,7 @@ export class TokenPlan {
     if (others === 0) this.#start(mine, options);
     else this.#join(mine, others, options.count);
     const tokens = this.#ranges[mine] as number[];
-    return Uint32Array.from(tokens, (range) => this.#token[range] as number).sort();
+    return Uint32Array.from(tokens, (range) => this.#token[range]!).sort();
   }
 
   #addInstance(): number {
@@ -95,7 +95,7 @@ export class TokenPlan {
     this.#size.push(size);
     this.#owner.push(owner);
     this.#ranges[owner]?.push(range);
-    this.#share[owner] = (this.#share[owner] as number) + size;
+    this.#share[owner]! += size;
     return range;
   }
 
@@ -106,7 +106,7 @@ export class TokenPlan {
       this.#free((start + Math.floor((i * circleSize) / count)) % circleSize),
     ).sort((a, b) => a - b);
     for (const [i, token] of tokens.entries()) {
-      const before = i > 0 ? (tokens[i - 1] as number) : (tokens.at(-1) as number) - circleSize;
+      const before = i > 0 ? tokens[i - 1]! : (tokens.at(-1) as number) - circleSize;
       this.#addRange(mine, token, token - before);
       this.#next.push((i + 1) % count);
       this.#previous.push((i + count - 1) % count);
@@ -126,8 +126,8 @@ export class TokenPlan {
     const load = share * this.#width;
     for (let left = count; left > 0; left--) {
       const richest = this.#richest();
-      const size = (share - (this.#share[mine] as number)) / left;
-      const gain = (load - (this.#load[mine] as number)) / left;
+      const size = (share - this.#share[mine]!) / left;
+      const gain = (load - this.#load[mine]!) / left;
       const range = this.#bestRange(richest, mine, { size, gain, load });
       this.#cut(range, mine, this.#cutSize(range, size));
     }
@@ -139,7 +139,7 @@ export class TokenPlan {
     const found: number[] = [];
     for (const [range, size] of this.#size.entries()) {
       this.#replicasOf(range, found);
-      for (const owner of found) this.#load[owner] = (this.#load[owner] as number) + size;
+      for (const owner of found) this.#load[owner]! += size;
     }
   }
 
@@ -149,7 +149,7 @@ export class TokenPlan {
     let richest = 0;
     let most = 0;
     for (let i = 0; i < shares.length - 1; i++) {
-      const has = (shares[i] as number) + (loads[i] as number) * weight;
+      const has = shares[i]! + loads[i]! * weight;
       if (has <= most) continue;
       richest = i;
       most = has;
@@ -158,7 +158,7 @@ export class TokenPlan {
   }
 
   #cutSize(range: number, size: number): number {
-    const whole = this.#size[range] as number;
+    const whole = this.#size[range]!;
     return Math.floor(whole > size ? size : whole / 2);
   }
 
@@ -168,7 +168,7 @@ export class TokenPlan {
     want: { readonly size: number; readonly gain: number; readonly load: number },
   ): number {
     const ranges = this.#ranges[from] as number[];
-    const sizeOf = (range: number) => this.#size[range] as number;
+    const sizeOf = (range: number) => this.#size[range]!;
     const largest = ranges.reduce((a, b) => (sizeOf(b) > sizeOf(a) ? b : a));
     let best = largest;
     let bestScore = Number.POSITIVE_INFINITY;
@@ -177,8 +177,8 @@ export class TokenPlan {
       const gain = this.#effect(range, this.#cutSize(range, want.size), mine);
       let score = ownWeight * (gain - want.gain) ** 2;
       for (let i = 0; i < this.#losers.length; i++) {
-        const over = (this.#load[this.#losers[i] as number] as number) - want.load;
-        score += (over - (this.#losses[i] as number)) ** 2 - over ** 2;
+        const over = this.#load[this.#losers[i] as number]! - want.load;
+        score += (over - this.#losses[i]!) ** 2 - over ** 2;
       }
       if (score >= bestScore) continue;
       best = range;
@@ -197,18 +197,18 @@ export class TokenPlan {
     this.#between.length = 0;
     const found = this.#found;
     let gain = 0;
-    for (let at = range, amount = size; ; amount = this.#size[at] as number) {
+    for (let at = range, amount = size; ; amount = this.#size[at]!) {
       this.#replicasOf(at, found);
       if (!found.includes(mine)) {
         gain += amount;
         if (found.length === this.#width) {
-          this.#losers.push(found[found.length - 1] as number);
+          this.#losers.push(found[found.length - 1]!);
           this.#losses.push(amount);
         }
       }
-      at = this.#previous[at] as number;
-      if (at === range) return gain + (this.#size[range] as number) - size;
-      const owner = this.#owner[at] as number;
+      at = this.#previous[at]!;
+      if (at === range) return gain + this.#size[range]! - size;
+      const owner = this.#owner[at]!;
       if (owner === mine) return gain;
       if (!this.#between.includes(owner) && this.#between.push(owner) === this.#width) return gain;
     }
@@ -219,27 +219,27 @@ export class TokenPlan {
     found.length = 0;
     let at = range;
     do {
-      const owner = owners[at] as number;
+      const owner = owners[at]!;
       if (!found.includes(owner) && found.push(owner) === width) return;
-      at = next[at] as number;
+      at = next[at]!;
     } while (at !== range);
   }
 
   #cut(range: number, mine: number, wanted: number): void {
-    const end = this.#token[range] as number;
-    const whole = this.#size[range] as number;
+    const end = this.#token[range]!;
+    const whole = this.#size[range]!;
     const start = (end - whole + circleSize) % circleSize;
     const token = this.#free((start + wanted) % circleSize);
     const size = (token - start + circleSize) % circleSize;
     const gain = this.#effect(range, size, mine);
     for (const [i, loser] of this.#losers.entries())
-      this.#load[loser] = (this.#load[loser] as number) - (this.#losses[i] as number);
-    this.#load[mine] = (this.#load[mine] as number) + gain;
-    const from = this.#owner[range] as number;
+      this.#load[loser]! -= this.#losses[i]!;
+    this.#load[mine]! += gain;
+    const from = this.#owner[range]!;
     this.#size[range] = whole - size;
-    this.#share[from] = (this.#share[from] as number) - size;
+    this.#share[from]! -= size;
     const cut = this.#addRange(mine, token, size);
-    const before = this.#previous[range] as number;
+    const before = this.#previous[range]!;
     this.#previous.push(before);
     this.#next.push(range);
     this.#next[before] = cut;

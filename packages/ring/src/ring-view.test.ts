@@ -84,7 +84,7 @@ describe("writes", () => {
   it("of one copy go to the owner", () => {
     const view = new RingView(fakeMembers(4), { replicas: 1, isZoneAware: false });
     for (const [i, places] of placesOf(view.planWrites(keys)).entries())
-      expect(places).toEqual([view.ownerOf(keys[i] as number)]);
+      expect(places).toEqual([view.ownerOf(keys[i]!)]);
   });
 
   it("go to different zones, and within a zone to another instance when one is lost", () => {

@@ -88,21 +88,21 @@ export class RingView {
     const starts = new Uint32Array(keys.length);
     const counts = new Uint32Array(instances.length);
     for (let key = 0; key < keys.length; key++) {
-      const start = circle.find(keys[key] as number) * width;
+      const start = circle.find(keys[key]!) * width;
       starts[key] = start;
       for (let i = start; i < start + width; i++) counts[replicas[i] as number]!++;
     }
     const lists = Array.from(counts, (count) => (count > 0 ? new Uint32Array(count) : undefined));
     counts.fill(0);
     for (let key = 0; key < keys.length; key++) {
-      const start = starts[key] as number;
+      const start = starts[key]!;
       for (let i = start; i < start + width; i++) {
-        const owner = replicas[i] as number;
+        const owner = replicas[i]!;
         lists[owner]![counts[owner]!++] = key;
       }
     }
     const targets = lists.flatMap((list, i) =>
-      list === undefined ? [] : [{ instance: instances[i] as RingInstance, keys: list }],
+      list === undefined ? [] : [{ instance: instances[i]!, keys: list }],
     );
     return { targets, copies: width, quorum: this.quorum };
   }
@@ -164,8 +164,8 @@ export class RingView {
     const { tokens, owners } = new Circle(this.instances.map((instance) => instance.tokens));
     const parts = new Float64Array(this.instances.length);
     for (const [i, owner] of owners.entries()) {
-      const before = i > 0 ? (tokens[i - 1] as number) : (tokens.at(-1) as number) - 2 ** 32;
-      parts[owner]! += ((tokens[i] as number) - before) / 2 ** 32;
+      const before = i > 0 ? tokens[i - 1]! : (tokens.at(-1) as number) - 2 ** 32;
+      parts[owner]! += (tokens[i]! - before) / 2 ** 32;
     }
     return new Map(this.instances.map(({ id }, i) => [id, parts[i] as number]));
   }
@@ -317,8 +317,8 @@ export class Circle {
   /** Position of the first token that is greater than the key; after the last one comes the first. */
   find(key: number): number {
     const { tokens } = this;
-    let at = this.#firsts[key >>> this.#shift] as number;
-    while (at < tokens.length && (tokens[at] as number) <= key) at++;
+    let at = this.#firsts[key >>> this.#shift]!;
+    while (at < tokens.length && tokens[at]! <= key) at++;
     return at === tokens.length ? 0 : at;
   }
 }
@@ -329,7 +329,7 @@ function firstPositions(tokens: Uint32Array, bits: number): Uint32Array {
   let at = 0;
   for (let upper = 0; upper < firsts.length; upper++) {
     const least = upper * 2 ** (32 - bits);
-    while (at < tokens.length && (tokens[at] as number) < least) at++;
+    while (at < tokens.length && tokens[at]! < least) at++;
     firsts[upper] = at;
   }
   return firsts;
@@ -345,7 +345,7 @@ export function findReplicas(circle: Circle, width: number, zones?: Uint16Array)
   for (let token = 0; token < owners.length; token++) {
     const start = token * width;
     for (let found = 0, at = token; found < width; at = at + 1 < owners.length ? at + 1 : 0) {
-      const owner = owners[at] as number;
+      const owner = owners[at]!;
       if (!isPlaced(replicas, start, found, owner, zones)) replicas[start + found++] = owner;
     }
   }
@@ -360,7 +360,7 @@ function isPlaced(
   zones: Uint16Array | undefined,
 ): boolean {
   for (let i = start; i < start + found; i++) {
-    const other = replicas[i] as number;
+    const other = replicas[i]!;
     if (zones === undefined ? other === owner : zones[other] === zones[owner]) return true;
   }
   return false;

@@ -70,7 +70,7 @@ describe("health", () => {
     await live(time, processes, 300_000);
     for (const one of processes) expect(seenBy(one)).toBe("i0:ACTIVE i1:ACTIVE i2:ACTIVE");
     await live(time, processes.slice(0, 2), 65_000);
-    expect(seenBy(processes[0] as FakeProcess)).toBe("i0:ACTIVE i1:ACTIVE i2:UNHEALTHY");
+    expect(seenBy(processes[0]!)).toBe("i0:ACTIVE i1:ACTIVE i2:UNHEALTHY");
   });
 
   it("is not judged while the store is down, however long", async () => {
@@ -82,7 +82,7 @@ describe("health", () => {
     store.isDown = false;
     // The first to come back sees only old heartbeats.
     await live(time, processes.slice(0, 1), 5000);
-    expect(seenBy(processes[0] as FakeProcess)).toBe("i0:ACTIVE i1:ACTIVE i2:ACTIVE");
+    expect(seenBy(processes[0]!)).toBe("i0:ACTIVE i1:ACTIVE i2:ACTIVE");
     await live(time, processes, 120_000);
     for (const one of processes) expect(seenBy(one)).toBe("i0:ACTIVE i1:ACTIVE i2:ACTIVE");
   });
@@ -100,7 +100,7 @@ describe("health", () => {
   it("lasts for ever without a timeout", async () => {
     const { time, processes } = await start(2, { heartbeatTimeoutMs: 0 });
     await live(time, processes.slice(0, 1), 600_000);
-    expect(seenBy(processes[0] as FakeProcess)).toBe("i0:ACTIVE i1:ACTIVE");
+    expect(seenBy(processes[0]!)).toBe("i0:ACTIVE i1:ACTIVE");
   });
 });
 
@@ -215,7 +215,7 @@ describe("membership", () => {
     await store.write("ring", "i1", "nonsense", { news: false });
     await store.write("ring", "x", "nonsense", { news: false });
     await processes[0]?.ring.refresh();
-    expect(seenBy(processes[0] as FakeProcess)).toBe("i0:ACTIVE i1:ACTIVE");
+    expect(seenBy(processes[0]!)).toBe("i0:ACTIVE i1:ACTIVE");
   });
 });
 

@@ -143,7 +143,7 @@ class Place {
     let high = this.#own.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if ((this.#own[middle] as Waiting).cost <= cost) low = middle + 1;
+      if (this.#own[middle]!.cost <= cost) low = middle + 1;
       else high = middle;
     }
     return low;

@@ -85,8 +85,8 @@ export function openParts({ request, progress }: Omit<KnownRequest, "log">): Par
 export function rangeOfParts({ boundsMs }: DeleteRequest, { from, to }: PartRange): TimeRange {
   const isLast = to === boundsMs.length - 1;
   return {
-    fromNs: BigInt(boundsMs[from] as number) * nsPerMs,
-    toNs: BigInt(boundsMs[to] as number) * nsPerMs + (isLast ? 1n : 0n),
+    fromNs: BigInt(boundsMs[from]!) * nsPerMs,
+    toNs: BigInt(boundsMs[to]!) * nsPerMs + (isLast ? 1n : 0n),
   };
 }
 

@@ -185,7 +185,7 @@ export class DeleteRequests implements Deletes {
     const known = this.#known.get(tenant) ?? [];
     if (range === undefined) return known;
     return known.filter(({ request: { boundsMs } }) => {
-      const [first, last] = [boundsMs[0] as number, boundsMs.at(-1) as number];
+      const [first, last] = [boundsMs[0]!, boundsMs.at(-1) as number];
       return first <= range.endMs && last >= range.startMs;
     });
   }

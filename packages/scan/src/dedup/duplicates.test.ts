@@ -51,7 +51,7 @@ function describeRows(
   const texts: string[] = [];
   blocks.forEach((number, i) => {
     const block = source.block(number);
-    for (const at of rows[i] as Uint32Array) {
+    for (const at of rows[i]!) {
       const run = block.runs.rowStart.findLastIndex((start) => start <= at);
       const { bytes, offsets } = block.lines();
       const line = Buffer.from(bytes.subarray(offsets[at], offsets[at + 1])).toString();
@@ -61,7 +61,7 @@ function describeRows(
           ? Buffer.from(trace.bytes.subarray(trace.offsets[at], trace.offsets[at + 1])).toString()
           : "";
       texts.push(
-        `${source.streams.text(block.runs.stream[run] as number)} ${block.timestamps()[at]} ${line} ${value}`.trim(),
+        `${source.streams.text(block.runs.stream[run]!)} ${block.timestamps()[at]} ${line} ${value}`.trim(),
       );
     }
   });

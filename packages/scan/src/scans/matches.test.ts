@@ -28,7 +28,7 @@ describe.each(refs)("scanMatches of a %s", (_, ref) => {
       [...blocks]
         .flatMap((block, i) => {
           const { bytes, offsets } = source.block(block).lines();
-          return [...(rows[i] as Uint32Array)].map((row) =>
+          return [...rows[i]!].map((row) =>
             Buffer.from(bytes.subarray(offsets[row], offsets[row + 1]))
               .toString()
               .split(" ", 2)

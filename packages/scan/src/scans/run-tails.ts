@@ -46,7 +46,7 @@ export class TailRunner {
     });
     const labels = new Map<number, Labels>();
     for (const [i, stream] of task.streams.entries()) {
-      const text = task.texts[i] as string;
+      const text = task.texts[i]!;
       if (text !== "") labels.set(stream, this.#labelsOf(text));
     }
     // Stages read the labels of all streams of a block, but only the rows of wanted streams.

@@ -53,7 +53,7 @@ export function valuesOf(
 ): Record<string, number> {
   const { labels, values } = mergeMetricPartials(leaf, partials)[0]!;
   return Object.fromEntries(
-    labels.map((one, i) => [formatLabels(one), (values[i] as Float64Array).at(-1) as number]),
+    labels.map((one, i) => [formatLabels(one), values[i]!.at(-1) as number]),
   );
 }
 

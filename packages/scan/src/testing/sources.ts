@@ -92,7 +92,7 @@ function makeBlocks(rows: readonly SourceRow[], { rowsPerBlock = rows.length }: 
 function makeBlock(rows: readonly SourceRow[], texts: string[]): HeadBlockRef {
   const bytes = rows.reduce((sum, { line }) => sum + Buffer.byteLength(line), 0);
   const metadata = rows.flatMap((one) => Object.entries(one.metadata ?? {}));
-  const baseNs = floorDiv((rows[0] as SourceRow).ns, dayNs) * dayNs;
+  const baseNs = floorDiv(rows[0]!.ns, dayNs) * dayNs;
   const head = new HeadBlock(baseNs, {
     rows: rows.length,
     runs: rows.length,
