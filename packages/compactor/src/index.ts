@@ -5,4 +5,3 @@ export { DeleteRequests, type DeletionMode } from "./deletion/delete-requests.js
 export { LocalCopy, RequestStore } from "./deletion/request-store.js";
 export { type DeleteRouteOptions, deleteRoutes } from "./http.js";
 export { RemovalRules } from "./removal-rules.js";
-export { type RetentionLimits, RetentionRules } from "./retention-rules.js";

@@ -232,8 +232,7 @@ export class TokenPlan {
     const token = this.#free((start + wanted) % circleSize);
     const size = (token - start + circleSize) % circleSize;
     const gain = this.#effect(range, size, mine);
-    for (const [i, loser] of this.#losers.entries())
-      this.#load[loser]! -= this.#losses[i]!;
+    for (const [i, loser] of this.#losers.entries()) this.#load[loser]! -= this.#losses[i]!;
     this.#load[mine]! += gain;
     const from = this.#owner[range]!;
     this.#size[range] = whole - size;

@@ -101,7 +101,7 @@ export type ThreadAnswer<K extends ScanKind> = K extends "duplicates"
     ? FoundMatches
     : AnswerOf<K>;
 
-const threadScans: {
+export const threadScans: {
   readonly [K in ScanKind]: ThreadScan<TaskOf<K, LocalRef>, ThreadAnswer<K>>;
 } = {
   scan: {

@@ -23,7 +23,7 @@ const maxPartialRounds = 10;
 /** Rounds of one call. Its sources, 64 at most, are whole long before. */
 const maxRounds = 1000;
 
-export interface RemoteScannerDeps {
+interface RemoteScannerDeps {
   /** Scans files of this machine. */
   readonly scanner: SegmentScanner<LocalRef>;
   readonly cache: SegmentCacheCalls;

@@ -21,7 +21,7 @@ import { LRUCache } from "lru-cache";
 import type { ScanContext } from "../source/block-reader.js";
 import { flagsOf, rangeOf, streamLabels } from "../source/view.js";
 
-export interface CountingCatalogDeps {
+interface CountingCatalogDeps {
   readonly catalog: Pick<SegmentCatalog, "list" | "days">;
   /** Counts on another thread. */
   readonly countDay: (task: CountDayTask, options: ScanOptions) => Promise<DayCount>;
