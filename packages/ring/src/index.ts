@@ -4,4 +4,11 @@ export * from "./page.js";
 export { RedisRingStore, type RedisStoreOptions } from "./redis-store.js";
 export { Ring, type RingOptions } from "./ring.js";
 export { MemoryRingStore, type RingStore } from "./ring-store.js";
-export * from "./ring-view.js";
+export {
+  type ReadSet,
+  RingView,
+  rankFor,
+  ringKey,
+  type WritePlan,
+  type WriteTarget,
+} from "./ring-view.js";

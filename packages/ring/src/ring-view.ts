@@ -221,7 +221,7 @@ function unavailable(text: string): SkaldError {
 }
 
 /** Whose part of a ring is wanted, and how large. */
-export interface ShardOptions {
+interface ShardOptions {
   readonly tenant: string;
   /** Instances in all. */
   readonly size: number;
@@ -234,7 +234,7 @@ export interface ShardOptions {
  * The instances of a tenant by rendezvous hashing (Thaler and Ravishankar, 1998): each has a score that depends on the tenant
  * and its own id only, and the best ones are taken. So an instance that comes or goes changes one place at most.
  */
-export function rankForShard(
+function rankForShard(
   instances: readonly RingInstance[],
   { tenant, size, since, isZoneAware }: ShardOptions,
 ): RingInstance[] {
