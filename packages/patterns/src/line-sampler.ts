@@ -2,9 +2,9 @@ import type { PatternIngester, PushRequest, SampledLines } from "@skald/contract
 import { type Batch, detectedLevelName, levelInMetadata, levelNames } from "@skald/model";
 
 export interface LineSamplerOptions {
-  /** Who learns from lines of a stream; throws while there is nobody. */
+  /** The pattern ingester of a stream. Throws while there is none. */
   readonly learnerOf: (tenant: string, stream: string) => Pick<PatternIngester, "learn">;
-  /** Lines of a tenant that are looked at each time; of more, each stands for several. */
+  /** Lines of a tenant to send each time. If there are more, each line stands for several. */
   readonly maxLines: number;
   /** Longer lines are left out. */
   readonly maxLineBytes: number;
@@ -13,13 +13,13 @@ export interface LineSamplerOptions {
 
 /** Pause in which lines are gathered. */
 const gatherMs = 1000;
-/** Whoever learns rests so many times as long as it works: it has a seventh of a core at most. */
+/** The learner rests this many times as long as it works, so that it takes at most a seventh of a core. */
 const restPerWork = 6;
-/** Bytes of lines of all tenants that may wait; what comes beyond is left out. */
+/** Bytes of waiting lines of all tenants. Lines beyond it are left out. */
 const maxWaitingBytes = 64 * 1024 * 1024;
 const neverStopped = new AbortController().signal;
 
-/** Takes some of the lines that come in, and hands them to those who find patterns in them, now and then. */
+/** Samples incoming lines, and passes them to pattern ingesters from time to time. */
 export class LineSampler {
   readonly #options: LineSamplerOptions;
   #samples = new Map<string, TenantSample>();
@@ -32,7 +32,7 @@ export class LineSampler {
     this.#options = options;
   }
 
-  /** Looks at rows that were stored; copies what it keeps. */
+  /** Samples rows that were stored, and copies the lines that it keeps. */
   note({ tenant, batch }: PushRequest): void {
     if (this.#isClosed) return;
     const { maxLines, maxLineBytes } = this.#options;
@@ -59,7 +59,7 @@ export class LineSampler {
     this.#schedule(gatherMs);
   }
 
-  /** Hands over what was gathered. Resolves when it was looked at; what cannot be sent is forgotten. */
+  /** Sends the gathered lines. Resolves when they are learnt. Lines that cannot be sent are dropped. */
   async flush(): Promise<void> {
     const samples = this.#samples;
     this.#samples = new Map();
@@ -69,7 +69,7 @@ export class LineSampler {
         await learner.learn(lines, { signal: neverStopped }).catch(this.#options.onError);
   }
 
-  /** Hands over what is left, and takes no more. */
+  /** Sends the rest, and takes no more lines. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -122,10 +122,10 @@ interface SampleRow {
   readonly line: Uint8Array;
 }
 
-/** Knuth's multiplicative hash: what follows each other is spread evenly. */
+/** Knuth's multiplicative hash, which spreads consecutive numbers evenly. */
 const spread = 0x9e3779b1;
 
-/** Lines of a tenant, evenly chosen, not more than so many: once there are as many, every second one goes. */
+/** An even sample of a tenant's lines. When it is full, every second line is dropped. */
 class TenantSample {
   readonly tenant: string;
   readonly #maxLines: number;
@@ -139,7 +139,7 @@ class TenantSample {
     this.#maxLines = maxLines;
   }
 
-  /** Of so many rows one is wanted, and stands for them. */
+  /** Each wanted row stands for this many rows. */
   get stride(): number {
     return this.#stride;
   }
@@ -148,7 +148,7 @@ class TenantSample {
     return this.#lineBytes;
   }
 
-  /** The first row of the next push that is wanted: elsewhere each time, so that no row of a regular push is always left out. */
+  /** The first wanted row of the next push. It varies, so that no row of a regular push is always left out. */
   nextStart(): number {
     return (Math.imul(++this.#pushes, spread) >>> 0) % this.#stride;
   }
@@ -162,7 +162,7 @@ class TenantSample {
     this.#stride *= 2;
   }
 
-  /** The lines by who gets those of a stream. */
+  /** The lines, split by the owner of their stream. */
   shares<Owner>(ownerOf: (stream: string) => Owner): Map<Owner, SampledLines> {
     const owners = new Map<string, Owner>();
     const shares = new Map<Owner, SampleRow[]>();

@@ -2,15 +2,15 @@ import { anyWord, type LinePart, Tokens } from "./tokenize.js";
 
 interface MinerOptions {
   readonly maxClusters: number;
-  /** Part of evictions among new clusters above which nothing is learnt any more: there is no pattern. */
+  /** Share of evictions among new clusters above which learning stops, because the lines have no pattern. */
   readonly maxEvictionRatio: number;
 }
 
-/** First words that lead to clusters of their own, of lines of one shape. */
+/** First words with clusters of their own, among lines of one shape. */
 const maxChildren = 15;
-/** Lines whose cluster is known without a search. */
+/** Lines whose cluster is remembered. */
 const maxRecent = 512;
-/** New clusters before evictions are held against them. */
+/** New clusters before evictions count. */
 const minLearnt = 1000;
 
 const tokens = new Tokens();
@@ -33,7 +33,7 @@ export class Miner {
     this.#options = options;
   }
 
-  /** The cluster of a line, which learns from it; undefined for one that has no pattern. */
+  /** Finds the cluster of a line and adds the line to it; undefined for a line without a pattern. */
   learn(line: Buffer, { from, to, isInner }: LinePart): Cluster | undefined {
     if (!tokens.read(line, from, to)) return undefined;
     const key = tokens.lineHash ^ Number(isInner);
@@ -52,7 +52,7 @@ export class Miner {
     return cluster;
   }
 
-  /** Puts a cluster back that another miner had. */
+  /** Adds a cluster that another miner had. */
   restore(cluster: Cluster, shape: number): void {
     this.#leafOf(shape, cluster.hashes[0]!).push(cluster);
     this.clusters.add(cluster);
@@ -91,7 +91,7 @@ export class Miner {
     return cluster;
   }
 
-  /** Forgets the cluster that was met longest ago. */
+  /** Drops the cluster that was used longest ago. */
   #evict(): void {
     let oldest: Cluster | undefined;
     for (const cluster of this.clusters) {
@@ -116,7 +116,7 @@ function shapeOf(count: number, gapHash: number, isInner: boolean): number {
   return (Math.imul(gapHash, 31) + 2 * count + Number(isInner)) >>> 0;
 }
 
-/** The cluster with most of the words of the line at hand. */
+/** The cluster that shares most words with the current line. */
 function bestOf(leaf: readonly Cluster[]): Cluster | undefined {
   let best: Cluster | undefined;
   let most = -1;
@@ -132,11 +132,11 @@ function bestOf(leaf: readonly Cluster[]): Cluster | undefined {
 
 const wildcard = "<_>";
 
-/** Lines that are alike: the words that they share, and how many there were when. */
+/** Similar lines: the words that they share, and their counts by time. */
 export class Cluster {
   /** `anyWord` where they differ. */
   readonly hashes: Uint32Array;
-  /** Of each word; what stands for any is not looked at. */
+  /** The text of each word. Words that vary are ignored. */
   readonly words: string[];
   /** Before each word, and behind the last. */
   readonly gaps: string[];
@@ -144,7 +144,7 @@ export class Cluster {
   /** Starts of the time buckets with lines, seconds since the epoch, ascending, and the lines of each. */
   readonly times: number[] = [];
   readonly counts: number[] = [];
-  /** Counts up with each line of the miner. */
+  /** The miner's line counter at the last line of this cluster. */
   used = 0;
 
   constructor(init: ClusterInit) {
@@ -177,7 +177,7 @@ export class Cluster {
     return text.replaceAll(/(?:<_>){2,}/g, wildcard);
   }
 
-  /** Words that are the same in a line; -1 when too few are for it to be one of these. */
+  /** The number of equal words in a line; -1 when there are too few for this cluster. */
   similarity({ hashes, count }: Tokens): number {
     const own = this.hashes;
     let fixed = 0;
@@ -191,12 +191,12 @@ export class Cluster {
     return fixed - same <= Math.floor(fixed * maxDifference) ? same : -1;
   }
 
-  /** Takes a line in: where it differs is any word from now on. */
+  /** Adds a line. Words that differ become `anyWord`. */
   merge({ hashes, count }: Tokens): void {
     for (let i = 0; i < count; i++) if (this.hashes[i] !== hashes[i]) this.hashes[i] = anyWord;
   }
 
-  /** Counts lines at a time; drops what is older than `oldest`. Gives by how much the buckets have become more. */
+  /** Counts lines at a time, and drops buckets older than `oldest`. Returns how many buckets were added. */
   count(bucket: number, lines: number, oldest: number): number {
     const { times, counts } = this;
     const before = times.length;
@@ -224,5 +224,5 @@ interface ClusterInit {
   readonly isInner: boolean;
 }
 
-/** Part of the words of a pattern that may be others in a line of it: two of five, none of two. */
+/** Share of the words of a pattern that may differ in a line: two of five, none of two. */
 const maxDifference = 0.4;

@@ -8,19 +8,19 @@ export interface PatternOptions {
   /** Clusters of a stream and level. */
   readonly maxClusters: number;
   readonly maxEvictionRatio: number;
-  /** Longer lines are not looked at. */
+  /** Longer lines are ignored. */
   readonly maxLineBytes: number;
   /** How long samples are kept. */
   readonly retainMs: number;
   /** Width of the buckets that lines are counted in. */
   readonly sampleMs: number;
-  /** Miners of a tenant; the one that learnt longest ago goes first. */
+  /** Miners of a tenant. The one that learnt longest ago is dropped first. */
   readonly maxMinersPerTenant: number;
-  /** Of all tenants. */
+  /** Tenants with miners. */
   readonly maxTenants: number;
 }
 
-/** A miner and what it is of. */
+/** A miner and its stream and level. */
 interface StreamMiner {
   readonly stream: string;
   readonly level: string;
@@ -43,7 +43,7 @@ export class PatternStore {
     return this.#options;
   }
 
-  /** Learns from lines, of a JSON line from the first of the fields that it has. */
+  /** Learns from lines. In a JSON line it uses the first of the fields that is present. */
   learn(lines: SampledLines, names: readonly string[]): void {
     const { bytes, ends, levelOf, levels, seconds, streamOf, streams, weight } = lines;
     const fields = fieldNeedles(names);
@@ -97,7 +97,7 @@ export class PatternStore {
     }
   }
 
-  /** The miner of a stream and level, made when there is none. */
+  /** Finds or makes the miner of a stream and level. */
   minerOf(tenant: string, stream: string, level: string): Miner {
     return this.#minerOf(this.#minersOf(tenant), stream, level);
   }
@@ -143,11 +143,11 @@ interface LearntLine {
   readonly line: Buffer;
   readonly fields: readonly Buffer[];
   readonly seconds: number;
-  /** Lines that it stands for. */
+  /** The number of lines that it stands for. */
   readonly weight: number;
 }
 
-/** Adds the samples of a range, by step; gives how many lines they are. */
+/** Adds the samples of a range by step. Returns the number of lines. */
 function addSamples(
   counts: Map<number, number>,
   cluster: Cluster,
@@ -169,7 +169,7 @@ function addSamples(
 const minHits = 30;
 const maxPatterns = 300;
 
-/** What several found, each in streams of its own, as one. */
+/** Merges answers about different streams. */
 export function mergePatterns(found: readonly FoundPatterns[]): FoundPatterns {
   const merged = new Map<string, Pattern>();
   for (const pattern of found.flatMap(({ patterns }) => patterns)) {
@@ -182,7 +182,7 @@ export function mergePatterns(found: readonly FoundPatterns[]): FoundPatterns {
   return { patterns: mostFrequent([...merged.values()]), lines };
 }
 
-/** Those that are no noise, the most frequent first. */
+/** The patterns that are frequent enough, the most frequent first. */
 function mostFrequent(patterns: readonly Pattern[]): Pattern[] {
   return patterns
     .map((pattern) => ({ pattern, hits: hitsOf(pattern) }))

@@ -12,18 +12,18 @@ import { loadPatterns, refuseNewerPatterns, savePatterns } from "./pattern-file.
 import { type PatternOptions, PatternStore } from "./pattern-store.js";
 
 interface PatternThreadDeps {
-  /** Of one thread, which serves `patternJobs`. */
+  /** A pool of one thread that serves `patternJobs`. */
   readonly pool: Pick<WorkerPool, "run" | "close">;
   readonly setup: PatternSetup;
   readonly savePeriodMs: number;
-  /** Fields of a JSON line whose text is mined, the first that there is. */
+  /** Fields of a JSON line. The text of the first one present is mined. */
   readonly fieldsOf: (tenant: string) => readonly string[];
-  /** Told of the lines that were looked at, and of those that they stand for. */
+  /** Called with the number of lines learnt from, and of lines that they stand for. */
   readonly onLearnt: (looked: number, lines: number) => void;
   readonly onError: (error: unknown) => void;
 }
 
-/** Has the patterns of new lines found by a thread of their own, and saves them now and then. */
+/** Finds the patterns of new lines on a thread of their own, and saves them from time to time. */
 export class PatternThread implements PatternIngester {
   readonly #deps: PatternThreadDeps;
   readonly #stopped = new AbortController();
@@ -43,7 +43,7 @@ export class PatternThread implements PatternIngester {
     });
   }
 
-  /** Saves what there is, and ends the thread. */
+  /** Saves the patterns, and ends the thread. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#saving;
@@ -69,7 +69,7 @@ export class PatternThread implements PatternIngester {
   }
 }
 
-/** What each job brings along, so that a thread that takes the place of another finds what that has saved. */
+/** Part of each job, so that a thread that replaces another one finds the saved patterns. */
 export interface PatternSetup {
   readonly path: string;
   readonly options: PatternOptions;

@@ -1,8 +1,8 @@
-/** Most words of a line that is looked at. */
+/** Most words of a line. */
 const maxWords = 80;
-/** Fewest. */
+/** Fewest words of a line. */
 const minWords = 3;
-/** Hash of a word that stands for any. */
+/** Hash of a word that varies. */
 export const anyWord = 0;
 
 /**
@@ -11,17 +11,17 @@ export const anyWord = 0;
  */
 export class Tokens {
   count = 0;
-  /** Of each word; `anyWord` or a hash that is never that. */
+  /** The hash of each word: `anyWord`, or a number that is never `anyWord`. */
   readonly hashes = new Uint32Array(maxWords);
   readonly starts = new Uint32Array(maxWords);
   readonly ends = new Uint32Array(maxWords);
-  /** Of everything between words. */
+  /** The hash of everything between words. */
   gapHash = 0;
-  /** Of the whole: equal lines, but for numbers, have the same. */
+  /** The hash of the line. Lines that differ only in numbers have the same hash. */
   lineHash = 0;
   end = 0;
 
-  /** Reads the bytes from .. to - 1; false when there are too few words or too many. */
+  /** Reads the bytes [from, to); false when there are too few or too many words. */
   read(bytes: Uint8Array, from: number, to: number): boolean {
     this.count = 0;
     let gap = hashStart;
@@ -88,7 +88,7 @@ const kinds = Uint8Array.from({ length: 256 }, (_, byte) => {
   return "=,;()[]{}\"'|<>/:?&".includes(String.fromCharCode(byte)) ? isGap : 0;
 });
 
-/** What stands in the middle of one value. */
+/** Signs in the middle of one value. */
 const joins = Uint8Array.from({ length: 256 }, (_, byte) =>
   Number(":/,".includes(String.fromCharCode(byte))),
 );
@@ -98,15 +98,15 @@ const quote = 0x22;
 const backslash = 0x5c;
 const blank = 0x20;
 
-/** A part of a line: the bytes from .. to - 1. */
+/** A part of a line: the bytes [from, to). */
 export interface LinePart {
   readonly from: number;
   readonly to: number;
-  /** There is more of the line around it. */
+  /** Whether the line has more around it. */
   readonly isInner: boolean;
 }
 
-/** What of a line is its message: of a JSON object the text of the first of some fields, else all of it. Undefined: nothing. */
+/** The message of a line: in a JSON object the text of the first field that is present (undefined when none is), else the whole line. */
 export function messageOf(line: Buffer, fields: readonly Buffer[]): LinePart | undefined {
   if (line[0] !== openBrace) return { from: 0, to: line.length, isInner: false };
   for (const field of fields) {
@@ -122,7 +122,7 @@ export function messageOf(line: Buffer, fields: readonly Buffer[]): LinePart | u
   return undefined;
 }
 
-/** Names of fields as `messageOf` looks for them. */
+/** The names of fields in the form that `messageOf` searches for. */
 export function fieldNeedles(names: readonly string[]): Buffer[] {
   return names.map((name) => Buffer.from(`${JSON.stringify(name)}:`));
 }

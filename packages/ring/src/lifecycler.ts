@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { type Clock, errorCodeOf, refuseNewerVersion, systemClock } from "@skald/model";
 import { type Logger, repeat, type Sleep, sleep } from "@skald/runtime";
@@ -12,20 +12,20 @@ export interface LifecyclerOptions {
   /** The ring that it is a member of. */
   readonly ring: Ring;
   readonly id: string;
-  /** Host and port told to the others. */
+  /** Host and port at which other members call it. */
   readonly address: string;
   readonly zone?: string;
   /** Tokens wanted; 0 where the ring places no keys. */
   readonly tokens: number;
-  /** Whether copies are placed by zone: then the tokens of a zone are spread on their own. */
+  /** Whether copies are placed by zone. Each zone then spreads its own tokens. */
   readonly isZoneAware?: boolean;
-  /** File that keeps the tokens over restarts; by default only the store does. */
+  /** File that keeps the tokens over restarts; without it only the store keeps them. */
   readonly tokensFile?: string;
   /** See `Member.oldestMs`; asked at each heartbeat. */
   readonly oldestMs?: () => number | undefined;
   /** Pause between heartbeats; 0: none. */
   readonly heartbeatMs: number;
-  /** Pause before it looks whether others chose tokens at the same time; 0 where there are none. */
+  /** Pause before it checks whether other members chose tokens at the same time; 0 when it is alone. */
   readonly settleMs?: number;
   readonly log: Logger;
   readonly clock?: Clock;
@@ -35,19 +35,19 @@ export interface LifecyclerOptions {
 interface StopOptions {
   readonly unregister: boolean;
   readonly deleteTokens?: boolean;
-  /** Whether rows are nowhere but on its disk. */
+  /** Whether some rows exist only on its disk. */
   readonly holdsRows?: boolean;
 }
 
-/** Looks again for others that join at the same time, at most so often. */
+/** Most rounds of checking for others that join at the same time. */
 const maxRounds = 100;
-/** Longer than from one's last look at the others until they can see that one is ACTIVE. */
+/** Longer than a member takes from its last look at the others until they can see it ACTIVE. */
 const usualSettleMs = 200;
 /** Pause before a store that failed is asked again while joining. */
 const retryMs = 1000;
 
 /**
- * The life of this process's own member of a ring.
+ * This process's own member of a ring.
  *
  * ```
  *            join()                       leave()             stop()
@@ -56,7 +56,7 @@ const retryMs = 1000;
  * ```
  *
  * It writes itself when something changes and at each heartbeat, and at once when the store turns out to have lost it. While
- * the store is down it goes on in the state that it is in; the next heartbeat that gets through tells the others.
+ * the store is down it keeps its state, and the next heartbeat that succeeds informs the others.
  */
 export class Lifecycler {
   readonly #options: LifecyclerOptions;
@@ -66,7 +66,7 @@ export class Lifecycler {
   #tokens = new Uint32Array(0);
   #registeredMs: number;
   #beat = 0;
-  /** Whether it is known what the store has kept from the life before. */
+  /** Whether it has read what the store kept from its earlier run. */
   #isRecovered = false;
   #beating: Promise<void> | undefined;
   #rewriting: Promise<void> | undefined;
@@ -91,12 +91,12 @@ export class Lifecycler {
     return this.#tokens;
   }
 
-  /** Whether a key is this member's to work on, as the ring was seen last. */
+  /** Whether this member owns a key, in the last view of the ring. */
   owns(key: number): boolean {
     return this.#options.ring.view.ownerOf(key)?.id === this.id;
   }
 
-  /** Enters the ring as PENDING, with the tokens of the life before, and begins its heartbeats. */
+  /** Enters the ring as PENDING, with the tokens of its earlier run, and starts its heartbeats. */
   async start(): Promise<void> {
     const { tokensFile, heartbeatMs, ring } = this.#options;
     if (tokensFile !== undefined) this.#keep(await readTokenFile(tokensFile));
@@ -124,14 +124,14 @@ export class Lifecycler {
     log.info("joined the ring", { ring: ring.name, id: this.id, tokens: this.#tokens.length });
   }
 
-  /** Takes nothing new from now on; the others still ask for what it has. */
+  /** Takes nothing new from now on. Other processes still read what it has. */
   leave(): Promise<void> {
     return this.#become("LEAVING");
   }
 
   /**
-   * Ends its heartbeats. An instance that unregisters is gone from the ring, though readers miss one that holds rows; another one
-   * stays in it and is unhealthy until it comes back.
+   * Ends its heartbeats. An instance that unregisters leaves the ring, but readers still miss it if it holds rows. Any other instance
+   * stays in the ring and is unhealthy until it comes back.
    */
   async stop(options: StopOptions): Promise<void> {
     const { store, ring, zone = "", tokensFile, log } = this.#options;
@@ -155,7 +155,7 @@ export class Lifecycler {
     }
   }
 
-  /** Writes itself now. Throws when the store cannot be written. */
+  /** Writes its field now. Throws when the store cannot be written. */
   async beat(news = false): Promise<void> {
     const { store, ring } = this.#options;
     if (!this.#isRecovered) await this.#recover();
@@ -173,7 +173,7 @@ export class Lifecycler {
     };
   }
 
-  /** Before it writes itself for the first time: what it has there may be all that is known of its tokens. */
+  /** Reads its own field before it first writes it: the store may be the only place that has its tokens. */
   async #recover(): Promise<void> {
     const { store, ring } = this.#options;
     const text = (await store.read(ring.name)).get(this.id);
@@ -184,7 +184,7 @@ export class Lifecycler {
     if (this.#tokens.length === 0) this.#keep(before.tokens);
   }
 
-  /** Takes over the tokens of the life before, unless another number of them is wanted now. */
+  /** Takes over the tokens of the earlier run, unless their number has changed. */
   #keep(tokens: Uint32Array | undefined): void {
     if (tokens?.length === this.#options.tokens) this.#tokens = Uint32Array.from(tokens);
   }
@@ -208,7 +208,7 @@ export class Lifecycler {
     }
   }
 
-  /** Another may have forgotten it, and a store may have lost it. */
+  /** Writes itself again when another process forgot it or the store lost it. */
   #check(fields: ReadonlyMap<string, string>): void {
     if (!this.#isRecovered || this.#abort.signal.aborted) return;
     const text = fields.get(this.id);
@@ -217,8 +217,8 @@ export class Lifecycler {
   }
 
   /**
-   * Chooses tokens by those of the others and writes them as JOINING; then looks whether others did the same at that time.
-   * Of two that did, the one with the greater id chooses again, until each has seen the other's.
+   * Chooses tokens that fit those of the others, writes them as JOINING, and then checks whether others did so at the same time.
+   * If two did, the one with the greater id chooses again, until each has seen the tokens of the other.
    */
   async #chooseTokens(signal: AbortSignal): Promise<void> {
     let basis: string | undefined;
@@ -250,7 +250,7 @@ export class Lifecycler {
     return Uint32Array.from(planned);
   }
 
-  /** Those whose tokens are to be kept in mind: of those that choose now, the ones that come first. */
+  /** The members whose tokens count. Of members that choose now, only those with smaller ids count. */
   async #readOthers(signal: AbortSignal): Promise<Member[]> {
     const fields = await this.#readPatiently(signal);
     return [...fields.values()]
@@ -300,13 +300,7 @@ export async function readTokenFile(path: string): Promise<Uint32Array | undefin
 export async function writeTokenFile(path: string, tokens: Uint32Array): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const unfinished = `${path}.tmp`;
-  const file = await open(unfinished, "w");
-  try {
-    await file.writeFile(`${JSON.stringify({ tokens: [...tokens] })}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await writeFile(unfinished, `${JSON.stringify({ tokens: [...tokens] })}\n`, { flush: true });
   await rename(unfinished, path);
 }
 
@@ -315,7 +309,7 @@ export function deleteTokenFile(path: string): Promise<void> {
   return rm(path, { force: true });
 }
 
-/** A file that was cut short is like none: new tokens are better than no start. */
+/** A file that was cut short counts as none: new tokens are better than a failed start. */
 function parseTokens(path: string, text: string): Uint32Array | undefined {
   try {
     const { tokens, version } = JSON.parse(text) as { tokens?: unknown; version?: unknown };

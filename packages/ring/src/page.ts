@@ -7,17 +7,17 @@ export interface RingPage {
 }
 
 export interface RingPageRequest {
-  /** For people: whose ring it is. */
+  /** The name of the ring, for people. */
   readonly title: string;
   /** The Accept header. */
   readonly accept: string | undefined;
-  /** Whether the tokens are listed on the page; JSON has them always. */
+  /** Whether the page lists the tokens. JSON always does. */
   readonly showTokens: boolean;
   /** This process's clock, in ms since the epoch. */
   readonly nowMs: number;
 }
 
-/** Shows a ring as it was seen last: HTML with a button that forgets an instance, or JSON for programs. */
+/** Shows the last view of a ring: HTML with a button that forgets an instance, or JSON for programs. */
 export function ringPage(ring: Pick<Ring, "view" | "ageMs">, request: RingPageRequest): RingPage {
   const rows = rowsOf(ring, request.nowMs);
   if ((request.accept ?? "").includes("application/json"))
@@ -27,12 +27,12 @@ export function ringPage(ring: Pick<Ring, "view" | "ageMs">, request: RingPageRe
 
 interface Row {
   readonly id: string;
-  /** As in the ring, or UNHEALTHY. */
+  /** The state in the ring, or UNHEALTHY. */
   readonly state: string;
   readonly address: string;
   readonly zone: string;
   readonly ageMs: number;
-  /** When its last heartbeat was seen, by this process's clock. */
+  /** The time of its last heartbeat, by this process's clock. */
   readonly seenMs: number;
   readonly registeredMs: number;
   readonly tokens: readonly number[];
@@ -54,7 +54,7 @@ function rowsOf(ring: Pick<Ring, "view" | "ageMs">, nowMs: number): Row[] {
   });
 }
 
-/** What the reference shows where there is no time. */
+/** Loki's text for a missing time. */
 const noTime = "0001-01-01T00:00:00Z";
 
 function toJson(rows: readonly Row[], nowMs: number): string {

@@ -1,14 +1,14 @@
 import { fnv1a32 } from "@skald/model";
 
-/** Tokens of a new instance, and what they are chosen by. */
+/** How to choose the tokens of a new instance. */
 interface PlanOptions {
   /** Tokens wanted. */
   readonly count: number;
   /** Instances that get each key. */
   readonly replicas: number;
-  /** What tells the rings, or the zones, apart: the first instance of each starts at another place. */
+  /** Distinguishes rings or zones, so that the first instance of each starts at a different place. */
   readonly seed: string;
-  /** Tokens that are taken by others than those who share the keys, such as instances of other zones. */
+  /** Tokens of instances that do not share the keys, such as those of other zones. */
   readonly taken?: Iterable<Uint32Array>;
 }
 
@@ -20,11 +20,11 @@ export function planTokens(others: readonly Uint32Array[], options: PlanOptions)
   return new TokenPlan(others, options.replicas).add(options);
 }
 
-/** A part of a smaller range than the wanted one, up to which it is split in two all the same. */
+/** A range of at least this share of the wanted size is split in two. */
 const minSplit = 0.9;
-/** How much more the load of the new instance counts than the loads of those that it relieves. */
+/** How much more the load of the new instance counts than the loads of the instances that it relieves. */
 const ownWeight = 4;
-/** How much the load counts beside the share where the instance is chosen that gives the next range. */
+/** How much the load counts beside the share in choosing the instance that gives the next range. */
 const loadWeight = 0.3;
 const circleSize = 2 ** 32;
 
@@ -48,10 +48,10 @@ export class TokenPlan {
   readonly #ranges: number[][] = [];
   readonly #share: number[] = [];
   readonly #load: number[] = [];
-  /** Replicas that count now: while there are few instances, each would have all keys. */
+  /** Replicas that count now. With few instances each would have all keys. */
   #width = 0;
   readonly #taken = new Set<number>();
-  /** What `#effect` found, and where it looks. */
+  /** The result of `#effect`, and its scratch lists. */
   readonly #losers: number[] = [];
   readonly #losses: number[] = [];
   readonly #between: number[] = [];

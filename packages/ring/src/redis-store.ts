@@ -4,7 +4,7 @@ import type { Logger } from "@skald/runtime";
 import type { Cluster, Redis, RedisOptions } from "ioredis";
 import type { RingStore } from "./ring-store.js";
 
-/** How a Redis is reached: one server, a master that Sentinels know, or a Cluster. */
+/** How to reach Redis: one server, a master that Sentinels know, or a Cluster. */
 export interface RedisStoreOptions {
   /** Hosts and ports: the server, the Sentinels where there is a master's name, or nodes of the Cluster. */
   readonly endpoints: readonly string[];
@@ -113,7 +113,7 @@ export class RedisRingStore implements RingStore {
     for (const client of [commands, news]) client.on("error", (error) => this.#noteFailure(error));
     commands.on("ready", () => this.#noteSuccess());
     news.on("message", (channel: string) => this.#tell(channel));
-    // What was told while nobody listened is lost: whoever watches looks for itself.
+    // News from before is lost, so a new watcher reads the ring at once.
     news.on("ready", () => {
       void this.#subscribe([...this.#watchers.keys()]);
       for (const channel of this.#watchers.keys()) this.#tell(channel);

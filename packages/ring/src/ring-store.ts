@@ -3,9 +3,9 @@
  * store that does not answer throws within a bounded time and is asked again later; it may come back with nothing in it.
  */
 export interface RingStore {
-  /** All fields of a ring; none of a ring that nobody wrote to. Throws when the store cannot be read. */
+  /** Reads all fields of a ring. A ring that nobody wrote to has none. Throws when the store cannot be read. */
   read(ring: string): Promise<ReadonlyMap<string, string>>;
-  /** Sets the field of an instance. Those who watch are told where it is a piece of `news` and not just a heartbeat. */
+  /** Sets the field of an instance. With `news`, which a heartbeat is not, watchers hear of it. */
   write(ring: string, id: string, text: string, options: { readonly news: boolean }): Promise<void>;
   /** Deletes a field; it need not be there. */
   remove(ring: string, id: string): Promise<void>;
@@ -18,7 +18,7 @@ export interface RingStore {
   close(): Promise<void>;
 }
 
-/** Rings of one process, shared by all that are given the store. */
+/** Rings of one process. All users of the store share them. */
 export class MemoryRingStore implements RingStore {
   readonly #rings = new Map<string, Map<string, string>>();
   readonly #watchers = new Map<string, Set<() => void>>();
@@ -46,7 +46,7 @@ export class MemoryRingStore implements RingStore {
   watch(ring: string, onNews: () => void): () => void {
     const watchers = this.#watchers.get(ring) ?? new Set();
     this.#watchers.set(ring, watchers);
-    // A wrapper for each call: the same function may watch twice.
+    // Each call gets its own wrapper, because the same function may watch twice.
     const watcher = () => onNews();
     watchers.add(watcher);
     return () => {

@@ -8,12 +8,12 @@ export interface ViewOptions {
   readonly isZoneAware: boolean;
 }
 
-/** Which instances get which keys: what a distributor sends where. */
+/** Which instances get which keys. */
 export interface WritePlan {
   readonly targets: readonly WriteTarget[];
   /** Instances that get each key. */
   readonly copies: number;
-  /** Of those, how many must have taken a key before it counts as written. */
+  /** Copies of a key that must be taken before it counts as written. */
   readonly quorum: number;
 }
 
@@ -23,15 +23,15 @@ export interface WriteTarget {
   readonly keys: Uint32Array;
 }
 
-/** Which instances to ask so that everything that was written is seen. */
+/** Which instances to ask to see everything that was written. */
 export interface ReadSet {
   readonly instances: readonly RingInstance[];
-  /** Answers that may be missing; of a set by zones, zones of which answers may be missing. */
+  /** Answers that may be missing. For a set by zones, zones whose answers may be missing. */
   readonly maxMissing: number;
   readonly byZone: boolean;
 }
 
-/** Tenants whose shards are kept, each with a circle of its own. */
+/** Shards to keep, each with a circle of its own. */
 const maxShards = 512;
 
 /**
@@ -59,17 +59,17 @@ export class RingView {
     this.#leavers = leavers;
   }
 
-  /** Copies of a key that must be written: more than half of them. */
+  /** Copies of a key that must be written: more than half. */
   get quorum(): number {
     return Math.floor(this.#options.replicas / 2) + 1;
   }
 
-  /** Instances that work and are well: by them a limit of the whole cluster is divided. */
+  /** The number of ACTIVE, healthy instances, by which limits of the whole cluster are divided. */
   get activeCount(): number {
     return this.#placed.instances.length;
   }
 
-  /** No instance holds a row from before this time, as far as they say, in ms since the epoch; infinite when none holds any. */
+  /** No instance reports a row from before this time, in ms since the epoch; infinite when none reports any. */
   get oldestMs(): number {
     return Math.min(...this.instances.map(({ oldestMs = Number.POSITIVE_INFINITY }) => oldestMs));
   }
@@ -119,7 +119,7 @@ export class RingView {
     const healthy = holders.filter(({ isHealthy }) => isHealthy);
     const unhealthy = holders.filter(({ isHealthy }) => !isHealthy);
     const zones = new Set(holders.map(({ zone }) => zone)).size;
-    // In fewer zones than that no key can have been placed by zones.
+    // With fewer zones no key can have been placed by zone.
     const byZone = this.#options.isZoneAware && zones >= this.quorum;
     const asked = byZone ? healthy.filter(({ zone }) => !isIn(zone, unhealthy)) : healthy;
     const all = byZone ? zones : holders.length;
@@ -132,7 +132,7 @@ export class RingView {
     return { instances: asked, maxMissing, byZone };
   }
 
-  /** The instance that works on a key that is worked on once; undefined when there is none. */
+  /** The one instance that works on a key; undefined when there is none. */
   ownerOf(key: number): RingInstance | undefined {
     const { circle, instances } = this.#placed;
     return instances[circle.owners[circle.find(key)] as number];
@@ -184,7 +184,7 @@ export class RingView {
   }
 }
 
-/** The instances that take keys, and which they take. */
+/** The instances that take keys, and where each key goes. */
 interface Placement {
   readonly instances: readonly RingInstance[];
   readonly circle: Circle;
@@ -220,7 +220,7 @@ function unavailable(text: string): SkaldError {
   return new SkaldError("unavailable", text, { status: 500 });
 }
 
-/** Whose part of a ring is wanted, and how large. */
+/** The tenant and the size of a shard. */
 interface ShardOptions {
   readonly tenant: string;
   /** Instances in all. */
@@ -250,7 +250,7 @@ function rankForShard(
   });
 }
 
-/** Takes from the front until enough are old enough; without a time, that many. */
+/** Takes from the front until enough instances are old enough. Without a time it takes `wanted`. */
 function takeOlder(
   ranked: readonly RingInstance[],
   wanted: number,
@@ -267,7 +267,7 @@ function takeOlder(
   return taken;
 }
 
-/** All of some, the one first whose work a tenant's is; who comes or goes changes nothing between the others. */
+/** Ranks items for a tenant, the best first. Adding or removing an item keeps the order of the others. */
 export function rankFor<T>(tenant: string, all: readonly T[], nameOf: (one: T) => string): T[] {
   return all
     .map((one) => ({ one, name: nameOf(one), score: ringKey(tenant, nameOf(one)) }))
@@ -286,10 +286,10 @@ export function ringKey(...names: readonly string[]): number {
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-/** Positions of the table are found by this many upper bits of a key at most. */
+/** Most upper bits of a key that index the table of positions. */
 const maxTableBits = 16;
 
-/** The tokens of some instances in order, to find whose turn a key is in some ns. */
+/** The tokens of some instances in order. It finds the owner of a key in a few ns. */
 export class Circle {
   /** All tokens, ascending. */
   readonly tokens: Uint32Array;
@@ -314,7 +314,7 @@ export class Circle {
     this.#firsts = firstPositions(this.tokens, bits);
   }
 
-  /** Position of the first token that is greater than the key; after the last one comes the first. */
+  /** Position of the first token greater than the key. The first token follows the last one. */
   find(key: number): number {
     const { tokens } = this;
     let at = this.#firsts[key >>> this.#shift]!;
@@ -323,7 +323,7 @@ export class Circle {
   }
 }
 
-/** For each value of the upper bits, the position of the first token that has them or greater ones. */
+/** For each value of the upper bits, the position of the first token at or above it. */
 function firstPositions(tokens: Uint32Array, bits: number): Uint32Array {
   const firsts = new Uint32Array(2 ** bits);
   let at = 0;

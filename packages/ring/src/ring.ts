@@ -29,7 +29,7 @@ export interface RingOptions {
   readonly sleep?: Sleep;
 }
 
-/** What remains of an instance that left is deleted after so many heartbeat timeouts: everybody has seen it by then. */
+/** The field of an instance that left is deleted after this many heartbeat timeouts: everybody has seen it by then. */
 const traceTimeouts = 10;
 const usualTimeoutMs = 60_000;
 
@@ -48,7 +48,7 @@ export class Ring {
   readonly #left = new Map<string, { readonly member: Member; readonly seenMs: number }>();
   readonly #listeners = new Set<(fields: ReadonlyMap<string, string>) => void>();
   #view: RingView;
-  /** Ids of those that left with rows, as the view has them. */
+  /** Ids of members that left with rows, as in the view. */
   #missed = "";
   #isRead = false;
   #isFailing = false;
@@ -67,7 +67,7 @@ export class Ring {
     this.#view = new RingView([], this.#viewOptions);
   }
 
-  /** As it was seen last; another object as soon as something but heartbeats changed. */
+  /** The last view. It is a new object whenever more than heartbeats changed. */
   get view(): RingView {
     return this.#view;
   }
@@ -80,19 +80,19 @@ export class Ring {
     return this.#options.replicas;
   }
 
-  /** Why nothing can be decided by the ring yet; undefined once it was read, also while the store is down later. */
+  /** Why the ring cannot decide anything yet; undefined once it was read, even if the store fails later. */
   get unready(): string | undefined {
     return this.#isRead ? undefined : `the ring ${this.name} could not be read yet`;
   }
 
-  /** Time since the last sign of life of a member, as far as this process could see one, in ms. */
+  /** Time since the last visible sign of life of a member, in ms. */
   ageMs(id: string): number {
     return this.#sightings.ageMs(id);
   }
 
   /**
    * Time since this process saw that a member had left with all its rows stored, in ms: what it stored is in whatever was listed
-   * since. Infinite when none left of late.
+   * since. Infinite when none left recently.
    */
   get sinceLeftMs(): number {
     const nowMs = this.#steadyClock.elapsedMs();
@@ -102,7 +102,7 @@ export class Ring {
     return Math.min(...ages);
   }
 
-  /** Calls back with what the store holds, each time it was read; returns what ends it. */
+  /** Calls back with the fields of the store each time it was read. Returns a function that ends this. */
   onRead(listener: (fields: ReadonlyMap<string, string>) => void): () => void {
     this.#listeners.add(listener);
     return () => {
@@ -127,7 +127,7 @@ export class Ring {
     }
   }
 
-  /** Reads the store now; calls during one share it. Throws when the store cannot be read. */
+  /** Reads the store now. Concurrent calls share one read. Throws when the store cannot be read. */
   refresh(): Promise<void> {
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined;
@@ -135,7 +135,7 @@ export class Ring {
     return this.#reading;
   }
 
-  /** Ends a membership whose owner cannot; an owner that lives joins again by its next heartbeat. */
+  /** Ends a membership whose owner cannot. A live owner joins again with its next heartbeat. */
   async forget(id: string): Promise<void> {
     const left = encodeMember(leftMember({ id, nowMs: this.#clock.nowMs() }));
     await this.#options.store.write(this.name, id, left, { news: true });
@@ -197,7 +197,7 @@ export class Ring {
     }
     if (member.state === "LEFT") {
       const before = this.#left.get(id)?.member;
-      // Who left with rows may be forgotten later.
+      // A member that left with rows may be forgotten later.
       if (before?.heartbeatMs !== member.heartbeatMs || before.holdsRows !== member.holdsRows)
         this.#left.set(id, { member, seenMs: this.#steadyClock.elapsedMs() });
       this.#members.delete(id);
@@ -216,7 +216,7 @@ export class Ring {
     return this.#options.heartbeatTimeoutMs || usualTimeoutMs;
   }
 
-  /** A new view, if there is more to it than heartbeats. */
+  /** Makes a new view if more than heartbeats changed. */
   #renew(): void {
     const { heartbeatTimeoutMs } = this.#options;
     const instances = [...this.#members.values()].map((member): RingInstance => {
@@ -242,7 +242,7 @@ export class Ring {
     return this.ageMs(id) > traceTimeouts * this.#timeoutMs;
   }
 
-  /** Forgets who is dead for long, and deletes what remains of those who left. */
+  /** Forgets members that are dead for long, and deletes the fields of members that left. */
   async #sweep(fields: ReadonlyMap<string, string>): Promise<void> {
     const { forgetAfterMs = Number.POSITIVE_INFINITY, store, log } = this.#options;
     for (const id of fields.keys()) {
@@ -287,7 +287,7 @@ class Sightings {
     this.#maxStepMs = options.maxStepMs;
   }
 
-  /** Notes what was read now: a text that is another than before is a sign of life. */
+  /** Notes the fields that were read now. A changed text is a sign of life. */
   note(fields: ReadonlyMap<string, string>): void {
     const nowMs = this.#clock.elapsedMs();
     const passed = nowMs - (this.#lastMs ?? nowMs);
@@ -297,7 +297,7 @@ class Sightings {
       if (this.#seen.get(id)?.text !== text) this.#seen.set(id, { text, atMs: this.#watchedMs });
   }
 
-  /** Time watched since the last sign of life, in ms; 0 of one that was never seen. */
+  /** Time watched since the last sign of life, in ms; 0 for an id that was never seen. */
   ageMs(id: string): number {
     const seen = this.#seen.get(id);
     return seen === undefined ? 0 : this.#watchedMs - seen.atMs;
