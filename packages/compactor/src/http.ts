@@ -19,7 +19,7 @@ import {
 import type { DeleteRequests, DeletionMode } from "./deletion/delete-requests.js";
 
 export interface DeleteRouteOptions extends TenantOptions {
-  /** Absent when nothing is ever deleted. */
+  /** Undefined when nothing is ever deleted. */
   readonly deletes: DeleteRequests | undefined;
   readonly modeOf: (tenant: string) => DeletionMode;
   readonly maxIntervalMs: number;
@@ -29,11 +29,11 @@ export interface DeleteRouteOptions extends TenantOptions {
 /** The paths of the deletion API, under the published and the reference's names. */
 const paths = ["/service/api/v1/delete", "/loki/api/v1/delete"];
 
-/** Who may delete, and what is answered. */
+/** Answers a request of a tenant that may delete. */
 type Action = (tenant: string, request: HttpRequest, deletes: DeleteRequests) => Answer;
 type Answer = Promise<HttpResponse>;
 
-/** The deletion API: requests are made, listed and cancelled by the tenant that the header names. */
+/** The deletion API. The tenant in the header makes, lists and cancels requests. */
 export function deleteRoutes(options: DeleteRouteOptions): Route[] {
   const { clock, deletes, maxIntervalMs, modeOf } = options;
   const guarded =

@@ -2,9 +2,9 @@ import type { RowFilter } from "@skald/contracts";
 import { parseSelector } from "@skald/logql/syntax";
 import { dayNs, type Matcher, nsPerMs } from "@skald/model";
 
-/** How long rows of a tenant are kept, as its limits say; periods in ms. */
+/** A tenant's limits on how long rows are kept; periods in ms. */
 export interface RetentionLimits {
-  /** Of streams that no rule names; 0: for ever. */
+  /** The period of streams that no rule names; 0: forever. */
   readonly retention_period: number;
   readonly retention_stream: readonly {
     readonly selector: string;
@@ -13,17 +13,17 @@ export interface RetentionLimits {
   }[];
 }
 
-/** A rule with the streams that no rule before it names. */
+/** A rule for the streams that no rule before it names. */
 interface RetentionRule {
   readonly matchers: readonly Matcher[];
   readonly unless: readonly (readonly Matcher[])[];
-  /** ns; undefined: for ever */
+  /** ns; undefined: forever */
   readonly periodNs: bigint | undefined;
 }
 
 /**
- * The rules of a tenant: of those that match a stream that of the highest priority counts, of several the one with the
- * shortest period, and `retention_period` when there is none.
+ * The retention rules of a tenant. Among the rules that match a stream the one with the highest priority counts, then the one with the
+ * shortest period. `retention_period` counts when no rule matches.
  */
 export class RetentionRules {
   readonly #rules: readonly RetentionRule[];
@@ -48,14 +48,14 @@ export class RetentionRules {
     ];
   }
 
-  /** Rows from this time on are all kept; undefined when every row is, for ever. */
+  /** All rows from this time on are kept; undefined when all rows are kept forever. */
   keptFromNs(nowNs: bigint): bigint | undefined {
     const periods = this.#rules.flatMap(({ periodNs }) => (periodNs === undefined ? [] : periodNs));
     if (periods.length === 0) return undefined;
     return nowNs - periods.reduce((least, period) => (period < least ? period : least));
   }
 
-  /** Which rules all rows of a day are past; undefined while that changes, because a rule's end is within the day. */
+  /** Names the rules whose period all rows of a day have passed; undefined while the end of a period lies within the day. */
   stateOf(baseNs: bigint, nowNs: bigint): string | undefined {
     const ends = this.#rules.map(({ periodNs }) => nowNs - (periodNs ?? nowNs - beginNs));
     if (ends.some((endNs) => endNs > baseNs && endNs < baseNs + dayNs)) return undefined;
@@ -63,8 +63,8 @@ export class RetentionRules {
   }
 
   /**
-   * What is not kept of rows of which the last has a time: `all`, or the rows of some streams. A rule takes a segment when
-   * the last of its rows is past it, so that the rows of a day go at once.
+   * Which rows of a segment are too old, by the time of its last row: `all`, or the rows of some streams. A rule applies to a segment once
+   * its last row is too old, so that the rows of a day go together.
    */
   expired(lastNs: bigint, nowNs: bigint): "all" | readonly RowFilter[] {
     const isPast = ({ periodNs }: RetentionRule) =>

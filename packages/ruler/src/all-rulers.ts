@@ -12,21 +12,21 @@ export interface OtherRuler {
 
 interface AllRulersOptions {
   readonly own: Rules;
-  /** Those that are well, without this one. */
+  /** The healthy rulers, without this one. */
   readonly others: () => readonly OtherRuler[];
-  /** How long one may take to answer, ms. */
+  /** How long a ruler may take to answer, ms. */
   readonly timeoutMs: number;
   readonly log: Logger;
 }
 
-/** Groups of all rulers, and what is missing of them. */
+/** Groups of all rulers, and warnings about missing ones. */
 interface AllGroups {
   /** By namespace and name. */
   readonly groups: readonly RuleGroupStatus[];
   readonly warnings: readonly string[];
 }
 
-/** The rulers that share rules out, as one. */
+/** All rulers that share the rules, as one. */
 export class AllRulers {
   readonly #options: AllRulersOptions;
 
@@ -34,7 +34,7 @@ export class AllRulers {
     this.#options = options;
   }
 
-  /** Never throws for one that does not answer: what that evaluates is missing, and a warning says so. */
+  /** Lists the groups of a tenant. The groups of a ruler that does not answer are missing, and a warning says so. */
   async groups(tenant: string, { signal }: CallOptions): Promise<AllGroups> {
     const { own, others, timeoutMs, log } = this.#options;
     const warnings: string[] = [];
@@ -53,7 +53,7 @@ export class AllRulers {
     return { groups: mergeGroups(parts.flat()), warnings: warnings.sort() };
   }
 
-  /** Has the others read changed rules; those that do not answer read them a little later by themselves. */
+  /** Asks the other rulers to read changed rules. Rulers that do not answer read them a little later by themselves. */
   tellChanged(): void {
     const { others, timeoutMs } = this.#options;
     for (const { rules } of others())
@@ -61,7 +61,7 @@ export class AllRulers {
   }
 }
 
-/** Parts of a group become one; of a rule that two take for theirs, as for moments they may, the newer state counts. */
+/** Merges the parts of each group. If two rulers briefly own the same rule, the newer state counts. */
 export function mergeGroups(parts: readonly RuleGroupStatus[]): RuleGroupStatus[] {
   const merged = new Map<string, RuleGroupStatus>();
   for (const part of parts) {
@@ -72,7 +72,7 @@ export function mergeGroups(parts: readonly RuleGroupStatus[]): RuleGroupStatus[
   return [...merged].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
 }
 
-/** In the order that groups of one ruler are in. */
+/** A key that sorts groups as one ruler sorts them. */
 export function keyOf({ namespace, name }: Pick<RuleGroupStatus, "namespace" | "name">): string {
   return [namespace, name].map(encodeURIComponent).join("/");
 }
@@ -93,7 +93,7 @@ function mergeTwo(a: RuleGroupStatus, b: RuleGroupStatus): RuleGroupStatus {
   };
 }
 
-/** A group, or the part of one that a ruler evaluates, as it stands. */
+/** The state of a group, or of the part that a ruler evaluates. */
 export function statusOf(runner: GroupRunner): RuleGroupStatus {
   const { placed, schedule, lastEvaluationMs, evaluationSeconds } = runner;
   return {
@@ -127,7 +127,7 @@ function alertStateOf(alert: Alert): AlertState {
   return { labels, annotations, state, activeAtMs, value, ...kept };
 }
 
-/** As they were written, in their order. */
+/** The labels as written, in their order. */
 function labelsOf(labels: Readonly<Record<string, string>>): Labels {
   return { names: Object.keys(labels), values: Object.values(labels) };
 }

@@ -16,7 +16,7 @@ import { maxGroupBytes, type PlacedGroup, type Rule } from "./rules/rule-group.j
 import type { RuleTexts } from "./rules/rule-texts.js";
 import { common, statusAnswer } from "./status-routes.js";
 
-/** Names of the rules API, under the published and the reference's names. */
+/** Paths of the rules API, under Skald's and Loki's names. */
 const prefixes = ["/service/api/v1", "/loki/api/v1", "/api/legacy", "/api/prom"];
 
 /** Groups of rules as YAML: list, read, set, delete. */
@@ -85,7 +85,7 @@ class RuleCalls {
     return statusAnswer(202, null);
   }
 
-  /** Of no consequence when there is no such group. */
+  /** Deletes a group if it exists. */
   async delete(request: HttpRequest): Promise<HttpResponse> {
     await this.#ruler.delete(this.#groupName(request), { signal: request.signal });
     return statusAnswer(202, null);
@@ -178,7 +178,7 @@ const taken = { 202: "Taken; it counts from the next look at the store on." };
 const none = { 404: "there is none" };
 const body = "name: errors\nrules:\n  - alert: A\n    expr: sum(rate({app=`shop`}[1m])) > 1\n";
 
-/** What is to be known about each endpoint of the rules API. */
+/** The documentation of each endpoint of the rules API. */
 const ruleDocs = {
   list: {
     ...common,

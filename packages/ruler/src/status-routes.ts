@@ -25,10 +25,10 @@ import { type AllRulers, keyOf } from "./all-rulers.js";
 import { nameOfRule } from "./rules/rule-group.js";
 
 const prefixes = ["/compat/api/v1", "/prometheus/api/v1"];
-/** What Go prints of a time that was not set. */
+/** Go's text for a time that was not set. */
 const noTime = "0001-01-01T00:00:00Z";
 
-/** Rules and alerts of all rulers as they stand, in the form of Prometheus. */
+/** The state of rules and alerts of all rulers, in the form of Prometheus. */
 export function ruleStatusRoutes(
   rulers: Pick<AllRulers, "groups">,
   tenancy: TenantOptions,
@@ -116,7 +116,7 @@ interface Found {
   readonly rules: readonly RuleState[];
 }
 
-/** The groups behind `group_next_token`, at most `group_limit`, and the token of what follows them. */
+/** The groups from `group_next_token` on, at most `group_limit`, and the token of the next page. */
 function cutPage(
   found: readonly Found[],
   params: URLSearchParams,
@@ -136,7 +136,7 @@ function cutPage(
   return following === undefined ? { page } : { page, next: tokenOf(following.group) };
 }
 
-/** Names the group that a page begins with. */
+/** The token of the group that a page starts with. */
 function tokenOf(group: RuleGroupStatus): string {
   return createHash("sha1").update(keyOf(group)).digest("hex");
 }
@@ -194,14 +194,14 @@ function timeOf(ms: number | undefined): string {
   return ms === undefined ? noTime : formatRfc3339(BigInt(ms) * 1_000_000n);
 }
 
-/** `1.2e+01`: as many digits as the number needs. */
+/** `1.2e+01`, with as many digits as the number needs. */
 function exponential(value: number): string {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
   return value.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
 }
 
-/** An answer in the form of Prometheus, with signs that mean something in HTML escaped. */
+/** An answer in the form of Prometheus, with the special signs of HTML escaped. */
 export function statusAnswer(
   status: number,
   data: unknown,
@@ -214,7 +214,7 @@ export function statusAnswer(
   );
 }
 
-/** Tells errors in that form; those of authentication stay as they are everywhere. */
+/** Turns errors into that form. Authentication errors keep their usual form. */
 function withStatusErrors(handler: HttpHandler): HttpHandler {
   return async (request) => {
     try {
@@ -250,7 +250,7 @@ const filter = (name: string, says: string): ParamDocs => ({
   says,
 });
 
-/** What is to be known about each endpoint that shows rules as they stand. */
+/** The documentation of each endpoint that shows the state of rules. */
 const statusDocs = {
   rules: {
     ...common,

@@ -12,15 +12,15 @@ import {
   parseDayPrefix,
 } from "@skald/storage";
 
-/** A day as the store has it. */
+/** The state of a day in the store. */
 export interface DayState extends Table {
   readonly objects: readonly ObjectInfo[];
   readonly index: DayIndex | undefined;
-  /** The newest generation, also of a day whose index was only just written; 0: none. */
+  /** The newest generation, even if it was just written; 0: none. */
   readonly generation: number;
-  /** Segments that the index does not know. */
+  /** Segments that are not in the index. */
   readonly young: readonly SegmentRef[];
-  /** The newest index cannot be read: `index` is an older one, which is good enough to answer queries and not to delete anything. */
+  /** Whether the newest index is unreadable. `index` is then an older one, which may answer queries but must not delete anything. */
   readonly isDamaged: boolean;
 }
 
@@ -30,7 +30,7 @@ interface DayReader {
   readonly locate: (key: string) => SegmentLocation;
 }
 
-/** Lists a day and opens its newest index, or that before it where it is damaged. */
+/** Lists a day and opens its newest index, or an older one if that is damaged. */
 export async function readDay(
   table: Table,
   { store, opened, locate }: DayReader,
@@ -70,13 +70,13 @@ export interface Table {
 }
 
 export interface TableChoice {
-  /** Newest days that are left alone. */
+  /** Newest days to leave alone. */
   readonly skipNewest: number;
-  /** Days after those that are looked at; 0: all. */
+  /** Days after those to work on; 0: all. */
   readonly most: number;
 }
 
-/** The days of all tenants that the store has something of, the newest first. A table of the configuration is one day of all. */
+/** Lists the days of all tenants in the store, the newest first. A table of the configuration is one day of all tenants. */
 export async function listTables(
   store: Pick<ObjectStore, "folders">,
   { skipNewest, most }: TableChoice,
@@ -98,7 +98,7 @@ export async function listTables(
     .sort((a, b) => (a.baseNs > b.baseNs ? -1 : a.baseNs < b.baseNs ? 1 : 0));
 }
 
-/** One that no day is of, yet named like it: nothing of ours is below it. */
+/** A folder that is named like a day but is none. It contains nothing of ours. */
 function isDayFolder(folder: string): boolean {
   return /\/date=[^/]*\/$/.test(folder);
 }

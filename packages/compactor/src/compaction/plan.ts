@@ -11,11 +11,11 @@ import {
   segmentKey,
 } from "@skald/storage";
 
-/** How large merged segments become, and how many go into one. */
+/** How large merged segments become, and how many segments go into one. */
 export interface PlanBounds {
   /** Bytes of lines of a segment that is large enough. */
   readonly targetBytes: number;
-  /** Segments of one size that are worth a merge. */
+  /** Segments of one size that justify a merge. */
   readonly minInputs: number;
   readonly maxInputs: number;
 }
@@ -29,10 +29,10 @@ export const planBounds: PlanBounds = {
 /** Segments of one size are within this factor; a merge lifts its rows by at least one size. */
 const sizeFactor = 8;
 const smallestBytes = 64 * 1024;
-/** Blocks of inputs that a merge has in memory. */
+/** Bytes of input blocks that a merge keeps in memory. */
 const maxHeldBytes = 128 * 1024 * 1024;
 const heldPerInput = 1024 * 1024;
-/** The last merge of a day is worth it when it makes the largest segment larger by this factor. */
+/** The last merge of a day must make the largest segment larger by this factor. */
 const worthwhileGrowth = 1.25;
 
 /**
@@ -65,7 +65,7 @@ export function planMerges(
 
 type Group = IndexedSegment[];
 
-/** Sees to it that merges do not change which of two segments arrived first, where that shows. */
+/** Ensures that merges do not change which of two segments arrived first, where that shows. */
 class ArrivalOrder {
   readonly #bounds: PlanBounds;
   /** In order of arrival. */
@@ -78,7 +78,7 @@ class ArrivalOrder {
     for (const [rank, segment] of this.#all.entries()) this.#rank.set(segment, rank);
   }
 
-  /** Those of the groups, or what becomes of them, that are worth it; none has a segment that an earlier one has. */
+  /** Closes groups and keeps those that are worth a merge. No two of them share a segment. */
   keep(groups: readonly Group[], isWorth: (group: Group) => boolean): Group[] {
     const used = new Set<IndexedSegment>();
     return groups
@@ -91,7 +91,7 @@ class ArrivalOrder {
       });
   }
 
-  /** A group with all that has to be merged with it, in order of arrival; several where that is too much. */
+  /** A group with all segments that must be merged with it, in order of arrival. It is split where that is too much. */
   #closed(some: Group): Group[] {
     const group = [...some].sort((a, b) => this.#rankOf(a) - this.#rankOf(b));
     for (;;) {
@@ -108,7 +108,7 @@ class ArrivalOrder {
     }
   }
 
-  /** A segment that is not in the group, arrived after its first and before one with which it has times in common. */
+  /** A segment outside the group that arrived after its first segment, and before one that it overlaps in time. */
   #between(group: Group): IndexedSegment | undefined {
     const own = new Set(group);
     const last = group.at(-1);
@@ -171,14 +171,14 @@ function linesOf(group: readonly IndexedSegment[]): number {
   return group.reduce((sum, { lineBytes }) => sum + lineBytes, 0);
 }
 
-/** A segment that a listing has. */
+/** A segment of a listing. */
 export interface ListedSegment extends Pick<IndexedSegment, "id" | "minNs" | "maxNs"> {
   readonly modifiedMs: number;
-  /** Ids of the segments that it was merged from; undefined where that is not known. */
+  /** Ids of the segments that it was merged from; undefined when unknown. */
   readonly replaces?: readonly string[] | undefined;
 }
 
-/** What makes the index before a damaged one, or none, say what the bucket has. */
+/** The changes that bring an older index, or none, up to date with the bucket. */
 interface Rebuild {
   /** Ids of segments that count. */
   readonly add: readonly string[];
@@ -224,7 +224,7 @@ function inputsOf({ id, replaces }: ListedSegment): readonly string[] {
   return replaces;
 }
 
-/** Those that were merged from others behind these; of two from the same, that whose inputs are deleted, then the later one. */
+/** Orders merged segments behind their inputs. Of two with the same inputs, the one whose inputs are deleted comes first, then the later one. */
 function inOrder(
   merged: readonly ListedSegment[],
   listed: ReadonlySet<string>,
@@ -248,22 +248,22 @@ function inOrder(
 }
 
 export interface SweepBounds {
-  /** What counts no more is deleted after this time; queries that knew it have ended by then. */
+  /** Replaced segments are deleted after this time. Queries that used them have ended by then. */
   readonly graceMs: number;
-  /** How long after that an ingester may come back that has it still. */
+  /** How long after that an ingester that still has them may come back. */
   readonly rememberMs: number;
 }
 
 interface Sweep {
-  /** Objects to delete: the newest index has said so for long enough. */
+  /** Objects to delete, because the newest index has listed them as gone for long enough. */
   readonly deletes: readonly string[];
-  /** What merges left behind that did not end, or were not first: to be named in the index before it is deleted. */
+  /** Files of merges that did not end, or were not first. The index must name them before they are deleted. */
   readonly orphans: readonly GoneSegment[];
-  /** Ids that the index need not name any more. */
+  /** Ids that the index can forget. */
   readonly forget: readonly string[];
 }
 
-/** What is to be cleared of a day, by its newest index and a listing. */
+/** Plans what to delete from a day, by its newest index and a listing. */
 export function planSweep(
   index: Pick<DayIndex, "tenant" | "gone" | "knows"> | undefined,
   objects: readonly ObjectInfo[],
@@ -291,7 +291,7 @@ export function planSweep(
   return { deletes, orphans, forget };
 }
 
-/** Generations whose next one is older than the time. */
+/** Generations whose successor is older than the time. */
 function oldIndexes(objects: readonly ObjectInfo[], beforeMs: number): string[] {
   const newestFirst = indexesOf(objects);
   return newestFirst

@@ -8,7 +8,7 @@ import type { Alert } from "./alerting-rule.js";
 /** The version of saved alerts that this code writes, and the newest that it reads. */
 export const alertsVersion = 1;
 
-/** What a group's alerts are at a time, for the next life of the process. */
+/** The alerts of a group at a time, for the next run of the process. */
 export interface SavedAlerts {
   readonly version: typeof alertsVersion;
   /** `keyOfGroup` */
@@ -24,17 +24,17 @@ interface SavedRule {
   readonly alerts: readonly Alert[];
 }
 
-/** Keeps alerts, for the next life of the process or for another ruler. */
+/** Keeps alerts for the next run of the process, or for another ruler. */
 export interface AlertKeeper {
-  /** What was saved of a group, in any number of parts. */
+  /** Loads the saved parts of a group. */
   load(group: string): Promise<readonly SavedAlerts[]>;
-  /** With `isLast` nothing follows for now. */
+  /** Saves a group. `isLast` says that nothing follows for now. */
   save(saved: SavedAlerts, options?: { readonly isLast?: boolean }): Promise<void>;
-  /** Of a group that is no more. */
+  /** Removes a group that no longer exists. */
   remove(group: string): Promise<void>;
 }
 
-/** What of alerts is worth telling others of at once. */
+/** A text that changes with every state of alerts that others must see at once. */
 function stateText(rules: readonly SavedRule[]): string {
   return JSON.stringify(
     rules.map(({ rule, alerts }) => [
@@ -44,7 +44,7 @@ function stateText(rules: readonly SavedRule[]): string {
   );
 }
 
-/** Of each rule of several parts what was saved last; a rule may be there more than once in a part. */
+/** The last saved state of each rule in several parts. A part may have a rule more than once. */
 export function newestOf(
   parts: readonly SavedAlerts[],
 ): (SavedRule & { readonly savedAtMs: number })[] {
@@ -84,7 +84,7 @@ export class AlertStates implements AlertKeeper {
     }
   }
 
-  /** Nothing when there is nothing that can be read. */
+  /** Returns no part when none can be read. */
   async load(group: string): Promise<SavedAlerts[]> {
     const name = fileOf(group);
     if (!this.#present.has(name)) return [];
@@ -114,7 +114,7 @@ export class AlertStates implements AlertKeeper {
   }
 }
 
-/** Saved alerts; undefined for what is damaged. Throws `newer_version` for what a later program wrote. */
+/** Parses saved alerts; undefined for damaged ones. Throws `newer_version` for those of a later program. */
 function parseAlerts(name: string, text: string): SavedAlerts | undefined {
   let saved: SavedAlerts | null;
   try {
@@ -126,7 +126,7 @@ function parseAlerts(name: string, text: string): SavedAlerts | undefined {
   return saved?.version === alertsVersion ? saved : undefined;
 }
 
-/** JSON has no infinite numbers; the value comes anew with the next evaluation. */
+/** JSON has no infinite numbers. The next evaluation sets the value again. */
 function plainNumber(_: string, value: unknown): unknown {
   return typeof value === "number" && !Number.isFinite(value) ? 0 : value;
 }
@@ -143,8 +143,8 @@ interface RestoreOptions {
 }
 
 /**
- * What alerts are after an outage. Pending ones have not waited during it, and wait for the grace period at least; after an
- * outage that was too long they begin anew. Firing ones still fire.
+ * The alerts after an outage. Pending alerts did not wait during the outage, and wait for at least the grace period. After an
+ * outage that was too long they start over. Firing alerts still fire.
  */
 export function restoreAlerts(
   { savedAtMs, alerts }: { savedAtMs: number; alerts: readonly Alert[] },
@@ -168,7 +168,7 @@ interface SharedAlertsOptions {
   readonly clock: Clock;
 }
 
-/** What has not changed is written again after this, so that whoever takes over knows how long nobody looked. */
+/** Unchanged alerts are written again after this time, so that the next ruler knows how long nobody evaluated them. */
 const renewMs = 60_000;
 const timeoutMs = 10_000;
 
@@ -182,9 +182,9 @@ const timeoutMs = 10_000;
  */
 export class SharedAlerts implements AlertKeeper {
   readonly #options: SharedAlertsOptions;
-  /** By key, what was written last, and when. */
+  /** The last written text and its time, by key. */
   readonly #written = new Map<string, { readonly text: string; readonly ms: number }>();
-  /** Keys of objects that a later program wrote: they stay as they are. */
+  /** Keys of objects that a later program wrote. They are left alone. */
   readonly #newer = new Set<string>();
 
   constructor(options: SharedAlertsOptions) {
@@ -204,7 +204,7 @@ export class SharedAlerts implements AlertKeeper {
     return found;
   }
 
-  /** Writes what has changed, and with `isLast` all that there is. */
+  /** Writes changed rules, or all rules with `isLast`. */
   async save(saved: SavedAlerts, { isLast = false } = {}): Promise<void> {
     const byRule = new Map<string, SavedRule[]>();
     for (const one of saved.rules) byRule.set(one.rule, [...(byRule.get(one.rule) ?? []), one]);

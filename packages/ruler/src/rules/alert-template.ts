@@ -13,7 +13,7 @@ import {
 } from "@skald/logql/template";
 import { type Labels, parsePrometheusDuration, SkaldError } from "@skald/model";
 
-/** What templates of one alert see. */
+/** The data of the templates of one alert. */
 interface AlertData {
   readonly labels: Labels;
   readonly externalLabels: Readonly<Record<string, string>>;
@@ -22,7 +22,7 @@ interface AlertData {
   readonly nowNs: bigint;
 }
 
-/** Names that every template of an alert knows; on the line before it, so that its own places stay right. */
+/** Names that every template of an alert knows. They add no line, so that places in the template stay right. */
 const definitions =
   "{{$labels := .Labels}}{{$externalLabels := .ExternalLabels}}{{$externalURL := .ExternalURL}}{{$value := .Value}}";
 /** The longest that one template may take, ms, and the longest text that it may make. */
@@ -161,7 +161,7 @@ const numbers: Readonly<Record<string, TemplateFunction>> = {
   now: { takes: "", call: (_, row) => Number(row.nowNs()) / nsPerSecond },
 };
 
-/** Of the results of `query`: there are none, because a template must not read the store. */
+/** Functions for the results of `query`. There are none, because a template must not read the store. */
 const samples: Readonly<Record<string, TemplateFunction>> = {
   query: {
     takes: "s",
@@ -192,7 +192,7 @@ const samples: Readonly<Record<string, TemplateFunction>> = {
   },
 };
 
-/** What templates of labels and annotations may call. */
+/** The functions of templates in labels and annotations. */
 const alertFunctions: FunctionTable = new Map([
   ...goFunctions,
   ...Object.entries({ ...links, ...texts, ...numbers, ...samples }),
@@ -266,7 +266,7 @@ export function humanize1024(value: number): string {
   return scaledDown(value, binary, 1024);
 }
 
-/** `1h 2m 3s` of seconds. */
+/** `1h 2m 3s` from seconds. */
 export function humanizeDuration(value: number): string {
   if (!Number.isFinite(value)) return formatShort(value);
   if (value === 0) return `${formatShort(value)}s`;
@@ -283,7 +283,7 @@ export function humanizeDuration(value: number): string {
   return `${formatShort(value)}s`;
 }
 
-/** `12.34%` of a share. */
+/** `12.34%` from a share. */
 export function humanizePercentage(value: number): string {
   return `${formatShort(value * 100)}%`;
 }

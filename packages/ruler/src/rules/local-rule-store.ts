@@ -13,11 +13,11 @@ import {
 } from "./rule-store.js";
 import type { RuleTexts } from "./rule-texts.js";
 
-/** What of a file of groups is read at most, bytes. */
+/** Most bytes of a file of groups. */
 const maxFileBytes = 64 * maxGroupBytes;
 const maxNameBytes = 200;
 
-/** What a file said, and the groups that were read from that, or what is wrong with them. */
+/** The bytes of a file, and its groups or its error. */
 interface Known {
   readonly bytes: Buffer;
   readonly groups: readonly RuleGroup[];
@@ -27,20 +27,20 @@ interface Known {
 interface LocalRuleStoreDeps {
   readonly directory: string;
   readonly texts: RuleTexts;
-  /** Told of each file that cannot be read as groups. */
+  /** Called for each file that cannot be read as groups. */
   readonly onCorrupt: (path: string, error: unknown) => void;
 }
 
 /**
- * Rules in files that people write, `<directory>/<tenant>/<file>`, each `groups: [...]`: a file is a namespace and bears its
- * name. What is changed over the API is written to the files again. A file whose bytes did not change is not parsed again.
+ * Rules in files that people write, `<directory>/<tenant>/<file>`, each `groups: [...]`. The name of a file is its
+ * namespace. Changes over the API are written to the files. A file is parsed again only when its bytes have changed.
  */
 export class LocalRuleStore implements RuleStore {
   readonly #directory: string;
   readonly #texts: RuleTexts;
   readonly #onCorrupt: (path: string, error: unknown) => void;
   readonly #known = new Map<string, Known>();
-  /** Changes of files follow each other. */
+  /** Changes of files run one after the other. */
   #changes: Promise<unknown> = Promise.resolve();
 
   constructor({ directory, texts, onCorrupt }: LocalRuleStoreDeps) {
@@ -161,7 +161,7 @@ export class LocalRuleStore implements RuleStore {
     }
   }
 
-  /** Forgets what is in a directory, but below these names. */
+  /** Forgets the files of a directory, except below these names. */
   #forgetAllBut(names: readonly string[], directory: string): void {
     const start = directory + sep;
     const kept = new Set(names);
@@ -189,7 +189,7 @@ function isAbsent(error: unknown): boolean {
   return code === "ENOENT" || code === "ENOTDIR";
 }
 
-/** Names in a directory but hidden ones, which mounts of configuration use for themselves. */
+/** The names in a directory, without hidden ones: mounted configuration uses those. */
 async function namesIn(directory: string): Promise<string[]> {
   try {
     return (await readdir(directory)).filter((name) => !name.startsWith(".")).sort();

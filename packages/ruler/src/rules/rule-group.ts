@@ -3,12 +3,12 @@ import { TemplateSyntaxError } from "@skald/logql/template";
 import { SkaldError } from "@skald/model";
 import { parseAlertTemplate } from "./alert-template.js";
 
-/** A group as users write it: rules that are evaluated one after another, again and again. */
+/** A group as users write it: rules that are evaluated one after another at an interval. */
 export interface RuleGroup {
   readonly name: string;
-  /** 0: that of the ruler. */
+  /** 0: the interval of the ruler. */
   readonly intervalMs: number;
-  /** Rules ask for the past by so much; undefined: they ask for now. */
+  /** How far in the past rules query; undefined: now. */
   readonly queryOffsetMs: number | undefined;
   /** Alerts or samples that one rule may make; 0: no limit. */
   readonly limit: number;
@@ -22,7 +22,7 @@ export interface Rule {
   readonly record: string;
   readonly alert: string;
   readonly expr: string;
-  /** The expression as it is printed; empty until the rule was checked. */
+  /** The printed form of the expression; empty until the rule is checked. */
   readonly query: string;
   readonly forMs: number;
   readonly keepFiringForMs: number;
@@ -30,7 +30,7 @@ export interface Rule {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** A group, and all that is wrong with its rules. */
+/** A group, and the problems of its rules. */
 export interface CheckedGroup {
   readonly group: RuleGroup;
   readonly problems: readonly string[];
@@ -42,9 +42,9 @@ export interface PlacedGroup {
   /** Stands for a file of rules. */
   readonly namespace: string;
   readonly group: RuleGroup;
-  /** Why it cannot be evaluated. */
+  /** The reason why it cannot be evaluated. */
   readonly problem?: string | undefined;
-  /** When it is only a part of the group: of each rule its place in the whole. */
+  /** The places of the rules in the whole group, when this is only a part. */
   readonly places?: readonly number[];
 }
 
@@ -52,22 +52,22 @@ export function nameOfRule({ alert, record }: Pick<Rule, "alert" | "record">): s
   return alert === "" ? record : alert;
 }
 
-/** Names a group among all of a ruler. */
+/** The unique key of a group. */
 export function keyOfGroup({ tenant, namespace, group }: PlacedGroup): string {
   return [tenant, namespace, group.name].map(encodeURIComponent).join("/");
 }
 
-/** Rules with the same name and labels are the same through changes of all else. */
+/** A rule keeps its identity through all changes except to its name and labels. */
 export function identityOf(rule: Rule): string {
   return JSON.stringify([rule.alert, rule.record, Object.entries(rule.labels).sort()]);
 }
 
 const metricName = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
 const labelName = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
-/** What all texts of a group may have together; more is no rule that a person wrote. */
+/** Most bytes of a group. No person writes more. */
 export const maxGroupBytes = 1024 * 1024;
 
-/** What is wrong with groups of one file, in the order in which it stands there; empty when nothing is. */
+/** The problems of the groups in one file, in their order. */
 export function checkGroups(groups: readonly RuleGroup[]): string[] {
   const problems: string[] = [];
   const seen = new Set<string>();

@@ -9,7 +9,7 @@ import {
 } from "./rule-group.js";
 import type { RuleTexts } from "./rule-texts.js";
 
-/** Where rules are kept. Throws `unavailable` when that does not answer as it should. */
+/** Keeps rules. Its methods throw `unavailable` when the storage fails. */
 export interface RuleStore {
   /** Groups of all tenants. */
   listAll(options: CallOptions): Promise<readonly PlacedGroup[]>;
@@ -19,7 +19,7 @@ export interface RuleStore {
   get(name: GroupName, options: CallOptions): Promise<RuleGroup>;
   /** Creates or replaces. */
   set(placed: PlacedGroup, options: CallOptions): Promise<void>;
-  /** Of no consequence when there is no such group. */
+  /** Deletes a group if it exists. */
   delete(name: GroupName, options: CallOptions): Promise<void>;
   /** Throws not_found when the namespace has no groups. */
   deleteNamespace(tenant: string, namespace: string, options: CallOptions): Promise<void>;
@@ -35,13 +35,13 @@ export interface CallOptions {
   readonly signal: AbortSignal;
 }
 
-/** Texts of the answers about what is not there. */
+/** Texts of the answers for missing groups. */
 export const noSuchGroup = "group does not exist";
 export const noSuchNamespace = "group namespace does not exist";
 
-/** A listing tells times of this precision, ms: what was changed so lately may be changed again unseen. */
+/** Precision of the times in a listing, ms. An object may change again unseen for this long. */
 const settleMs = 2000;
-/** Objects that are read at a time. */
+/** Objects to read at a time. */
 const maxReads = 16;
 
 interface Known {
@@ -54,11 +54,11 @@ interface ObjectRuleStoreDeps {
   readonly store: ObjectStore;
   readonly texts: RuleTexts;
   readonly nowMs: () => number;
-  /** Told of each object that is no group. */
+  /** Called for each object that is not a group. */
   readonly onCorrupt: (key: string, error: unknown) => void;
 }
 
-/** Rules in an object store, an object for each group; those that did not change are not read again. */
+/** Rules in an object store, with one object per group. Unchanged groups are not read again. */
 export class ObjectRuleStore implements RuleStore {
   readonly #deps: ObjectRuleStoreDeps;
   readonly #known = new Map<string, Known>();
@@ -126,7 +126,7 @@ export class ObjectRuleStore implements RuleStore {
     return found.sort(comparePlaced);
   }
 
-  /** Undefined for what is no group, or gone meanwhile. */
+  /** Reads a group; undefined for an object that is not a group, or is gone. */
   async #read(info: ObjectInfo, signal: AbortSignal): Promise<PlacedGroup | undefined> {
     const { key } = info;
     const name = parseGroupKey(key);
@@ -200,7 +200,7 @@ function groupKey({ tenant, namespace, name }: GroupName): string {
   return namespacePrefix(tenant, namespace) + cut(encode(name));
 }
 
-/** What a key says; undefined for any other object. */
+/** Parses the key of a group; undefined for any other object. */
 function parseGroupKey(key: string): GroupName | undefined {
   if (!key.startsWith(rulesPrefix)) return undefined;
   const parts = key.slice(rulesPrefix.length).replaceAll("~/", "").split("/");

@@ -5,7 +5,7 @@ import { readGroup, readGroups, writeYaml } from "./group-yaml.js";
 import { type CheckedGroup, checkGroups, type RuleGroup } from "./rule-group.js";
 
 interface TextOptions {
-  /** On whose account the text is read or written. */
+  /** The tenant that pays for the work. */
   readonly tenant: string;
   readonly signal: AbortSignal;
 }
@@ -37,7 +37,7 @@ export class RuleTexts {
   }
 
   #read<T>(name: RuleJobName, text: Uint8Array, options: TextOptions): Promise<T> {
-    // A copy of its own: the text may be a part of a larger buffer.
+    // It is copied, because it may be part of a larger buffer.
     const payload = new Uint8Array(text);
     return this.#run(name, payload, { ...options, cost: text.length, transfer: [payload.buffer] });
   }
@@ -52,7 +52,7 @@ export class RuleTexts {
   }
 }
 
-/** What `RuleTexts` has done on a thread. */
+/** The jobs of `RuleTexts`, for a worker thread. */
 export const ruleJobs = {
   read_rule_group: (text: Uint8Array) => {
     const group = readGroup(textOf(text));

@@ -22,13 +22,13 @@ interface RemoteWriteOptions {
   readonly truncateMs: number;
   readonly minAgeMs: number;
   readonly maxAgeMs: number;
-  /** Logs of tenants without rules are deleted after `minAgeMs`, looked for every `periodMs`; 0: never. */
+  /** Logs of tenants without rules are deleted after `minAgeMs`. A check runs every `periodMs`; 0: never. */
   readonly cleaner: { readonly minAgeMs: number; readonly periodMs: number };
-  /** What the log of one tenant may take on disk. */
+  /** Most bytes on disk of one tenant's log. */
   readonly maxLogBytes: number;
 }
 
-/** What a tenant's limits say. */
+/** The limits of a tenant on remote write. */
 export interface TenantRemoteWrite {
   readonly ruler_remote_write_disabled: boolean;
   readonly ruler_remote_write_config: ClientConfigs;
@@ -50,13 +50,13 @@ interface TenantPart {
   readonly log: SampleLog;
   /** By id. */
   readonly writers: Map<string, RemoteWriter>;
-  /** What the writers were made from. */
+  /** The settings that the writers were made from. */
   made: string;
 }
 
 const tenantFile = "tenant";
 
-/** Takes samples of recording rules into logs, a log for each tenant, and sends them on from there. */
+/** Writes samples of recording rules to a log for each tenant, and sends them from there. */
 export class RemoteWrite {
   readonly #deps: RemoteWriteDeps;
   readonly #metrics: RemoteWriteMetrics;
@@ -69,7 +69,7 @@ export class RemoteWrite {
     this.#metrics = remoteWriteMetrics(deps.metrics);
   }
 
-  /** Goes on with what earlier lives have left. Throws invalid_argument when a client is not set up as it should be. */
+  /** Continues with the logs of earlier runs. Throws invalid_argument for a bad client configuration. */
   async start(): Promise<void> {
     const { options } = this.#deps;
     readClients(options.clients, {});
@@ -96,7 +96,7 @@ export class RemoteWrite {
     }
   }
 
-  /** Makes the log of a tenant with rules ready. */
+  /** Opens the log of a tenant with rules. */
   async prepare(tenant: string): Promise<void> {
     await this.#partOf(tenant);
   }
@@ -117,7 +117,7 @@ export class RemoteWrite {
     if (part === undefined) {
       part = this.#open(tenant);
       this.#parts.set(tenant, part);
-      // The next append tries anew.
+      // The next append tries again.
       part.catch(() => this.#parts.delete(tenant));
     }
     return part;
@@ -139,7 +139,7 @@ export class RemoteWrite {
     return part;
   }
 
-  /** Makes the writers what the limits say now. */
+  /** Replaces the writers when the limits have changed. */
   async #refresh(part: TenantPart): Promise<void> {
     const { limitsOf, log: logger, metrics: _, options } = this.#deps;
     const { tenant, log, writers } = part;
@@ -166,7 +166,7 @@ export class RemoteWrite {
     this.#tellSize(part, unread);
   }
 
-  /** Deletes the log of a tenant that has no rules any more. */
+  /** Deletes the log of a tenant without rules. */
   async #clean({ tenant, directory, log, writers }: TenantPart): Promise<void> {
     const { clock, isUsed, options } = this.#deps;
     if (isUsed(tenant) || clock.nowMs() - log.lastWriteMs < options.cleaner.minAgeMs) return;

@@ -4,7 +4,7 @@ import { ProtoWriter } from "@skald/transport/protobuf";
 /** One sample of a series. */
 export interface TimedSample {
   readonly labels: Labels;
-  /** Undefined: the series has ended. */
+  /** Undefined ends the series. */
   readonly value: number | undefined;
   /** ms since the epoch */
   readonly timeMs: number;
@@ -49,7 +49,7 @@ function writeSample(writer: ProtoWriter, { value, timeMs }: TimedSample): void 
   writer.varint(timeMs);
 }
 
-/** Matches are looked for within blocks of this size, so that offsets fit two bytes. */
+/** Matches lie within blocks of this size, so that offsets fit two bytes. */
 const blockBytes = 65_536;
 const minMatch = 4;
 const tableBits = 14;
@@ -69,7 +69,7 @@ export function compressSnappy(input: Uint8Array): Uint8Array {
 interface Work {
   readonly input: Uint8Array;
   readonly view: DataView;
-  /** Where four bytes of a hash were seen last. */
+  /** The last place of four bytes with a hash. */
   readonly table: Int32Array;
   readonly out: Output;
 }
@@ -111,7 +111,7 @@ class Output {
     this.#bytes[this.#at++] = left;
   }
 
-  /** At most a block. */
+  /** Adds bytes as they are, at most a block. */
   literal(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     const length = bytes.length - 1;
