@@ -9,7 +9,7 @@ import { ScanPool } from "@skald/scan";
 import { makeDirectory, makeHead, row } from "@skald/scan/testing";
 import { openHeadBlock, openSegmentFile, readTexts, sealSegment } from "@skald/storage";
 import { HttpServer } from "@skald/transport";
-import { counterPlaces, type ShareJob } from "./testing/counting-job.js";
+import { counterPlaces, type ShareJob } from "./testing/counting-worker.js";
 import { waitFor } from "./testing/server.js";
 
 const threads = 2;

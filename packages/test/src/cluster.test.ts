@@ -2,8 +2,14 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { getJson, nowNs, pushJson, type QueryAnswer, queryLines } from "./testing/client.js";
 import { Cluster } from "./testing/cluster.js";
-import { metricsIn, metricsTold, queriesOf, ruleQueries } from "./testing/deploy/queries.js";
-import { filesBelow, readText } from "./testing/deploy/repository.js";
+import {
+  filesBelow,
+  metricsIn,
+  metricsTold,
+  queriesOf,
+  readText,
+  ruleQueries,
+} from "./testing/deploy/repository.js";
 import { NumberedLines, type Sight } from "./testing/numbered-lines.js";
 import { waitFor } from "./testing/server.js";
 

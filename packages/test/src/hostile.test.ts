@@ -1,7 +1,7 @@
 import { constants, deflateRawSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { makePushBody, rapidResets, snappyLiterals } from "@skald/testkit";
-import { getJson, pushJson, queryStreams } from "./testing/client.js";
+import { getJson, openWire, pushJson, queryStreams } from "./testing/client.js";
 import {
   makeFolder,
   peakMemoryBytes,
@@ -9,7 +9,6 @@ import {
   startServer,
   type TestServer,
 } from "./testing/server.js";
-import { openWire } from "./testing/wire.js";
 
 const MiB = 1024 * 1024;
 const GiB = 1024 * MiB;

@@ -2,11 +2,12 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { nowNs, pushJson, queryLines, readMetric } from "./testing/client.js";
-import { binSkald, runProgram } from "./testing/program.js";
 import {
+  binSkald,
   filesBelow,
   makeFolder,
   removeFolders,
+  runProgram,
   spawnServer,
   startServer,
   waitFor,

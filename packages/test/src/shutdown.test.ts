@@ -2,7 +2,14 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { testRuns } from "@skald/testkit";
-import { nowNs, pushJson, queryLines, queryNumber, readMetric } from "./testing/client.js";
+import {
+  nowNs,
+  openWire,
+  pushJson,
+  queryLines,
+  queryNumber,
+  readMetric,
+} from "./testing/client.js";
 import {
   filesBelow,
   makeFolder,
@@ -13,7 +20,6 @@ import {
   urlOf,
   waitFor,
 } from "./testing/server.js";
-import { openWire } from "./testing/wire.js";
 
 afterAll(removeFolders);
 

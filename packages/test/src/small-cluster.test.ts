@@ -1,21 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Cluster } from "./testing/cluster.js";
+import { waitFor } from "./testing/server.js";
 import {
   type CollectedSpan,
   Collector,
   callerId,
   orphansOf,
-  sendingTo,
-} from "./testing/collector.js";
-import { waitFor } from "./testing/server.js";
-import {
   pushRoute,
   pushTraced,
   queryRoute,
   queryTraced,
+  sendingTo,
   traced,
   tracedTenant,
-} from "./testing/traced.js";
+} from "./testing/traces.js";
 
 const headers = { "x-scope-orgid": "shop" };
 const groups = Array.from({ length: 8 }, (_, i) => `group-${i}`);

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { Collector, orphansOf, sendingTo } from "./testing/collector.js";
 import {
   makeFolder,
   removeFolders,
@@ -8,13 +7,16 @@ import {
   type TestServer,
 } from "./testing/server.js";
 import {
+  Collector,
+  orphansOf,
   pushRoute,
   pushTraced,
   queryRoute,
   queryTraced,
+  sendingTo,
   traced,
   tracedTenant,
-} from "./testing/traced.js";
+} from "./testing/traces.js";
 
 let collector: Collector;
 

@@ -12,8 +12,7 @@ import {
   readText,
 } from "../testing/deploy/repository.js";
 import { renderChart } from "../testing/helm/render.js";
-import { binSkald, runProgram } from "../testing/program.js";
-import { makeFolder, removeFolders } from "../testing/server.js";
+import { binSkald, makeFolder, removeFolders, runProgram } from "../testing/server.js";
 
 afterAll(removeFolders);
 

@@ -2,15 +2,18 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { needs } from "@skald/testkit/needs";
-import { metricsIn, metricsTold, queriesOf, ruleQueries } from "../testing/deploy/queries.js";
 import {
   asFields,
   asList,
   at,
   type Fields,
   filesBelow,
+  metricsIn,
+  metricsTold,
   parseYaml,
+  queriesOf,
   readText,
+  ruleQueries,
   runTool,
   type Value,
 } from "../testing/deploy/repository.js";

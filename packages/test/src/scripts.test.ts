@@ -1,9 +1,13 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { makeFolder, removeFolders, waitFor } from "./testing/server.js";
 
 const runNode = fileURLToPath(new URL("../../../scripts/run-node.mjs", import.meta.url));
+const gatewayScript = new URL("../../../scripts/cluster/gateway.mjs", import.meta.url).href;
 const main = fileURLToPath(new URL("../../skald/bundle/main.js", import.meta.url));
 
 const parents = new Set<ReturnType<typeof spawn>>();
@@ -80,4 +84,20 @@ describe("the program as a child of a script", () => {
     await waitFor(() => log().includes('"msg":"stopped"'));
     expect(log()).toMatch(/"reason":"the parent is gone"/);
   });
+});
+
+it("the gateway of a cluster asks many services for one request without a warning", async () => {
+  const warnings: Error[] = [];
+  const note = (warning: Error) => warnings.push(warning);
+  process.on("warning", note);
+  const service = createServer((_, response) => response.end("ready\n")).listen(0, "127.0.0.1");
+  await once(service, "listening");
+  const { port } = service.address() as AddressInfo;
+  const { startGateway } = await import(gatewayScript);
+  const gateway = await startGateway(0, () => Array.from({ length: 20 }, () => port));
+  const answer = await fetch(`http://127.0.0.1:${gateway.address().port}/ready`);
+  expect([answer.status, await answer.text()]).toEqual([200, "ready\n"]);
+  process.off("warning", note);
+  expect(warnings).toEqual([]);
+  for (const server of [gateway, service]) server.close();
 });
