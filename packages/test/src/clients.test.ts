@@ -31,7 +31,7 @@ let lines: string[];
 beforeAll(async () => {
   const folder = makeFolder();
   server = await startServer(folder, ["-frontend.support-parquet-encoding"]);
-  // A log that a real system wrote; each line is made unique so that equal ones are told apart.
+  // A real system wrote this log. A number makes each line unique.
   const found = readFileSync(systemLog, "utf8").trim().split("\n");
   lines = Array.from({ length: lineCount }, (_, i) => `${found[i % found.length]} #${i}`);
   file = join(folder, "system.log");
@@ -212,7 +212,7 @@ function runClient(client: string, args: readonly string[]): Promise<string> {
   return run(process.execPath, [path, client, ...args]);
 }
 
-/** Runs a program to its end; resolves with its output, rejects with it when it fails. */
+/** Runs a program until it exits; resolves with its output, and rejects with its errors when it fails. */
 function run(command: string, args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] });

@@ -21,9 +21,9 @@ interface KeptStats {
   readonly cache: { readonly result: { readonly entriesFound: number } };
 }
 
-/** Lines that must get through before a fault, and after it. */
+/** The number of lines that must get through before a fault and after it. */
 const enough = 400;
-/** Between two looks at them, ms: as fast as it goes, looking takes the processors from services that start. */
+/** The pause between two counts, ms. Without it the queries would slow down services that start. */
 const lookPauseMs = 100;
 let cluster: Cluster;
 let lines: NumberedLines;
@@ -32,10 +32,10 @@ beforeAll(async () => {
   cluster = await Cluster.start({
     spares: ["ingester-4"],
     links: ["s3", "distributor-1>ingester-1", "querier-1>ingester-1"],
-    // All that follows holds with a clock that is wrong.
+    // All tests below run with one clock that is wrong.
     clocks: { "ingester-3": 60_000 },
   });
-  // Services that start have to share the machine with the load.
+  // The pause leaves processor time to services that start.
   lines = new NumberedLines(cluster.gateway, { pauseMs: 40 });
   lines.start();
 }, 120_000);
@@ -45,7 +45,7 @@ afterAll(async () => {
   await cluster?.stop();
 }, 60_000);
 
-/** Looks until there is an answer. A query may fail while a service comes back, but not for ever: the test's own limit ends it. */
+/** Counts until there is an answer. A query may fail while a service comes back; the time limit of the test ends the attempts. */
 async function see(): Promise<Sight> {
   for (;;) {
     const sight = await lines.count();
@@ -53,7 +53,7 @@ async function see(): Promise<Sight> {
   }
 }
 
-/** Does something under load, and looks at what queries say before, meanwhile and after. */
+/** Causes a fault under load; resolves with the counts before, during and after it. */
 async function underLoad(fault: () => Promise<void>): Promise<Sight[]> {
   const sights: Sight[] = [];
   let isOver = false;
@@ -77,13 +77,13 @@ async function underLoad(fault: () => Promise<void>): Promise<Sight[]> {
   return sights;
 }
 
-/** Has ingesters seal and upload what they hold. */
+/** Makes the ingesters seal and upload their rows. */
 async function flush(): Promise<void> {
   const answer = await fetch(`${cluster.gateway}/flush`, { method: "POST" });
   await answer.arrayBuffer();
 }
 
-/** Segments that ingesters have made, and uploads of them that ended well or failed. */
+/** The numbers of sealed segments, of uploads and of failed uploads of all ingesters. */
 async function uploads(): Promise<{ sealed: number; done: number; failed: number }> {
   const texts = await Promise.all(
     cluster.services.map((url) =>
@@ -171,7 +171,7 @@ describe("metrics of the services", () => {
 
 describe("no acknowledged line is lost, and none counted twice, while", () => {
   afterEach(async () => {
-    // What others do not do is no fault of the program.
+    // The failure of another service is not a fault of the program.
     expect(await cluster.faults()).toEqual([]);
   });
 
@@ -209,7 +209,7 @@ describe("no acknowledged line is lost, and none counted twice, while", () => {
       });
       await lines.more(enough);
       await cluster.cut("s3", "pass");
-      // Else it would be half an hour until these are due.
+      // Without a flush these uploads would be due in half an hour.
       await flush();
       await waitFor(async () => {
         const { sealed, done } = await uploads();
@@ -298,7 +298,7 @@ describe("no acknowledged line is lost, and none counted twice, while", () => {
     expectAllRight(sights);
   }, 120_000);
 
-  // At once after one left: what that one had is stored, and not missed.
+  // Queries right after an ingester left find its rows in the store.
   it("an ingester is lost for good", async () => {
     expectAllRight(await underLoad(() => cluster.end("ingester-2", "SIGKILL")));
     await lines.stop();

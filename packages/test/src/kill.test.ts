@@ -127,7 +127,7 @@ function valuesOf(push: number, startNs: bigint): (readonly [string, string])[] 
   });
 }
 
-/** How many lines there are, and how many different ones. */
+/** Counts the lines, and the different lines among them. */
 async function count(url: string): Promise<{ lines: number; different: number }> {
   const streams = await queryStreams(url, '{app="log"}', { limit: "10000000" });
   const found = streams.flatMap(({ values }) => values.map(([, text]) => text));

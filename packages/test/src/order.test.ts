@@ -13,7 +13,7 @@ it("has rows of equal time in the order they came in: in heads, flushed, replaye
   let server = await startServer(folder, ["-compactor.compaction-interval=1h"]);
   const push = async (): Promise<void> => {
     const round = sent.length;
-    // Of two segments the later one begins first.
+    // The later of two segments begins first.
     const before = nowNs - BigInt(round + 1) * 1_000_000_000n;
     const values = [[String(before), "before"] as const, [String(nowNs), `${round}`] as const];
     expect(await pushJson(server.url, { app: "a" }, values)).toBe(204);

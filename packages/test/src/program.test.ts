@@ -15,7 +15,7 @@ import {
 
 afterAll(removeFolders);
 
-/** What ends before it serves starts no more threads than it must. */
+/** A program that exits at once needs only one thread. */
 const oneThread = "-server.worker-threads=1";
 
 const goodConfig = `

@@ -16,7 +16,7 @@ afterAll(async () => {
   await removeFolders();
 });
 
-/** Runs a Node program as `npm start` does: as the child of a script. */
+/** Runs a Node program as the child of a script, as `npm start` does. */
 function startBehindScript(...args: string[]) {
   const code = `import { runNode } from ${JSON.stringify(runNode)};
     runNode(process.execPath, ${JSON.stringify(args)});`;
@@ -32,7 +32,7 @@ function startBehindScript(...args: string[]) {
   return { parent, ended, log: () => log };
 }
 
-/** Resolves with a look whether the program is served, once it is. */
+/** Waits until the program serves requests; resolves with a function that checks this again. */
 async function untilServed(log: () => string): Promise<() => Promise<boolean>> {
   const portOf = () => /"port":(\d+)/.exec(log())?.[1];
   await waitFor(() => portOf() !== undefined);

@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 describe("in one process", () => {
-  /** Notes at its end how many of the modules that send spans it has loaded. */
+  /** A preload that writes at exit how many modules that send spans were loaded. */
   const noted = `
     import { registerHooks } from "node:module";
     let count = 0;

@@ -13,7 +13,7 @@ it("a local segment that the disk does not give is read from the store, and name
   const segments = join(server.folder, "ingester", "segments");
   const [name] = filesBelow(segments, ".parquet");
   const path = join(segments, name as string);
-  // Reading it fails like reading from a broken disk: the file system says so, not the bytes.
+  // A folder in the place of the file makes reads fail in the file system, as a broken disk does.
   rmSync(path);
   mkdirSync(path);
   for (let i = 0; i < 2; i++) expect(await queryLines(server.url, '{app="a"}')).toEqual(["line"]);
@@ -31,7 +31,7 @@ it("a store whose directory is gone answers 503, takes nothing, and is itself ag
   const first = await startServer(folder);
   expect(await pushJson(first.url, { app: "a" }, [[nowNs(), "stored"]])).toBe(204);
   expect(await first.kill("SIGTERM")).toBe(0);
-  // Only the store has it.
+  // Now only the store has the row.
   for (const name of ["ingester", "wal"])
     renameSync(join(folder, name), join(folder, `${name}.old`));
 
@@ -45,7 +45,7 @@ it("a store whose directory is gone answers 503, takes nothing, and is itself ag
     expect(await answer.text()).toMatch(/the object store in .*chunks is not there; mount it/);
     expect(await pushJson(server.url, { app: "a" }, [[nowNs(), `new ${round}`]])).toBe(204);
     expect(await flush()).toBe(503);
-    // Now with an empty directory in its place.
+    // The second round has an empty directory in its place.
     if (round === 0) mkdirSync(chunks);
   }
   expect(filesBelow(chunks, "")).toEqual([]);

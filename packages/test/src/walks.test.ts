@@ -7,7 +7,7 @@ import { CountedServer } from "./testing/entries.js";
 import { makeFolder, removeFolders } from "./testing/server.js";
 import { TailClient } from "./testing/tail-client.js";
 
-// The bounds are what each walk entered when it was last made shorter: lower them with the code, and do not raise them.
+// Each bound is the number of files that the walk enters today. Lower a bound when a change makes the walk shorter.
 
 const evaluationMs = 1000;
 let counted: CountedServer;
@@ -15,7 +15,7 @@ let url: string;
 
 beforeAll(async () => {
   const config = join(makeFolder(), "config.json");
-  // Rules are looked for less often than a walk takes, so that the search is not a part of each.
+  // The ruler looks for new rules rarely, so that this work falls into few walks.
   const settings = { auth_enabled: false, ruler: { poll_interval: "4s" } };
   writeFileSync(config, JSON.stringify({ ...settings, server: { log_format: "json" } }));
   counted = await CountedServer.start([`-config.file=${config}`]);
@@ -90,7 +90,7 @@ async function tail(): Promise<void> {
   await client.close();
 }
 
-/** The files are in the failure, because the one that is new must be found. */
+/** Fails with the list of files, which shows the new one. */
 function expectAtMost(most: number, files: readonly string[]): void {
   expect(files.length).toBeGreaterThan(10);
   if (files.length > most)

@@ -24,7 +24,7 @@ const env = {
   S3_SECRET_KEY: "b",
 };
 
-/** The configuration of a chart's values. */
+/** The configuration file that the chart makes from these values. */
 function chartConfig(values: Fields): string {
   const objects = [...renderChart("deploy/helm/skald", values)]
     .filter(([file]) => file.endsWith(".yaml"))

@@ -36,7 +36,7 @@ beforeAll(async () => {
   ]);
   const text = await (await fetch(`${server.url}/metrics`)).text();
   known = metricsTold(text);
-  // Told by services of a cluster only, where the test of the cluster looks for them.
+  // Only services of a cluster have these metrics; cluster.test.ts looks for them.
   for (const name of ["length", "duration_seconds_bucket"])
     known.add(`loki_query_scheduler_queue_${name}`);
   known.add("loki_query_scheduler_inflight_requests");
@@ -86,7 +86,7 @@ describe.each(dashboards)("%s", (_, dashboard) => {
   });
 });
 
-/** A query with Grafana's words replaced. */
+/** Replaces the variables of Grafana in a query. */
 function inPrometheus(query: string): string {
   return query.replaceAll("$__rate_interval", "5m").replaceAll("$job", ".*");
 }

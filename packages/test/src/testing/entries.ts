@@ -6,13 +6,13 @@ import { makeFolder, startServer, type TestServer, waitFor } from "./server.js";
 
 const main = fileURLToPath(new URL("../../../skald/dist/main.js", import.meta.url));
 const counter = new URL("./count-entries.js", import.meta.url).href;
-/** How often something is done, before it counts and while it counts. */
+/** How often a walk is repeated, first to warm up and then to count. */
 const times = 5;
 const idleMs = 1500;
-/** For the work behind an answer, such as metrics and logs. */
+/** A pause for work that follows an answer, such as metrics and logs. */
 const afterMs = 20;
 
-/** A server, not bundled, that tells which of its files something enters. */
+/** A server, not bundled, that reports which of its files a request enters. */
 export class CountedServer {
   readonly server: TestServer;
   readonly #folder: string;
@@ -66,7 +66,7 @@ export class CountedServer {
   async #take(): Promise<Set<string>> {
     const name = String(++this.#asked);
     const path = (file: string) => join(this.#folder, file);
-    // A rename, because a thread must not read a part of the text.
+    // The rename prevents that a thread reads a part of the text.
     writeFileSync(path("ask.new"), name);
     renameSync(path("ask.new"), path("ask"));
     const found = new Set<string>();

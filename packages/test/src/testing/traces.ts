@@ -13,14 +13,14 @@ import {
   uint,
 } from "@skald/transport/protobuf";
 
-/** A span as a collector gets it. */
+/** A span as a collector receives it. */
 export interface CollectedSpan {
-  /** `service.name` of who sent it. */
+  /** `service.name` of the sender. */
   readonly service: string;
   readonly name: string;
   readonly traceId: string;
   readonly spanId: string;
-  /** Empty: it is the first of its trace. */
+  /** Empty for the first span of a trace. */
   readonly parentId: string;
   readonly state: string;
   readonly attributes: Readonly<Record<string, string | number | undefined>>;
@@ -88,7 +88,7 @@ const request = message<{ readonly resources: readonly ResourceSpans[] }>({
   ),
 });
 
-/** Takes spans by OTLP over HTTP, as a collector does. */
+/** A collector of spans, by OTLP over HTTP. */
 export class Collector {
   readonly spans: CollectedSpan[] = [];
   readonly #server: Server;
@@ -109,7 +109,7 @@ export class Collector {
     return collector;
   }
 
-  /** For OTEL_EXPORTER_OTLP_ENDPOINT. */
+  /** The value for OTEL_EXPORTER_OTLP_ENDPOINT. */
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
@@ -150,16 +150,16 @@ function textsOf(attributes: readonly KeyValue[]): Record<string, string | numbe
   );
 }
 
-/** The span of the client that begins the traces of tests. */
+/** The id of the span with which a client begins the traces of tests. */
 export const callerId = "00f067aa0ba902b7";
 
-/** Spans whose parent is none of the trace: but for the first there are none once all have come. */
+/** Spans whose parent is not in the list. There are none when the trace is complete. */
 export function orphansOf(spans: readonly CollectedSpan[]): CollectedSpan[] {
   const known = new Set([callerId, ...spans.map(({ spanId }) => spanId)]);
   return spans.filter(({ parentId }) => !known.has(parentId));
 }
 
-/** The environment of a process that sends its spans at once. */
+/** Environment variables of a process that sends its spans at once. */
 export function sendingTo(endpoint: string): Record<string, string> {
   return { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_BSP_SCHEDULE_DELAY: "50" };
 }
@@ -168,7 +168,7 @@ export const tracedTenant = "traced";
 export const pushRoute = "POST /loki/api/v1/push";
 export const queryRoute = "GET /loki/api/v1/query_range";
 
-/** A request of a client that has begun the trace. */
+/** The headers of a client that has begun a trace. */
 export function traced(traceId: string, flags = "01") {
   return {
     "x-scope-orgid": tracedTenant,
@@ -178,14 +178,14 @@ export function traced(traceId: string, flags = "01") {
   };
 }
 
-/** Pushes a line with such headers. */
+/** Pushes a line with the headers of `traced`. */
 export function pushTraced(url: string, headers: Record<string, string>): Promise<Response> {
   const values = [[`${Date.now()}000000`, "hello"]];
   const body = JSON.stringify({ streams: [{ stream: { app: "a" }, values }] });
   return fetch(`${url}/loki/api/v1/push`, { method: "POST", headers, body });
 }
 
-/** Asks for that line. */
+/** Queries that line. */
 export function queryTraced(url: string, headers: Record<string, string>): Promise<Response> {
   const asked = new URLSearchParams({ query: '{app="a"} |= "hello"', limit: "10" });
   return fetch(`${url}/loki/api/v1/query_range?${asked}`, { headers });

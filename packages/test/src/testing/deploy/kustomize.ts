@@ -63,7 +63,7 @@ function applyPatches(folder: string, objects: readonly Fields[]): Fields[] {
   return patched;
 }
 
-/** A strategic merge: maps by key, lists of things with names by name, others replaced. */
+/** A strategic merge: maps are merged by key, lists of named things by name, and other lists are replaced. */
 function merge(value: Value, patch: Value): Value {
   if (isFields(value) && isFields(patch)) {
     const result: Record<string, Value> = { ...value };
