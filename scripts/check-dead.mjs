@@ -1,4 +1,4 @@
-// Fails when a file, an export or a dependency is used by nothing: knip looks, by knip.json.
+// Fails when nothing uses a file, an export or a dependency. Knip finds them; knip.json is its configuration.
 import { spawnSync } from "node:child_process";
 
 const args = ["node_modules/knip/bin/knip.js", "--no-progress", "--no-config-hints"];

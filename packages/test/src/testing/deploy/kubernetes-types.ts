@@ -12,10 +12,6 @@ const known = JSON.parse(readText("packages/test/testdata/kubernetes.json")) as 
 /**
  * Describes what is wrong with an object by the types of the Kubernetes API: unknown kinds and fields, missing fields, values
  * of a wrong type. An API server checks more, such as port numbers and names.
- * The objects of a kustomization, as far as ours go: resources, components with patches by kind and label, generated maps (without
- * the hash behind their names), namespace, tags of images. What it does not know is an error.
- * The objects of a kustomization: resources, components with patches by kind and label, generated maps (without the hash after
- * their names), namespace, image tags. Throws at anything else.
  */
 export function problemsOf(object: Fields): string[] {
   const kind = `${object.apiVersion} ${object.kind}`;
