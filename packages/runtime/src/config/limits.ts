@@ -39,7 +39,7 @@ const levelNames = [
   "SEVERITY_TEXT",
 ];
 
-const rateLimits = {
+const rateLimits = field.flagged("ingester.", {
   ingestion_rate_strategy: field.choice(
     "global",
     ["global", "local"],
@@ -56,34 +56,17 @@ const rateLimits = {
     "MB that a tenant may push at once; a larger push is never accepted",
     "distributor.ingestion-burst-size-mb",
   ),
-  per_stream_rate_limit: field.size(
-    "3MB",
-    "bytes a second that a stream may receive",
-    "ingester.per-stream-rate-limit",
-  ),
-  per_stream_rate_limit_burst: field.size(
-    "15MB",
-    "bytes that a stream may receive at once",
-    "ingester.per-stream-rate-limit-burst",
-  ),
-  max_streams_per_user: field.integer(
-    0,
-    "active streams of a tenant per ingester; 0: no limit",
-    "ingester.max-streams-per-user",
-  ),
+  per_stream_rate_limit: field.size("3MB", "bytes a second that a stream may receive"),
+  per_stream_rate_limit_burst: field.size("15MB", "bytes that a stream may receive at once"),
+  max_streams_per_user: field.integer(0, "active streams of a tenant per ingester; 0: no limit"),
   max_global_streams_per_user: field.integer(
     5000,
     "active streams of a tenant in the cluster; 0: no limit",
-    "ingester.max-global-streams-per-user",
   ),
-};
+});
 
-const entryRules = {
-  reject_old_samples: field.toggle(
-    true,
-    "refuse entries that are too old",
-    "validation.reject-old-samples",
-  ),
+const entryRules = field.flagged("validation.", {
+  reject_old_samples: field.toggle(true, "refuse entries that are too old"),
   reject_old_samples_max_age: field.duration(
     "7d",
     "age from which an entry is too old",
@@ -97,7 +80,6 @@ const entryRules = {
   max_days_per_push: field.integer(
     400,
     "UTC days that the entries of one push may lie in, because each takes memory of its own; 0: no limit",
-    "validation.max-days-per-push",
   ),
   max_line_size: field.size(
     "256KB",
@@ -119,11 +101,7 @@ const entryRules = {
     "move an entry with the time of the one before it, and another line, 1 ns ahead",
     "validation.increment-duplicate-timestamps",
   ),
-  allow_structured_metadata: field.toggle(
-    true,
-    "accept structured metadata; needs schema v13",
-    "validation.allow-structured-metadata",
-  ),
+  allow_structured_metadata: field.toggle(true, "accept structured metadata; needs schema v13"),
   max_structured_metadata_size: field.size(
     "64KB",
     "names and values of the structured metadata of an entry; 0: no limit",
@@ -134,9 +112,9 @@ const entryRules = {
     "pairs of structured metadata of an entry; 0: no limit",
     "limits.max-structured-metadata-entries-count",
   ),
-};
+});
 
-const labelRules = {
+const labelRules = field.flagged("validation.", {
   max_label_name_length: field.integer(
     1024,
     "bytes of a label name",
@@ -147,50 +125,34 @@ const labelRules = {
     "bytes of a label value",
     "validation.max-length-label-value",
   ),
-  max_label_names_per_series: field.integer(
-    15,
-    "labels of a stream; service_name does not count",
-    "validation.max-label-names-per-series",
-  ),
+  max_label_names_per_series: field.integer(15, "labels of a stream; service_name does not count"),
   discover_service_name: field.list(
     serviceLabels,
     "labels whose value becomes service_name, best first; empty: no discovery",
-    "validation.discover-service-name",
   ),
   discover_log_levels: field.toggle(
     true,
     "find the level of each line and keep it as detected_level",
-    "validation.discover-log-levels",
   ),
   log_level_fields: field.list(
     levelNames,
     "labels, metadata and fields that hold the level, best first",
-    "validation.log-level-fields",
   ),
   log_level_from_json_max_depth: field.integer(
     2,
     "how deep in a JSON line the level is looked for; 0: no limit",
-    "validation.log-level-from-json-max-depth",
   ),
-  enforced_labels: field.list(
-    [],
-    "labels that every stream must have",
-    "validation.enforced-labels",
-  ),
-};
+  enforced_labels: field.list([], "labels that every stream must have"),
+});
 
-const blockedPushes = {
-  block_ingestion_until: field.time(
-    "time until which pushes of the tenant are refused",
-    "limits.block-ingestion-until",
-  ),
+const blockedPushes = field.flagged("limits.", {
+  block_ingestion_until: field.time("time until which pushes of the tenant are refused"),
   block_ingestion_status_code: field.integer(
     260,
     "status of a refused push; 200 drops it without a word",
-    "limits.block-ingestion-status-code",
     { min: 200, max: 599 },
   ),
-};
+});
 
 const attributeRule = field.section("What becomes of attributes.", {
   action: field.choice(
@@ -241,28 +203,16 @@ const otlp = {
   }),
 };
 
-const queryRanges = {
-  max_query_lookback: field.duration(
-    "0s",
-    "data older than this is not looked at; 0: no limit",
-    "querier.max-query-lookback",
-  ),
+const queryRanges = field.flagged("querier.", {
+  max_query_lookback: field.duration("0s", "data older than this is not looked at; 0: no limit"),
   max_query_length: field.duration(
     "30d1h",
     "longest time range of a query; 0: no limit",
     "store.max-query-length",
   ),
-  max_query_range: field.duration(
-    "0s",
-    "longest [range] in a query; 0: no limit",
-    "querier.max-query-range",
-  ),
-  query_timeout: field.duration(
-    "1m",
-    "time after which a query is given up",
-    "querier.query-timeout",
-  ),
-};
+  max_query_range: field.duration("0s", "longest [range] in a query; 0: no limit"),
+  query_timeout: field.duration("1m", "time after which a query is given up"),
+});
 
 const querySizes = {
   max_entries_limit_per_query: field.integer(

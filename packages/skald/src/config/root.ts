@@ -78,101 +78,91 @@ const commonStorage = field.section("The object store of everything; one child i
       "common.storage.filesystem.rules-directory",
     ),
   }),
-  object_store: objectStoreBlock("common.storage.object-store"),
+  object_store: objectStoreBlock("common.storage.object-store."),
 });
 
 /** `common`: keys from which others take their defaults. */
-const commonConfig = field.section("Keys from which others take their defaults.", {
-  path_prefix: field.text("", "directory in which all others are by default", "common.path-prefix"),
-  storage: commonStorage,
-  persist_tokens: field.toggle(
-    false,
-    "keep the tokens of rings in path_prefix",
-    "common.persist-tokens",
-  ),
-  replication_factor: field.integer(1, "copies of each stream", "common.replication-factor", {
-    min: 1,
-  }),
-  ring: ringBlock("common.storage.ring", {
-    ...tokenFields("common.storage.ring"),
-    zone_awareness_enabled: field.toggle(
-      false,
-      "place copies in different zones",
-      "common.storage.ring.zone-awareness-enabled",
+const commonConfig = field.section(
+  "Keys from which others take their defaults.",
+  {
+    path_prefix: field.text("", "directory in which all others are by default"),
+    storage: commonStorage,
+    persist_tokens: field.toggle(false, "keep the tokens of rings in path_prefix"),
+    replication_factor: field.integer(1, "copies of each stream", {
+      min: 1,
+    }),
+    ring: ringBlock("common.storage.ring", {
+      ...tokenFields("common.storage.ring"),
+      zone_awareness_enabled: field.toggle(false, "place copies in different zones"),
+    }),
+    instance_interface_names: field.list(
+      [],
+      "network interfaces of which one gives the address; empty: private ones",
     ),
-  }),
-  instance_interface_names: field.list(
-    [],
-    "network interfaces of which one gives the address; empty: private ones",
-    "common.instance-interface-names",
-  ),
-  instance_addr: field.text("", "address told to others", "common.instance-addr"),
-});
+    instance_addr: field.text("", "address told to others"),
+  },
+  "common.",
+);
 
 /** `query_scheduler`: the queue between query frontends and queriers. */
-const querySchedulerConfig = field.section("Queues queries between frontends and queriers.", {
-  max_outstanding_requests_per_tenant: field.integer(
-    32_000,
-    "queries of a tenant that may wait; more are answered with 429",
-    "query-scheduler.max-outstanding-requests-per-tenant",
-    { min: 1 },
-  ),
-  max_queue_hierarchy_levels: field.integer(
-    3,
-    "depth of the header X-Service-Actor-Path; 0: not looked at",
-    "query-scheduler.max-queue-hierarchy-levels",
-  ),
-  use_scheduler_ring: field.toggle(
-    false,
-    "find schedulers by a ring; default true when no address is set",
-    "query-scheduler.use-scheduler-ring",
-  ),
-  scheduler_ring: ringBlock("query-scheduler.ring", {}),
-});
-
-/** `index_gateway`: answers which data there is. */
-const indexGatewayConfig = field.section("Answers which data there is.", {
-  mode: field.choice(
-    "simple",
-    ["simple", "ring"],
-    "how they are found: by server_address, or by the ring",
-    "index-gateway.mode",
-  ),
-  ring: ringBlock("index-gateway.ring", {
-    replication_factor: field.integer(
-      3,
-      "gateways that a tenant's calls go to",
-      "index-gateway.ring.replication-factor",
+const querySchedulerConfig = field.section(
+  "Queues queries between frontends and queriers.",
+  {
+    max_outstanding_requests_per_tenant: field.integer(
+      32_000,
+      "queries of a tenant that may wait; more are answered with 429",
       { min: 1 },
     ),
-  }),
-});
+    max_queue_hierarchy_levels: field.integer(
+      3,
+      "depth of the header X-Service-Actor-Path; 0: not looked at",
+    ),
+    use_scheduler_ring: field.toggle(
+      false,
+      "find schedulers by a ring; default true when no address is set",
+    ),
+    scheduler_ring: ringBlock("query-scheduler.ring", {}),
+  },
+  "query-scheduler.",
+);
+
+/** `index_gateway`: answers which data there is. */
+const indexGatewayConfig = field.section(
+  "Answers which data there is.",
+  {
+    mode: field.choice(
+      "simple",
+      ["simple", "ring"],
+      "how they are found: by server_address, or by the ring",
+    ),
+    ring: ringBlock("index-gateway.ring", {
+      replication_factor: field.integer(3, "gateways that a tenant's calls go to", { min: 1 }),
+    }),
+  },
+  "index-gateway.",
+);
 
 const flag = (name: string): string => `pattern-ingester.${name}`;
 
 /** `pattern_ingester`: patterns of lines. */
-const patternIngesterConfig = field.section("Finds patterns in new lines.", {
-  enabled: field.toggle(false, "run it", flag("enabled")),
-  lifecycler: lifecyclerBlock({ ring: flag("ring"), member: flag("") }, {}),
-  client_config: field.section("How it is called.", {
-    grpc_client_config: grpcClientBlock(flag("client")),
-    remote_timeout: field.duration("5s", "time limit", flag("client.timeout")),
-  }),
-  flush_check_period: field.duration("1m", "pause between looks", flag("flush-check-period")),
-  max_clusters: field.integer(300, "patterns of a stream", flag("max-clusters")),
-  max_eviction_ratio: field.float(
-    0.25,
-    "part of evictions above which a stream is given up",
-    flag("max-eviction-ratio"),
-  ),
-  max_allowed_line_length: field.integer(
-    3000,
-    "longer lines are not looked at",
-    flag("max-allowed-line-length"),
-  ),
-  retain_for: field.duration("3h", "time to keep patterns", flag("retain-for")),
-  pattern_sample_interval: field.duration("10s", "resolution", flag("sample-interval")),
-});
+const patternIngesterConfig = field.section(
+  "Finds patterns in new lines.",
+  {
+    enabled: field.toggle(false, "run it"),
+    lifecycler: lifecyclerBlock({ ring: flag("ring"), member: flag("") }, {}),
+    client_config: field.section("How it is called.", {
+      grpc_client_config: grpcClientBlock(flag("client")),
+      remote_timeout: field.duration("5s", "time limit", flag("client.timeout")),
+    }),
+    flush_check_period: field.duration("1m", "pause between looks"),
+    max_clusters: field.integer(300, "patterns of a stream"),
+    max_eviction_ratio: field.float(0.25, "part of evictions above which a stream is given up"),
+    max_allowed_line_length: field.integer(3000, "longer lines are not looked at"),
+    retain_for: field.duration("3h", "time to keep patterns"),
+    pattern_sample_interval: field.duration("10s", "resolution", flag("sample-interval")),
+  },
+  "pattern-ingester.",
+);
 
 const ruleStorage = field.section("Where rules are stored.", {
   type: field.choice(
@@ -197,18 +187,21 @@ const rulerConfig = field.section("Evaluates rules.", {
 });
 
 /** `ruler_storage`: where rules are stored, in the newer form. */
-const rulerStorageConfig = field.section("Where rules are stored, in the newer form.", {
-  backend: field.choice(
-    "filesystem",
-    ["filesystem", "local", "s3"],
-    "kind of store; s3: the bucket of storage_config",
-    "ruler-storage.backend",
-  ),
-  local: field.section("A directory.", {
-    directory: field.text("", "the directory", "ruler-storage.local.directory"),
-  }),
-  filesystem: directoryBlock("ruler-storage"),
-});
+const rulerStorageConfig = field.section(
+  "Where rules are stored, in the newer form.",
+  {
+    backend: field.choice(
+      "filesystem",
+      ["filesystem", "local", "s3"],
+      "kind of store; s3: the bucket of storage_config",
+    ),
+    local: field.section("A directory.", {
+      directory: field.text("", "the directory"),
+    }),
+    filesystem: directoryBlock(),
+  },
+  "ruler-storage.",
+);
 
 const inFront = "is not built; let a proxy in front check who may read what, and remove the key";
 

@@ -5,30 +5,16 @@ import type { TlsOptions } from "@skald/transport";
 const never = "2562047h47m16.854775807s";
 const port = { max: 65_535 };
 
-const listeners = {
-  http_listen_address: field.text("", "address for HTTP; empty: all", "server.http-listen-address"),
-  http_listen_port: field.integer(
-    3100,
-    "port for HTTP; 0: any free one",
-    "server.http-listen-port",
-    port,
-  ),
+const listeners = field.flagged("server.", {
+  http_listen_address: field.text("", "address for HTTP; empty: all"),
+  http_listen_port: field.integer(3100, "port for HTTP; 0: any free one", port),
   http_listen_conn_limit: field.integer(
     0,
     "connections at a time; 0: no limit",
     "server.http-conn-limit",
   ),
-  grpc_listen_address: field.text(
-    "",
-    "address for calls between services; empty: all",
-    "server.grpc-listen-address",
-  ),
-  grpc_listen_port: field.integer(
-    9095,
-    "port for calls between services",
-    "server.grpc-listen-port",
-    port,
-  ),
+  grpc_listen_address: field.text("", "address for calls between services; empty: all"),
+  grpc_listen_port: field.integer(9095, "port for calls between services", port),
   grpc_listen_conn_limit: field.integer(
     0,
     "connections at a time; 0: no limit",
@@ -37,15 +23,19 @@ const listeners = {
   tls_cipher_suites: field.text(
     "",
     "ciphers of TLS by the names of the IANA, with commas; empty: those that Node takes",
-    "server.tls-cipher-suites",
   ),
   tls_min_version: field.text(
     "",
     "oldest version of TLS: VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13; empty: VersionTLS12",
-    "server.tls-min-version",
   ),
+});
+
+const certificates = {
   http_tls_config: tlsServerBlock("server.http"),
   grpc_tls_config: tlsServerBlock("server.grpc"),
+};
+
+const api = field.flagged("server.", {
   http_path_prefix: field.text(
     "",
     "path before all routes, with or without slashes around it",
@@ -54,21 +44,12 @@ const listeners = {
   reference_paths_enabled: field.toggle(
     true,
     "serve the API under the names that existing agents and Grafana know, too: /loki, /prometheus, /api/prom",
-    "server.reference-paths-enabled",
   ),
-  profiles_enabled: field.toggle(
-    false,
-    "serve profiles of the main thread under /debug/pprof",
-    "server.profiles-enabled",
-  ),
-};
+  profiles_enabled: field.toggle(false, "serve profiles of the main thread under /debug/pprof"),
+});
 
-const times = {
-  graceful_shutdown_timeout: field.duration(
-    "30s",
-    "time that running requests get at shutdown",
-    "server.graceful-shutdown-timeout",
-  ),
+const times = field.flagged("server.", {
+  graceful_shutdown_timeout: field.duration("30s", "time that running requests get at shutdown"),
   http_server_read_timeout: field.duration(
     "30s",
     "time in which a request must have arrived; 0: no limit",
@@ -89,7 +70,7 @@ const times = {
     "time after which idle connections are closed",
     "server.http-idle-timeout",
   ),
-};
+});
 
 const grpc = {
   grpc_server_max_recv_msg_size: field.size(
@@ -147,22 +128,14 @@ const logging = {
 const clusterValidation = field.section(
   "Refusal of requests that were meant for another cluster.",
   {
-    label: field.text("", "name of the cluster", "server.cluster-validation.label"),
-    additional_labels: field.list(
-      [],
-      "further names",
-      "server.cluster-validation.additional-labels",
-    ),
+    label: field.text("", "name of the cluster"),
+    additional_labels: field.list([], "further names"),
     grpc: field.section("Calls between services.", {
-      enabled: field.toggle(false, "refuse them", "server.cluster-validation.grpc.enabled"),
-      soft_validation: field.toggle(
-        false,
-        "count them only",
-        "server.cluster-validation.grpc.soft-validation",
-      ),
+      enabled: field.toggle(false, "refuse them"),
+      soft_validation: field.toggle(false, "count them only"),
     }),
     http: field.section("Requests over HTTP.", {
-      enabled: field.toggle(false, "refuse them", "server.cluster-validation.http.enabled", {
+      enabled: field.toggle(false, "refuse them", {
         refused: {
           value: true,
           why: "clusters are not told apart; let a proxy in front do so, and remove the key",
@@ -170,11 +143,14 @@ const clusterValidation = field.section(
       }),
     }),
   },
+  "server.cluster-validation.",
 );
 
 /** `server`: what the process listens on, and how it logs. */
 export const serverConfig = field.section("What the process listens on, and how it logs.", {
   ...listeners,
+  ...certificates,
+  ...api,
   ...times,
   ...grpc,
   ...logging,
@@ -183,7 +159,9 @@ export const serverConfig = field.section("What the process listens on, and how 
     0,
     "threads that decode, compress and scan; 0: one per core",
     "server.worker-threads",
-    { max: 1024 },
+    {
+      max: 1024,
+    },
   ),
 });
 

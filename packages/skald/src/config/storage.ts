@@ -28,7 +28,7 @@ export const storageConfig = field.section("Where data is stored.", {
       "store.segment-cache.max-size",
     ),
   }),
-  object_store: objectStoreBlock("object-store"),
+  object_store: objectStoreBlock("object-store."),
   tsdb_shipper: field.section("The index in the older layout.", {
     index_gateway_client: indexGatewayClient,
   }),
@@ -59,105 +59,88 @@ export type SchemaPeriod = field.Values<typeof period>;
 /** An S3 bucket in the older form. */
 export function s3Block(prefix: string) {
   const flag = (name: string): string => `${prefix}s3.${name}`;
-  return field.section("An S3 bucket.", {
-    s3: field.secret(
-      "s3://key:secret@host-or-region/bucket; a host has a dot or a port",
-      flag("url"),
-    ),
+  const url = "s3://key:secret@host-or-region/bucket; a host has a dot or a port";
+  const keys = {
+    s3: field.secret(url, flag("url")),
     s3forcepathstyle: field.toggle(false, "bucket in the path", flag("force-path-style")),
     bucketnames: field.text("", "the bucket; several are refused", flag("buckets")),
-    endpoint: field.text("", "host, or URL", flag("endpoint")),
-    region: field.text("", "region; default: what the environment says", flag("region")),
-    access_key_id: field.text(
-      "",
-      "key id; without it AWS is asked as its tools do",
-      flag("access-key-id"),
-    ),
-    secret_access_key: field.secret("key", flag("secret-access-key")),
-    session_token: field.secret("session token", flag("session-token")),
-    insecure: field.toggle(false, "speak HTTP", flag("insecure")),
-    http_config: httpSection(flag),
-    storage_class: field.text("STANDARD", "storage class of objects", flag("storage-class")),
-    sse: sseBlock(flag("sse")),
+    endpoint: field.text("", "host, or URL"),
+    region: field.text("", "region; default: what the environment says"),
+    access_key_id: field.text("", "key id; without it AWS is asked as its tools do"),
+    secret_access_key: field.secret("key"),
+    session_token: field.secret("session token"),
+    insecure: field.toggle(false, "speak HTTP"),
+    http_config: httpSection(flag("http.")),
+    storage_class: field.text("STANDARD", "storage class of objects"),
+    sse: sseBlock(),
     backoff_config: field.section("How a request is tried again.", {
       min_period: field.duration("100ms", "first pause", flag("min-backoff")),
       max_period: field.duration("3s", "longest pause", flag("max-backoff")),
       max_retries: field.integer(5, "tries; 0: for ever", flag("max-retries")),
     }),
-    disable_dualstack: field.toggle(false, "IPv4 only", flag("disable-dualstack")),
-  });
+    disable_dualstack: field.toggle(false, "IPv4 only"),
+  };
+  return field.section("An S3 bucket.", keys, flag(""));
 }
 
-function httpSection(flag: (name: string) => string) {
-  return field.section("The connection.", {
+function httpSection(prefix: string) {
+  const keys = {
     timeout: field.duration(
       "0s",
       "time limit of one try of a request; 0: 30s, and more for large bodies",
-      flag("http.timeout"),
     ),
-    idle_conn_timeout: field.duration(
-      "90s",
-      "time after which idle connections end",
-      flag("http.idle-conn-timeout"),
-    ),
+    idle_conn_timeout: field.duration("90s", "time after which idle connections end"),
     response_header_timeout: field.duration(
       "0s",
       "time limit to the headers of the answer; 0: that of the request",
-      flag("http.response-header-timeout"),
     ),
-    insecure_skip_verify: field.toggle(
-      false,
-      "accept any certificate",
-      flag("http.insecure-skip-verify"),
-    ),
-    ca_file: field.text("", "authorities that are trusted", flag("http.ca-file")),
-  });
+    insecure_skip_verify: field.toggle(false, "accept any certificate"),
+    ca_file: field.text("", "authorities that are trusted"),
+  };
+  return field.section("The connection.", keys, prefix);
 }
 
 /** Object stores in the newer form. */
 export function objectStoreBlock(prefix: string) {
-  return field.section("Object stores in the newer form.", {
-    s3: newerS3(`${prefix}.s3`),
-    filesystem: directoryBlock(prefix),
-    storage_prefix: field.text("", "folder of all keys in the bucket", `${prefix}.storage-prefix`),
-  });
+  const keys = {
+    s3: newerS3(),
+    filesystem: directoryBlock(),
+    storage_prefix: field.text("", "folder of all keys in the bucket"),
+  };
+  return field.section("Object stores in the newer form.", keys, prefix);
 }
 
-/** A directory in the newer form. */
-export function directoryBlock(prefix: string) {
-  return field.section("A directory.", {
-    dir: field.text("", "the directory", `${prefix}.filesystem.dir`),
-  });
+/** A directory in the newer form; its flag follows from the section that it is in. */
+export function directoryBlock() {
+  return field.section("A directory.", { dir: field.text("", "the directory") });
 }
 
-function newerS3(prefix: string) {
-  const flag = (name: string): string => `${prefix}.${name}`;
+function newerS3() {
   return field.section("An S3 bucket.", {
-    endpoint: field.text("", "host", flag("endpoint")),
-    region: field.text("", "region", flag("region")),
-    bucket_name: field.text("", "bucket", flag("bucket-name")),
-    secret_access_key: field.secret("key", flag("secret-access-key")),
-    access_key_id: field.text("", "key id", flag("access-key-id")),
-    session_token: field.secret("session token", flag("session-token")),
-    insecure: field.toggle(false, "speak HTTP", flag("insecure")),
+    endpoint: field.text("", "host"),
+    region: field.text("", "region"),
+    bucket_name: field.text("", "bucket"),
+    secret_access_key: field.secret("key"),
+    access_key_id: field.text("", "key id"),
+    session_token: field.secret("session token"),
+    insecure: field.toggle(false, "speak HTTP"),
     bucket_lookup_type: field.choice(
       "auto",
       ["auto", "virtual-hosted", "path"],
       "bucket in the host name or in the path; auto: path where there is an endpoint",
-      flag("bucket-lookup-type"),
     ),
-    dualstack_enabled: field.toggle(true, "IPv4 and IPv6", flag("dualstack-enabled")),
-    storage_class: field.text("", "storage class of objects", flag("storage-class")),
-    max_retries: field.integer(10, "tries after the first", flag("max-retries")),
-    sse: sseBlock(flag("sse")),
+    dualstack_enabled: field.toggle(true, "IPv4 and IPv6"),
+    storage_class: field.text("", "storage class of objects"),
+    max_retries: field.integer(10, "tries after the first"),
+    sse: sseBlock(),
   });
 }
 
-/** Encryption by the object store. */
-function sseBlock(prefix: string) {
+/** Encryption by the object store; its flags follow from the section that it is in. */
+function sseBlock() {
   return field.section("Encryption by the store.", {
-    type: field.choice("", ["", "SSE-KMS", "SSE-S3"], "kind", `${prefix}.type`),
-    kms_key_id: field.text("", "key", `${prefix}.kms-key-id`),
-    kms_encryption_context: field.text("", "context", `${prefix}.kms-encryption-context`),
+    type: field.choice("", ["", "SSE-KMS", "SSE-S3"], "kind"),
+    kms_key_id: field.text("", "key"),
+    kms_encryption_context: field.text("", "context"),
   });
 }
