@@ -8,9 +8,9 @@ import { Service } from "../service.js";
 import { deadline, repeat, type Sleep } from "../waiting.js";
 import * as field from "./field.js";
 import { type Limits, limitsConfig } from "./limits.js";
-import { buildSection, type LeafNode, leavesOf, readSchema, type SectionNode } from "./settings.js";
+import { leavesOf, readSchema, type SectionNode } from "./settings.js";
 import { IgnoredKeys, type IgnoredRow, ignoredWarnings } from "./undeclared.js";
-import { openYaml, type YamlReader } from "./yaml-reader.js";
+import { YamlReader } from "./yaml-reader.js";
 
 /** `runtime_config`: overrides that can change while the process runs. */
 export const runtimeConfig = field.section("Overrides that can change while the process runs.", {
@@ -112,7 +112,7 @@ function readOverrides(texts: readonly string[], options: TenantLimitsOptions): 
   const problems: string[] = [];
   const ignored = new IgnoredKeys(options.ignored);
   for (const [index, text] of texts.entries()) {
-    const reader = openYaml(text, {
+    const reader = new YamlReader(text, {
       file: options.files[index] as string,
       unknownKeys: "warning",
       ignored,
@@ -154,23 +154,17 @@ function readTenants(reader: YamlReader, overrides: YAMLMap, given: Given): void
   }
 }
 
+/** The limits of a tenant: the common ones, with the tenant's own on top. */
 function overlay(limits: Limits, values: ReadonlyMap<string, unknown>): Limits {
-  const base = flatten(limitsNode, limits);
-  const read = ({ path }: LeafNode): unknown =>
-    values.has(path) ? values.get(path) : base.get(path);
-  return buildSection(limitsNode, read) as Limits;
-}
-
-function flatten(
-  section: SectionNode,
-  values: Readonly<Record<string, unknown>>,
-  into = new Map<string, unknown>(),
-): Map<string, unknown> {
-  for (const [key, child] of section.children) {
-    if (child.kind === "leaf") into.set(child.path, values[key]);
-    else flatten(child, values[key] as Record<string, unknown>, into);
-  }
-  return into;
+  const merged = (section: SectionNode, base: Readonly<Record<string, unknown>>): unknown =>
+    Object.fromEntries(
+      [...section.children].map(([key, child]) => {
+        if (child.kind === "section")
+          return [key, merged(child, base[key] as Record<string, unknown>)];
+        return [key, values.has(child.path) ? values.get(child.path) : base[key]];
+      }),
+    );
+  return merged(limitsNode, limits) as Limits;
 }
 
 const maxBytes = 16 * 2 ** 20;
