@@ -18,7 +18,7 @@ export class Service {
   readonly ended: Promise<void>;
   readonly #hooks: ServiceHooks;
   readonly #abort = new AbortController();
-  readonly #end: () => void;
+  #end = (): void => undefined;
   #state: ServiceState = "New";
   #failure: unknown;
   #started: Promise<void> | undefined;
@@ -28,9 +28,9 @@ export class Service {
   constructor(hooks: ServiceHooks) {
     this.name = hooks.name;
     this.#hooks = hooks;
-    const { promise, resolve } = deferred();
-    this.ended = promise;
-    this.#end = resolve;
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
   }
 
   get state(): ServiceState {
@@ -117,15 +117,6 @@ export interface ServiceHooks {
   run?(signal: AbortSignal): Promise<void>;
   /** Releases what `start` took; called after `run` has ended, not when `start` failed. */
   stop?(): Promise<void> | void;
-}
-
-/** Resolves with its own `resolve` in hand. */
-function deferred(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = (): void => undefined;
-  const promise = new Promise<void>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
 }
 
 /** One service and the names of the services that must be Running before it starts. */

@@ -19,7 +19,7 @@ export interface DecodeJob {
 
 const tails = new TailRunner();
 
-/** Few threads ever read rules: what that needs is loaded then. */
+/** Few threads ever read rules, so its code is loaded only then. */
 function ruleJob(name: RuleJobName): JobHandler {
   return async (payload) => (await import("@skald/ruler/jobs")).ruleJobs[name](payload);
 }
@@ -44,7 +44,7 @@ serveJobs({
   write_rules: ruleJob("write_rules"),
 });
 
-/** The columns of a push, to be moved instead of copied; views of one buffer name it once. */
+/** The buffers of a push, which are moved instead of copied; each is named once. */
 function buffersOf(push: RawPush): ArrayBuffer[] {
   const buffers = Object.values(push).flatMap((column) =>
     ArrayBuffer.isView(column) ? [column.buffer] : [],

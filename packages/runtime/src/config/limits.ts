@@ -5,39 +5,20 @@ import { defaultsOf } from "./print.js";
 import { readSchema } from "./settings.js";
 
 /** Labels from which the service of a stream is taken, best first. */
-const serviceLabels = [
-  "service",
-  "app",
-  "application",
-  "app_name",
-  "name",
-  "app_kubernetes_io_name",
-  "container",
-  "container_name",
-  "k8s_container_name",
-  "component",
-  "workload",
-  "job",
-  "k8s_job_name",
-];
+const serviceLabels = `
+  service app application app_name name app_kubernetes_io_name container container_name
+  k8s_container_name component workload job k8s_job_name
+`
+  .trim()
+  .split(/\s+/);
 
 /** Names under which agents send the level of a line, best first. */
-const levelNames = [
-  "level",
-  "LEVEL",
-  "Level",
-  "log.level",
-  "severity",
-  "SEVERITY",
-  "Severity",
-  "SeverityText",
-  "lvl",
-  "LVL",
-  "Lvl",
-  "severity_text",
-  "Severity_Text",
-  "SEVERITY_TEXT",
-];
+const levelNames = `
+  level LEVEL Level log.level severity SEVERITY Severity SeverityText lvl LVL Lvl
+  severity_text Severity_Text SEVERITY_TEXT
+`
+  .trim()
+  .split(/\s+/);
 
 const rateLimits = field.flagged("ingester.", {
   ingestion_rate_strategy: field.choice(
@@ -281,18 +262,13 @@ function blockedQueryProblem(rule: field.Values<typeof blockedQuery>): string | 
   }
 }
 
-const splitting = {
+const splitting = field.flagged("querier.", {
   split_queries_by_interval: field.duration(
     "1h",
     "time range of the parts of a query over a range that go to queriers by themselves, and of what is cached; 0: not split",
-    "querier.split-queries-by-interval",
   ),
-  max_query_parallelism: field.integer(
-    32,
-    "parts of a query that run at a time",
-    "querier.max-query-parallelism",
-  ),
-};
+  max_query_parallelism: field.integer(32, "parts of a query that run at a time"),
+});
 
 const blockedQueries = {
   blocked_queries: field.sections(blockedQuery, "queries that are refused", {
@@ -351,23 +327,18 @@ const ruler = {
   ruler_remote_evaluation_max_response_size: field.size("0B", "largest answer; 0: no limit"),
 };
 
-const patterns = {
+const patterns = field.flagged("limits.", {
   pattern_ingester_tokenizable_json_fields_default: field.list(
     ["log", "message", "msg", "msg_", "_msg", "content"],
     "JSON fields whose text is searched for patterns",
     "limits.pattern-ingester-tokenizable-json-fields",
   ),
-  pattern_ingester_tokenizable_json_fields_append: field.list(
-    [],
-    "further such fields",
-    "limits.pattern-ingester-tokenizable-json-fields-append",
-  ),
+  pattern_ingester_tokenizable_json_fields_append: field.list([], "further such fields"),
   pattern_ingester_tokenizable_json_fields_delete: field.list(
     [],
     "fields taken away from the list",
-    "limits.pattern-ingester-tokenizable-json-fields-delete",
   ),
-};
+});
 
 const overrides = {
   per_tenant_override_config: field.text(

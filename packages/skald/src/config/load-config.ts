@@ -21,11 +21,11 @@ export type LoadedConfig =
   | {
       readonly config: Config;
       readonly warnings: readonly string[];
-      /** What would hold if nothing were set. */
+      /** The configuration without anything set. */
       readonly defaults: Config;
       /** Sections and keys of `config` that differ from `defaults`. */
       readonly changed: Readonly<Record<string, unknown>>;
-      /** To be written on stderr before running; asked for by `-print-config-stderr`. */
+      /** Text for stderr before the start; `-print-config-stderr` asks for it. */
       readonly notice: string | undefined;
     }
   | { readonly exit: { readonly code: number; readonly text: string } };
@@ -35,7 +35,7 @@ export type ConfigMode = "full" | "diffs" | "defaults";
 
 const root = readSchema(rootConfig);
 
-/** The tree of all keys: for the page of docs. */
+/** The tree of all keys, for the docs. */
 export const configRoot = root;
 
 /** Reads the command line (without the program) and the file that it names; never throws for what a user wrote. */
@@ -97,8 +97,8 @@ function plan(): SettingsPlan {
 }
 
 /**
- * What runs without `-config.file`: one node that keeps everything below ./data, for a laptop or a first try. Rates are
- * set so that one agent on the same machine never meets them; the other limits are the usual ones.
+ * The configuration without `-config.file`: one node that keeps everything below ./data, for a laptop or a first try. The rate
+ * limits are too high for one agent on the same machine to reach; the other limits are the defaults.
  */
 export const defaultYaml = `auth_enabled: false
 

@@ -23,26 +23,15 @@ import {
 } from "./storage.js";
 
 /** Limits that a client may ask for about its own tenant. */
-const publishedLimits = [
-  "discover_log_levels",
-  "discover_service_name",
-  "log_level_fields",
-  "max_entries_limit_per_query",
-  "max_line_size_truncate",
-  "max_query_bytes_read",
-  "max_query_length",
-  "max_query_lookback",
-  "max_query_range",
-  "max_query_series",
-  "metric_aggregation_enabled",
-  "otlp_config",
-  "pattern_persistence_enabled",
-  "query_timeout",
-  "retention_period",
-  "retention_stream",
-  "volume_enabled",
-  "volume_max_series",
-];
+const publishedLimits = `
+  discover_log_levels discover_service_name log_level_fields max_entries_limit_per_query
+  max_line_size_truncate max_query_bytes_read max_query_length max_query_lookback
+  max_query_range max_query_series metric_aggregation_enabled otlp_config
+  pattern_persistence_enabled query_timeout retention_period retention_stream
+  volume_enabled volume_max_series
+`
+  .trim()
+  .split(/\s+/);
 
 const top = {
   target: field.list(

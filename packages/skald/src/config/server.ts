@@ -1,7 +1,7 @@
 import { field, tlsServerBlock } from "@skald/runtime/config";
 import type { TlsOptions } from "@skald/transport";
 
-/** Longest time that can be written: "never". */
+/** The longest time that can be written; it means "never". */
 const never = "2562047h47m16.854775807s";
 const port = { max: 65_535 };
 

@@ -9,10 +9,10 @@ import {
 import type { Config } from "../config/root.js";
 
 const tenantHeader = "x-scope-orgid";
-/** Pushes take more room than they came with, so they get a part of the memory only. */
+/** Pushes take more memory than their bodies, so their bodies may fill only this part of it. */
 const memoryShare = 1 / 8;
 
-/** Pushes by path; those of the legacy API have another JSON form, those of OTLP others altogether. */
+/** The handlers of pushes by path: the API, the legacy API with another JSON form, and OTLP. */
 export function pushRoutes(
   config: Config,
   distributor: Pick<Distributor, "push">,
@@ -109,5 +109,4 @@ const otlp: EndpointDocs = {
   },
 };
 
-/** What is to be known about pushes, by the form that they have. */
-export const pushDocs = { v1: push, legacy, otlp } as const;
+const pushDocs = { v1: push, legacy, otlp } as const;

@@ -23,9 +23,9 @@ export interface StatusDeps {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly services: () => readonly NamedState[];
-  /** Why a process whose services all run can do no work now. */
+  /** Says why the process cannot work although all services run. */
   readonly unready?: () => string | undefined;
-  /** Configuration as YAML. */
+  /** The configuration as YAML. */
   readonly configYaml: (mode: ConfigMode) => string;
 }
 

@@ -11,7 +11,7 @@ import type { Metrics } from "@skald/runtime/metrics";
 import type { Config } from "../config/root.js";
 
 const MB = 1_000_000;
-/** Memory for answers where nothing is said about it. */
+/** Memory for answers if none is configured. */
 const defaultMemoryMb = 100;
 
 type CacheSection = Config["query_range"]["results_cache"];
@@ -21,7 +21,7 @@ export interface BuiltStores {
   readonly service: Service;
 }
 
-/** Builds where answers are kept: one store for all kinds that have none of their own. */
+/** Builds the stores of cached answers; kinds without a store of their own share one. */
 export function buildResultStores(
   { query_range: range }: Config,
   { log, metrics }: { readonly log: Logger; readonly metrics: Metrics },
@@ -90,7 +90,7 @@ function kindsOf(range: Config["query_range"]): [CacheKind, boolean, CacheSectio
 type MemoryOptions = Omit<ConstructorParameters<typeof MemoryStore>[0], "clock">;
 type RedisOptions = Omit<ConstructorParameters<typeof RedisResultStore>[0], "log">;
 
-/** Where a section says that answers are kept: in Redis if it names one, else in memory if it says so. */
+/** The place that a section configures: Redis if it names one, else memory if that is enabled. */
 interface Place {
   readonly redis: RedisOptions;
   readonly isInMemory: boolean;
@@ -133,7 +133,7 @@ function lastingOf(expirationMs: number, defaultMs: number): number {
   return expirationMs > 0 ? expirationMs : defaultMs;
 }
 
-/** Gives stores that count what they are asked for and what they have of it. */
+/** Wraps stores so that they count requested and found answers. */
 function counterOf(metrics: Metrics): (kind: CacheKind, store: ResultStore) => ResultStore {
   const asked = metrics.counter("cache_fetched_keys", "Kept answers that were looked for.", [
     "name",
