@@ -2,11 +2,10 @@ import type { IncomingMessage } from "node:http";
 import { invalidArgument, quote, SkaldError, tooLarge } from "@skald/model";
 
 /**
- * Reads a request body of at most `maxBytes`. A declared length beyond that is refused before a byte is read,
- * an undeclared one as soon as it passes the limit; the text names the limit. Rejects with `cancelled` when the
- * client leaves midway. `book` is told of each chunk before it is kept; what it throws refuses the body. A
- * body of several chunks is put together in memory from `take`. A refused body is
- * left where it is: answer through `endResponse`, which drops it.
+ * Reads a request body of at most `maxBytes`. A larger declared length is refused before a byte is read, an undeclared one as
+ * soon as it passes the limit; the text names the limit. Rejects with `cancelled` if the client leaves. `book` is called with
+ * the size of each chunk before the chunk is kept, and refuses the body by throwing. `take` allocates the memory of a body of
+ * several chunks. A refused body stays unread: answer through `endResponse`, which drops it.
  */
 export function readBody(
   request: IncomingMessage,
@@ -39,7 +38,7 @@ export function readBody(
     };
     request.on("data", onData);
     request.once("end", () => resolve(chunks.concat(take)));
-    // What is wrong with a half-read request is always that the rest of it does not come.
+    // An error of a half-read request always means that the rest does not come.
     request.once("error", () => reject(clientLeft()));
     request.once("close", () => {
       if (!request.complete) reject(clientLeft());
@@ -51,7 +50,7 @@ export function readBody(
 const minChunkBytes = 4096;
 const slabBytes = 64 * 1024;
 
-/** The pieces of a body in few buffers, however small a client makes its chunks. */
+/** The chunks of a body in few buffers, even if the client sends tiny ones. */
 class Chunks {
   readonly #parts: Buffer[] = [];
   sizeBytes = 0;
@@ -102,9 +101,9 @@ function bodyTooLarge(maxBytes: number): SkaldError {
   return tooLarge(`request body too large: limit is ${maxBytes} bytes`);
 }
 
-/** Fields of a request: more than anyone means, few enough to be read in some milliseconds. */
+/** The most fields of a request: more than a client needs, few enough to be read in some milliseconds. */
 const maxFields = 131_072;
-/** A field as it is sent: the longest query, with each of its bytes escaped, has 384 KiB. */
+/** The longest field as sent: the longest query has 384 KiB if every byte is escaped. */
 const maxFieldBytes = 512 * 1024;
 const ampersand = 0x26;
 const plus = 0x2b;

@@ -16,7 +16,7 @@ import { type SocketRoute, Upgrades } from "./websocket.js";
 /** A handler on plain node:http objects for requests that must not pay for a router. */
 export interface RawHandler {
   (request: IncomingMessage, response: ServerResponse): Promise<void>;
-  /** As those of a route. */
+  /** The docs of the endpoint, as for a route. */
   readonly docs?: EndpointDocs;
 }
 
@@ -36,9 +36,9 @@ export interface HttpServerOptions {
   /** Form bodies and JSON bodies of endpoints other than push. */
   readonly maxBodyBytes: number;
   readonly compressResponses: boolean;
-  /** Whose pages may change things and open WebSockets, beside those that this server is asked as. */
+  /** Further origins whose pages may change things and open WebSockets. */
   readonly allowedOrigins?: readonly string[];
-  /** Before the paths of all routes, with or without slashes around it. */
+  /** Comes before the paths of all routes, with or without slashes around it. */
   readonly pathPrefix: string;
   readonly routes: readonly Route[];
   /** Exact paths whose POSTs go straight to a handler, before the router. */
@@ -47,18 +47,18 @@ export interface HttpServerOptions {
   readonly onRequest?: RequestObserver;
   readonly onError?: (error: unknown, request: FailedRequest) => void;
   readonly onCut?: CutObserver;
-  /** TLS, and nothing but that, when it is given. */
+  /** If given, the server speaks only TLS. */
   readonly tls?: TlsOptions | undefined;
-  /** Told when certificates were read again because they changed, or why they cannot be used. */
+  /** Called when certificates have changed, with an error if they cannot be used. */
   readonly onCertificates?: (error: unknown) => void;
 }
 
-/** What is known of a request that failed. */
+/** A request that failed. */
 export type FailedRequest = Pick<IncomingMessage, "method" | "url">;
 
-/** Longest request head; `X-Scope-OrgID` is what may be long. One more byte is 431. */
+/** The longest request head, because `X-Scope-OrgID` may be long. A longer one is answered with 431. */
 export const maxHeaderBytes = 1024 * 1024;
-/** How often connections are held against the read timeouts, at most. */
+/** Bounds of the pause between two checks of the read timeouts. */
 const maxCheckPeriodMs = 5_000;
 const minCheckPeriodMs = 100;
 const movedPermanently = 301;
@@ -74,9 +74,9 @@ export class HttpServer {
   readonly #http2: Http2Front;
   readonly #certificates: Certificates | undefined;
   readonly #upgrades: Upgrades | undefined;
-  /** All that were accepted, whether they spoke yet or not. */
+  /** All accepted connections. */
   readonly #connections = new Set<Socket>();
-  /** Those that speak HTTP/1, or nothing yet. */
+  /** Connections that speak HTTP/1, or nothing yet. */
   readonly #sockets = new Set<Socket>();
   readonly #running = new Set<ServerResponse>();
   #stopping = false;
@@ -154,7 +154,7 @@ export class HttpServer {
     this.#certificates?.reload(this.#server as TlsServer);
   }
 
-  /** Puts the choice between HTTP/1 and HTTP/2 before what Node does with a connection. */
+  /** Chooses between HTTP/1 and HTTP/2 before Node handles a connection. */
   #splitProtocols(serveHttp1: ConnectionListener): Http2Front {
     const { tls, idleTimeoutMs, writeTimeoutMs } = this.#options;
     const event = connectionEvent(this.#options);
@@ -163,7 +163,7 @@ export class HttpServer {
     const timeouts = { idleTimeoutMs, writeTimeoutMs };
     const http2 = new Http2Front({ serveHttp1, guard: this.#guard, maxHeaderBytes, ...timeouts });
     const serveHttp2: ConnectionListener = (socket) => {
-      // It ends by rules of its own.
+      // HTTP/2 ends its connections itself.
       this.#sockets.delete(socket as Socket);
       http2.serve(socket);
     };
@@ -237,7 +237,7 @@ export class HttpServer {
     return false;
   }
 
-  /** Idle connections end, and those whose client takes nothing of its answer; a handler may take its time. */
+  /** Ends a connection that is idle, or whose client does not take the answer; a running handler may take longer. */
   #onSilence(socket: Socket): void {
     if (socket.writableLength > 0 || !this.#isBusy(socket)) socket.destroy();
   }
@@ -263,7 +263,7 @@ export class HttpServer {
   }
 }
 
-/** The event of a connection that requests may come on. */
+/** The event of a connection that is ready for requests. */
 function connectionEvent({ tls }: HttpServerOptions): "connection" | "secureConnection" {
   return tls === undefined ? "connection" : "secureConnection";
 }
@@ -280,14 +280,14 @@ function shortestTimeout(options: HttpServerOptions): number {
   return limits.length === 0 ? 0 : Math.min(...limits);
 }
 
-/** The same with the prefix before each raw route, and that in its one form. */
+/** The same with a normal prefix, which raw routes have in their paths. */
 function withPrefix(options: HttpServerOptions): HttpServerOptions {
   const pathPrefix = normalPrefix(options.pathPrefix);
   const rawRoutes = [...options.rawRoutes].map(([path, raw]) => [pathPrefix + path, raw] as const);
   return { ...options, pathPrefix, rawRoutes: new Map(rawRoutes) };
 }
 
-/** Errors of raw handlers end with a line feed, as agents know them. */
+/** Errors of raw handlers end with a line feed, as agents expect. */
 async function answerFailure(
   options: HttpServerOptions,
   request: IncomingMessage,
@@ -321,14 +321,14 @@ function timeoutsOf(options: HttpServerOptions) {
   };
 }
 
-/** Time until the first look whether a client that sends no more is still there, and the longest between two. */
+/** Time until the first check whether a half-closed client is still there, and the longest time between two. */
 const firstLookMs = 20;
 const maxLookMs = 1000;
 
 /**
- * Keeps an answer going whose client has ended its side of the connection: it may still read, or be gone, and the
- * connection does not tell. An interim answer does: to who is gone it cannot be delivered. A client of HTTP/1.0, which
- * knows none, has a second.
+ * Keeps the answer to a client that has ended its side of the connection. The client may still read or be gone, which the
+ * connection does not show; but an interim answer cannot be delivered to a client that is gone. HTTP/1.0 has no interim
+ * answers, so its clients get one second.
  */
 export function keepHalfClosed(response: ServerResponse, guard: ConnectionGuard): void {
   const { req: request, socket } = response;
@@ -349,13 +349,13 @@ export function keepHalfClosed(response: ServerResponse, guard: ConnectionGuard)
   response.once("close", () => clearTimeout(timer));
 }
 
-/** What stands before each path, whatever slashes it was written with: `logs/` -> `/logs`, `/` -> nothing. */
+/** A prefix in its normal form: `logs/` -> `/logs`, `/` -> nothing. */
 export function normalPrefix(prefix: string): string {
   const names = prefix.split("/").filter((name) => name !== "");
   return names.map((name) => `/${name}`).join("");
 }
 
-/** Anything that a `Location` header, or who follows it, might take for something else. */
+/** Characters that a `Location` header or its reader might misunderstand. */
 const unsafe = /[^!-[\]-~]/gu;
 
 /**

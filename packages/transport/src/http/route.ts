@@ -21,7 +21,7 @@ export interface HttpResponse {
   readonly body?: HttpBody;
 }
 
-/** A body in one piece, or its pieces in order, which are asked for when the client has taken those before. */
+/** A body in one piece, or in pieces; a piece is read when the client has taken the one before. */
 export type HttpBody = string | Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
 export type HttpHandler = (request: HttpRequest) => Promise<HttpResponse> | HttpResponse;
@@ -33,11 +33,11 @@ export interface Route {
   readonly handler: HttpHandler;
   /** Value of the `route` label of the request metrics; default: made from the path. */
   readonly name?: string;
-  /** Its GET changes something, too: no page of another origin may have a browser send it. */
+  /** Also its GET changes something, so pages of other origins may not send it. */
   readonly isAction?: boolean;
-  /** The body is none of a form, whatever its type says: curl calls any body one. */
+  /** The body is never a form, whatever its media type says: curl declares every body as one. */
   readonly takesBody?: boolean;
-  /** What is to be known about it; each route of the program has this. */
+  /** Every route of the program has docs. */
   readonly docs?: EndpointDocs;
 }
 
@@ -62,26 +62,26 @@ export function jsonTextResponse(status: number, body: HttpBody): HttpResponse {
 }
 
 /**
- * What is to be known about an endpoint. Its route carries this, so that the page about the API, its OpenAPI file and the
- * tests of all endpoints are made from what is served. Routes with the same object are one endpoint under several names.
+ * The docs of an endpoint. They are part of its route, so that the page about the API, the OpenAPI file and the tests of all
+ * endpoints follow the served routes. Routes with the same object are one endpoint with several paths.
  */
 export interface EndpointDocs {
   readonly group: EndpointGroup;
   /** One sentence: what it does. */
   readonly says: string;
   readonly tenant: TenantRule;
-  /** Those in its path as well. */
+  /** Its parameters, also those in the path. */
   readonly params?: readonly ParamDocs[];
-  /** Bodies that it takes, by media type; forms go without saying where there are parameters. */
+  /** Accepted bodies by media type; an endpoint with parameters also accepts forms. */
   readonly bodies?: Readonly<Record<string, string>>;
-  /** What its good answers carry, by status. */
+  /** Its successful answers by status. */
   readonly answers: Readonly<Record<number, string>>;
-  /** When it refuses for reasons of its own, by status; what all endpoints refuse goes without saying. */
+  /** Its own errors by status; errors that all endpoints share are left out. */
   readonly errors?: Readonly<Record<number, string>>;
   readonly example: ExampleDocs;
-  /** What is other than in the reference, and why. */
+  /** How it differs from Loki, and why. */
   readonly differs?: string;
-  /** Whether the process ends by it. */
+  /** Whether it ends the process. */
   readonly ends?: boolean;
 }
 
@@ -123,24 +123,24 @@ export interface ParamDocs {
   readonly type: ParamType;
   readonly says: string;
   readonly required?: boolean;
-  /** What holds without it, in words. */
+  /** The default, in words. */
   readonly fallback?: string;
-  /** The only values that it may have. */
+  /** The allowed values. */
   readonly values?: readonly string[];
   readonly repeats?: boolean;
 }
 
-/** A request that shows the endpoint, and how it is answered by a process without data: tests send it. */
+/** An example request, and its answer in a process without data; tests send it. */
 export interface ExampleDocs {
-  /** The first method of the route if not given. */
+  /** Default: the first method of the route. */
   readonly method?: string;
-  /** By the names in the path of the route. */
+  /** Values for the names in the path. */
   readonly variables?: Readonly<Record<string, string>>;
   readonly params?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** `$NOW` in it stands for the time in nanoseconds. */
+  /** `$NOW` stands for the time in nanoseconds. */
   readonly body?: string;
   readonly status: number;
-  /** A part of the answer. */
+  /** A text that the answer contains. */
   readonly contains?: string;
 }

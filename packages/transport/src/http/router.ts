@@ -33,7 +33,7 @@ export function buildRouter(options: RouterOptions): express.Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
-  // A rule of a proxy about /config must hold for all that serves /config.
+  // A proxy's rule for /config must cover every path that serves /config.
   app.enable("case sensitive routing");
   app.enable("strict routing");
   const allowed = new Map<string, { methods: Set<string>; name: string }>();
@@ -75,7 +75,7 @@ function answerAlways(
     serveObserved(options, response, route, () => sendAnswer(options, response, answer));
 }
 
-/** The router itself throws on paths that cannot be decoded. */
+/** Answers errors of the router itself, which throws on paths that cannot be decoded. */
 function failOf(options: RouterOptions): express.ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
     serveObserved(options, response, { name: unknownRoute }, () => {
@@ -114,12 +114,12 @@ async function serve(
   }
 }
 
-/** Whether somebody who runs the program has to look at an error. */
+/** Whether an operator should see an error. */
 function isOurs(error: unknown, { status }: HttpResponse): boolean {
   return status === 500 || errorCodeOf(error) === "newer_version";
 }
 
-/** Whether requests of a method change nothing, as a rule. */
+/** Whether requests with a method should change nothing. */
 function isSafe(method: string): boolean {
   return method === "GET" || method === "HEAD";
 }

@@ -16,10 +16,10 @@ export interface SocketRequest {
   readonly params: URLSearchParams;
 }
 
-/** What is done on a WebSocket once it is open; it ends with that, with the error's text where there is one. */
+/** The work on an open WebSocket, which closes with it; an error is the reason of the close. */
 export type SocketSession = (socket: TextSocket) => Promise<void>;
 
-/** An endpoint that speaks WebSocket. What `open` throws is the answer in place of a WebSocket. */
+/** An endpoint that speaks WebSocket. An error of `open` becomes an HTTP answer instead. */
 export interface SocketRoute {
   readonly path: string;
   readonly open: (request: SocketRequest) => SocketSession;
@@ -32,20 +32,20 @@ export interface UpgradeOptions {
   readonly origins: AllowedOrigins;
   readonly onRequest?: RequestObserver | undefined;
   readonly onError?: ((error: unknown, request: IncomingMessage) => void) | undefined;
-  /** Takes a connection back whose request is no business of a WebSocket; what was read of it is unshifted. */
+  /** Takes back a connection whose request is not for a WebSocket; bytes that were read are unshifted. */
   readonly serveHttp: (socket: Duplex) => void;
 }
 
 const pingPeriodMs = 1000;
 const maxSilenceMs = 15_000;
-/** Longest message of a client. */
+/** The longest message of a client. */
 const maxMessageBytes = 64 * 1024;
-/** Time that a client has to say goodbye. */
+/** A client has this time to answer a close. */
 const closeGraceMs = 1000;
 const codes = { normal: 1000, goingAway: 1001, failure: 1011 };
 const switching = 101;
 
-/** Opens WebSockets: finds the endpoint, lets it refuse, shakes hands, and runs what the endpoint does on it. */
+/** Opens WebSockets: finds the endpoint, lets it refuse, does the handshake and runs the session. */
 export class Upgrades {
   readonly #options: UpgradeOptions;
   readonly #routes: ReadonlyMap<string, SocketRoute>;
@@ -63,7 +63,7 @@ export class Upgrades {
     this.#routes = new Map(routes.map((route) => [pathPrefix + route.path, route]));
   }
 
-  /** Takes a request with an `Upgrade` header, and what came behind it; false when it was given back. */
+  /** Takes a request with an `Upgrade` header and the bytes after it; false if it was given back. */
   take(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
     const route = this.#routes.get(pathOf(request));
     const isAsked = /^websocket$/i.test(request.headers.upgrade ?? "") && request.method === "GET";
@@ -108,7 +108,7 @@ export class Upgrades {
     }
     let isOpen = false;
     socket.once("close", () => {
-      // The library has answered what was no proper handshake.
+      // The library has answered a bad handshake.
       if (!isOpen) end(400);
     });
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
@@ -119,7 +119,7 @@ export class Upgrades {
     });
   }
 
-  /** Runs a session to its end; gives the bytes that were sent. */
+  /** Runs a session to its end; returns the number of bytes sent. */
   async #run(
     session: SocketSession,
     webSocket: WebSocket,
@@ -142,7 +142,7 @@ export class Upgrades {
     return socket.sentBytes;
   }
 
-  /** Has the request served without its header: nobody is obliged to upgrade. */
+  /** Serves the request without its `Upgrade` header, which a server may ignore. */
   #giveBack(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const lines = [`${request.method} ${request.url} HTTP/${request.httpVersion}`];
     const { rawHeaders } = request;
@@ -169,7 +169,7 @@ function withoutUpgrade(value: string): string {
   return words.filter((word) => !/^(upgrade|http2-settings)$/i.test(word)).join(", ");
 }
 
-/** Answers in place of a handshake. */
+/** Answers instead of a handshake. */
 function refuse(socket: Duplex, { status, headers = {}, body = "" }: HttpResponse): void {
   const bytes = Buffer.from(body as string);
   const all = { ...headers, "content-length": String(bytes.length), connection: "close" };
@@ -181,16 +181,16 @@ function refuse(socket: Duplex, { status, headers = {}, body = "" }: HttpRespons
 export interface TextSocketOptions {
   /** Pause between pings. */
   readonly pingPeriodMs: number;
-  /** Time after which a client that takes nothing, or does not answer pings, is cut off. */
+  /** A client that takes nothing, or does not answer pings, is cut off after this time. */
   readonly maxSilenceMs: number;
 }
 
-/** Longest reason of a close: more does not fit a control frame. */
+/** The longest reason that fits the control frame of a close. */
 const maxReasonBytes = 123;
 
-/** A WebSocket that texts are sent on; what the client says is read and thrown away. */
+/** A WebSocket for sending texts; messages of the client are read and dropped. */
 export class TextSocket {
-  /** Aborted once nobody listens any more. */
+  /** Aborted when the client is gone. */
   readonly signal: AbortSignal;
   readonly #socket: WebSocket;
   readonly #options: TextSocketOptions;
@@ -210,12 +210,12 @@ export class TextSocket {
     this.#pings = setInterval(() => this.#ping(), options.pingPeriodMs);
   }
 
-  /** Bytes of the texts that were sent. */
+  /** Bytes of the sent texts. */
   get sentBytes(): number {
     return this.#sentBytes;
   }
 
-  /** Resolves when the system has taken the text; rejects as cancelled when the client is gone or takes nothing for too long. */
+  /** Resolves when the system has taken the text; rejects as cancelled if the client is gone or takes nothing for too long. */
   send(text: Uint8Array): Promise<void> {
     if (this.signal.aborted) return Promise.reject(this.signal.reason);
     this.#sentBytes += text.length;
@@ -233,12 +233,12 @@ export class TextSocket {
     });
   }
 
-  /** Says why it ends and ends; the client has a while to say the same. */
+  /** Closes with a code and a reason, and waits for the client to close. */
   close(code: number, reason: string): void {
     this.#socket.close(code, shorten(reason));
   }
 
-  /** Ends without a word. */
+  /** Ends the connection at once. */
   cut(): void {
     this.#socket.terminate();
   }
@@ -262,7 +262,7 @@ function clientGone(cause?: unknown): SkaldError {
   return new SkaldError("cancelled", "the client is gone", { cause });
 }
 
-/** The text as far as it fits, in whole characters. */
+/** The text, cut to the bytes that fit, in whole characters. */
 function shorten(text: string): string {
   if (Buffer.byteLength(text) <= maxReasonBytes) return text;
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxReasonBytes));
