@@ -1,77 +1,55 @@
-import type { Batch, BatchStream } from "@skald/model";
+import { type Batch, type BatchStream, parseStreamText, type SteadyClock } from "@skald/model";
 import { assembleBatch, decodeBody } from "@skald/push";
-import {
-  type BatchRange,
-  type ForwardRecord,
-  type PushBodyRecord,
-  type PushColumnsRecord,
-  replayWal,
-  type StreamsRecord,
-  type WalDamage,
-  type WalDisk,
-  type WalPosition,
-  type WalRecord,
+import type {
+  BatchRange,
+  ForwardRecord,
+  PushBodyRecord,
+  PushColumnsRecord,
+  StreamsRecord,
+  WalDamage,
+  WalPosition,
+  WalRecord,
 } from "@skald/storage";
 import type { LocalSegments } from "../flush/local-segments.js";
 import type { Sealer } from "../flush/sealer.js";
 import type { Head } from "../head/head.js";
+import type { IngesterLimits, IngesterOptions } from "../settings/options.js";
 import { timeOf } from "../tenant/admission.js";
 import type { Heads } from "../tenant/heads.js";
 import type { Tenant } from "../tenant/tenant.js";
 
 export interface ReplayContext {
-  readonly dir: string;
-  /** Number of the first file that is not replayed: this process writes it. */
-  readonly endFile: number;
-  readonly disk?: WalDisk;
-  /** Heads that are segments already, whole or up to a place of the log. */
-  readonly sealed: SealedHeads;
-  readonly tenantOf: (name: string) => Tenant;
-  readonly addStream: (tenant: Tenant, text: string) => number;
-  readonly heads: ReplayedHeads;
-  /** Called after each record; may wait until memory is free again. */
-  readonly afterRecord: (position: WalPosition) => Promise<void> | undefined;
-  readonly onDamage: (damage: WalDamage) => void;
-}
-
-export interface ReplaySummary {
-  files: number;
-  records: number;
-  bytes: number;
-  entries: number;
-  streams: number;
+  readonly options: IngesterOptions;
+  readonly heads: Heads;
+  readonly sealer: Sealer;
+  readonly segments: LocalSegments;
+  readonly limitsOf: (tenant: string) => IngesterLimits;
+  readonly clock: SteadyClock;
+  readonly signal: AbortSignal;
 }
 
 /**
- * Puts the rows of the log that are in no segment back into heads, under the ids that they had. Nothing is decided
- * again: the log says which rows were taken. Streams get new numbers.
+ * Restores the rows of the log that are in no segment into heads, under the ids that they had. It decides nothing again: the
+ * log says which rows were stored. Streams get new numbers.
  */
-export async function replayLog(context: ReplayContext): Promise<ReplaySummary> {
-  const replay = new Replay(context);
-  const total = await replayWal({
-    dir: context.dir,
-    endFile: context.endFile,
-    ...(context.disk === undefined ? {} : { disk: context.disk }),
-    onRecord: (record, position) => {
-      replay.apply(record, position);
-      return context.afterRecord(position);
-    },
-    onNamesAhead: (record, file) => replay.nameAhead(record, file),
-    onDamage: context.onDamage,
-  });
-  return { ...total, entries: replay.entries, streams: replay.streams };
-}
-
-class Replay {
+export class Replay {
   entries = 0;
   streams = 0;
+  readonly heads: ReplayedHeads;
+  readonly #sealed: SealedHeads;
   readonly #context: ReplayContext;
+  readonly #onDamage: (damage: WalDamage) => void;
+  readonly #startMs: number;
   #file = 0;
-  /** By tenant: number in the log file -> number in the stream table. */
+  /** By tenant: number in the log file -> number in the table of streams. */
   readonly #numbers = new Map<string, Map<number, number>>();
 
-  constructor(context: ReplayContext) {
+  constructor(context: ReplayContext, onDamage: (damage: WalDamage) => void) {
     this.#context = context;
+    this.#onDamage = onDamage;
+    this.#startMs = context.clock.elapsedMs();
+    this.heads = new ReplayedHeads(context);
+    this.#sealed = new SealedHeads(context.segments);
   }
 
   apply(record: WalRecord, position: WalPosition): void {
@@ -86,34 +64,33 @@ class Replay {
   ): void {
     const open = new Map<number, string>();
     for (const { day, id } of record.heads) {
-      if (!this.#context.sealed.covers(record.tenant, id, position)) open.set(day, id);
+      if (!this.#sealed.covers(record.tenant, id, position)) open.set(day, id);
     }
     if (open.size === 0) return;
     const decoded = this.#decode(record, position);
     if (decoded === undefined) return;
-    const tenant = this.#context.tenantOf(record.tenant);
+    const tenant = this.#context.heads.tenantOf(record.tenant);
     if (record.kind === "forward") this.#replace(tenant, open);
     for (const range of decoded.ranges) {
       forEachDay(decoded.batch, range, (day, rowFrom, rowTo) => {
         const id = open.get(day);
         if (id === undefined) return;
         const rows = { ...range, rowFrom, rowTo };
-        const { heads } = this.#context;
-        const head = heads.headFor(tenant, day, id);
-        heads.restore(tenant, head, decoded.batch, rows, position.file);
+        const head = this.heads.headFor(tenant, day, id);
+        this.heads.restore(tenant, head, decoded.batch, rows, position.file);
         this.entries += rowTo - rowFrom;
       });
     }
   }
 
-  /** Numbers mean nothing in another file: it may be of another process. */
+  /** The numbers of another file may be those of another process. */
   #enter(file: number): void {
     if (file === this.#file) return;
     this.#file = file;
     this.#numbers.clear();
   }
 
-  /** Names streams that have no name: the record that named them is damaged. */
+  /** Names streams whose naming record is damaged, from a later record. */
   nameAhead(record: StreamsRecord, file: number): void {
     this.#enter(file);
     const known = this.#numbers.get(record.tenant);
@@ -127,26 +104,27 @@ class Replay {
   }
 
   #name({ tenant: name, numbers, texts }: StreamsRecord): void {
-    const tenant = this.#context.tenantOf(name);
+    const tenant = this.#context.heads.tenantOf(name);
     const known = this.#numbers.get(name) ?? new Map<number, number>();
     this.#numbers.set(name, known);
     for (const [i, number] of numbers.entries()) {
       const text = texts[i] as string;
       let stream = tenant.streams.find(text);
       if (stream === undefined) {
-        stream = this.#context.addStream(tenant, text);
+        const burst = this.#context.limitsOf(name).per_stream_rate_limit_burst;
+        stream = tenant.streams.add(text, parseStreamText(text), this.#startMs, burst);
         this.streams++;
       }
       known.set(number, stream);
     }
   }
 
-  /** What the log has had of the heads so far comes again, as a whole. */
+  /** Clears heads whose rows come again as a whole. */
   #replace(tenant: Tenant, open: ReadonlyMap<number, string>): void {
     for (const [day, id] of open) {
-      const head = this.#context.heads.headFor(tenant, day, id);
+      const head = this.heads.headFor(tenant, day, id);
       this.entries -= head.rowCount;
-      this.#context.heads.clear(head);
+      this.heads.clear(head);
     }
   }
 
@@ -162,22 +140,17 @@ class Replay {
       });
       return { batch: record.batch, ranges };
     } catch (error) {
-      const path = `${this.#context.dir}: file ${position.file}`;
+      const { file, offset } = position;
+      const path = `${this.#context.options.config.wal.dir}: file ${file}`;
       const lostBytes = record.kind === "push_body" ? record.source.body.byteLength : 0;
-      this.#context.onDamage({
-        kind: "unreadable",
-        path,
-        offset: position.offset,
-        lostBytes,
-        error,
-      });
+      this.#onDamage({ kind: "unreadable", path, offset, lostBytes, error });
       return undefined;
     }
   }
 
   #decodeBody(record: PushBodyRecord, numbers: ReadonlyMap<number, number>) {
     const { source, levels } = record;
-    const table = this.#context.tenantOf(record.tenant).streams;
+    const table = this.#context.heads.tenantOf(record.tenant).streams;
     const mapped = Array.from(record.streams, (number) => numberOf(numbers, number));
     const streams = mapped.map((stream, i) => ({
       ordinal: record.ordinals[i] as number,
@@ -216,32 +189,26 @@ function forEachDay(
   }
 }
 
-export interface ReplayedHeadsContext {
-  readonly heads: Heads;
-  readonly sealer: Sealer;
-  readonly signal: AbortSignal;
-}
-
-/** What is left of the ceiling after the largest heads were sealed. */
+/** Part of the ceiling that is used after the largest heads were sealed. */
 const bulkPart = 0.75;
-/** Part of the memory for frozen heads that a replay uses: pushes that are taken meanwhile wait for room only beyond it. */
+/** Part of the memory for frozen heads that a replay uses; the rest is for pushes. */
 const frozenPart = 0.5;
 
 /**
- * The heads that a replay fills, under the ids that they had: apart from those that take pushes until the last row is read,
- * so that neither meets what the other has written half.
+ * The heads that a replay fills, under the ids that they had. They are separate from those that take pushes until the last
+ * row is read, so that neither sees a half of the other's rows.
  */
-export class ReplayedHeads {
-  readonly #context: ReplayedHeadsContext;
+class ReplayedHeads {
+  readonly #context: ReplayContext;
   /** By day. */
   readonly #byTenant = new Map<Tenant, Map<number, Head>>();
   #bytes = 0;
 
-  constructor(context: ReplayedHeadsContext) {
+  constructor(context: ReplayContext) {
     this.#context = context;
   }
 
-  /** The head of an id; another head of the day has got its last row by then, and is sealed. */
+  /** The head of an id. Another head of the day has its last row by then, and is sealed. */
   headFor(tenant: Tenant, day: number, id: string): Head {
     const days = this.#byTenant.get(tenant) ?? new Map<number, Head>();
     this.#byTenant.set(tenant, days);
@@ -253,7 +220,7 @@ export class ReplayedHeads {
     return head;
   }
 
-  /** Puts rows into a head as a file of the log has them. */
+  /** Adds rows of a log file to a head. */
   restore(tenant: Tenant, head: Head, batch: Batch, range: BatchRange, file: number): void {
     const before = head.memoryBytes;
     tenant.restore(batch, range, head);
@@ -261,20 +228,20 @@ export class ReplayedHeads {
     this.#count(head.memoryBytes - before);
   }
 
-  /** Forgets what was put into a head so far: all of it comes again. */
+  /** Removes all rows of a head, because they come again. */
   clear(head: Head): void {
     this.#count(-head.memoryBytes);
     head.clear();
   }
 
-  /** Waits until the heads take less than `maxBytes`, and those that are frozen leave pushes room; undefined when they do. */
+  /** Waits until the heads use less than `maxBytes` and frozen ones leave room for pushes; returns undefined if they do. */
   makeRoom(position: WalPosition, maxBytes: number): Promise<void> | undefined {
     if (this.#bytes > maxBytes) return this.#sealParts(position, maxBytes);
     return this.#context.sealer.hasRoomFor(frozenPart) ? undefined : this.room();
   }
 
   /**
-   * Seals the largest heads before their last row is read, under ids that say how far they go, until the others take less
+   * Seals the largest heads before their last row is read, under ids that tell their last row, until the others use less
    * than `maxBytes`. Resolves when they are segments; rejects when the signal is aborted.
    */
   async #sealParts(position: WalPosition, maxBytes: number): Promise<void> {
@@ -298,8 +265,8 @@ export class ReplayedHeads {
   }
 
   /**
-   * The last row is read: heads go on as those that take the rows of their days. Those of a tenant that was pushed to
-   * meanwhile are sealed instead: it has other heads, and duplicates between heads are found by queries, not in the same head.
+   * Must be called after the last row: the heads take the rows of their days from then on. Heads of a tenant that was pushed
+   * to meanwhile are sealed instead, because it has other heads; queries find the duplicates between those.
    */
   async handOver(afterEach: () => Promise<void> | undefined): Promise<void> {
     for (const [tenant, days] of this.#byTenant) {
@@ -344,12 +311,12 @@ export class ReplayedHeads {
 }
 
 /**
- * Knows from the ids of local segments which rows of the log are sealed. The segment of a head has its id; one that
- * was sealed before replay had read all rows of its head is `<head>_<file>_<offset>`, the place of its last row.
+ * Tells from the ids of local segments which rows of the log are sealed. The segment of a head has its id; one that was
+ * sealed before replay had read all rows of its head is `<head>_<file>_<offset>`, with the place of its last row.
  */
-export class SealedHeads {
+class SealedHeads {
   readonly #segments: LocalSegments;
-  /** By tenant and head: the place up to which rows are in segments. */
+  /** By tenant and head, the place up to which rows are in segments. */
   readonly #parts = new Map<string, WalPosition>();
 
   constructor(segments: LocalSegments) {
@@ -358,15 +325,11 @@ export class SealedHeads {
       const part = partOf(segment.ref.id);
       if (part === undefined) continue;
       segment.lastWalFile = part.position.file;
-      this.add(segment.ref.tenant, part.head, part.position);
+      const key = `${segment.ref.tenant}\n${part.head}`;
+      const known = this.#parts.get(key);
+      if (known === undefined || isBefore(known, part.position))
+        this.#parts.set(key, part.position);
     }
-  }
-
-  /** Remembers that a part of a head was sealed. */
-  add(tenant: string, head: string, position: WalPosition): void {
-    const key = `${tenant}\n${head}`;
-    const known = this.#parts.get(key);
-    if (known === undefined || isBefore(known, position)) this.#parts.set(key, position);
   }
 
   /** Whether the row of a head at a place of the log is in a segment. */
@@ -381,8 +344,8 @@ export class SealedHeads {
   }
 }
 
-/** Id of the segment with the rows of a head up to a place of the log. */
-export function partId(head: string, { file, offset }: WalPosition): string {
+/** The id of a segment with the rows of a head up to a place of the log. */
+function partId(head: string, { file, offset }: WalPosition): string {
   return `${head}_${file}_${offset}`;
 }
 
