@@ -1,5 +1,4 @@
 import type { Metrics } from "@skald/runtime";
-import type { Tally } from "@skald/runtime/metrics";
 
 type Counter = ReturnType<Metrics["counter"]>;
 
@@ -24,21 +23,28 @@ export interface DistributorMetrics {
 
 /** Labels that Loki's dashboards expect and that have one value here. */
 const everyPush = { retention_hours: "0", policy: "", format: "loki" } as const;
-const receivedLabels = ["tenant", "retention_hours", "is_internal_stream", "policy", "format"];
-const discardedLabels = ["reason", "tenant", "retention_hours", "policy", "format"];
-const mutatedLabels = ["reason", "tenant"];
 
 /** Registers the counters of the write path. */
 export function createDistributorMetrics(
   metrics: Pick<Metrics, "counter" | "tallies">,
 ): DistributorMetrics {
+  const counter = (name: string, help: string, ...labels: string[]) =>
+    metrics.counter(`${name}_total`, help, labels);
+  const discarded = (what: string, help: string) =>
+    counter(`discarded_${what}`, help, "reason", "tenant", ...Object.keys(everyPush));
+  const samples = discarded("samples", "Entries that were refused.");
+  const sizes = discarded("bytes", "Bytes of refused entries.");
   const mutated = (what: string, help: string) =>
-    metrics.counter(`mutated_${what}_total`, help, mutatedLabels);
+    counter(`mutated_${what}`, help, "reason", "tenant");
   const appends = (what: string, help: string) =>
-    metrics.counter(`distributor_ingester_${what}_total`, help, ["ingester"]);
+    counter(`distributor_ingester_${what}`, help, "ingester");
   return {
     received: receivedCounter(metrics),
-    discarded: discardedCounter(metrics),
+    discarded: (tenant, reason, { entries, bytes }) => {
+      const labels = { reason, tenant, ...everyPush };
+      if (entries !== undefined) samples.inc(labels, entries);
+      sizes.inc(labels, bytes);
+    },
     mutatedSamples: mutated("samples", "Entries changed on the way in."),
     mutatedBytes: mutated("bytes", "Bytes cut from changed entries."),
     ingesterAppends: appends("appends", "Batches sent to ingesters."),
@@ -46,37 +52,28 @@ export function createDistributorMetrics(
   };
 }
 
-/** The counters of one tenant and kind of stream. */
-interface TenantTallies {
-  readonly lines: Tally;
-  readonly bytes: Tally;
-  readonly metadata: Tally;
-}
-
 /** Number of tenants whose counters are kept; those of others are looked up by their labels. */
 const maxTenants = 16 * 1024;
 
 function receivedCounter(metrics: Pick<Metrics, "tallies">): DistributorMetrics["received"] {
-  const counter = (what: string, help: string, labels: readonly string[]) =>
-    metrics.tallies(`distributor_${what}_received_total`, help, labels);
-  const bytes = counter("bytes", "Bytes of lines and metadata received.", receivedLabels);
+  const others = ["is_internal_stream", "policy", "format"];
+  const counter = (what: string, help: string, ...labels: string[]) =>
+    metrics.tallies(`distributor_${what}_received_total`, help, ["tenant", ...labels, ...others]);
+  const bytes = counter("bytes", "Bytes of lines and metadata received.", "retention_hours");
   const metadata = counter(
     "structured_metadata_bytes",
     "Bytes of structured metadata received.",
-    receivedLabels,
+    "retention_hours",
   );
-  const lines = counter(
-    "lines",
-    "Lines received.",
-    receivedLabels.filter((name) => name !== "retention_hours"),
-  );
-  const talliesOf = (tenant: string, isInternal: boolean): TenantTallies => {
-    const { retention_hours, ...others } = everyPush;
-    const kind = { is_internal_stream: String(isInternal), ...others };
+  const lines = counter("lines", "Lines received.");
+  const talliesOf = (tenant: string, isInternal: boolean) => {
+    const { retention_hours, ...rest } = everyPush;
+    const kind = { is_internal_stream: String(isInternal), ...rest };
     const labels = { tenant, retention_hours, ...kind };
     return { lines: lines({ tenant, ...kind }), bytes: bytes(labels), metadata: metadata(labels) };
   };
-  const known = [new Map<string, TenantTallies>(), new Map<string, TenantTallies>()] as const;
+  type Tallies = ReturnType<typeof talliesOf>;
+  const known = [new Map<string, Tallies>(), new Map<string, Tallies>()] as const;
   return (tenant, { rows, lineBytes, metadataBytes }, isInternal) => {
     const ofKind = known[isInternal ? 1 : 0];
     let tallies = ofKind.get(tenant);
@@ -88,17 +85,5 @@ function receivedCounter(metrics: Pick<Metrics, "tallies">): DistributorMetrics[
     tallies.lines.add(rows);
     tallies.bytes.add(lineBytes + metadataBytes);
     if (metadataBytes > 0) tallies.metadata.add(metadataBytes);
-  };
-}
-
-function discardedCounter(metrics: Pick<Metrics, "counter">): DistributorMetrics["discarded"] {
-  const counter = (what: string, help: string) =>
-    metrics.counter(`discarded_${what}_total`, help, discardedLabels);
-  const samples = counter("samples", "Entries that were refused.");
-  const sizes = counter("bytes", "Bytes of refused entries.");
-  return (tenant, reason, { entries, bytes }) => {
-    const labels = { reason, tenant, ...everyPush };
-    if (entries !== undefined) samples.inc(labels, entries);
-    sizes.inc(labels, bytes);
   };
 }

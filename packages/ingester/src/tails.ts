@@ -13,26 +13,26 @@ export type RunTails = (
 
 export interface TailsContext {
   readonly run: RunTails;
-  /** Dropped rows that a tail is told of at a time. */
+  /** Most dropped rows that one message of a tail names. */
   readonly maxDropped: number;
   readonly onDropped: (rows: number) => void;
   readonly onError: (error: unknown) => void;
 }
 
-/** Pause in which new rows are gathered: what a push costs does not depend on the number of tails. */
+/** New rows are gathered for this long, so that the cost of a push does not depend on the number of tails. */
 const gatherMs = 100;
-/** And so much more for each tail of the tenant: the messages of a second stay about as many. */
+/** Further time for each tail of the tenant, so that the number of messages per second stays about the same. */
 const gatherMsPerTail = 1;
-/** Lines that may wait for threads, for one tenant; beyond they are dropped. */
+/** Bytes of lines of one tenant that may wait for threads; beyond, they are dropped. */
 const maxNewBytes = 64 * 1024 * 1024;
-/** Lines that may wait for the client of one tail. */
+/** Bytes of lines that may wait for the client of one tail. */
 const maxQueuedBytes = 4 * 1024 * 1024;
-/** Of one task for one tail. */
+/** Limits of one task for one tail. */
 const taskBounds = { maxRows: 20_000, maxBytes: 4 * 1024 * 1024 };
-/** Tails that one task is for: several are a slice that others wait for. */
+/** Most tails of one task, because other tasks wait for it. */
 const maxTailsOfTask = 64;
 
-/** Open tails. While a tenant has none, a push costs one look into a map. */
+/** The open tails. While a tenant has none, a push costs one lookup. */
 export class Tails {
   readonly #context: TailsContext;
   readonly #tenants = new Map<string, TenantTails>();
@@ -49,7 +49,7 @@ export class Tails {
     return count;
   }
 
-  /** Rows that are published from now on, until the signal. */
+  /** Returns the rows that are published from now on, until the signal is aborted. */
   open(request: TailRequest, signal: AbortSignal): AsyncIterable<TailRows> {
     const { maxDropped } = this.#context;
     const queue = new TailQueue({ maxBytes: maxQueuedBytes, maxDropped });
@@ -70,12 +70,12 @@ export class Tails {
     return queue.read();
   }
 
-  /** Takes note of rows that were published. */
+  /** Must be called with each published push. */
   note(push: TenantAppend): void {
     this.#tenants.get(push.tenant.name)?.note(push);
   }
 
-  /** Ends all tails, and takes no more. */
+  /** Ends all tails; later ones end at once. */
   close(): void {
     this.#isClosed = true;
     for (const tenant of this.#tenants.values()) tenant.end();
@@ -93,7 +93,7 @@ class TenantTails {
   #tenant: Tenant | undefined;
   #timer: NodeJS.Timeout | undefined;
   #running = 0;
-  /** As long as the last work took: tails have half of a core at most, whatever they ask for. */
+  /** Duration of the last work, which is followed by as long a pause: tails use at most half of a core. */
   #restMs = 0;
 
   constructor(name: string, context: TailsContext) {
@@ -105,9 +105,9 @@ class TenantTails {
     return this.#tails.size;
   }
 
-  /** Gives what takes it out again. */
+  /** Adds a tail; returns a function that removes it. */
   add(tail: OpenTail): () => void {
-    // Rows from before are not for it.
+    // The new tail must not get earlier rows.
     if (!this.#newRows.isEmpty) this.#begin();
     this.#tails.add(tail);
     return () => {
@@ -136,7 +136,7 @@ class TenantTails {
     this.#timer = setTimeout(() => this.#begin(), Math.max(pauseMs, this.#restMs));
   }
 
-  /** Has threads look at what is new, one time after the other. */
+  /** Lets threads read the new rows, one task after the other. */
   #begin(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -181,7 +181,7 @@ class TenantTails {
     }
   }
 
-  /** The tails that want any of the streams, in slices. */
+  /** The tails that match any of the streams, in slices. */
   #slicesOf(table: TenantStreams, streams: Uint32Array) {
     const tails: OpenTail[] = [];
     const parts: TailPart[] = [];
@@ -203,7 +203,7 @@ class TenantTails {
     return slices;
   }
 
-  /** Threads are too far behind. */
+  /** Drops the new rows, because threads are too far behind. */
   #dropAll({ streams: table }: Tenant): void {
     const { blocks, streams } = this.#newRows.take();
     const rows = blocks.reduce((sum, { rowFrom, rowTo }) => sum + rowTo - rowFrom, 0);
@@ -224,14 +224,14 @@ class TenantTails {
 const unwanted = 1;
 const wantedStream = 2;
 
-/** One tail, with what it has decided about streams: each is matched once. */
+/** One tail, which matches each stream once. */
 class OpenTail {
   readonly request: TailRequest;
   readonly queue: TailQueue;
   readonly #matches: (labels: Labels) => boolean;
   #table: TenantStreams | undefined;
   #removals = 0;
-  /** By number of the stream; 0: not decided. */
+  /** By number of the stream; 0 when it is not decided. */
   #decided = new Uint8Array(0);
 
   constructor(request: TailRequest, queue: TailQueue) {
@@ -240,7 +240,7 @@ class OpenTail {
     this.#matches = compileMatchers(request.matchers);
   }
 
-  /** 1 for each of the streams that it wants. */
+  /** Returns 1 for each of the streams that match. */
   wantedOf(table: TenantStreams, streams: Uint32Array): Uint8Array {
     this.#bind(table);
     const decided = this.#decided;
@@ -255,13 +255,14 @@ class OpenTail {
     return wanted;
   }
 
-  /** Numbers stand for other streams once some were removed. */
+  /** Forgets decisions after a removal, because numbers may mean other streams. */
   #bind(table: TenantStreams): void {
     if (this.#table !== table || this.#removals !== table.removals) {
       this.#table = table;
       this.#removals = table.removals;
-      this.#decided = new Uint8Array(table.limit);
-    } else if (this.#decided.length < table.limit) {
+      this.#decided = new Uint8Array(0);
+    }
+    if (this.#decided.length < table.limit) {
       const decided = new Uint8Array(Math.max(64, 2 * table.limit));
       decided.set(this.#decided);
       this.#decided = decided;
@@ -269,8 +270,8 @@ class OpenTail {
   }
 }
 
-/** Rows of a tenant that were published and that no tail has looked at yet, as stretches of the blocks that hold them. */
-export class NewRows {
+/** Published rows of a tenant that no tail has seen yet, as stretches of head blocks. */
+class NewRows {
   readonly #stretches = new Map<HeadBlock, { from: number; to: number }>();
   #lineBytes = 0;
 
@@ -282,10 +283,10 @@ export class NewRows {
     return this.#stretches.size === 0;
   }
 
-  /** Takes note of what a push has put into heads; nothing is copied. */
+  /** Adds the rows of a push without copying them. */
   note({ heads }: TenantAppend): void {
     for (const { head, before, after } of heads.values()) {
-      // The memory must stay as it is when the head is sealed.
+      // The memory must not be reused when the head is sealed.
       head.viewed = true;
       const first = Math.max(0, before.blocks - 1);
       for (let i = first; i < after.blocks; i++) {
@@ -296,7 +297,7 @@ export class NewRows {
     }
   }
 
-  /** Hands over all of them. */
+  /** Returns all rows and starts again with none. */
   take(): { readonly blocks: TailStretch[]; readonly streams: Uint32Array } {
     const blocks: TailStretch[] = [];
     const streams = new Set<number>();
@@ -304,7 +305,7 @@ export class NewRows {
       const ref = block.view();
       blocks.push({ ref, rowFrom: from, rowTo: to });
       const { runStart, runStream } = block.columns;
-      // Newest runs last: those of the stretch are few beside the others.
+      // The newest runs come last, and the stretch has few of all runs.
       for (let run = ref.runCount - 1; run >= 0; run--) {
         if (runStart[run]! < to) streams.add(runStream[run]!);
         if (runStart[run]! <= from) break;
@@ -325,14 +326,14 @@ export class NewRows {
   }
 }
 
-export interface TailQueueOptions {
-  /** Lines that may wait. */
+interface TailQueueOptions {
+  /** Bytes of lines that may wait. */
   readonly maxBytes: number;
-  /** Dropped rows that are told of at a time. */
+  /** Most dropped rows that one message names. */
   readonly maxDropped: number;
 }
 
-/** Rows of one tail on their way to who asked for them. Rows for which there is no room are dropped, and that is told. */
+/** Rows that wait for the client of one tail. Rows without room are dropped, and the client is told. */
 export class TailQueue {
   readonly #options: TailQueueOptions;
   readonly #rows: TailRows[] = [{ dropped: [] }];
@@ -345,7 +346,7 @@ export class TailQueue {
     this.#options = options;
   }
 
-  /** Puts rows behind the others, or drops them; gives how many were dropped. */
+  /** Appends rows, or drops them; returns how many were dropped. */
   offer({ rows, dropped }: TailRows): number {
     this.drop(dropped);
     if (rows === undefined) return 0;
@@ -364,7 +365,7 @@ export class TailQueue {
     return 0;
   }
 
-  /** Tells of dropped rows, as far as there is room for that. */
+  /** Reports dropped rows to the client, within the limit. */
   drop(dropped: readonly DroppedRow[]): void {
     if (dropped.length === 0) return;
     const room = this.#options.maxDropped - this.#dropped.length;
@@ -372,13 +373,13 @@ export class TailQueue {
     this.#wake();
   }
 
-  /** Nothing follows what is there. */
+  /** Ends the queue behind the rows that wait. */
   end(error?: unknown): void {
     this.#ended ??= { error };
     this.#wake();
   }
 
-  /** The rows, in order, until the end. Throws what it ended with. */
+  /** Returns the rows in order until the end. Throws the error that it ended with. */
   async *read(): AsyncGenerator<TailRows, void> {
     for (;;) {
       const next = this.#rows.shift();

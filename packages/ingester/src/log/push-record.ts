@@ -1,17 +1,19 @@
 import { type Batch, type BatchSource, paddingBytes } from "@skald/model";
+import { withoutRows } from "@skald/push";
 import type { BatchRange, HeadBlock, WalHead, WalPosition, WalRecord } from "@skald/storage";
 import type { Head } from "../head/head.js";
 import type { Tenant, TenantAppend } from "../tenant/tenant.js";
 
 /**
- * The log records of a push that go to a place of the log: the names of streams that the file needs, then the body as received with what
- * was decided about it, or the taken rows in columns where there is no body.
+ * The log records of a push at a place of the log: the names of streams that the file needs, then the body as received with
+ * the decisions about it, or the stored rows in columns when there is no body.
  */
 export function recordsOf(push: TenantAppend, batch: Batch, place: WalPosition): WalRecord[] {
   const records = namesFor(push, place);
   const tenant = push.tenant.name;
   const heads: WalHead[] = Array.from(push.heads.keys(), ({ day, id }) => ({ day, id }));
-  if (batch.source === undefined) {
+  const { source, levels, rowCount } = batch;
+  if (source === undefined) {
     records.push({ kind: "push_columns", tenant, heads, ranges: push.ranges, batch });
     return records;
   }
@@ -21,13 +23,16 @@ export function recordsOf(push: TenantAppend, batch: Batch, place: WalPosition):
     heads,
     ordinals: push.ordinals,
     streams: push.streams,
-    levels: levelsLeft(batch, push.dropped),
-    source: { ...batch.source, dropped: droppedOfPush(batch, batch.source, push.dropped) },
+    levels: withoutRows(
+      levels.length === rowCount ? levels : levels.subarray(0, rowCount),
+      push.dropped,
+    ),
+    source: { ...source, dropped: droppedOfPush(batch, source, push.dropped) },
   });
   return records;
 }
 
-/** The log records that stand for all of a head so far and go to a place of the log. */
+/** The log records that replace all earlier records of a head, at a place of the log. */
 export function forwardRecordsOf(tenant: Tenant, head: Head, place: WalPosition): WalRecord[] {
   const { batch, ranges } = batchOfBlocks(head.blocks, head.baseNs);
   const streams = [...new Set(ranges.map(({ stream }) => stream))];
@@ -49,22 +54,7 @@ function namesFor(
   return [{ kind: "streams", tenant: tenant.name, numbers: unnamed, texts }];
 }
 
-function levelsLeft(batch: Batch, dropped: readonly number[]): Uint8Array {
-  const levels =
-    batch.levels.length === batch.rowCount
-      ? batch.levels
-      : batch.levels.subarray(0, batch.rowCount);
-  if (dropped.length === 0) return levels;
-  const left = new Uint8Array(batch.rowCount - dropped.length);
-  let cut = 0;
-  for (let row = 0, at = 0; row < batch.rowCount; row++) {
-    if (dropped[cut] === row) cut++;
-    else left[at++] = levels[row]!;
-  }
-  return left;
-}
-
-/** Row ordinals of the push that are not taken: those missing in the batch, and the dropped rows of the batch. */
+/** Row ordinals of the push that are not stored: those that the batch lacks, and the dropped rows of the batch. */
 function droppedOfPush(batch: Batch, source: BatchSource, dropped: readonly number[]): Uint32Array {
   if (dropped.length === 0) return source.dropped;
   const merged = new Uint32Array(source.dropped.length + dropped.length);
@@ -88,7 +78,7 @@ function droppedOfPush(batch: Batch, source: BatchSource, dropped: readonly numb
 }
 
 /** Copies the rows of blocks into a batch, in order of arrival, with a range per run. */
-export function batchOfBlocks(
+function batchOfBlocks(
   blocks: readonly HeadBlock[],
   baseNs: bigint,
 ): { batch: Batch; ranges: BatchRange[] } {
@@ -133,9 +123,9 @@ function emptyBatch(blocks: readonly HeadBlock[]) {
 
 interface Target {
   readonly batch: ReturnType<typeof emptyBatch>;
-  /** Numbers of the names so far. */
+  /** Numbers of metadata names. */
   readonly names: Map<string, number>;
-  /** Where the next of each goes. */
+  /** The next free place of each kind. */
   readonly place: { row: number; pair: number; byte: number };
 }
 

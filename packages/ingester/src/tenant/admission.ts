@@ -13,9 +13,9 @@ export interface AdmittedRange {
 
 export interface Admission {
   readonly ranges: readonly AdmittedRange[];
-  /** Rows that are not stored, ascending: duplicates and refused ones. */
+  /** Duplicates and refused rows, ascending. */
   readonly dropped: readonly number[];
-  /** The refused ones: too far behind the newest row of the stream. */
+  /** Refused rows, which are too far behind the newest row of the stream. */
   readonly behind: readonly BehindRow[];
 }
 
@@ -28,15 +28,16 @@ export interface BehindRow {
 
 export interface AdmissionContext {
   readonly streams: TenantStreams;
-  /** How far a row may be behind the newest one of its stream, ns. */
+  /** A row may be this far behind the newest one of its stream. */
   readonly windowNs: number;
-  /** The head that takes rows of the day now, if there is one. */
+  /** The head that takes rows of a day, if there is one. */
   readonly headOf: (day: number) => Head | undefined;
 }
 
 /**
- * Admits all rows of a stream where they ascend strictly from its newest time on and are of one day, as agents send them, and
- * moves the newest time on; returns the day, or undefined where they have to be looked at one by one, by `admitRows`.
+ * Admits all rows of a stream if they are newer than its newest time, ascend strictly and are of one day, as agents send
+ * them. It moves the newest time on and returns the day, or returns undefined when `admitRows` must check them one by
+ * one.
  */
 export function admitInOrder(
   streams: TenantStreams,
@@ -57,7 +58,7 @@ export function admitInOrder(
   return day;
 }
 
-/** Decides which rows of a stream are stored, one by one, and moves the stream's newest time on. */
+/** Decides row by row which rows of a stream are stored, and moves the stream's newest time on. */
 export function admitRows(
   { streams, windowNs, headOf }: AdmissionContext,
   batch: Batch,
@@ -108,7 +109,7 @@ export function admitRows(
   }
 }
 
-/** UTC day (since the epoch) of a row, and ns since its start. */
+/** The UTC day of a row since the epoch, and its ns since the start of that day. */
 export function timeOf(batch: Batch, row: number): { day: number; time: number } {
   const seconds = batch.seconds[row]!;
   const day = Math.floor(seconds / 86_400);
@@ -136,10 +137,10 @@ function back(day: number, time: number, ns: number): { oldestDay: number; oldes
 
 const nsPerDay = 86_400e9;
 
-/** Lines of one refusal text, however many entries it stands for. */
+/** Most entries that one refusal text names. */
 const maxEntriesNamed = 10;
 
-/** Rows of a stream that are further behind its newest row than the window allows. */
+/** The refusal of rows that are further behind the newest row of their stream than the window allows. */
 export function tooFarBehind(
   tenant: string,
   batch: Batch,
@@ -160,7 +161,7 @@ export function tooFarBehind(
   };
 }
 
-/** All rows of a stream, which together are more than its rate limit has left. */
+/** The refusal of all rows of a stream, because its rate limit has less left. */
 export function streamRateLimited(
   tenant: string,
   batch: Batch,
@@ -182,7 +183,7 @@ export function streamRateLimited(
   };
 }
 
-/** All rows of a stream that would be one too many for the tenant. */
+/** The refusal of all rows of a new stream, because the tenant has too many streams. */
 export function streamLimited(tenant: string, stream: BatchStream, bytes: number): PushRefusal {
   return {
     status: 429,
@@ -193,7 +194,7 @@ export function streamLimited(tenant: string, stream: BatchStream, bytes: number
   };
 }
 
-/** Size of a row for limits: line, metadata names and values. */
+/** The size of a row for limits: line, metadata names and values. */
 export function rowBytes(batch: Batch, row: number): number {
   let bytes = batch.lineLength[row]!;
   for (let pair = batch.metaStart[row]!; pair < batch.metaStart[row + 1]!; pair++) {
@@ -205,9 +206,9 @@ export function rowBytes(batch: Batch, row: number): number {
 
 interface Ignored {
   readonly rows: readonly number[];
-  /** Of the first rows, aligned with them. */
+  /** The reasons of the first rows. */
   readonly reasons: readonly string[];
-  /** Rows ignored, when more than are given. */
+  /** Number of ignored rows, when it is larger than that of `rows`. */
   readonly total?: number;
 }
 
@@ -232,7 +233,7 @@ function formatGoTime(ns: bigint): string {
   return formatRfc3339(ns).replace("T", " ").replace("Z", " +0000 UTC");
 }
 
-/** `2026-11-20T21:11:23Z`: the fraction cut off. */
+/** `2026-11-20T21:11:23Z`, without the fraction. */
 function formatSeconds(ns: bigint): string {
   return formatRfc3339(ns).replace(/\.\d+Z$/, "Z");
 }

@@ -1,9 +1,9 @@
 import { compileMatcher, type Labels, labelValue, type Matcher, matchesEmpty } from "@skald/model";
 
-/** So few streams are looked at one by one; more are compared with the lists of a matcher. */
+/** Up to this many streams are checked one by one; more are compared with the lists of a matcher. */
 const maxLookedAt = 256;
 
-/** Which streams have which label value: finds the streams of a selector without a look at the others. */
+/** The streams of each label value: finds the streams of a selector without looking at others. */
 export class Postings {
   readonly #names = new Map<string, Map<string, StreamList>>();
 
@@ -22,7 +22,7 @@ export class Postings {
     }
   }
 
-  /** Takes streams out; each list that has one of them is gone through once. */
+  /** Removes streams; reads each list that has one of them once. */
   remove(removed: ReadonlySet<number>, labelsOf: (stream: number) => Labels): void {
     const touched = new Map<string, Set<string>>();
     let limit = 0;
@@ -43,8 +43,8 @@ export class Postings {
   }
 
   /**
-   * Numbers of the streams that satisfy every matcher, in no order; `all` gives those of every stream, and is asked
-   * only when no matcher wants a label to be there. Throws on a bad regular expression.
+   * Returns the numbers of the streams that satisfy every matcher, in no order. `all` returns every stream; it is called only
+   * when no matcher requires a label. Throws on a bad regular expression.
    */
   match(
     matchers: readonly Matcher[],
@@ -84,7 +84,7 @@ export class Postings {
     return streams.filter((stream) => flags[stream] === keep);
   }
 
-  /** The lists of the values that a test accepts; for an equality at most one is looked at. */
+  /** The lists of the values that a test accepts; an equality needs one lookup. */
   #accepted(matcher: Matcher, test: (value: string) => boolean): AcceptedLists {
     const lists: StreamList[] = [];
     const values = this.#names.get(matcher.name);
@@ -116,7 +116,7 @@ interface AcceptedLists {
 
 interface Narrowing {
   readonly matcher: Matcher;
-  /** Streams in them stay (1) or go (0). */
+  /** Streams in the lists stay (1) or go (0). */
   readonly lists: readonly StreamList[];
   readonly keep: 0 | 1;
 }
@@ -138,19 +138,19 @@ function concat(lists: readonly StreamList[]): Uint32Array {
   return all;
 }
 
-/** Numbers of streams in no order, each once: most label values of many streams belong to one, which is just its number. */
-export type StreamList = number | LongList;
+/** Distinct numbers of streams, in no order. A single stream is just its number, because most label values have one. */
+type StreamList = number | LongList;
 
-export interface LongList {
+interface LongList {
   count: number;
-  /** Of which the first `count` are meant. */
+  /** The first `count` are set. */
   streams: Uint32Array;
 }
 
 const initialRoom = 4;
 
-/** The list with one more stream; the same one unless it was short. */
-export function withStream(list: StreamList | undefined, stream: number): StreamList {
+/** Adds a stream to a list; returns the same list unless it was a single number. */
+function withStream(list: StreamList | undefined, stream: number): StreamList {
   if (list === undefined) return stream;
   if (typeof list === "number") {
     const streams = new Uint32Array(initialRoom);
@@ -158,16 +158,16 @@ export function withStream(list: StreamList | undefined, stream: number): Stream
     return { count: 2, streams };
   }
   if (list.count === list.streams.length) {
-    const grown = new Uint32Array(Math.ceil(1.5 * list.count));
-    grown.set(list.streams);
-    list.streams = grown;
+    const longer = new Uint32Array(Math.ceil(1.5 * list.count));
+    longer.set(list.streams);
+    list.streams = longer;
   }
   list.streams[list.count++] = stream;
   return list;
 }
 
-/** The list without the streams that have a flag, by number; undefined when none is left. */
-export function withoutStreams(list: StreamList, removed: Uint8Array): StreamList | undefined {
+/** Removes the streams whose flag is set; returns undefined when none is left. */
+function withoutStreams(list: StreamList, removed: Uint8Array): StreamList | undefined {
   if (typeof list === "number") return removed[list] === 1 ? undefined : list;
   const { count, streams } = list;
   let left = 0;
@@ -181,8 +181,8 @@ export function withoutStreams(list: StreamList, removed: Uint8Array): StreamLis
   return list;
 }
 
-/** By number below a limit, 1 for the streams that are in any of the lists. */
-export function flagsOf(lists: readonly StreamList[], limit: number): Uint8Array {
+/** Flags by number below a limit: 1 for the streams in any of the lists. */
+function flagsOf(lists: readonly StreamList[], limit: number): Uint8Array {
   const flags = new Uint8Array(limit);
   for (const list of lists) {
     if (typeof list === "number") {

@@ -1,29 +1,30 @@
 import { type Labels, type Matcher, parseStreamText } from "@skald/model";
 import type { WalPosition } from "@skald/storage";
+import { grown } from "../head/run-chains.js";
 import { Postings } from "./postings.js";
 
 /**
- * The streams of one tenant that were pushed to lately, by number. What changes per push lives in typed arrays by
- * stream number, so that a million streams are a few arrays and not a million objects: 320 bytes each, without their
- * rows (bench/stream-table.mjs). A number is free again once its stream is removed.
+ * The streams of one tenant that were pushed to lately, by number. Values that change per push are in typed arrays by stream
+ * number, so that a million streams are a few arrays and not a million objects: 320 bytes each, without their rows
+ * (bench/stream-table.mjs). A number is free again once its stream is removed.
  */
 export class TenantStreams {
   readonly #postings = new Postings();
   readonly #byText = new TextNumbers();
   readonly #texts: (string | undefined)[] = [];
-  /** Longest free first. */
+  /** Free numbers, the one that was freed first comes first. */
   readonly #free = new Set<number>();
-  /** Newest time of each stream: UTC day (ns of the day in `newestTime`); `noDay` before its first row. */
+  /** Newest time of each stream: UTC day, and ns of the day; `noDay` before its first row. */
   newestDay = new Int32Array(0);
   newestTime = new Float64Array(0);
-  /** What the log knows of the names of streams. */
+  /** The streams that the log has named. */
   readonly #named = new NamedStreams();
-  /** When the stream was pushed to last, ms since the epoch. */
+  /** Time of the last push to each stream. */
   seenMs = new Float64Array(0);
-  /** Rate limit: bytes that may still be pushed at `tokensMs`. */
+  /** Rate limit of each stream: bytes that may still be pushed at `tokensMs`. */
   tokens = new Float64Array(0);
   tokensMs = new Float64Array(0);
-  /** How often streams were removed: a number may mean another stream after that. */
+  /** Number of removals; after each, a number may mean another stream. */
   removals = 0;
 
   get size(): number {
@@ -51,7 +52,7 @@ export class TenantStreams {
     return this.#texts[stream] !== undefined;
   }
 
-  /** Adds a stream that is not there yet and returns its number. */
+  /** Adds a new stream and returns its number. */
   add(text: string, labels: Labels, nowMs: number, burstBytes: number): number {
     const stream = this.#takeNumber();
     this.#byText.add(text, stream);
@@ -66,12 +67,12 @@ export class TenantStreams {
     return stream;
   }
 
-  /** Whether the log should name a stream before a record that goes to a place of it; takes for granted that it does. */
+  /** Whether the log should name a stream before a record at a place of it; the caller must name it then. */
   needsName(stream: number, place: WalPosition): boolean {
     return this.#named.needsName(stream, this.text(stream).length, place);
   }
 
-  /** Moves the newest time of a stream on; an older one changes nothing. */
+  /** Sets the newest time of a stream unless it has a newer one. */
   noteNewest(stream: number, day: number, time: number): void {
     const knownDay = this.newestDay[stream]!;
     if (day < knownDay || (day === knownDay && time <= this.newestTime[stream]!)) return;
@@ -88,7 +89,7 @@ export class TenantStreams {
     );
   }
 
-  /** Forgets streams that were not pushed to since a time and that no head holds; returns how many. */
+  /** Removes streams that were not pushed to since a time and that no head has; returns their number. */
   removeIdle(beforeMs: number, isHeld: (stream: number) => boolean): number {
     const removed = new Set<number>();
     for (let stream = 0; stream < this.limit && removed.size < maxRemovedAtOnce; stream++) {
@@ -113,7 +114,7 @@ export class TenantStreams {
     return numbers;
   }
 
-  /** A number names one stream within a log file, so one that the file has named before is not free yet. */
+  /** A number means one stream within a log file, so a number that the file has named is not free yet. */
   #takeNumber(): number {
     const [longest] = this.#free;
     if (longest === undefined || this.#named.isNamed(longest)) return this.#texts.length;
@@ -122,12 +123,12 @@ export class TenantStreams {
   }
 
   #grow(): void {
-    const room = Math.max(16, 2 * this.newestDay.length);
-    this.newestDay = grown(this.newestDay, new Int32Array(room));
-    this.newestTime = grown(this.newestTime, new Float64Array(room));
-    this.seenMs = grown(this.seenMs, new Float64Array(room));
-    this.tokens = grown(this.tokens, new Float64Array(room));
-    this.tokensMs = grown(this.tokensMs, new Float64Array(room));
+    const { limit } = this;
+    this.newestDay = grown(this.newestDay, limit);
+    this.newestTime = grown(this.newestTime, limit);
+    this.seenMs = grown(this.seenMs, limit);
+    this.tokens = grown(this.tokens, limit);
+    this.tokensMs = grown(this.tokensMs, limit);
   }
 }
 
@@ -137,22 +138,17 @@ const maxRemovedAtOnce = 10_000;
 /** Day of a stream without rows. */
 export const noDay = -(2 ** 31);
 
-function grown<T extends Int32Array | Float64Array>(from: T, to: T): T {
-  to.set(from);
-  return to;
-}
-
-/** Names that a file has already may take this part of it. */
+/** Repeated names may take this part of a file. */
 const repeatShare = 1 / 8;
 
 /**
- * Which streams of a tenant the log has named. A push names its streams by number, so each stream is named before its first
- * use in a file, and again as often as that costs little: then most pushes are readable by themselves, whatever before
- * them is damaged.
+ * The streams of a tenant that the log has named. A push refers to its streams by number, so each stream is named before its
+ * first use in a file, and again as often as that costs little. Then most pushes are readable even when records before
+ * them are damaged.
  */
 export class NamedStreams {
   #file = 0;
-  /** By stream: the file that has named it last. */
+  /** By stream, the last file that has named it. */
   #files = new Uint32Array(0);
   #repeatedBytes = 0;
 
@@ -161,7 +157,7 @@ export class NamedStreams {
     return stream < this.#files.length && this.#files[stream] === this.#file;
   }
 
-  /** Whether to name a stream before a record that goes to a place of the log; takes for granted that it is done. */
+  /** Whether to name a stream before a record at a place of the log; the caller must name it then. */
   needsName(stream: number, nameBytes: number, { file, offset }: WalPosition): boolean {
     if (file !== this.#file) {
       this.#file = file;
@@ -172,23 +168,19 @@ export class NamedStreams {
       this.#repeatedBytes += nameBytes;
       return true;
     }
-    if (stream >= this.#files.length) {
-      const files = new Uint32Array(Math.max(8, 2 * this.#files.length, stream + 1));
-      files.set(this.#files);
-      this.#files = files;
-    }
+    if (stream >= this.#files.length) this.#files = grown(this.#files, stream + 1);
     this.#files[stream] = file;
     return true;
   }
 }
 
-/** Texts that are kept in one map. */
+/** Most texts in one map. */
 const maxSingle = 4096;
 const shardCount = 256;
 
 /**
- * Numbers by text: a map while they are few, as with most tenants; many small maps from then on, because one map of a million
- * texts stops the thread for long each time it grows.
+ * Numbers by text: one map while they are few, as for most tenants, and many small maps from then on, because a map of a
+ * million texts blocks the thread for long each time it grows.
  */
 export class TextNumbers {
   #single: Map<string, number> | undefined = new Map();
@@ -203,7 +195,7 @@ export class TextNumbers {
     return this.#mapOf(text).get(text);
   }
 
-  /** The text must not be there yet. */
+  /** Adds a new text. */
   add(text: string, number: number): void {
     if (this.#single?.size === maxSingle) this.#split(this.#single);
     this.#mapOf(text).set(text, number);
@@ -225,7 +217,7 @@ export class TextNumbers {
   }
 }
 
-/** Label texts differ anywhere, so every third character counts. */
+/** Hashes every third character, because label texts may differ anywhere. */
 function shardOf(text: string): number {
   let hash = text.length;
   for (let i = 2; i < text.length; i += 3) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0;
