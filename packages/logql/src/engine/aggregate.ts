@@ -1,7 +1,8 @@
 import { compareLabels, formatLabels, type Labels } from "@skald/model";
 import type { Budget } from "../plan/budget.js";
 import type { PlanNode, SeriesMatrix } from "../plan/plan.js";
-import type { Grouping, VectorAggregation, VectorOp } from "../syntax/ast.js";
+import { makeGrouper } from "../scan/series.js";
+import type { VectorAggregation, VectorOp } from "../syntax/ast.js";
 import { vectorKinds } from "../syntax/ast.js";
 
 /** Applies a vector aggregation at every point. */
@@ -135,22 +136,6 @@ function groupSeries(
     else groups.set(key, { labels, members: [series] });
   });
   return [...groups.values()];
-}
-
-/** The labels that a grouping leaves of a label set, however many the grouping names. */
-export function makeGrouper({ without, labels }: Grouping): (all: Labels) => Labels {
-  const named = new Set(labels);
-  return (all) => {
-    const names: string[] = [];
-    const values: string[] = [];
-    for (let i = 0; i < all.names.length; i++) {
-      const name = all.names[i] as string;
-      if (named.has(name) === without) continue;
-      names.push(name);
-      values.push(all.values[i] as string);
-    }
-    return { names, values };
-  };
 }
 
 /**

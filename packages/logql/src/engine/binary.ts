@@ -1,6 +1,7 @@
 import { formatLabels, invalidArgument, type Labels, labelValue, makeLabels } from "@skald/model";
 import type { Budget } from "../plan/budget.js";
 import type { PlanNode, SeriesMatrix } from "../plan/plan.js";
+import { makeGrouper } from "../scan/series.js";
 import type { BinaryExpr, VectorMatching } from "../syntax/ast.js";
 import {
   type BinaryOp,
@@ -10,7 +11,6 @@ import {
   isSetOp,
   type SetOp,
 } from "../syntax/operator.js";
-import { makeGrouper } from "./aggregate.js";
 
 /** A binary operation between two vectors at every point. Throws invalid_argument when matching is ambiguous. */
 export function combineVectors(
@@ -156,8 +156,7 @@ function resultLabels(
   matching: VectorMatching | undefined,
   budget: Budget,
 ): (many: Labels, one: Labels) => Labels {
-  if (matching === undefined) return (many) => many;
-  if (matching.group === undefined) return matchedLabels(matching);
+  if (matching?.group === undefined) return matchedLabels(matching);
   const { include } = matching.group;
   if (include.length === 0) return (many) => many;
   return (many, one) => {
@@ -280,9 +279,9 @@ function filterBy(
   return { ...vector, present };
 }
 
-/** The labels that `on` and `ignoring` leave of a label set. */
-function matchedLabels({ on, labels }: VectorMatching): (all: Labels) => Labels {
-  return makeGrouper({ without: !on, labels });
+/** Gives the labels that `on` and `ignoring` leave of a label set; without matching all. */
+function matchedLabels(matching: VectorMatching | undefined): (all: Labels) => Labels {
+  return makeGrouper(matching && { without: !matching.on, labels: matching.labels });
 }
 
 /** The labels that decide which samples of two vectors belong together, as a text. */
@@ -290,7 +289,7 @@ function signatures(
   matching: VectorMatching | undefined,
   budget: Budget,
 ): (labels: Labels) => string {
-  const pick = matching === undefined ? (all: Labels) => all : matchedLabels(matching);
+  const pick = matchedLabels(matching);
   return (labels) => {
     budget.work(1 + labels.names.length);
     return formatLabels(pick(labels));

@@ -196,31 +196,35 @@ function addBytes(cells: CellTable, added: AddedRows): void {
   const { rows, lineOffsets, linesByPosition } = added;
   forEachCell(cells, added, (cell, i) => {
     const line = linesByPosition ? i : rows[i]!;
-    cells.rows[cell]! += 1;
-    cells.value[cell]! += lineOffsets[line + 1]! - lineOffsets[line]!;
+    addValue(cells, cell, 1, lineOffsets[line + 1]! - lineOffsets[line]!);
   });
 }
 
 function addSums(cells: CellTable, added: AddedRows): void {
   const { values } = added;
-  forEachCell(cells, added, (cell, i) => {
-    cells.rows[cell]! += 1;
-    cells.value[cell]! += values[i]!;
-  });
+  forEachCell(cells, added, (cell, i) => addValue(cells, cell, 1, values[i]!));
 }
 
-/** Keeps the least value, or with sign -1 the greatest. A NaN gives way to any number. */
 function addExtremes(cells: CellTable, added: AddedRows, sign: 1 | -1): void {
   const { values } = added;
   forEachCell(cells, added, (cell, i) => {
-    const kept = cells.value[cell]!;
-    const value = values[i]!;
-    const isFirst = cells.rows[cell] === 0;
+    keepExtreme(cells, cell, sign, values[i]!);
     cells.rows[cell]! += 1;
-    if (isFirst || Number.isNaN(kept) || sign * value < sign * kept) cells.value[cell] = value;
   });
 }
 
+/** Adds rows, and the sum of their values or bytes, to a cell. */
+export function addValue(cells: CellTable, cell: number, rows: number, value: number): void {
+  cells.rows[cell]! += rows;
+  cells.value[cell]! += value;
+}
+
+/** Keeps the least value, or with sign -1 the greatest; call it before the rows are counted. A NaN gives way to any number. */
+export function keepExtreme(cells: CellTable, cell: number, sign: 1 | -1, value: number): void {
+  const kept = cells.value[cell]!;
+  const isFirst = cells.rows[cell] === 0;
+  if (isFirst || Number.isNaN(kept) || sign * value < sign * kept) cells.value[cell] = value;
+}
 /** Mean in `value`, sum of squared differences in `extra`, by Welford's recurrence. */
 function addMoments(cells: CellTable, added: AddedRows): void {
   const { values } = added;

@@ -2,7 +2,16 @@ import type { Labels } from "@skald/model";
 import { Budget } from "../plan/budget.js";
 import { type LeafPlan, wantsTimes } from "../plan/plan.js";
 import type { LeafMode } from "../syntax/ast.js";
-import { type CellEnd, CellTable, hasExtra, keepEnd, keepsEnd, SampleColumns } from "./cells.js";
+import {
+  addValue,
+  type CellEnd,
+  CellTable,
+  hasExtra,
+  keepEnd,
+  keepExtreme,
+  keepsEnd,
+  SampleColumns,
+} from "./cells.js";
 import { SeriesIndex } from "./series.js";
 
 /**
@@ -24,19 +33,6 @@ export interface MetricPartial {
   readonly extra: Float64Array;
   /** Modes first and last: keys of the streams of the values. */
   readonly stream: Float64Array;
-}
-
-/** The buffers of a partial, to be moved to another thread instead of copied. */
-export function transferablesOf(partial: MetricPartial): ArrayBuffer[] {
-  const columns = [
-    partial.start,
-    partial.bucket,
-    partial.count,
-    partial.value,
-    partial.extra,
-    partial.stream,
-  ];
-  return columns.map((column) => column.buffer as ArrayBuffer);
 }
 
 const none = new Float64Array(0);
@@ -152,25 +148,15 @@ export function combineMetricPartials(
       budget.work(1 + partial.labels[s]!.names.length + to - from);
       for (let i = from; i < to; i++) {
         const cell = cells.find(series, partial.bucket[i] as number);
-        if (leaf.mode === "samples") addSample(cells, samples, cell, partial, i, withTimes);
-        else joinCell[leaf.mode](cells, cell, partial, i);
+        if (leaf.mode === "samples") {
+          cells.rows[cell]! += 1;
+          samples.push(cell, partial.value[i]!, withTimes ? partial.extra[i]! : 0);
+        } else joinCell[leaf.mode](cells, cell, partial, i);
       }
     }
   }
   if (leaf.mode !== "samples") return partialOfCells(leaf.mode, index.labels, cells);
   return partialOfSamples(index.labels, cells, samples, withTimes);
-}
-
-function addSample(
-  cells: CellTable,
-  samples: SampleColumns,
-  cell: number,
-  partial: MetricPartial,
-  i: number,
-  withTimes: boolean,
-): void {
-  cells.rows[cell]! += 1;
-  samples.push(cell, partial.value[i] as number, withTimes ? (partial.extra[i] as number) : 0);
 }
 
 type JoinCell = (cells: CellTable, cell: number, partial: MetricPartial, i: number) => void;
@@ -179,10 +165,10 @@ const joinCell: Readonly<Record<Exclude<LeafMode, "samples">, JoinCell>> = {
   count: (cells, cell, partial, i) => {
     cells.rows[cell]! += partial.count[i] as number;
   },
-  bytes: addValue,
-  sum: addValue,
-  min: (cells, cell, partial, i) => keepExtreme(cells, cell, partial, i, 1),
-  max: (cells, cell, partial, i) => keepExtreme(cells, cell, partial, i, -1),
+  bytes: joinSums,
+  sum: joinSums,
+  min: (cells, cell, partial, i) => joinExtremes(cells, cell, partial, i, 1),
+  max: (cells, cell, partial, i) => joinExtremes(cells, cell, partial, i, -1),
   moments: (cells, cell, partial, i) => {
     const joined = joinMoments(
       { count: cells.rows[cell]!, mean: cells.value[cell]!, squares: cells.extra[cell]! },
@@ -196,23 +182,19 @@ const joinCell: Readonly<Record<Exclude<LeafMode, "samples">, JoinCell>> = {
   last: (cells, cell, partial, i) => keepEnd(cells, cell, -1, endOf(partial, i)),
 };
 
-function addValue(cells: CellTable, cell: number, partial: MetricPartial, i: number): void {
-  cells.rows[cell]! += partial.count[i] as number;
-  cells.value[cell]! += partial.value[i] as number;
+function joinSums(cells: CellTable, cell: number, partial: MetricPartial, i: number): void {
+  addValue(cells, cell, partial.count[i]!, partial.value[i]!);
 }
 
-function keepExtreme(
+function joinExtremes(
   cells: CellTable,
   cell: number,
   partial: MetricPartial,
   i: number,
   sign: 1 | -1,
 ): void {
-  const kept = cells.value[cell] as number;
-  const value = partial.value[i] as number;
-  const isFirst = cells.rows[cell] === 0;
-  cells.rows[cell]! += partial.count[i] as number;
-  if (isFirst || Number.isNaN(kept) || sign * value < sign * kept) cells.value[cell] = value;
+  keepExtreme(cells, cell, sign, partial.value[i]!);
+  cells.rows[cell]! += partial.count[i]!;
 }
 
 function endOf({ count, value, extra, stream }: MetricPartial, i: number): CellEnd {

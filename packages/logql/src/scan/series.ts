@@ -45,6 +45,7 @@ export class SeriesIndex {
 /** Series of rows whose labels are those of their stream; of those only what the grouping asks for is looked at. */
 export class StreamSeries {
   readonly #grouping: Grouping | undefined;
+  readonly #group: (labels: Labels) => Labels;
   readonly #index: SeriesIndex;
   #source: StreamLabels | undefined;
   #labels: (stream: number) => Labels = () => emptyLabels;
@@ -54,6 +55,7 @@ export class StreamSeries {
 
   constructor(grouping: Grouping | undefined, index: SeriesIndex) {
     this.#grouping = grouping;
+    this.#group = makeGrouper(grouping);
     this.#index = index;
   }
 
@@ -62,7 +64,7 @@ export class StreamSeries {
     const labels = this.#labels(stream);
     const known = this.#known.get(labels);
     if (known !== undefined) return known;
-    const series = this.#index.find(groupLabels(labels, this.#grouping));
+    const series = this.#index.find(this.#group(labels));
     this.#known.set(labels, series);
     return series;
   }
@@ -86,7 +88,7 @@ export class StreamSeries {
     if (series === undefined) {
       const pairs = labels.names.map((name, i) => [name, labels.values[i]!] as const);
       const own = makeLabels([...pairs, [detectedLevelName, level]]);
-      series = this.#index.find(groupLabels(own, this.#grouping));
+      series = this.#index.find(this.#group(own));
       known.set(level, series);
     }
     return series;
@@ -125,18 +127,20 @@ export function onlyLevelMatters(
   return !metadataMatters(others, grouping);
 }
 
-/** The labels that a grouping leaves; without a grouping all. */
-function groupLabels(labels: Labels, grouping: Grouping | undefined): Labels {
-  if (grouping === undefined) return labels;
-  const names: string[] = [];
-  const values: string[] = [];
-  for (let i = 0; i < labels.names.length; i++) {
-    const name = labels.names[i]!;
-    if (grouping.labels.includes(name) === grouping.without) continue;
-    names.push(name);
-    values.push(labels.values[i]!);
-  }
-  return { names, values };
+/** Gives the labels that a grouping leaves of a label set; without a grouping all. */
+export function makeGrouper(grouping: Grouping | undefined): (all: Labels) => Labels {
+  if (grouping === undefined) return (all) => all;
+  const named = new Set(grouping.labels);
+  return (all) => {
+    const names: string[] = [];
+    const values: string[] = [];
+    for (let i = 0; i < all.names.length; i++) {
+      if (named.has(all.names[i]!) === grouping.without) continue;
+      names.push(all.names[i]!);
+      values.push(all.values[i]!);
+    }
+    return { names, values };
+  };
 }
 
 /** Label sets that a run of the pipeline may remember before it is replaced by a fresh one. */
@@ -144,7 +148,8 @@ const maxRememberedSeries = 50_000;
 
 /** The pipeline of a leaf, and the series of the leaf that its series belong to. */
 export class PipelineSeries {
-  readonly #leaf: LeafPlan;
+  /** Groups the labels where the pipeline does not. */
+  readonly #group: (labels: Labels) => Labels;
   readonly #index: SeriesIndex;
   readonly #pipeline: Pipeline;
   #run: PipelineRun;
@@ -157,10 +162,9 @@ export class PipelineSeries {
 
   constructor(leaf: LeafPlan, index: SeriesIndex, check?: () => void) {
     this.#check = check;
-    this.#leaf = leaf;
     this.#index = index;
     const { stages, unwrap, grouping, extract, mode } = leaf;
-    // With every label extracted the grouping is left to seriesOf.
+    this.#group = makeGrouper(extract === "all" ? grouping : undefined);
     const grouped = extract === "needed" && grouping !== undefined ? { grouping } : {};
     this.#pipeline = compilePipeline({
       stages,
@@ -202,8 +206,7 @@ export class PipelineSeries {
     if (known !== undefined) return known;
     const { labels, error } = this.#run.series.get(id);
     if (error !== undefined) throw pipelineError(error);
-    const { grouping, extract } = this.#leaf;
-    const series = this.#index.find(extract === "all" ? groupLabels(labels, grouping) : labels);
+    const series = this.#index.find(this.#group(labels));
     this.#known[id] = series;
     return series;
   };

@@ -213,9 +213,9 @@ function nextEscape(bytes: Uint8Array, at: number, end: number): number {
 /** Length of the escape sequence at `at`, or 0: intermediate signs, then a text up to BEL or a control sequence. */
 function sequenceLength(bytes: Uint8Array, start: number, end: number): number {
   let at = start + (bytes[start] === 0x1b ? 1 : 2);
-  while (at < end && isIntermediate(bytes[at]!)) at++;
+  while (at < end && is(bytes[at]!, marks.intermediate)) at++;
   let bell = at;
-  while (bell < end && (isAlphanumeric(bytes[bell]!) || bytes[bell] === 59)) bell++;
+  while (bell < end && (is(bytes[bell]!, marks.alphanumeric) || bytes[bell] === 59)) bell++;
   if (bell < end && bytes[bell] === 7) return bell + 1 - start;
   const stop = controlEnd(bytes, at, end);
   return stop < 0 ? 0 : stop - start;
@@ -229,48 +229,33 @@ function controlEnd(bytes: Uint8Array, from: number, end: number): number {
   let lastFinal = -1;
   let at = from;
   let digits = 0;
-  while (at < end && digits < 4 && isDigit(bytes[at]!)) {
+  while (at < end && digits < 4 && is(bytes[at]!, marks.digit)) {
     lastFinal = at + 1;
     at++;
     digits++;
   }
   while (digits > 0 && at < end && bytes[at] === 59) {
     at++;
-    for (let n = 0; n < 4 && at < end && isDigit(bytes[at]!); n++) {
+    for (let n = 0; n < 4 && at < end && is(bytes[at]!, marks.digit); n++) {
       lastFinal = at + 1;
       at++;
     }
   }
-  return at < end && isFinal(bytes[at]!) ? at + 1 : lastFinal;
+  return at < end && is(bytes[at]!, marks.final) ? at + 1 : lastFinal;
 }
 
-function isIntermediate(c: number): boolean {
-  return c === 91 || c === 93 || c === 40 || c === 41 || c === 35 || c === 59 || c === 63;
+/** What a byte may be in an escape sequence: bits for intermediate signs, digits, letters and digits, and final bytes. */
+const marks = { intermediate: 1, digit: 2, alphanumeric: 4, final: 8 } as const;
+const charMarks = new Uint8Array(256);
+mark("[](#;?)", marks.intermediate);
+mark("0123456789", marks.digit | marks.alphanumeric | marks.final);
+mark("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", marks.alphanumeric);
+mark("ABCDEFGHIJKLMNOPRZcfghijklmnqrtuy<=>~", marks.final);
+
+function mark(chars: string, bits: number): void {
+  for (let i = 0; i < chars.length; i++) charMarks[chars.charCodeAt(i)]! |= bits;
 }
 
-function isDigit(c: number): boolean {
-  return c >= 48 && c <= 57;
-}
-
-function isAlphanumeric(c: number): boolean {
-  const lower = c | 32;
-  return isDigit(c) || (lower >= 97 && lower <= 122);
-}
-
-/** `0-9 A-P R Z c f-n t q r y = > < ~` */
-function isFinal(c: number): boolean {
-  return (
-    isDigit(c) ||
-    (c >= 65 && c <= 80) ||
-    c === 82 ||
-    c === 90 ||
-    c === 99 ||
-    (c >= 102 && c <= 110) ||
-    c === 113 ||
-    c === 114 ||
-    c === 116 ||
-    c === 121 ||
-    (c >= 60 && c <= 62) ||
-    c === 126
-  );
+function is(c: number, bit: number): boolean {
+  return (charMarks[c]! & bit) !== 0;
 }

@@ -284,10 +284,16 @@ export function decodeJsonString(
 }
 
 /**
- * Appends the text of a JSON string without its escapes. Returns its start, or -1 when an escape is wrong; then
- * nothing is appended.
+ * Appends the text of a string without its escapes. Returns its start, or -1 when an escape is wrong; then nothing is
+ * appended. Half a surrogate pair is wrong in JSON; in logfmt it is U+FFFD.
  */
-export function unescapeInto(arena: Arena, bytes: Uint8Array, from: number, to: number): number {
+export function unescapeInto(
+  arena: Arena,
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+  isLogfmt = false,
+): number {
   arena.reserve(to - from);
   const out = arena.bytes;
   const start = arena.used;
@@ -295,27 +301,28 @@ export function unescapeInto(arena: Arena, bytes: Uint8Array, from: number, to: 
   for (let i = from; i < to; i++) {
     const c = bytes[i]!;
     if (c !== 92) {
+      if (isLogfmt && c < 32) return -1;
       out[at++] = c;
       continue;
     }
-    i++;
-    if (i >= to) return -1;
+    if (++i >= to) return -1;
     const letter = bytes[i]!;
-    if (letter !== 117) {
-      const plain = plainEscape(letter);
-      if (plain < 0) return -1;
+    const plain = isLogfmt && letter === 39 ? letter : plainEscape(letter);
+    if (plain >= 0) {
       out[at++] = plain;
       continue;
     }
-    let code = hex4(bytes, i + 1, to);
+    let code = letter === 117 ? hex4(bytes, i + 1, to) : -1;
     if (code < 0) return -1;
     i += 4;
     if (code >= 0xd800 && code <= 0xdfff) {
-      const low =
-        code <= 0xdbff && bytes[i + 1] === 92 && bytes[i + 2] === 117 ? hex4(bytes, i + 3, to) : -1;
-      if (low < 0xdc00 || low > 0xdfff) return -1;
-      code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-      i += 6;
+      const isHigh = code <= 0xdbff && bytes[i + 1] === 92 && bytes[i + 2] === 117;
+      const low = isHigh ? hex4(bytes, i + 3, to) : -1;
+      if (low >= 0xdc00 && low <= 0xdfff) {
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+        i += 6;
+      } else if (isLogfmt) code = 0xfffd;
+      else return -1;
     }
     at = putCode(out, at, code);
   }
@@ -324,7 +331,7 @@ export function unescapeInto(arena: Arena, bytes: Uint8Array, from: number, to: 
 }
 
 /** The byte that a letter behind a backslash stands for, or -1. */
-export function plainEscape(letter: number): number {
+function plainEscape(letter: number): number {
   switch (letter) {
     case 34:
     case 92:
@@ -346,7 +353,7 @@ export function plainEscape(letter: number): number {
 }
 
 /** Four hexadecimal digits as a number, or -1. */
-export function hex4(bytes: Uint8Array, at: number, end: number): number {
+function hex4(bytes: Uint8Array, at: number, end: number): number {
   if (at + 4 > end) return -1;
   let value = 0;
   for (let i = at; i < at + 4; i++) {
@@ -360,7 +367,7 @@ export function hex4(bytes: Uint8Array, at: number, end: number): number {
 }
 
 /** Writes a code point as UTF-8; returns the offset behind it. */
-export function putCode(out: Uint8Array, at: number, code: number): number {
+function putCode(out: Uint8Array, at: number, code: number): number {
   if (code < 0x80) out[at++] = code;
   else if (code < 0x800) {
     out[at++] = 0xc0 | (code >> 6);

@@ -15,7 +15,7 @@ import {
   KeyTree,
   sinkSays,
 } from "./fields.js";
-import { hex4, plainEscape, putCode } from "./json-reader.js";
+import { unescapeInto } from "./json-reader.js";
 
 /** `| logfmt`: every pair becomes a label; tolerant unless strict. */
 export function prepareLogfmt(stage: LogfmtStage): PreparedStage {
@@ -236,8 +236,6 @@ class LogfmtKeys {
 
 const wholeLines = { complete: true, enough: 0 };
 
-const apostrophe = 39;
-
 /**
  * Reads `k=v k2="quoted" flag` pair by pair from bytes. After `next()` the key is
  * `bytes[keyStart .. keyEnd)` and the value `valueBytes[valueStart .. valueEnd)`; at a fault the rest of the word is
@@ -308,7 +306,7 @@ class LogfmtReader {
   decode(bytes: Uint8Array, from: number, to: number): void {
     const isQuoted = bytes[from - 1] === 34;
     if (isQuoted && hasByte(bytes, from, to, 92)) {
-      const start = unquoteInto(this.#arena, bytes, from, to);
+      const start = unescapeInto(this.#arena, bytes, from, to, true);
       this.#setValue(this.#arena.bytes, start, this.#arena.used, 128);
     } else this.#setValue(bytes, from, to, 128);
   }
@@ -352,7 +350,7 @@ class LogfmtReader {
       this.#setValue(bytes, open + 1, at, bits);
       return "pair";
     }
-    const start = unquoteInto(this.#arena, bytes, open + 1, at);
+    const start = unescapeInto(this.#arena, bytes, open + 1, at, true);
     if (start < 0) return this.#fault(at + 1, "invalid quoted value");
     // an escape may have made a sign that is to become a blank
     this.#setValue(this.#arena.bytes, start, this.#arena.used, 128);
@@ -377,40 +375,4 @@ class LogfmtReader {
     this.#skips = true;
     return "fault";
   }
-}
-
-/** Appends a quoted value without its escapes; -1 when one is wrong or a control character stands beside them. */
-function unquoteInto(arena: Arena, bytes: Uint8Array, from: number, to: number): number {
-  arena.reserve(to - from);
-  const out = arena.bytes;
-  const start = arena.used;
-  let at = start;
-  for (let i = from; i < to; i++) {
-    const c = bytes[i]!;
-    if (c < 32) return -1;
-    if (c !== 92) {
-      out[at++] = c;
-      continue;
-    }
-    const letter = bytes[++i]!;
-    const plain = letter === apostrophe ? letter : plainEscape(letter);
-    if (plain >= 0) {
-      out[at++] = plain;
-      continue;
-    }
-    let code = letter === 117 ? hex4(bytes, i + 1, to) : -1;
-    if (code < 0) return -1;
-    i += 4;
-    if (code >= 0xd800 && code <= 0xdfff) {
-      const isPair = code <= 0xdbff && bytes[i + 1] === 92 && bytes[i + 2] === 117;
-      const low = isPair ? hex4(bytes, i + 3, to) : -1;
-      if (low >= 0xdc00 && low <= 0xdfff) {
-        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-        i += 6;
-      } else code = 0xfffd;
-    }
-    at = putCode(out, at, code);
-  }
-  arena.used = at;
-  return start;
 }
