@@ -1,4 +1,5 @@
 import type { RegexNode } from "./regex-syntax.js";
+import { someNode } from "./regex-syntax.js";
 
 /**
  * What must stand in a block so that a row of it can pass a query: plain data, made from a query and asked of the filters
@@ -63,7 +64,7 @@ const workMax = 4_000_000;
 
 /** The longest texts that a match must contain; undefined when nothing is known. */
 export function regexNeedles(node: RegexNode): Needles | undefined {
-  const mode = modeOf(hasCasePair(node));
+  const mode = modeOf(someNode(node, isCasePair));
   const exact = exactTexts(node, mode);
   const isExact = exact !== undefined && isUseful(exact);
   const values = isExact ? exact : best(node, mode);
@@ -110,36 +111,9 @@ function isCasePair(node: RegexNode): boolean {
 
 const signs: Readonly<Record<number, number | undefined>> = { 107: 0x212a, 115: 0x17f };
 
-/** True when the expression has a letter that matches in either case. */
-export function hasCasePair(node: RegexNode): boolean {
-  switch (node.kind) {
-    case "set":
-      return isCasePair(node);
-    case "concat":
-    case "alternate":
-      return node.items.some(hasCasePair);
-    case "repeat":
-    case "group":
-      return hasCasePair(node.item);
-    default:
-      return false;
-  }
-}
-
-/** No assertion and nothing that is not worked out. */
+/** True when there is no assertion, and nothing that is not worked out. */
 function isPlain(node: RegexNode): boolean {
-  switch (node.kind) {
-    case "set":
-      return true;
-    case "concat":
-    case "alternate":
-      return node.items.every(isPlain);
-    case "repeat":
-    case "group":
-      return isPlain(node.item);
-    default:
-      return false;
-  }
+  return !someNode(node, ({ kind }) => kind === "assert" || kind === "opaque");
 }
 
 /** All texts that an expression can match, when they are few or written out. */
@@ -280,7 +254,7 @@ function score(texts: readonly string[] | undefined): number {
  * nothing is known.
  */
 export function regexFormula(node: RegexNode): NeedleFormula | undefined {
-  const mode = modeOf(hasCasePair(node));
+  const mode = modeOf(someNode(node, isCasePair));
   return formulaOf(node, mode);
 }
 

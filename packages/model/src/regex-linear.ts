@@ -5,6 +5,7 @@ import {
   type RegexNode,
   setHas,
   setsMeet,
+  someNode,
 } from "./regex-syntax.js";
 
 /** An expression for JavaScript's RegExp that means the same and costs linear time. */
@@ -70,23 +71,12 @@ function matchesAlike(node: RegexNode): boolean {
       return matchesAlike(node.item);
     case "repeat":
       if (node.max > node.min && firstSet(node.item).nullable) return false;
-      return (node.max <= 1 || !hasGroup(node.item)) && matchesAlike(node.item);
+      return (
+        (node.max <= 1 || !someNode(node.item, ({ kind }) => kind === "group")) &&
+        matchesAlike(node.item)
+      );
     default:
       return true;
-  }
-}
-
-function hasGroup(node: RegexNode): boolean {
-  switch (node.kind) {
-    case "group":
-      return true;
-    case "concat":
-    case "alternate":
-      return node.items.some(hasGroup);
-    case "repeat":
-      return hasGroup(node.item);
-    default:
-      return false;
   }
 }
 

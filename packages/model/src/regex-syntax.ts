@@ -16,6 +16,13 @@ export type RegexNode =
     }
   | { readonly kind: "group"; readonly item: RegexNode; readonly name: string };
 
+/** True when a test holds for the node or one inside it. */
+export function someNode(node: RegexNode, test: (node: RegexNode) => boolean): boolean {
+  if (test(node)) return true;
+  if ("items" in node) return node.items.some((item) => someNode(item, test));
+  return "item" in node && someNode(node.item, test);
+}
+
 type RegexAssertion = "text-start" | "text-end" | "line-start" | "line-end" | "word" | "not-word";
 
 interface Flags {

@@ -42,7 +42,7 @@ export interface RegexMatch {
  * RegExp where regex-linear.ts proves linear time, else re2js.
  */
 export function compileRegex(source: string, options: { anchored: boolean }): Regex {
-  const { pattern, given } = source.includes("<") ? distinctNames(source) : unnamed(source);
+  const { pattern, given } = distinctNames(source);
   // compiled as written first: a bracket that closes the group around it must not pass
   const plain = compileRe2(pattern);
   const re2 = options.anchored ? compileRe2(`^(?s:${pattern})$`) : plain;
@@ -74,12 +74,6 @@ export function compileRegex(source: string, options: { anchored: boolean }): Re
     ...(formula === undefined ? {} : { formula }),
   };
 }
-
-function unnamed(pattern: string): DistinctNames {
-  return { pattern, given: noNames };
-}
-
-const noNames: ReadonlyMap<string, string> = new Map();
 
 interface TestForms {
   readonly anchored: boolean;
@@ -348,6 +342,7 @@ const piece =
 /** Several groups may have one name in RE2 syntax as Go reads it, but not in what runs it here. */
 export function distinctNames(pattern: string): DistinctNames {
   const given = new Map<string, string>();
+  if (!pattern.includes("<")) return { pattern, given };
   const seen = new Set<string>();
   const distinct = pattern.replace(piece, (text, name?: string) => {
     if (name === undefined || !seen.has(name)) {

@@ -1,4 +1,4 @@
-import { SkaldError } from "@skald/model";
+import { firstIndex, SkaldError } from "@skald/model";
 import type { JobQueue, JobShare, WaitingJob } from "@skald/runtime";
 
 export interface FairQueueOptions {
@@ -139,13 +139,6 @@ class Place {
 
   /** The position of a job among those that wait here, by binary search. */
   #rankOf({ cost }: Waiting): number {
-    let low = 0;
-    let high = this.#own.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.#own[middle]!.cost <= cost) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return firstIndex(0, this.#own.length, (i) => (this.#own[i] as Waiting).cost > cost);
   }
 }

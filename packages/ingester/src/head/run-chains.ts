@@ -1,3 +1,4 @@
+import { lowerBound } from "@skald/model";
 import type { HeadBlock } from "@skald/storage";
 
 /**
@@ -51,14 +52,7 @@ export class RunChains {
 
   /** Block of a run; the run's number within the block is the run minus `firstRun(block)`. */
   blockOf(run: number): number {
-    let low = 0;
-    let high = this.#blockStart.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.#blockStart[middle]! <= run) low = middle;
-      else high = middle - 1;
-    }
-    return low;
+    return lowerBound(this.#blockStart, run + 1) - 1;
   }
 
   firstRun(block: number): number {

@@ -1,4 +1,4 @@
-import { unreachable } from "@skald/model";
+import { lowerBound, unreachable } from "@skald/model";
 import type { Budget } from "../plan/budget.js";
 import type { LeafPlan, RangeFunction } from "../plan/plan.js";
 import { joinMoments, type Moments } from "../scan/partial.js";
@@ -310,7 +310,10 @@ class RankedWindow {
     const nans = ascending.length - numbers;
     this.#sorted = new Float64Array(values.length).fill(Number.NaN, 0, nans);
     this.#sorted.set(ascending.subarray(0, numbers), nans);
-    this.#place = Uint32Array.from(values, (value) => placeOf(this.#sorted, nans, value));
+    // Equal values share the first of their places.
+    this.#place = Uint32Array.from(values, (value) =>
+      Number.isNaN(value) ? 1 : lowerBound(this.#sorted, value, nans) + 1,
+    );
     this.#tree = new Uint32Array(values.length + 1);
     this.#highestStep = 2 ** Math.floor(Math.log2(Math.max(values.length, 1)));
   }
@@ -345,17 +348,4 @@ class RankedWindow {
       this.#tree[at]! += change;
     }
   }
-}
-
-/** Equal values share the first of their places. */
-function placeOf(sorted: Float64Array, nans: number, value: number): number {
-  if (Number.isNaN(value)) return 1;
-  let low = nans;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (sorted[middle]! < value) low = middle + 1;
-    else high = middle;
-  }
-  return low + 1;
 }

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import type { Block, BytesColumn, MetadataColumn } from "@skald/model";
+import { type Block, type BytesColumn, lowerBound, type MetadataColumn } from "@skald/model";
 import { minuteNs } from "@skald/storage";
 import type { FoundRows } from "../source/row-mask.js";
 import type { Source } from "../source/source.js";
@@ -229,7 +229,7 @@ function gatherRows(
     const isPicked = open !== "all" || named !== undefined;
     // The rows of a sealed run ascend in time.
     const ascends = of.source.kind === "segment";
-    const first = ascends ? firstFrom(times, run, from) : run.from;
+    const first = ascends ? lowerBound(times, from, run.from, run.to) : run.from;
     for (let row = first; row < run.to; row++) {
       const time = times[row]!;
       if (time > to && ascends) break;
@@ -241,18 +241,6 @@ function gatherRows(
       rows.push(time, number, row);
     }
   }
-}
-
-/** The first row of an ascending run from a time on. */
-function firstFrom(times: Float64Array, run: SharedRun, from: number): number {
-  let low = run.from;
-  let high = run.to;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (times[middle]! < from) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 const noTwins = new Map<number, number[]>();

@@ -1,5 +1,5 @@
 import { copyBytes } from "@skald/kernels";
-import { type BytesColumn, paddingBytes } from "@skald/model";
+import { type BytesColumn, firstIndex, paddingBytes } from "@skald/model";
 import { maxMetadataCells } from "../head/layout.js";
 import type { MapRows, SortedBlock } from "../segment/layout.js";
 import { lengthsHeadroom } from "../segment/write/columns.js";
@@ -64,14 +64,8 @@ export class BlockCutter implements RowSink {
       this.#lineBytes + bytesOf(source.lines, from, end) <= maxBlockLineBytes &&
       this.#metadataBytes + metadataBytesOf(source, from, end) <= maxBlockMetadataBytes;
     if (fits(limit)) return limit;
-    let low = from;
-    let high = limit;
-    while (high - low > 1) {
-      const middle = (low + high) >>> 1;
-      if (fits(middle)) low = middle;
-      else high = middle;
-    }
-    return low === from && this.#rows === 0 ? from + 1 : low;
+    const end = firstIndex(from + 1, limit, (at) => !fits(at)) - 1;
+    return end === from && this.#rows === 0 ? from + 1 : end;
   }
 
   /** Where the rows end whose names still fit beside those of the block so far; notes them. */

@@ -1,4 +1,4 @@
-import { lowerBound, type RunTable } from "@skald/model";
+import { firstIndex, lowerBound, type RunTable } from "@skald/model";
 import type { NameSplit } from "../segment/layout.js";
 import type { PageSet, Segment } from "../segment/segment.js";
 import {
@@ -151,14 +151,7 @@ export class InputCursor {
   /** The first row of a piece behind a time. */
   #rowBehind({ number, from, to }: Piece, time: number): number {
     const { timestamps } = this.#window.blocks[number]!;
-    let low = from;
-    let high = to;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (timestamps[middle]! <= time) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return firstIndex(from, to, (row) => timestamps[row]! > time);
   }
 
   #pushKept({ number, from }: Piece, to: number, ranges: RowRanges): void {

@@ -5,6 +5,7 @@ import {
   internal,
   type MetadataColumn,
   paddingBytes,
+  placeAmong,
 } from "@skald/model";
 import type { PageMemory } from "../../bytes.js";
 import { decodeByteArrays, decodeDelta } from "../../parquet/delta.js";
@@ -52,7 +53,7 @@ export function segmentBlock(stored: StoredBlock): Block {
     }
     const more = index.more();
     const number = more.numberOf(name);
-    const place = number === undefined ? -1 : placeIn(more.ofBlock(block), number);
+    const place = number === undefined ? -1 : placeAmong(more.ofBlock(block), number);
     if (place < 0) return undefined;
     pairs ??= readPairs(page, index, block, rowCount);
     return { kind: "bytes", ...pairColumn(pairs, place, rowCount) };
@@ -144,18 +145,6 @@ function sortByName(names: Uint32Array, nameCount: number): Pick<MorePairs, "sta
   const order = new Uint32Array(names.length);
   for (let pair = 0; pair < names.length; pair++) order[next[names[pair]!]!++] = pair;
   return { starts, order };
-}
-
-/** Where a number stands among ascending ones; -1 when it does not. */
-function placeIn(numbers: Float64Array, number: number): number {
-  let low = 0;
-  let high = numbers.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (numbers[middle]! < number) low = middle + 1;
-    else high = middle;
-  }
-  return numbers[low] === number ? low : -1;
 }
 
 /** The row of each pair, from the levels. */
