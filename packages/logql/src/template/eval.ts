@@ -11,6 +11,7 @@ import {
 import { timeMethods } from "./times.js";
 import {
   checkArguments,
+  checkLength,
   type GoMap,
   isList,
   isMap,
@@ -20,7 +21,6 @@ import {
   type TemplateFunction,
   type TemplateRow,
   TemplateRunError,
-  textMax,
   typeName,
   type Value,
 } from "./value.js";
@@ -103,9 +103,7 @@ class Compiler {
       const printed = printValue(value(env));
       env.row.budget?.work(1 + printed.length);
       env.out += printed;
-      if (env.out.length > textMax) {
-        throw new TemplateRunError(`result longer than ${textMax} characters`);
-      }
+      checkLength(env.out.length);
       return "next";
     };
   }

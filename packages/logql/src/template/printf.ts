@@ -2,13 +2,13 @@ import { quote } from "@skald/model";
 import { formatExponent, formatFixed, formatGeneral, formatGoFloat } from "../go/numbers.js";
 import { printAll } from "./encodings.js";
 import {
+  checkLength,
   isList,
   isMap,
   isTime,
   printValue,
   type TemplateFunction,
   TemplateRunError,
-  textMax,
   typeName,
   type Value,
 } from "./value.js";
@@ -149,9 +149,7 @@ class Printer {
 
   #write(text: string): void {
     this.#out += text;
-    if (this.#out.length > textMax) {
-      throw new TemplateRunError(`result longer than ${textMax} characters`);
-    }
+    checkLength(this.#out.length);
   }
 }
 

@@ -1,11 +1,11 @@
 import { compileRegex, compileReplacement, decodeText, type Regex, SkaldError } from "@skald/model";
 import { regexCost } from "../syntax/check.js";
 import {
+  checkLength,
   integer,
   type TemplateFunction,
   TemplateRunError,
   text,
-  textMax,
   type Value,
 } from "./value.js";
 
@@ -129,7 +129,7 @@ function replaceAll(value: string, old: string, with_: string, limit: number): s
   }
   const parts = value.split(old);
   if (limit < 0 || limit >= parts.length - 1) {
-    if (value.length + (parts.length - 1) * with_.length > textMax) tooLong();
+    checkLength(value.length + (parts.length - 1) * with_.length);
     return parts.join(with_);
   }
   return (
@@ -142,12 +142,8 @@ function replaceAll(value: string, old: string, with_: string, limit: number): s
 }
 
 function bounded(value: string): string {
-  if (value.length > textMax) tooLong();
+  checkLength(value.length);
   return value;
-}
-
-function tooLong(): never {
-  throw new TemplateRunError(`result longer than ${textMax} characters`);
 }
 
 const encoder = new TextEncoder();
@@ -181,7 +177,7 @@ function indent(width: number, value: string): string {
 
 function repeat(count: number, value: string): string {
   if (count < 0) throw new TemplateRunError("strings: negative Repeat count");
-  if (count * value.length > textMax) tooLong();
+  checkLength(count * value.length);
   return value.repeat(count);
 }
 
@@ -189,7 +185,7 @@ function repeat(count: number, value: string): string {
 function align(width: number, value: string, left: boolean): string {
   const chars = [...value];
   if (width < 0 || width === chars.length) return value;
-  if (width > textMax) tooLong();
+  checkLength(width);
   if (width > chars.length) {
     const padding = " ".repeat(width - chars.length);
     return left ? value + padding : padding + value;
@@ -276,7 +272,7 @@ function replaceMatches(
       out += replacement(match.groups, value.slice(match.start, match.end));
     }
     copied = match.end;
-    if (out.length > textMax) tooLong();
+    checkLength(out.length);
     const width = (value.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
     at = Math.max(at + width, match.end);
   }

@@ -97,25 +97,10 @@ class Uses {
 
   nodes(nodes: readonly TemplateNode[]): void {
     for (const node of nodes) {
-      switch (node.kind) {
-        case "action":
-          this.#pipe(node.pipe);
-          break;
-        case "if":
-        case "with":
-        case "range":
-          this.#pipe(node.pipe);
-          this.nodes(node.body);
-          this.nodes(node.otherwise);
-          break;
-        case "template":
-          if (node.pipe !== undefined) this.#pipe(node.pipe);
-          break;
-        case "text":
-        case "break":
-        case "continue":
-          break;
-      }
+      if ("pipe" in node && node.pipe !== undefined) this.#pipe(node.pipe);
+      if (!("body" in node)) continue;
+      this.nodes(node.body);
+      this.nodes(node.otherwise);
     }
   }
 
@@ -124,27 +109,13 @@ class Uses {
   }
 
   #operand(operand: Operand): void {
-    switch (operand.kind) {
-      case "dot":
-        this.all = true;
-        break;
-      case "field":
-        this.labels.add(operand.fields[0] as string);
-        break;
-      case "variable":
-        if (operand.name !== "$") break;
-        if (operand.fields.length === 0) this.all = true;
-        else this.labels.add(operand.fields[0] as string);
-        break;
-      case "group":
-        this.#pipe(operand.pipe);
-        break;
-      case "function":
-        this.functions.add(operand.name);
-        break;
-      case "nil":
-      case "constant":
-        break;
+    if (operand.kind === "function") this.functions.add(operand.name);
+    else if (operand.kind === "group") this.#pipe(operand.pipe);
+    else if (operand.kind === "dot") this.all = true;
+    else if (operand.kind === "field" || (operand.kind === "variable" && operand.name === "$")) {
+      const [label] = operand.fields;
+      if (label === undefined) this.all = true;
+      else this.labels.add(label);
     }
   }
 }

@@ -205,6 +205,11 @@ export function isEmpty(value: Value | undefined): boolean {
 /** Longest text a function may build. */
 export const textMax = 4 * 1024 * 1024;
 
+/** Throws TemplateRunError for a text that would be longer than `textMax`. */
+export function checkLength(length: number): void {
+  if (length > textMax) throw new TemplateRunError(`result longer than ${textMax} characters`);
+}
+
 /** A template that does not parse; the message is Go's text behind `template: name:line: `. */
 export class TemplateSyntaxError extends Error {
   /** Offset in the template. */
