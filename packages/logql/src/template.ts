@@ -11,4 +11,4 @@ export {
   type Value,
 } from "./template/value.js";
 
-// The face "@skald/logql/template": Go's templates, for whoever has functions of its own.
+// The face "@skald/logql/template": Go's templates for packages that bring functions of their own.

@@ -97,7 +97,7 @@ export const sliceStepsNs = [5_000_000_000, 60_000_000_000] as const;
 export interface TimeSlices {
   readonly stepNs: number;
   readonly first: number;
-  /** Of many runs; those of this one are `from .. to)`. */
+  /** Rows of many runs; this one has those at [from, to). */
   readonly rows: Uint32Array;
   /** Bytes of the lines. */
   readonly lineBytes: Uint32Array;
@@ -110,7 +110,7 @@ export function sliceOf(time: number, stepNs: number): number {
   return Math.ceil(time / stepNs) - 1;
 }
 
-/** Whether every window of a query, `[startNs, startNs + rangeNs)` and so many steps later, is made of whole slices. */
+/** Whether every window of a query, `[startNs, startNs + rangeNs)` and each step later, is made of whole slices. */
 export function areSliced(startNs: bigint, stepNs: bigint, rangeNs: bigint): boolean {
   const slice = BigInt(sliceStepsNs[0]);
   return [startNs - 1n, stepNs, rangeNs].every((ns) => ns % slice === 0n);

@@ -55,11 +55,11 @@ export interface Needles {
   readonly complete: boolean;
 }
 
-/** Of what follows from combining sets: all ways to write a word. */
+/** The most texts that combining sets may give: all ways to write a word. */
 const productMax = 8;
-/** Of alternatives that the expression writes out. */
+/** The most alternatives of those that the expression writes out. */
 const alternativesMax = 20_000;
-/** Texts that may be listed and characters that may be copied to join them: nested and long alternatives are worth no more. */
+/** Texts that may be listed, and characters that may be copied to join them; more would cost more than they save. */
 const workMax = 4_000_000;
 
 /** The longest texts that a match must contain; undefined when nothing is known. */
@@ -195,7 +195,7 @@ export function product(
   return a.flatMap((left) => b.map((right) => left + right));
 }
 
-/** The best set of texts of which a match must contain one. */
+/** The best set of texts such that a match must contain one of them. */
 function best(node: RegexNode, mode: Mode): readonly string[] | undefined {
   switch (node.kind) {
     case "group":

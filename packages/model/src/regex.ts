@@ -17,7 +17,7 @@ export interface Regex {
   exec(text: string, from?: number): RegexMatch | undefined;
   /** Names of the groups 1, 2, ...; the empty string for a group without a name. */
   readonly groupNames: readonly string[];
-  /** Texts of which a match contains at least one: search them first. Not given when anchored. */
+  /** A match contains at least one of these texts: search them first. Not given when anchored. */
   readonly needles?: Needles;
   /** What else is known of texts that match. Not given when anchored. */
   readonly formula?: NeedleFormula;
@@ -38,7 +38,7 @@ export interface RegexMatch {
  * Compiles RE2 syntax. Anchored means that the whole text must match, as in label matchers; the dot then matches a
  * newline too. Throws invalid_argument with the text `error parsing regexp: ...`.
  *
- * What runs it: string searches where the expression is a set of texts or a glob (regex-glob.ts), JavaScript's
+ * What runs it: string searches where the expression is a set of texts or a glob (`regexGlob`), JavaScript's
  * RegExp where regex-linear.ts proves linear time, else re2js.
  */
 export function compileRegex(source: string, options: { anchored: boolean }): Regex {

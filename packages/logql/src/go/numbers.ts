@@ -202,7 +202,7 @@ function unitOf(bytes: Uint8Array, at: number, end: number): number {
   return first === 110 ? 1 : Number.NaN;
 }
 
-/** A float with so many decimals, as Go's `%.2f`: exact halves go to the even neighbour. */
+/** Formats a float with a number of decimals, as Go's `%.2f`: exact halves go to the even neighbour. */
 export function formatFixed(value: number, decimals: number): string {
   if (!Number.isInteger(Math.abs(value) * 2 ** (decimals + 1)) && decimals <= 100) {
     return value.toFixed(decimals);
@@ -214,7 +214,7 @@ export function formatFixed(value: number, decimals: number): string {
   return `${signOf(value)}${digits.slice(0, point)}${decimals === 0 ? "" : `.${digits.slice(point)}`}`;
 }
 
-/** One digit, so many decimals and an exponent of at least two digits, as Go's `%.2e`. */
+/** Formats a float with one digit, a number of decimals and an exponent of at least two digits, as Go's `%.2e`. */
 export function formatExponent(value: number, decimals: number): string {
   const { digits, exponent } = significant(value, decimals + 1);
   const fraction = decimals === 0 ? "" : `.${digits.slice(1)}`;
@@ -222,7 +222,7 @@ export function formatExponent(value: number, decimals: number): string {
   return `${signOf(value)}${digits[0]}${fraction}e${exponent < 0 ? "-" : "+"}${power}`;
 }
 
-/** So many significant digits without zeros behind them, as Go's `%.3g`: whichever form is shorter. */
+/** Formats a float with a number of significant digits and no zeros behind them, as Go's `%.3g`, in the shorter form. */
 export function formatGeneral(value: number, precision: number): string {
   const count = Math.max(precision, 1);
   const { digits, exponent } = significant(value, count);

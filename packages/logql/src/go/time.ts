@@ -181,7 +181,7 @@ function nameOf(zone: string, offsetSeconds: number, shown: string): string {
   return names[offsetSeconds / 3600] ?? numericName(offsetSeconds);
 }
 
-/** Abbreviations that no language of ours shows, by hours east. */
+/** Abbreviations that none of the languages below shows, by hours east. */
 const namesByOffset: Readonly<Record<string, Readonly<Record<number, string>> | undefined>> = {
   "Asia/Jerusalem": { 2: "IST", 3: "IDT" },
   "Asia/Karachi": { 5: "PKT" },

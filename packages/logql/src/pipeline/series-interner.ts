@@ -15,7 +15,7 @@ import { rowLabelNames } from "./stage/format.js";
 /** Stands where a slot would, in front of the error texts of a key. */
 const errorMark = -1;
 
-/** Where the labels of a series are written down until somebody asks for them. */
+/** Where the labels of a series are written until `get` asks for them. */
 interface Recorded {
   readonly key: KeyTable;
   readonly entry: number;

@@ -27,7 +27,7 @@ export interface QueryParams {
   readonly intervalNs: bigint;
   /** When the query was asked, ns since the epoch: `now` of its templates. Absent: `endNs`. */
   readonly nowNs?: bigint;
-  /** Rows older than this are not looked at, whatever the windows; all rows if not given. */
+  /** Rows older than this are left out of every window; all rows count if not given. */
   readonly oldestNs?: bigint;
 }
 
@@ -95,7 +95,7 @@ export interface RangeFunction {
 
 /**
  * A scan of log rows for the range aggregations that look at the same rows in the same way. Rows in [fromNs, toNs) of
- * streams in the shard are counted: all that are in a window, or a part of them (see split.ts). `mode` is what is kept
+ * streams in the shard are counted: all that are in a window, or a part of them (see `splitLeaf`). `mode` is what is kept
  * of the rows, and enough for every function.
  */
 export interface LeafPlan {
@@ -109,7 +109,7 @@ export interface LeafPlan {
   /** Labels of the result: the grouping of the range aggregation or of the vector aggregation pushed into it. */
   readonly grouping?: Grouping;
   /**
-   * `needed`: parsers may skip whatever neither the grouping nor a stage uses, malformed lines included. `all`:
+   * `needed`: parsers may skip what neither the grouping nor a stage uses, malformed lines included. `all`:
    * every label counts, because a malformed line must fail the query.
    */
   readonly extract: "needed" | "all";

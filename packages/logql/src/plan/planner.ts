@@ -163,7 +163,7 @@ function scanOf(
 ): Scan {
   const { op, log } = expr;
   const stages = withoutUnreadLines(log.stages, op);
-  // Of absent_over_time only the existence of rows matters, whatever their labels.
+  // absent_over_time asks only whether there are rows; their labels do not matter.
   const grouping = op === "absent_over_time" ? { without: false, labels: [] } : above.grouping;
   // A parent sum, the own grouping and an answer without labels let a parser skip what is not used; other parents do
   // not, so that a malformed line fails them.
@@ -218,7 +218,7 @@ function readsLine(template: string): boolean {
 /**
  * How a query is cut into parts that are scanned on their own, in other threads or processes.
  *
- * Partials of any division of the rows merge into what one scan gives, whatever the aggregation: sums, extremes,
+ * Partials of any division of the rows merge into what one scan gives, for every aggregation: sums, extremes,
  * moments and samples all combine. So every leaf may be split by time and sharded by stream, and only the cost decides; partials of mode `samples` are as big as the rows, so cutting them finely does not pay.
  * What comes behind the leaves (vector aggregation, matching) is never split, only cut by points, each of which depends
  * on its own windows alone.

@@ -72,7 +72,7 @@ export class RowStore implements RowPlaces {
   #labelSet: Uint32Array;
   #lineStart: Uint32Array;
 
-  /** Has room for so many rows, and so many bytes of lines, and takes more when there are more. */
+  /** Starts with room for these rows and bytes of lines, and grows when there are more. */
   constructor(rows = initialRows, lineBytes = initialBytes) {
     this.bytes = new ByteStore(lineBytes);
     this.day = new Float64Array(rows);
@@ -376,7 +376,7 @@ export class Thinning {
 }
 
 /**
- * Of rows in the order of the query, those that its interval may take. `isCut` when there may be more behind the last of them:
+ * Keeps the rows, given in the order of the query, that its interval may take. `isCut` when more may follow the last of them:
  * enough are taken, or more are too many to hold.
  */
 export function siftRows(

@@ -32,10 +32,10 @@ export interface MetricScan {
   readonly formula: NeedleFormula | undefined;
   /**
    * Counts all rows of a run from its header. False when that cannot be done: the run must then be in a selection
-   * given to `addBlock`. A run of which rows are excluded must not be offered.
+   * given to `addBlock`. Do not offer a run with excluded rows.
    */
   addRun(streams: StreamLabels, block: BlockSummary, run: RunHeader): boolean;
-  /** Whether `addRun` counts a run of which no more is known than rows, times and bytes. */
+  /** Whether `addRun` counts a run from its rows, times and bytes alone. */
   countsRun(block: BlockSummary, run: Pick<RunHeader, "minTime" | "maxTime">): boolean;
   /** Adds the selected rows that lie in a window and in the leaf's time range. The caller selects streams. */
   addBlock(block: Block, streams: StreamLabels, selection: RunSelection): void;
@@ -73,7 +73,7 @@ class LeafScan implements MetricScan {
   readonly #streams: StreamSeries;
   /** True when rows can be counted without running the pipeline. */
   readonly #isPlain: boolean;
-  /** Of the run that was counted last: making one takes longer than to count a run. */
+  /** The names of the run that was counted last, because comparing names takes longer than counting a run. */
   #lastNames:
     | { readonly names: readonly string[]; readonly matter: "stream" | "level" | "metadata" }
     | undefined;

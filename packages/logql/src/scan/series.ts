@@ -69,7 +69,7 @@ export class StreamSeries {
     return series;
   }
 
-  /** Whether a stream has a label of the name of levels itself: then its rows are told apart in another way. */
+  /** Whether a stream has a label `detected_level` itself: its rows then belong to other series. */
   hasLevelLabel(source: StreamLabels, stream: number): boolean {
     this.#open(source);
     return this.#labels(stream).names.includes(detectedLevelName);

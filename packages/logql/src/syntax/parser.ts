@@ -320,7 +320,7 @@ function parseRangeAggregation(cursor: Cursor, op: RangeOp): RangeAggregation {
   };
 }
 
-/** A log range of which the `[5m]` may still have to come, behind a closing parenthesis. */
+/** A log range whose `[5m]` may still follow, behind a closing parenthesis. */
 interface PartialRange {
   readonly log: LogExpr;
   readonly unwrap: Unwrap | undefined;

@@ -46,7 +46,7 @@ export function parseMatchers(cursor: Cursor): Matcher[] {
   }
 }
 
-/** Parses stages up to `| unwrap` or whatever else cannot be a stage. */
+/** Parses stages up to `| unwrap`, or up to a token that begins no stage. */
 export function parseStages(cursor: Cursor): Stage[] {
   const stages: Stage[] = [];
   for (;;) {

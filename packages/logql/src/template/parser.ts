@@ -161,7 +161,7 @@ class Parser {
     return nodes;
   }
 
-  /** Of two templates with a name one must be empty, and the other one counts. */
+  /** Defines a template. Where two have one name, one of them must be empty and the other one counts. */
   #define(name: string, nodes: readonly TemplateNode[]): void {
     const known = this.#definitions.get(name);
     if (known === undefined || isBlank(known)) this.#definitions.set(name, nodes);

@@ -32,7 +32,7 @@ class Printer {
   #next = 0;
   /** Some argument was named by its number: those that are left over may be meant to be. */
   #reordered = false;
-  /** The verb at hand has a number that is no argument's, or stands in the wrong place. */
+  /** The current verb has an argument number that does not exist or is misplaced. */
   #badIndex = false;
 
   constructor(format: string, args: readonly Value[]) {
@@ -177,7 +177,7 @@ function formatArgument(verb: string, flags: Flags, value: Value): string {
   if (verb === "T") return formatText(flags, value === null ? "<nil>" : typeName(value));
   if (value === null) return verb === "v" ? pad("<nil>", flags) : `%!${verb}(<nil>)`;
   if (verb !== "v") return formatValue(verb, flags, value);
-  // Of a value as such, these two ask for names of fields and for the syntax of Go.
+  // With the verb v these two flags ask for names of fields and for Go syntax.
   const plain = { ...flags, plus: false, sharp: false };
   return flags.sharp ? formatSyntax(plain, value) : formatValue(verb, plain, value);
 }

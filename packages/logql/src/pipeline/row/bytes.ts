@@ -33,7 +33,7 @@ export function encodeText(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
-/** True when the range holds just these bytes. */
+/** True when the range has exactly these bytes. */
 export function bytesEqual(
   bytes: Uint8Array,
   start: number,
@@ -45,7 +45,7 @@ export function bytesEqual(
   return true;
 }
 
-/** True when the byte stands in the range. */
+/** True when the range contains the byte. */
 export function hasByte(bytes: Uint8Array, start: number, end: number, byte: number): boolean {
   for (let i = start; i < end; i++) if (bytes[i] === byte) return true;
   return false;

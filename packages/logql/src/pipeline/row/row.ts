@@ -80,7 +80,7 @@ export class LineSource {
   }
 }
 
-/** Bytes that a query may hold when nobody says. */
+/** Bytes that a query may hold if no limit is given. */
 export const defaultMaxLineBytes = 512 * 1024 * 1024;
 
 /** Made lines of one block take at most this part: a scan keeps rows beside them, and each thread has a scan. */

@@ -36,7 +36,7 @@ export const sinkSays = { goOn: 0, drop: 1, done: 2 } as const;
 
 /**
  * Takes the fields that a parser finds in a row: gives them their names, keeps the first of each, asks the guard,
- * and tells when everything that anybody wants is there.
+ * and reports when every wanted field is there.
  */
 export class FieldSink {
   readonly #labels: CurrentLabels;
@@ -73,7 +73,7 @@ export class FieldSink {
     return missing > 0;
   }
 
-  /** True when the line of the row is read to its end whatever is found. */
+  /** True when the line of the row is read to its end in any case. */
   get readsOn(): boolean {
     return this.#remaining === Number.POSITIVE_INFINITY;
   }
@@ -94,7 +94,7 @@ export class FieldSink {
   }
 }
 
-/** True when a stage that may set these labels is of use. */
+/** True when a later stage or the output uses the label. */
 export function isWanted(demand: StageContext["demand"], label: string): boolean {
   return demand === "all" || demand.has(label) || demand.has(extractedName(label));
 }
@@ -141,7 +141,7 @@ export class KeyTree {
   readonly #keys: Uint8Array[] = [];
   readonly #parent: number[] = [];
   readonly #follower: number[] = [];
-  /** Of the nodes but the root: entry e is node e + 1. */
+  /** All nodes but the root: entry e is node e + 1. */
   #index = new HashIndex();
   #previous = 0;
 
@@ -210,7 +210,7 @@ export class KeyTree {
   #wantsOf(label: string): number {
     const demand = this.#demand;
     if (demand === "all") return keyWants.plain | keyWants.extracted | keyWants.members;
-    // a fault anywhere in the line counts for who asks for errors
+    // A fault anywhere in the line counts where errors are asked for.
     let wants = demandsErrors(demand) ? keyWants.members : 0;
     if (demand.has(label)) wants |= keyWants.plain;
     if (demand.has(extractedName(label))) wants |= keyWants.extracted;
@@ -242,7 +242,7 @@ export function demandsErrors(demand: Demand): boolean {
   return demand === "all" || demand.has(errorLabel) || demand.has(errorDetailsLabel);
 }
 
-/** Selected rows are copied with what lies between them: below one row in so many the parser itself is faster. */
+/** Selected rows are copied with the rows between them. Below one selected row in this many the parser is faster. */
 const sparsityMax = 8;
 
 /** Finds fields in all selected rows of a block at once. */
@@ -323,8 +323,8 @@ interface FieldFormat {
 
 /**
  * The search for the fields that are used behind a parser, or where all are, for those that filters behind it ask, in
- * all selected rows of a block at once. Lines of which the kernel says nothing (malformed ones, odd keys) and rows that
- * the parser would read further are left to the parser.
+ * all selected rows of a block at once. The parser reads the lines that the kernel leaves out
+ * (malformed ones, odd keys), and the rows that it would read further.
  */
 export class FieldScan {
   readonly #row: RowState;

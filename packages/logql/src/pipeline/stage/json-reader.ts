@@ -65,7 +65,7 @@ export class JsonReader {
     return at >= end ? jsonFault.json : jsonFault.none;
   }
 
-  /** Goes on with what ends before `end`, at or behind a value that was gone into. */
+  /** Continues at an offset, at or behind a value that was opened, in a text that ends before `end`. */
   resume(at: number, end: number): void {
     this.at = at;
     this.end = end;

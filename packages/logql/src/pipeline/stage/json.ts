@@ -192,7 +192,7 @@ class JsonFinder {
   readonly #arena = new Arena();
   readonly #text = emptyText();
 
-  /** Of equal names the first that leads to a value counts. */
+  /** Finds the value. Among equal names the first that leads to a value counts. */
   find(bytes: Uint8Array, from: number, end: number, path: readonly PathStep[], step = 0): boolean {
     const reader = this.#reader;
     const head = path[step]!;
@@ -250,7 +250,7 @@ class Unpacker {
   readonly #row: RowState;
   readonly #keys: KeyTree;
   readonly #reader = new JsonReader();
-  /** Of each string member the bounds of its key and of its text, with their escapes. */
+  /** The bounds of the key and of the text of each string member, with their escapes. */
   readonly #bounds: number[] = [];
   /** Keys without escapes. */
   readonly #arena = new Arena();
@@ -284,7 +284,7 @@ class Unpacker {
     return true;
   }
 
-  /** Nothing counts of a line that is malformed anywhere. */
+  /** Reads all members first: a line that is malformed anywhere gives nothing. */
   #readMembers(bytes: Uint8Array, start: number, end: number): number {
     const reader = this.#reader;
     this.#bounds.length = 0;

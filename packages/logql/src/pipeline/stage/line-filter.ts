@@ -175,7 +175,7 @@ function matchesPattern(pieces: readonly PatternPiece[], text: string): boolean 
   return pieces.at(-1)?.kind === "capture" ? at < text.length : at === text.length;
 }
 
-/** So few texts are searched one after the other: a search for one is as much faster. */
+/** Up to this many texts are searched one after the other, because a search for one text is that much faster. */
 const fewTexts = 4;
 
 /** Applies line filters to whole blocks: texts are searched in all lines at once, regexes run on what is left. */
