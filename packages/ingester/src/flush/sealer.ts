@@ -37,6 +37,7 @@ export interface SealerContext {
  */
 export class Sealer {
   readonly #context: SealerContext;
+  readonly #backoff: IngesterOptions["config"]["flush_op_backoff"];
   /** Oldest first. */
   readonly #waiting = new Set<Frozen>();
   readonly #tasks = new Map<Head, Frozen>();
@@ -51,6 +52,7 @@ export class Sealer {
 
   constructor(context: SealerContext) {
     this.#context = context;
+    this.#backoff = { ...context.options.config.flush_op_backoff };
   }
 
   /** Number of heads that are frozen and not sealed yet. */
@@ -163,7 +165,7 @@ export class Sealer {
 
   async #retryLater(frozen: Frozen, error: unknown): Promise<void> {
     if (this.isClosed) return this.#giveUp(frozen);
-    const { log, metrics, options } = this.#context;
+    const { log, metrics } = this.#context;
     const { head } = frozen;
     const { tenant, id } = head;
     const attempt = frozen.failures++;
@@ -172,7 +174,7 @@ export class Sealer {
     // A watcher may end a flush that hurries this very pause, so the signal comes first.
     const signal = AbortSignal.any([this.#abort.signal, this.#hurry.signal]);
     for (const watcher of [...this.#watchers]) watcher(head, error);
-    const { min_period, max_period } = options.config.flush_op_backoff;
+    const { min_period, max_period } = this.#backoff;
     const pauseMs = Math.min(max_period, min_period * 2 ** attempt);
     await (this.#context.sleep ?? sleep)(pauseMs, signal).catch(() => undefined);
     if (this.isClosed) return this.#giveUp(frozen);

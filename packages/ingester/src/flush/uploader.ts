@@ -1,6 +1,7 @@
 import { type SegmentRef, type SteadyClock, unavailable } from "@skald/model";
 import { tracedApart } from "@skald/runtime/tracing";
 import type { IngesterMetrics } from "../settings/metrics.js";
+import type { IngesterOptions } from "../settings/options.js";
 import { LocalMerger, type LocalMergerContext } from "./local-merger.js";
 import type { LocalSegment } from "./local-segments.js";
 
@@ -30,6 +31,7 @@ const maxRounds = 8;
  */
 export class Uploader {
   readonly #context: UploaderContext;
+  readonly #backoff: IngesterOptions["config"]["flush_op_backoff"];
   readonly #merger: LocalMerger;
   readonly #abort = new AbortController();
   readonly #running = new Map<LocalSegment, Promise<void>>();
@@ -45,6 +47,7 @@ export class Uploader {
 
   constructor(context: UploaderContext) {
     this.#context = context;
+    this.#backoff = { ...context.options.config.flush_op_backoff };
     this.#merger = new LocalMerger(context);
   }
 
@@ -220,8 +223,8 @@ export class Uploader {
   }
 
   #fail(segment: LocalSegment, error: unknown): void {
-    const { options, clock, log, metrics } = this.#context;
-    const { min_period, max_period } = options.config.flush_op_backoff;
+    const { clock, log, metrics } = this.#context;
+    const { min_period, max_period } = this.#backoff;
     // A store that is down does not get every waiting segment.
     this.#due = [];
     if (this.#abort.signal.aborted) return;

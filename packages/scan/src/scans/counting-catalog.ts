@@ -11,6 +11,7 @@ import {
 import { isInShard, type LeafPlan, startMetricScan } from "@skald/logql";
 import {
   emptyReadStats,
+  firstIndex,
   placeAmong,
   type RunTable,
   type SegmentRef,
@@ -243,14 +244,8 @@ function meets(
   stretches: Float64Array,
   { minTime, maxTime }: { readonly minTime: number; readonly maxTime: number },
 ): boolean {
-  let low = 0;
-  let high = stretches.length / 2;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (stretches[2 * middle + 1]! <= minTime) low = middle + 1;
-    else high = middle;
-  }
-  return 2 * low < stretches.length && stretches[2 * low]! <= maxTime;
+  const next = firstIndex(0, stretches.length / 2, (i) => stretches[2 * i + 1]! > minTime);
+  return 2 * next < stretches.length && stretches[2 * next]! <= maxTime;
 }
 
 function headerOf(table: RunTable, run: number) {

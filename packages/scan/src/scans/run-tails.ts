@@ -13,6 +13,7 @@ import {
   type ErrorCode,
   emptyLabels,
   type Labels,
+  lowerBound,
   type MetadataColumn,
   paddingBytes,
   parseStreamText,
@@ -303,14 +304,7 @@ function cutRuns({ runs, timestamps }: Block, rowFrom: number, rowTo: number): R
 
 /** Finds the run of a row. */
 function runOf({ rowStart, count }: RunTable, row: number): number {
-  let low = 0;
-  let high = count;
-  while (low + 1 < high) {
-    const middle = (low + high) >> 1;
-    if (rowStart[middle]! <= row) low = middle;
-    else high = middle;
-  }
-  return low;
+  return lowerBound(rowStart, row + 1, 0, count) - 1;
 }
 
 /** Starts at offset 0, as loops over whole columns expect. */

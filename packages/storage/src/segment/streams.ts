@@ -1,5 +1,6 @@
 import {
   compileMatcher,
+  firstIndex,
   internal,
   type Labels,
   type Matcher,
@@ -200,14 +201,8 @@ function codesFor(most: number, length: number): Uint8Array | Uint16Array | Uint
 }
 
 function findSorted(count: number, value: (code: number) => string, wanted: string): number {
-  let low = 0;
-  let high = count;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (value(middle) < wanted) low = middle + 1;
-    else high = middle;
-  }
-  return low < count && value(low) === wanted ? low + 1 : 0;
+  const code = firstIndex(0, count, (at) => value(at) >= wanted);
+  return code < count && value(code) === wanted ? code + 1 : 0;
 }
 
 const lanes = [0x811c9dc5, 0x9747b28c] as const;

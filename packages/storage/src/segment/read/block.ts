@@ -2,6 +2,7 @@ import { crc32 } from "node:zlib";
 import {
   type Block,
   type BytesColumn,
+  firstIndex,
   internal,
   type MetadataColumn,
   paddingBytes,
@@ -270,17 +271,11 @@ export function pageSet(ranges: readonly ByteRange[], parts: readonly Uint8Array
   return {
     sizeBytes: ranges.reduce((sum, range) => sum + range.to - range.from, 0),
     find(offset, length) {
-      let low = 0;
-      let high = ranges.length;
-      while (low < high) {
-        const middle = (low + high) >>> 1;
-        if (ranges[middle]!.to <= offset) low = middle + 1;
-        else high = middle;
-      }
-      const range = ranges[low];
+      const at = firstIndex(0, ranges.length, (i) => ranges[i]!.to > offset);
+      const range = ranges[at];
       if (range === undefined || offset < range.from || offset + length > range.to)
         return undefined;
-      return parts[low]!.subarray(offset - range.from, offset - range.from + length);
+      return parts[at]!.subarray(offset - range.from, offset - range.from + length);
     },
   };
 }
