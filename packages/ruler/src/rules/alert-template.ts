@@ -135,10 +135,7 @@ const texts: Readonly<Record<string, TemplateFunction>> = {
     call: ([pattern, by, text], row) => replaceAll.call([pattern, text, by] as Value[], row),
   },
   match: { takes: "ss", call: (args, row) => countMatches.call(args, row) !== 0n },
-  args: {
-    takes: "v*",
-    call: (values) => mapOf(values.map((value, i) => [`arg${i}`, value])),
-  },
+  args: { takes: "v*", call: (values) => mapOf(values.map((value, i) => [`arg${i}`, value])) },
 };
 
 const numbers: Readonly<Record<string, TemplateFunction>> = {
