@@ -1,6 +1,7 @@
 export { Lifecycler, type LifecyclerOptions } from "./lifecycler.js";
 export type { Member, MemberState, RingInstance } from "./member.js";
 export * from "./page.js";
+export { redisClient } from "./redis-client.js";
 export { RedisRingStore, type RedisStoreOptions } from "./redis-store.js";
 export { Ring, type RingOptions } from "./ring.js";
 export { MemoryRingStore, type RingStore } from "./ring-store.js";

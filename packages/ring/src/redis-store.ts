@@ -1,7 +1,8 @@
 import type { ConnectionOptions } from "node:tls";
 import { unavailable } from "@skald/model";
 import type { Logger } from "@skald/runtime";
-import type { Cluster, Redis, RedisOptions } from "ioredis";
+import type { Cluster, Redis } from "ioredis";
+import { redisClient } from "./redis-client.js";
 import type { RingStore } from "./ring-store.js";
 
 /** How to reach Redis: one server, a master that Sentinels know, or a Cluster. */
@@ -28,9 +29,7 @@ export interface RedisStoreOptions {
 
 type Client = Redis | Cluster;
 
-const maxReconnectMs = 2000;
-const usualPort = 6379;
-const usualSentinelPort = 26_379;
+const backoffMs = { first: 50, max: 2000 };
 
 /**
  * Rings in Redis: a hash for each ring, a field for each instance, and a channel of the same name on which news is told. It
@@ -177,60 +176,28 @@ interface Clients {
   readonly news: Client;
 }
 
-async function makeClient(options: RedisStoreOptions): Promise<Client> {
-  // Of CommonJS a bundle has nothing but the default.
-  const { Cluster, Redis } = (await import("ioredis")).default;
-  const { endpoints, masterName = "", isCluster = false } = options;
-  const { timeoutMs, sentinelUsername, sentinelPassword, tls } = options;
-  const common = commonOptions(options);
-  const retryStrategy = (times: number) => Math.min(50 * 2 ** Math.min(times, 10), maxReconnectMs);
-  const whole = { ...common, retryStrategy, enableOfflineQueue: false };
-  if (masterName !== "")
-    return new Redis({
-      ...whole,
-      sentinels: endpoints.map((endpoint) => parseEndpoint(endpoint, usualSentinelPort)),
-      name: masterName,
+function makeClient(store: RedisStoreOptions): Promise<Client> {
+  const { endpoints, masterName, isCluster, username, password, database = 0 } = store;
+  const { timeoutMs, sentinelUsername, sentinelPassword, tls } = store;
+  return redisClient({
+    ...{ endpoints, masterName, isCluster, backoffMs },
+    options: {
+      ...{ connectTimeout: timeoutMs, commandTimeout: timeoutMs, db: database },
+      // A host that is gone sends nothing: otherwise commands would fail until the system gives up the connection.
+      socketTimeout: timeoutMs,
+      autoResubscribe: false,
+      // After a failover the old master only reads: look for the new one.
+      reconnectOnError: (error) => error.message.startsWith("READONLY"),
+      ...(username ? { username } : {}),
+      ...(password ? { password } : {}),
+      ...(tls === undefined ? {} : { tls }),
+    },
+    sentinelOptions: {
       ...(sentinelUsername ? { sentinelUsername } : {}),
       ...(sentinelPassword ? { sentinelPassword } : {}),
       sentinelCommandTimeout: timeoutMs,
-      sentinelRetryStrategy: retryStrategy,
       ...(tls === undefined ? {} : { enableTLSForSentinelMode: true, sentinelTLS: tls }),
-    });
-  const nodes = endpoints.map((endpoint) => parseEndpoint(endpoint, usualPort));
-  if (!isCluster && nodes.length === 1) return new Redis({ ...whole, ...nodes[0] });
-  const { db: _, ...redisOptions } = common;
-  return new Cluster(nodes, {
-    ...{ redisOptions, lazyConnect: true, enableOfflineQueue: false },
-    ...{ clusterRetryStrategy: retryStrategy, slotsRefreshTimeout: timeoutMs },
+    },
+    clusterOptions: { slotsRefreshTimeout: timeoutMs },
   });
-}
-
-function commonOptions({ username, password, database = 0, tls, timeoutMs }: RedisStoreOptions) {
-  return {
-    lazyConnect: true,
-    connectTimeout: timeoutMs,
-    commandTimeout: timeoutMs,
-    // A host that is gone says nothing: without it commands would fail until the system gives the connection up.
-    socketTimeout: timeoutMs,
-    // A command that was under way when the connection broke fails: the next heartbeat is as good.
-    maxRetriesPerRequest: 0,
-    autoResubscribe: false,
-    // After a failover the old master only reads: look for the new one.
-    reconnectOnError: (error: Error) => error.message.startsWith("READONLY"),
-    ...(username ? { username } : {}),
-    ...(password ? { password } : {}),
-    ...(tls === undefined ? {} : { tls }),
-    db: database,
-  } satisfies RedisOptions;
-}
-
-/** Reads `host`, `host:port` or `[::1]:port`. */
-export function parseEndpoint(
-  endpoint: string,
-  defaultPort: number,
-): { host: string; port: number } {
-  const found = /^(?:\[(.+)\]|([^:]+))(?::(\d+))?$/.exec(endpoint.trim());
-  if (found === null) return { host: endpoint.trim(), port: defaultPort };
-  const [, bracketed, plain, port] = found;
-  return { host: (bracketed ?? plain) as string, port: Number(port ?? defaultPort) };
 }
