@@ -13,7 +13,7 @@ import {
 } from "./format.js";
 import { readThrift, type ThriftStruct, ThriftWriter } from "./thrift.js";
 
-/** Everything that the footer says of a file. */
+/** Everything that the footer says about a file. */
 export interface FileSummary {
   readonly schema: readonly SchemaNode[];
   readonly rowCount: number;
@@ -47,10 +47,13 @@ export interface Bounds {
 
 /** Places of the page indexes of one chunk. */
 interface IndexPlace {
-  readonly columnOffset: number;
-  readonly columnBytes: number;
-  readonly offsetOffset: number;
-  readonly offsetBytes: number;
+  readonly column: Place;
+  readonly offset: Place;
+}
+
+interface Place {
+  readonly offset: number;
+  readonly length: number;
 }
 
 /** Writes the column indexes, then the offset indexes of every chunk, as they stand at `at` in the file. */
@@ -63,16 +66,7 @@ export function encodePageIndexes(
   const columns = chunks.map((group) => group.map((chunk) => placeOf(() => columnIndex(chunk))));
   const offsets = chunks.map((group) => group.map((chunk) => placeOf(() => offsetIndex(chunk))));
   const places = chunks.map((group, g) =>
-    group.map((_, c) => {
-      const column = columns[g]![c]!;
-      const offset = offsets[g]![c]!;
-      return {
-        columnOffset: column.offset,
-        columnBytes: column.length,
-        offsetOffset: offset.offset,
-        offsetBytes: offset.length,
-      };
-    }),
+    group.map((_, c) => ({ column: columns[g]![c]!, offset: offsets[g]![c]! })),
   );
   return { bytes: thrift.out.view(), places };
 
@@ -84,25 +78,16 @@ export function encodePageIndexes(
 
   function columnIndex(chunk: ChunkSummary): void {
     if (!chunk.indexed) return;
-    const empty = new Uint8Array(0);
     const bounds = chunk.pages.map((_, p) => chunk.bounds?.pages[p]);
-    thrift.boolList(
-      1,
-      bounds.map((b) => b === undefined),
-    );
-    thrift.binaryList(
-      2,
-      bounds.map((b) => b?.min ?? empty),
-    );
-    thrift.binaryList(
-      3,
-      bounds.map((b) => b?.max ?? empty),
-    );
+    const isNull = bounds.map((bound) => bound === undefined);
+    const least = bounds.map((bound) => bound?.min ?? noBytes);
+    const most = bounds.map((bound) => bound?.max ?? noBytes);
+    const nullCounts = chunk.pages.map((page) => page.nullCount);
+    thrift.boolList(1, isNull);
+    thrift.binaryList(2, least);
+    thrift.binaryList(3, most);
     thrift.i32(4, 0);
-    thrift.i64List(
-      5,
-      chunk.pages.map((page) => page.nullCount),
-    );
+    thrift.i64List(5, nullCounts);
     thrift.end();
   }
 
@@ -129,22 +114,16 @@ export function encodeFooter(file: FileSummary, places: readonly IndexPlace[][])
   writeSchema(thrift, 2, file.schema);
   thrift.i64(3, file.rowCount);
   thrift.structList(4, [...file.rowGroups.entries()], ([ordinal, group]) => {
-    const sum = (of: (chunk: ChunkSummary) => number) =>
-      group.chunks.reduce((total, chunk) => total + of(chunk), 0);
+    const rawBytes = sumOf(group.chunks, (chunk) => chunk.rawBytes);
+    const storedBytes = sumOf(group.chunks, (chunk) => chunk.storedBytes);
     thrift.structList(1, [...group.chunks.entries()], ([c, chunk]) =>
       writeChunk(thrift, leaves[c]!, chunk, places[ordinal]![c]!),
     );
-    thrift.i64(
-      2,
-      sum((chunk) => chunk.rawBytes),
-    );
+    thrift.i64(2, rawBytes);
     thrift.i64(3, group.rowCount);
     thrift.i64(5, group.chunks[0]?.offset ?? 0);
-    thrift.i64(
-      6,
-      sum((chunk) => chunk.storedBytes),
-    );
-    // The ordinal has 16 bits; readers count for themselves where it is absent.
+    thrift.i64(6, storedBytes);
+    // The ordinal has 16 bits; readers count by themselves where it is absent.
     if (ordinal < 2 ** 15) thrift.i16(7, ordinal);
   });
   thrift.structList(5, file.keyValues, ([key, value]) => {
@@ -157,9 +136,11 @@ export function encodeFooter(file: FileSummary, places: readonly IndexPlace[][])
   return thrift.out.view();
 }
 
-interface Place {
-  readonly offset: number;
-  readonly length: number;
+const noBytes = new Uint8Array(0);
+
+/** The sum of a number of each item. */
+export function sumOf<T>(items: readonly T[], of: (item: T) => number): number {
+  return items.reduce((sum, item) => sum + of(item), 0);
 }
 
 function writeChunk(
@@ -168,29 +149,26 @@ function writeChunk(
   chunk: ChunkSummary,
   place: IndexPlace,
 ): void {
-  // The offset of a copy of the metadata beside the chunk, which nobody writes any more.
+  // The offset of a copy of the metadata beside the chunk, which writers have given up.
   thrift.i64(2, 0);
   thrift.struct(3, () => writeColumn(thrift, leaf, chunk));
-  thrift.i64(4, place.offsetOffset);
-  thrift.i32(5, place.offsetBytes);
-  if (place.columnBytes === 0) return;
-  thrift.i64(6, place.columnOffset);
-  thrift.i32(7, place.columnBytes);
+  thrift.i64(4, place.offset.offset);
+  thrift.i32(5, place.offset.length);
+  if (place.column.length === 0) return;
+  thrift.i64(6, place.column.offset);
+  thrift.i32(7, place.column.length);
 }
 
 function writeColumn(thrift: ThriftWriter, leaf: Leaf, chunk: ChunkSummary): void {
   const hasDictionary = chunk.dictionaryBytes > 0;
-  const sum = (of: (page: ChunkSummary["pages"][number]) => number) =>
-    chunk.pages.reduce((total, page) => total + of(page), 0);
-  const nullCount = sum((page) => page.nullCount);
+  const nullCount = sumOf(chunk.pages, (page) => page.nullCount);
+  const valueCount = sumOf(chunk.pages, (page) => page.valueCount);
+  const path = leaf.path.map((part) => Buffer.from(part, "utf8"));
   thrift.i32(1, leaf.type);
   thrift.i32List(2, encodingsOf(leaf, chunk));
-  thrift.binaryList(
-    3,
-    leaf.path.map((part) => Buffer.from(part, "utf8")),
-  );
+  thrift.binaryList(3, path);
   thrift.i32(4, chunk.codec === codec.zstd ? codec.zstd : codec.uncompressed);
-  thrift.i64(5, nullCount + sum((page) => page.valueCount));
+  thrift.i64(5, nullCount + valueCount);
   thrift.i64(6, chunk.rawBytes);
   thrift.i64(7, chunk.storedBytes);
   thrift.i64(9, chunk.offset + chunk.dictionaryBytes);

@@ -51,13 +51,11 @@ export class ThriftWriter {
   }
 
   i32List(id: number, values: readonly number[]): void {
-    this.#list(id, 5, values.length);
-    for (const value of values) this.out.zigzag(value);
+    this.#numbers(id, 5, values);
   }
 
   i64List(id: number, values: readonly number[]): void {
-    this.#list(id, 6, values.length);
-    for (const value of values) this.out.zigzag(value);
+    this.#numbers(id, 6, values);
   }
 
   boolList(id: number, values: readonly boolean[]): void {
@@ -93,6 +91,11 @@ export class ThriftWriter {
     this.out.append(value);
   }
 
+  #numbers(id: number, elementType: number, values: readonly number[]): void {
+    this.#list(id, elementType, values.length);
+    for (const value of values) this.out.zigzag(value);
+  }
+
   #list(id: number, elementType: number, size: number): void {
     this.#header(id, 9);
     const short = size < 15;
@@ -112,7 +115,7 @@ export class ThriftWriter {
 /** A value of Thrift's compact protocol: numbers are exact up to 53 bits, a text is its bytes. */
 type ThriftValue = number | boolean | Uint8Array | readonly ThriftValue[] | ThriftStruct;
 
-/** A struct that was read: its fields by their ids. Asking for one that is absent or of another type throws `internal`. */
+/** A struct that was read, with its fields by their ids. Asking for an absent field, or another type, throws `internal`. */
 export class ThriftStruct {
   readonly #fields: ReadonlyMap<number, ThriftValue>;
   readonly #types: ReadonlyMap<number, number>;
@@ -166,7 +169,7 @@ export class ThriftStruct {
   }
 }
 
-/** Reads the struct at the start of the bytes, and tells where it ends. Throws `internal` for what is none. */
+/** Reads the struct at the start of the bytes and returns where it ends. Throws `internal` when there is none. */
 export function readThrift(bytes: Uint8Array): { struct: ThriftStruct; end: number } {
   const reader = new Reader(bytes);
   return { struct: reader.struct(0), end: reader.at };

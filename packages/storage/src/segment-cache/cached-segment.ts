@@ -1,8 +1,9 @@
-import { type SegmentRef, SkaldError } from "@skald/model";
+import type { SegmentRef } from "@skald/model";
+import type { ObjectRange } from "../object-store/object-store.js";
 import type { IndexImage } from "../segment/index-image.js";
-import { type ByteSpan, type FileRangeReader, openFileRange } from "../segment/range-reader.js";
+import { type FileRangeReader, openOver } from "../segment/range-reader.js";
 import { type OpenedSegmentFile, openSegment } from "../segment/read/reader.js";
-import { type BlockRange, type ColumnSelection, corruptSegment } from "../segment/segment.js";
+import type { BlockRange, ColumnSelection } from "../segment/segment.js";
 
 /** The unit in which segments are fetched and kept: a slot is wholly in the cache or not at all. */
 export const slotBytes = 64 * 1024;
@@ -64,20 +65,13 @@ export function isCached(ref: object): ref is CachedSegment {
 
 /** As `openSegmentFile`, for a segment of the cache. Reads throw SlotsMissing besides. */
 export function openCachedSegment(ref: CachedSegment, image?: IndexImage): OpenedCachedSegment {
-  const { path } = ref.cached;
-  let file: FileRangeReader | undefined;
-  try {
-    file = openFileRange(path);
+  return openOver(ref.cached.path, undefined, (file) => {
     const reader = new SlotReader(file, ref.cached);
     const segment = openSegment(reader, ref, image);
     const missing = (blocks: readonly number[], columns: ColumnSelection, maxBytes: number) =>
       reader.missingOf(blocks, maxBytes, (range) => segment.readPages(range, columns));
     return { segment, missing, slotsRead: () => reader.slotsRead, close: file.close };
-  } catch (error) {
-    file?.close();
-    if (!(error instanceof SkaldError) || error.code !== "internal") throw error;
-    throw corruptSegment(path, error);
-  }
+  });
 }
 
 /** Reads a file of the cache as if it were the whole object. */
@@ -114,9 +108,9 @@ class SlotReader {
     return this.#file.read(offset, length, memory);
   }
 
-  expect(spans: readonly ByteSpan[]): void {
+  expect(ranges: readonly ObjectRange[]): void {
     const missing = new Set<number>();
-    for (const { offset, length } of spans) {
+    for (const { offset, length } of ranges) {
       const to = Math.ceil((offset + length) / slotBytes);
       for (let slot = Math.floor(offset / slotBytes); slot < to; slot++) {
         if (!this.#has(slot)) missing.add(slot);

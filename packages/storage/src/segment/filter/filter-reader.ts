@@ -10,7 +10,8 @@ import {
 } from "@skald/kernels";
 import { internal, type NeedleFormula, type NeedleText, paddingBytes } from "@skald/model";
 import type { PageMemory } from "../../bytes.js";
-import type { ByteSpan, SyncRangeReader } from "../range-reader.js";
+import type { ObjectRange } from "../../object-store/object-store.js";
+import type { SyncRangeReader } from "../range-reader.js";
 import { wrongChecksum } from "../segment.js";
 import {
   type FilterDomain,
@@ -49,7 +50,7 @@ export class FilterReader {
   }
 
   /** Where the groups of wanted blocks are that were not read yet. */
-  #unread(domains: ReadonlySet<FilterDomain>, wanted: Uint8Array): ByteSpan[] {
+  #unread(domains: ReadonlySet<FilterDomain>, wanted: Uint8Array): ObjectRange[] {
     return this.#table.groups
       .filter((group) => {
         const { domain, from, blocks } = group;

@@ -1,5 +1,5 @@
 import { internal } from "@skald/model";
-import { readFooter } from "../../parquet/footer.js";
+import { readFooter, sumOf } from "../../parquet/footer.js";
 import { zstd, zstdContentBytes } from "../../zstd.js";
 import { filterDomains, groupBytes } from "../filter/filter-table.js";
 import { SectionReader, section } from "../index-sections.js";
@@ -134,8 +134,4 @@ function levelsOf(segment: Segment): SegmentDescription["levels"] {
     }
   }
   return { countedRuns, rows };
-}
-
-function sumOf<T>(items: readonly T[], of: (item: T) => number): number {
-  return items.reduce((sum, item) => sum + of(item), 0);
 }
