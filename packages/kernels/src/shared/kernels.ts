@@ -11,7 +11,7 @@ export interface Kernels {
 
   decodeSnappy(body: Uint8Array, maxBytes: number): Uint8Array;
 
-  /** The compiled form puts what it decodes into memory from `take`, when that is given. */
+  /** The compiled form decodes into memory from `take`, when that is given. */
   decodeSnappyProtobufPush(body: Uint8Array, limits: RawPushLimits, take?: TakeBytes): RawPush;
 
   scanJsonPush(body: Uint8Array, limits: RawPushLimits, take?: TakeBytes): RawPush;
@@ -74,7 +74,7 @@ export interface Kernels {
     choice: BitmapChoice,
   ): MarkedKeys & { readonly hasSigns: boolean };
 
-  /** The bits of values by their first keys, of which each may come several times; see needle-keys.ts for the others. */
+  /** The bits of values by their first keys, each of which may come several times; needle.ts derives the others. */
   markValueKeys(
     first: Uint32Array,
     count: number,

@@ -11,7 +11,7 @@ import type { CallOptions, ObjectInfo, ObjectStore } from "../object-store/objec
 import type { IndexImage } from "../segment/index-image.js";
 import { DayIndex } from "./day-index.js";
 
-/** What a listing of a day and its newest index say together. */
+/** The segments of a day, from a listing and its newest index. */
 export interface DayView {
   readonly index: DayIndex | undefined;
   /** Segments that the index does not know. */
@@ -21,9 +21,9 @@ export interface DayView {
 
 export interface DaySelection extends TimeRange {
   readonly matchers?: readonly Matcher[];
-  /** Ids of segments that the asker has; of these, what a segment replaces is told with it. */
+  /** Ids of segments that the caller has; a selected segment lists the ones that it replaces. */
   readonly held?: readonly string[];
-  /** Adds segments that are stored but do not count: others have their rows, nobody shall, or no index names them yet. */
+  /** Adds stored segments that do not count: replaced or deleted ones, and merged ones that no index names yet. */
   readonly withUncounted?: boolean;
   /** Places in the index of segments that were chosen already; those that are young are still chosen by their times. */
   readonly places?: Iterable<number>;

@@ -223,7 +223,7 @@ export function separateRuns<S extends Span>(
     .map((i) => spans[i]!.run);
 }
 
-/** Tells whether a span, of those that come in the order of their first times, shares times with any of some others. */
+/** Makes a check whether a span shares times with any of the others. Spans must be checked in the order of their first times. */
 function touches(others: readonly Span[]): (span: Span) => boolean {
   // As stretches that do not overlap.
   const stretches: { min: number; max: number }[] = [];
@@ -258,7 +258,10 @@ interface MarkedSegment {
   readonly marks: Uint32Array | undefined;
 }
 
-/** Writes the marks of segments: of those that share times with others, which are told by their places, first; of the rest, the last ones'. */
+/**
+ * Writes the marks of segments, as many as the bounds allow: first of the segments that share times with others (`met` has
+ * their places), then of the latest of the rest.
+ */
 export function writeMarks(
   sections: SectionWriter,
   segments: readonly MarkedSegment[],

@@ -6,7 +6,7 @@ import { dayNs, floorDiv, invalidArgument } from "@skald/model";
  *     tenant=<tenant>/date=2026-11-20/101500123456789-105959999999999-<id>.parquet
  *
  * The two directories are what DuckDB and others know as hive partitions. The name begins with the times of day of the
- * first and last row, each as HHMMSS and nine digits of ns: names sort by time, and a listing alone tells which
+ * first and last row, each as HHMMSS and nine digits of ns: names sort by time, and a listing alone shows which
  * segments a query can skip. The id is the one that the segment has on the ingester's disk. A tenant of more than 200
  * bytes takes several directories, `tenant=<200 bytes>~/<the rest>`, because file systems take 255 bytes for each; in a
  * rest of nothing but dots they are escaped too, because `.` and `..` are no names.
@@ -192,7 +192,7 @@ const ofHead = /-([0-9a-z]{1,10})-[0-9a-f]{8}-([0-9a-z]{1,10})(?:_(\d+)_(\d+))?$
 const ofMerged = /^merged-([0-9a-z]{1,10})-([0-9a-z]{1,10})-[0-9a-f]{32}$/;
 const msNs = 1_000_000n;
 
-/** The part of an id that says when a head was made: its number in its process tells those of one millisecond apart. */
+/** The part of an id that says when a head was made; the number of the head in its process orders heads of one millisecond. */
 export function headId(instance: string, createdMs: number, start: string, number: number): string {
   return `${instance}-${createdMs.toString(36)}-${start}-${number.toString(36)}`;
 }

@@ -2,7 +2,7 @@ import type { S3Client, S3ClientConfig } from "@aws-sdk/client-s3";
 import { paddingBytes, SkaldError } from "@skald/model";
 import { retry, type Sleep, sleep } from "@skald/runtime";
 
-/** Which bucket, how it is reached, and how patiently. */
+/** The bucket, and how to reach it. */
 export interface S3Options {
   readonly bucket: string;
   /** The folder of all keys, with a slash at its end; without it they are in the root of the bucket. */
@@ -28,7 +28,7 @@ export interface S3Options {
   readonly retry?: S3Retry;
   readonly encryption?: S3Encryption | undefined;
   readonly storageClass?: string;
-  /** Told of each try when it has ended. */
+  /** Called after each try. */
   readonly onTry?: (report: S3Try) => void;
 }
 
@@ -68,7 +68,7 @@ export type S3Operation =
 export interface S3Try {
   readonly operation: S3Operation;
   readonly seconds: number;
-  /** Of the answer; 0 when there was none. */
+  /** HTTP status of the answer; 0 when there was none. */
   readonly status: number;
   /** What was asked for is there, or is known not to be. */
   readonly failed: boolean;
@@ -292,7 +292,7 @@ function incomplete(got: number | string, length: number): S3Failure {
 
 /** An answer that is no success, or none at all: what is left of it once the library's classes are forgotten. */
 export class S3Failure extends Error {
-  /** Of the answer; 0 when there was none. */
+  /** HTTP status of the answer; 0 when there was none. */
   readonly status: number;
   /** As the store names it, such as `SlowDown`; a name of Node or of the library when there was no answer. */
   readonly code: string;
@@ -371,7 +371,7 @@ function textOf({ message = "" }: Thrown, status: number, code: string): string 
   return text === "" ? code : text;
 }
 
-/** How long whoever asked may wait before the next try when the store does not say, seconds. */
+/** The pause in seconds before a caller tries again, when the store does not say how long. */
 const usualPauseSeconds = 1;
 
 /** A failure as the error that callers of the store branch on. */

@@ -25,7 +25,7 @@ import { ConditionalPut, probePrefix } from "./s3-conditional-put.js";
 import { type Upload, Uploads } from "./s3-upload.js";
 
 export interface S3StoreDeps {
-  /** Told once when the bucket has no conditional put. */
+  /** Called once when the bucket has no conditional put. */
   readonly onFallback?: (why: string) => void;
   readonly sleep?: Sleep;
 }

@@ -233,7 +233,7 @@ export class Uploads {
 /** An upload that failed is given up within this time, or left to the rules of the bucket. */
 const abortMs = 10_000;
 
-/** What tells an object that was put from that of another: the body only where it is in memory. */
+/** How to recognise an object that this upload put; the body is there only when it is in memory. */
 interface Sent {
   readonly nonce: string;
   readonly body?: Uint8Array;

@@ -20,8 +20,8 @@ interface Remembered extends Identity {
 }
 
 /**
- * The directory of a store, told from whatever else may be in its place (nothing, the empty directory below a mount that is
- * gone, another store) by a marker with an id. It is made at the first start only: from then on its id is remembered in a
+ * The directory of a store. A marker with an id distinguishes it from anything else in its place (nothing, the empty
+ * directory below a mount that is gone, another store). It is made at the first start only: from then on its id is remembered in a
  * file outside, and a root without it is unavailable, never an empty store.
  */
 export class StoreRoot {

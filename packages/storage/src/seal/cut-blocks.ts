@@ -6,10 +6,10 @@ import { lengthsHeadroom } from "../segment/write/columns.js";
 import type { MoreRows, RowBlocks, SealBlock } from "./open-heads.js";
 import { RowRanges, type RowSink } from "./order-rows.js";
 
-/** A block is full at this many bytes of lines or rows, whichever comes first; a longer line has one to itself. */
+/** A block is full at this many bytes of lines or rows, whichever comes first; a longer line gets a block of its own. */
 export const maxBlockLineBytes = 256 * 1024;
 export const maxBlockRows = 16 * 1024;
-/** Bounds what rows with short lines and long metadata make of a block. */
+/** Bounds blocks of rows with short lines and long metadata. */
 const maxBlockMetadataBytes = 1024 * 1024;
 
 /** Cuts rows that come in their final order into blocks, and copies their columns together. */
@@ -129,7 +129,7 @@ export class BlockCutter implements RowSink {
     return columns;
   }
 
-  /** Copies one column of all ranges; where a piece has none, its rows are empty. */
+  /** Copies one column of all ranges; rows of blocks without the column are empty. */
   #gather(columnOf: (block: SealBlock) => BytesColumn | undefined, bytes: Uint8Array): BytesColumn {
     const ranges = this.#ranges;
     const offsets = new Uint32Array(this.#rows + 1);
@@ -197,7 +197,7 @@ function grown(target: Uint8Array<ArrayBuffer>, size: number): Uint8Array<ArrayB
   return target.byteLength >= size ? target : new Uint8Array(size * 2);
 }
 
-/** Copies together what rows of one block to write have of metadata without columns, and bounds its distinct names. */
+/** Copies the metadata without columns of the rows of one block together, and bounds its distinct names. */
 class MoreGatherer {
   /** By name: the block that has it last, counted from one. */
   readonly #blockOf: Uint32Array;
@@ -209,8 +209,8 @@ class MoreGatherer {
   }
 
   /**
-   * Takes notice of the names of rows `from .. to)` as far as they fit beside `rows` others, and returns how many rows those
-   * are; the first row of a block always fits. Columns of all names of a block are to stay small.
+   * Notes the names of the rows `from .. to)` as far as they fit beside `rows` other rows, and returns how many rows those
+   * are; the first row of a block always fits. This bounds the columns of all names of a block.
    */
   note(more: MoreRows, from: number, to: number, rows: number): number {
     if (this.#blockOf.length === 0) return to - from;

@@ -31,13 +31,12 @@ interface Piece {
   readonly endsBlock: boolean;
 }
 
-/** Stored pages are read for so many blocks at a time. */
+/** Stored pages are read for this many blocks at a time. */
 const blocksPerRead = 4;
 const noRows = new Uint32Array(0);
 
 /**
- * Goes through the runs of a segment in their order. What comes next is known from headers; a block is read when one of its
- * rows is taken.
+ * Goes through the runs of a segment in order. Headers say what comes next; a block is read when one of its rows is taken.
  */
 export class InputCursor {
   /** Stream of the next rows, by the number that all inputs share; infinite at the end. */

@@ -27,10 +27,10 @@ export interface MergeOptions
 export const compactLevel = 9;
 
 /**
- * Merges segments into one, as if all their rows were sealed at once: sorted by stream, then time, doubled rows dropped.
- * Holds the blocks that the inputs are in, never their columns; so what many inputs cost is a block and an index each.
- * Ends in steps of about a block, after each of which the caller may go on, wait, or give up with `return()`: then there is no
- * file. The result is undefined when no row is left. Blocks the thread in each step. Figures: bench/compact.mjs.
+ * Merges segments into one, as if all their rows were sealed at once: sorted by stream, then time, without doubled rows.
+ * Each input costs the memory of a block and an index. Yields after about a block: the caller may go on, wait, or give up
+ * with `return()`, and then there is no file. The result is undefined when no row is left. Blocks the thread in each step.
+ * Figures: bench/compact.mjs.
  */
 export function* mergeSegments({
   inputs,
@@ -64,7 +64,7 @@ export function* mergeSegments({
     );
     let seen = 0;
     for (let { stream, some } = nextStream(cursors); some.length > 0; ) {
-      // A stream whose rows are all dropped has no number of its own.
+      // A stream whose rows are all dropped has no number in the result.
       while (merge.round(streams.kept[stream] ?? -1, stream, some)) {
         if (written > seen) yield;
         seen = written;
@@ -130,8 +130,8 @@ class StreamMerge {
 }
 
 /**
- * Up to which time, inclusive, every input can be taken with one run of it read: the end of the run that begins first, or of
- * another that begins before that and ends earlier while more follows it.
+ * The time, inclusive, up to which every input can be taken with one of its runs read: the end of the run that begins first,
+ * or of another run that begins before that and ends earlier while more rows follow it.
  */
 function roundEnd(inputs: readonly InputCursor[]): number {
   let first = inputs[0]!;

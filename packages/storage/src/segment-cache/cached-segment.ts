@@ -13,14 +13,14 @@ export interface CachedObject {
   readonly key: string;
   readonly path: string;
   readonly sizeBytes: number;
-  /** A byte per slot, shared with whoever fetches: 1 once it is in the file. */
+  /** A byte per slot, in memory shared with the thread that fetches: 1 once the slot is in the file. */
   readonly slots: SharedArrayBuffer;
 }
 
-/** A segment of the store of which a part is in a file of this machine. */
+/** A segment of the store with some of its slots in a file of this machine. */
 export interface CachedSegment extends SegmentRef {
   readonly cached: CachedObject;
-  /** Stored bytes that a scan which may end early shall ask for ahead. */
+  /** Stored bytes that a scan which may end early asks for ahead. */
   readonly aheadBytes: number;
   /** What was fetched for the job that reads it, of all its sources together. */
   readonly fetched: FetchedForJob;

@@ -11,7 +11,7 @@ import {
 import { type SectionReader, type SectionWriter, section } from "./index-sections.js";
 import type { SortedBlock } from "./layout.js";
 
-/** A segment with more levels than this has no counts of them: they are a field like any other. */
+/** A segment with more levels than this has no counts of them. */
 export const maxLevels = 16;
 
 /** Counts of the runs of a segment by level. */
@@ -51,7 +51,7 @@ export function readLevels(
   };
 }
 
-/** Runs of fewer rows are as quickly read as their counts. */
+/** Runs of fewer rows are read as quickly as their counts. */
 const minRowsPerRun = 16;
 
 /** Counts rows and bytes of lines of each run by `detected_level` while the blocks of a segment are written. */
@@ -95,7 +95,7 @@ export class LevelWriter {
       sections.numbers(section.levelBytes, counts, level);
   }
 
-  /** The number of the level of each row; beyond the most that there may be, of any. */
+  /** The number of the level of each row; any number once there are too many levels. */
   #levelsOf({ bytes, offsets }: BytesColumn, rowCount: number): Uint8Array {
     const levels = new Uint8Array(rowCount);
     const texts = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -103,7 +103,7 @@ export class LevelWriter {
       const from = offsets[row]!;
       const to = offsets[row + 1]!;
       if (from === to) continue;
-      // Most levels are told apart by length and ends; a text is only made of those that are not known.
+      // Length, first and last byte distinguish most levels; a text is made only for unknown ones.
       const key = ((to - from) << 16) | (bytes[from]! << 8) | bytes[to - 1]!;
       let known = this.#known.get(key);
       if (known === undefined || !isAt(bytes, from, known.bytes)) {
@@ -150,7 +150,7 @@ export function readSlices(
   const steps = sections.numbers(section.sliceSteps);
   const stepOf = sections.codes(section.sliceBlocks, 0, steps.length + 1);
   if (stepOf.length !== blockCount) throw internal("index has slices of other blocks");
-  // Of each run of the counted blocks, where its slices begin.
+  // Where the slices of each run of the counted blocks begin.
   const firstRun = new Uint32Array(blockCount + 1);
   const starts: number[] = [];
   let end = 0;
@@ -183,7 +183,7 @@ export function readSlices(
   };
 }
 
-/** Slices of fewer rows, on average, are as quickly read as their counts. */
+/** Slices of fewer rows, on average, are read as quickly as their counts. */
 const minRowsPerSlice = 8;
 
 /** Counts rows and bytes of lines of each run by slices of time while the blocks of a segment are written. */
@@ -196,7 +196,7 @@ export class SliceWriter {
   add({ runs, rowCount, timestamps, lines }: SortedBlock): void {
     const step = sliceStepsNs.findIndex((stepNs) => {
       const slices = countSlices(runs, stepNs);
-      // Where each run lies in one, the header says as much.
+      // When each run lies in one slice, the header says as much.
       return slices > runs.count && rowCount >= minRowsPerSlice * slices;
     });
     this.#steps.push(step + 1);

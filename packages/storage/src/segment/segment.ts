@@ -63,7 +63,7 @@ export interface Segment {
   /** Names of the structured metadata that a block has; blocks with the same names share one list. */
   metadataNames(block: number): readonly string[];
   runs(block: number): RunTable;
-  /** What is known of a block without reading it; cached. */
+  /** What the index knows about a block without reading it; cached. */
   header(block: number): BlockHeader;
   /**
    * A block whose columns are read on demand: from `pages` where they hold them, else by the segment's reader.
@@ -92,7 +92,7 @@ export interface LabelTable {
   readonly count: number;
   /** Names of the labels of any stream, sorted. */
   readonly names: readonly string[];
-  /** Two numbers for each stream, equal for equal label sets of any source, and, as good as surely, for no others. */
+  /** Two numbers for each stream: equal for equal label sets of any source, and almost surely different for others. */
   readonly hashes: Uint32Array;
   /** Label sets and texts that were put together so far. */
   readonly made: number;
@@ -125,8 +125,8 @@ export interface StreamColumn {
 }
 
 /**
- * What a source says of the rows of one stream, minute by minute: equal digests of two sources mean the same rows. A
- * minute without rows has none.
+ * Digests of the rows of one stream, minute by minute: equal digests of two sources mean the same rows. A minute without
+ * rows has no digest.
  */
 export interface StreamDigests {
   /** Minutes of the day, ascending. */
@@ -184,14 +184,14 @@ export function corruptSegment(name: string, reason: SkaldError): SkaldError {
   return new SkaldError("internal", text, { detail });
 }
 
-/** The file or key of the segment whose damage an error tells of; undefined for any other error. */
+/** The file or key of the damaged segment that an error is about; undefined for any other error. */
 export function corruptSegmentOf(error: unknown): string | undefined {
   const detail = error instanceof SkaldError ? error.detail : undefined;
   const { kind, name } = (detail ?? {}) as Partial<CorruptSegment>;
   return kind === "corrupt_segment" ? name : undefined;
 }
 
-/** Says of a part of a file that its bytes are not those that its checksum was made of. */
+/** The message about a part of a file that does not match its checksum. */
 export function wrongChecksum(part: string, expected: number, found: number): string {
   const hex = (crc: number) => crc.toString(16).padStart(8, "0");
   return `${part} does not match its checksum: expected ${hex(expected)}, found ${hex(found)}`;

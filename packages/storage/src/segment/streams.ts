@@ -24,8 +24,8 @@ export function decodeStreams(sections: SectionReader, count: number): Column[] 
 }
 
 /**
- * The streams of an opened segment, by their labels. Nothing is made per stream before somebody asks for that stream,
- * and what is made is not kept: columns are shared by all threads, texts would not be.
+ * The streams of an opened segment, by their labels. Labels and texts of a stream are made on demand and not kept: all
+ * threads share the columns, but could not share texts.
  */
 export class StreamTable implements LabelTable {
   readonly count: number;
@@ -122,9 +122,9 @@ function hashStreams(
 /** What an image has for a name: offsets and bytes of its values, codes, streams, hashes of its values. */
 type StreamParts = readonly [Uint32Array, Uint8Array, Column, Uint32Array, Uint32Array];
 const partsPerName = 5;
-/** Columns are spelled out for every stream up to so many codes of all names together. */
+/** Columns have a code for every stream up to this many codes of all names together. */
 const maxSpelledOut = 32 * 1024 * 1024;
-/** A column that at least one of so many streams has is spelled out anyway. */
+/** A column that at least one in this many streams has has a code for every stream anyway. */
 const densePart = 8;
 /** Values of a column that are kept as text once they were asked for. */
 const maxKeptTexts = 4096;
@@ -188,7 +188,7 @@ function openColumn(image: ImageReader, part: number, name: string): StreamColum
   };
 }
 
-/** The code of a stream plus one, 0 when it has not the name. */
+/** The code of a stream plus one; 0 when the stream lacks the name. */
 export function codeOf({ codes, streams }: StreamColumn, stream: number): number {
   if (streams === undefined) return codes[stream]!;
   const place = placeAmong(streams, stream);
@@ -229,7 +229,7 @@ export function hashValues(bytes: Uint8Array, offsets: Uint32Array): Uint32Array
   return hashes;
 }
 
-/** The hash of a name or value; the two lanes have nothing to do with each other. */
+/** The hash of a name or value; the two lanes are independent. */
 export function hashText(text: string, lane: 0 | 1): number {
   const bytes = Buffer.from(text);
   return hashBytes(bytes, 0, bytes.length, lane);
@@ -253,7 +253,7 @@ function checkAscending(streams: Uint32Array, limit: number): void {
   }
 }
 
-/** A code that at most one of so many streams has is searched for, instead of a look at each. */
+/** A code that at most one in this many streams has is searched for, instead of a look at each stream. */
 const searchedPart = 64;
 
 /**
@@ -289,7 +289,7 @@ export function matchLabels(
 
 type Test = (value: string) => boolean;
 
-/** A query asks many segments the same, and compiling an expression takes longer than a small one. */
+/** A query asks many segments the same question, and compiling an expression takes longer than a small segment. */
 const tests = new LRUCache<string, Test>({ max: 256 });
 
 function testOf(matcher: Matcher): Test {
@@ -303,7 +303,7 @@ function testOf(matcher: Matcher): Test {
   return test;
 }
 
-/** Equalities find their value by halving: they leave less for the others. */
+/** Equalities come first: they find their value by binary search and leave fewer streams for the others. */
 function cheapestFirst(matchers: readonly Matcher[]): Matcher[] {
   return [...matchers].sort((a, b) => Number(b.op === "=") - Number(a.op === "="));
 }

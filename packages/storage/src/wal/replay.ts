@@ -12,7 +12,7 @@ import type { WalPosition } from "./wal.js";
 
 interface WalReplayOptions {
   readonly dir: string;
-  /** Files from this number on are not read: somebody writes them meanwhile. */
+  /** Files from this number on are not read, because they are being written. */
   readonly endFile?: number;
   /** Gets each record in the order it was written; the next one waits for it. */
   readonly onRecord: (record: WalRecord, position: WalPosition) => Promise<void> | void;
@@ -21,15 +21,15 @@ interface WalReplayOptions {
    * need them. A number names one stream within a file, so it matters only for numbers without a name.
    */
   readonly onNamesAhead?: (record: StreamsRecord, file: number) => void;
-  /** Told of each thing that was not as written. */
+  /** Called for each damage. */
   readonly onDamage: (damage: WalDamage) => void;
   readonly disk?: WalDisk;
 }
 
 /**
- * `torn`: a record at the end of a file that was being written when the process died; it was never acknowledged and is cut
- * off. `corrupt`: damage before whole records; what is damaged is set aside as `<file>.<offset>.corrupt`, and the file goes on
- * behind it. `unreadable`: one record is whole but cannot be made sense of; it is left out.
+ * `torn`: a record at the end of a file was being written when the process died; it was never acknowledged and is cut off.
+ * `corrupt`: damage before whole records; the damaged bytes are set aside as `<file>.<offset>.corrupt`, and the replay goes
+ * on behind them. `unreadable`: one record is whole but cannot be decoded; it is left out.
  */
 export interface WalDamage {
   readonly kind: "torn" | "corrupt" | "unreadable";
@@ -101,7 +101,7 @@ function readNamesAhead(
     try {
       options.onNamesAhead?.(decodeWalRecord(frame.type, frame.payload) as StreamsRecord, file);
     } catch {
-      // Told of when its turn comes.
+      // The damage is reported when the turn of the record comes.
     }
   }
 }

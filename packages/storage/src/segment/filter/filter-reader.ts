@@ -83,7 +83,7 @@ export class FilterReader {
   }
 
   #refuseAny(parts: readonly NeedleFormula[], wanted: Uint8Array): void {
-    // blocks that no part has let pass yet
+    // Blocks that no part has let pass yet.
     const rest = wanted.slice();
     for (const part of parts) {
       if (!rest.includes(1)) return;
@@ -186,7 +186,7 @@ function checksumsOf(whole: Uint8Array): Uint32Array {
   );
 }
 
-/** Of which filters a formula asks. */
+/** The domains of the filters that a formula asks. */
 function domainsOf(formula: NeedleFormula): Set<FilterDomain> {
   if (formula.kind === "text") return new Set([filterDomains.lines]);
   if (formula.kind === "value") return new Set([filterDomains.metadata]);

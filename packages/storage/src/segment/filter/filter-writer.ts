@@ -63,7 +63,7 @@ export class FilterWriter {
   }
 }
 
-/** The filters of one domain; each that is added is of a block of about so many bytes. */
+/** The filters of one domain; `bytes` is the rough size of the block that is added. */
 interface FilterGroups {
   readonly blocks: readonly FilterBlock[];
   /** Adds the filter of the texts in lines. */
@@ -86,7 +86,7 @@ function sizeOf({ offsets }: BytesColumn, rows: number): number {
 
 /** A filter takes at most this part of the bytes that it covers: a block of random letters has too many keys. */
 const maxShare = 0.03;
-/** So many slots, 176 bytes, are never too many. */
+/** This many slots, 176 bytes, are never too many. */
 const fewSlots = 1408;
 /** Slots a key of the block that begins a group: a little less than half of them get a bit. */
 const bitmapSlotsPerKey = 1.5;
@@ -109,15 +109,15 @@ type MarkBlock = (choice: BitmapChoice) => MarkedBlock;
 /** The bits of a block, and whether its lines have signs that fold to letters. */
 type MarkedBlock = MarkedKeys & { readonly hasSigns: boolean };
 
-/** Bitmaps of one domain: holds the bits of the group that is being collected, about half a MB. */
+/** Bitmaps of one domain. It has the bits of the group that is being collected in memory, about half a MB. */
 class BitmapGroups {
   readonly blocks: FilterBlock[] = [];
   readonly #domain: FilterDomain;
   readonly #written: WrittenGroup[];
   #maps: Uint8Array[] = [];
-  /** Of the group; 0 while none of its blocks has a key. */
+  /** Slots of the group; 0 while none of its blocks has a key. */
   #slots = 0;
-  /** Of the last group. */
+  /** Slots of the last group. */
   #lastSlots = 0;
 
   constructor(domain: FilterDomain, written: WrittenGroup[]) {
@@ -125,14 +125,12 @@ class BitmapGroups {
     this.#written = written;
   }
 
-  /** Adds the filter of the texts in the lines of a block, which is about so many bytes. */
   addLines({ bytes: text, offsets }: BytesColumn, rowCount: number, bytes: number): void {
     // No text that has a key stands in lines without a window, in whatever case.
     if (!hasWindow(offsets, rowCount)) this.#addEmpty();
     else this.#add((choice) => markNeedleKeys(text, offsets, rowCount, choice), bytes);
   }
 
-  /** Adds the filter of values with these first keys, of a block of about so many bytes. */
   addValues(firstKeys: Uint32Array, bytes: number): void {
     if (firstKeys.length === 0) this.#addEmpty();
     else {
@@ -185,7 +183,7 @@ function hasWindow(offsets: Uint32Array, rows: number): boolean {
   return false;
 }
 
-/** Marks with the slots of the group where they suit the block, else with as many as do. */
+/** Marks with the slots of the group when they suit the block, else with a number that does. */
 function chooseBits(mark: MarkBlock, groupSlots: number, most: number): ChosenBits {
   for (let slots = groupSlots || most; ; ) {
     const choice: BitmapChoice = { slots, plainKeys: 3, threshold: 0 };
@@ -216,7 +214,7 @@ function thinned(mark: MarkBlock, slots: number): ChosenBits {
 
 type ChosenBits = BitmapChoice & MarkedBlock;
 
-/** How many distinct keys set so many bits, about. */
+/** About how many distinct keys set `count` bits. */
 function keysOf(count: number, slots: number): number {
   return slots * Math.log(slots / Math.max(slots - count, 0.5));
 }
@@ -230,18 +228,18 @@ function maxSlots(bytes: number): number {
   return Math.min(maxBitmapSlots, Math.max(fewSlots, share));
 }
 
-/** So many keys, 136 bytes, are never too many. */
+/** This many keys, 136 bytes, are never too many. */
 const fewKeys = 1000;
-/** Slots a key takes, of which the share is counted. */
+/** Slots of a key, for the share that a filter may take. */
 const ribbonSlotsPerKey = 1.06;
 /** All filters of a group are as large as its largest, so one that would waste more begins another group. */
 const maxSpread = 1.15;
-/** A difference of so many keys does not matter. */
+/** A difference of up to this many keys does not matter. */
 const spreadMin = 64;
 
 const noKeys = new Uint32Array(0);
 
-/** Ribbons of one domain: holds the keys of the group that is being collected, about 10 MB. */
+/** Ribbons of one domain. It has the keys of the group that is being collected in memory, about 10 MB. */
 class RibbonGroups {
   readonly blocks: FilterBlock[] = [];
   readonly #domain: FilterDomain;
@@ -256,13 +254,11 @@ class RibbonGroups {
     this.#written = written;
   }
 
-  /** Adds the filter of the texts in the lines of a block, which is about so many bytes. */
   addLines({ bytes: text, offsets }: BytesColumn, rowCount: number, bytes: number): void {
     const { mixed, plain, hasSigns } = collectNeedleKeys(text, offsets, rowCount);
     this.#add(mixed, plain, bytes, hasSigns);
   }
 
-  /** Adds the filter of values with these first keys, of a block of about so many bytes. */
   addValues(firstKeys: Uint32Array, bytes: number): void {
     this.#add(keysOfValues(firstKeys), noKeys, bytes, false);
   }
@@ -274,7 +270,7 @@ class RibbonGroups {
     const isEmpty = keys.length === 0;
     if (this.#isLast(keys.length)) {
       this.end();
-      // They lie in the memory of the group that ended.
+      // The keys are in the memory of the group that just ended.
       const moved = this.#memory.take(keys.length);
       moved.set(keys);
       this.#keys.push(moved);
@@ -294,7 +290,7 @@ class RibbonGroups {
     }
   }
 
-  /** Whether the group ends before a block of so many keys. */
+  /** Whether the group ends before a block with this number of keys. */
   #isLast(keys: number): boolean {
     if (this.#keys.length === maxGroupBlocks) return true;
     if (keys === 0) return false;
@@ -328,7 +324,7 @@ const maxSpareBytes = 16 * 1024 * 1024;
 /** Memory for the keys of a group, used again by the next one: as garbage it was half of what a segment left behind. */
 class KeyMemory {
   readonly #parts: Uint32Array[] = [];
-  /** Keys taken of which part. */
+  /** The current part, and the keys taken of it. */
   #part = 0;
   #taken = 0;
 

@@ -30,7 +30,7 @@ import type { BlockRange } from "../segment.js";
 import { timeBounds } from "../write/row-group.js";
 import { createdBy, indexPlace } from "../write/writer.js";
 
-/** Something of a file that is not as it was written. */
+/** A part of a file that is not as it was written. */
 export interface Damage {
   /** What it is in: `footer`, `filter at 123`, `column line, page of block 4`. */
   readonly part: string;
@@ -43,13 +43,13 @@ interface VerifiedFile extends CheckedFile {
   readonly trailer: SegmentTrailer;
   readonly footer: ReadFooter;
   readonly footerBytes: Uint8Array;
-  /** Told of each thing that is not as it was written. */
+  /** Called for each damage. */
   readonly onDamage: (damage: Damage) => void;
 }
 
 /**
- * Walks over all pages as a reader of Parquet does, holds their headers against the own index and checks their checksums;
- * then makes page indexes and footer anew from what was found, and compares. Yields the bytes that each step read.
+ * Walks over all pages as a reader of Parquet does, compares their headers with the own index and checks their checksums;
+ * then makes page indexes and footer anew from the pages, and compares them. Yields the bytes that each step read.
  */
 export function* verifyPages(file: VerifiedFile): Generator<number, void> {
   const { footer, index, onDamage } = file;
@@ -70,7 +70,7 @@ export function* verifyPages(file: VerifiedFile): Generator<number, void> {
     groups.push({ rowCount: rowsOf(index, blocks), chunks: summaries });
     block = blocks.to;
   }
-  // What damaged pages say of themselves would make everything behind them look damaged.
+  // The headers of damaged pages would make everything behind them look damaged.
   if (!walk.isDamaged) compareMetadata(file, groups, walk.end);
 }
 
@@ -128,7 +128,7 @@ class PageWalk {
   }
 }
 
-/** Holds page indexes and footer against what they must be, byte by byte. */
+/** Compares page indexes and footer with what they must be, byte by byte. */
 function compareMetadata(file: VerifiedFile, rowGroups: RowGroupSummary[], at: number): void {
   const { reader, index, trailer, footer, footerBytes, onDamage } = file;
   if (footer.createdBy !== createdBy) {
@@ -304,7 +304,7 @@ class ChunkWalk {
   }
 
   #takeData(header: PageHeader, stored: Uint8Array): void {
-    // Those of the own index are decoded with their block.
+    // Pages of the own index are decoded with their block.
     if (this.#column === undefined) this.#decode(header, stored);
     this.#pages.push(header);
   }
@@ -367,7 +367,7 @@ export function columnOf({ path }: Leaf, index: SegmentIndex): number | undefine
   return firstMetadataColumn + column;
 }
 
-/** What a column is called in the text of a damage. */
+/** The name of a column in the text about damage. */
 export function nameOf({ path }: Leaf): string {
   return path.filter((part) => part !== "key_value").join(".");
 }

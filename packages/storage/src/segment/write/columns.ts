@@ -29,7 +29,6 @@ export class TimestampColumnWriter {
       nullCount: 0,
       repetition: noLevels,
       definition: noLevels,
-      encoding: encoding.deltaBinaryPacked,
       body: this.#body.view(),
     });
   }
@@ -73,7 +72,6 @@ export class BytesColumnWriter {
       nullCount: rowCount - count,
       repetition: noLevels,
       definition: this.#definition.view(),
-      encoding: encoding.deltaLengthByteArray,
       body: this.#joinBody(values, headroom),
     });
   }
@@ -124,7 +122,7 @@ export class BytesColumnWriter {
   }
 }
 
-/** True when each of the values, which lie one behind the other in `bytes`, is UTF-8 by itself. */
+/** True when each value is UTF-8 by itself; the values lie one behind the other in `bytes`. */
 function areUtf8(bytes: Uint8Array, lengths: Uint32Array, count: number): boolean {
   if (!isUtf8(bytes)) return false;
   // The whole is valid, so a value is cut inside a character only if the next begins with its continuation.
@@ -137,7 +135,7 @@ function areUtf8(bytes: Uint8Array, lengths: Uint32Array, count: number): boolea
   return true;
 }
 
-/** Headroom that holds the lengths of any block of so many rows. */
+/** Headroom for the lengths of any block of `rowCount` rows. */
 export function lengthsHeadroom(rowCount: number): number {
   return 64 + Math.ceil(rowCount / 128) * (16 + 4 * 128);
 }
@@ -153,8 +151,8 @@ export interface StreamRun {
 }
 
 /**
- * One label as a Parquet column: a sorted dictionary and one page per row group, in runs. Readers of other makes need
- * it; ours takes labels from the index. Row groups must come in the order of the streams.
+ * One label as a Parquet column: a sorted dictionary and one page per row group, in runs. Other readers need it; ours
+ * takes labels from the index. Row groups must come in the order of the streams.
  */
 export class LabelColumnWriter {
   readonly name: string;
@@ -192,7 +190,6 @@ export class LabelColumnWriter {
       nullCount,
       repetition: new Uint8Array(0),
       definition: this.#definition.view(),
-      encoding: encoding.rleDictionary,
       body: this.#body.view(),
     });
     const chunk = this.#chunk.seal();
@@ -304,16 +301,8 @@ export class MapColumnWriter {
       repetition: this.#repetition.view(),
       definition: this.#definition.view(),
     };
-    this.key.addPage({
-      ...page,
-      encoding: encoding.rleDictionary,
-      body: this.#keyBody.view(),
-    });
-    this.value.addPage({
-      ...page,
-      encoding: encoding.deltaLengthByteArray,
-      body: this.#valueBody.view(),
-    });
+    this.key.addPage({ ...page, body: this.#keyBody.view() });
+    this.value.addPage({ ...page, body: this.#valueBody.view() });
   }
 
   /** Hands the dictionary of the row group to the key column. */
