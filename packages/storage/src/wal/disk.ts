@@ -55,8 +55,9 @@ export const nodeWalDisk: WalDisk = {
   read: (path) => withFile(path, "r", (file) => file.readFile()),
   readHead: (path, length) =>
     withFile(path, "r", async (file) => {
-      const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, 0);
-      return buffer.subarray(0, bytesRead);
+      const head = Buffer.alloc(length);
+      const { bytesRead } = await file.read(head, 0, length, 0);
+      return head.subarray(0, bytesRead);
     }),
   write: (path, bytes) =>
     withFile(path, "w", async (file) => {
