@@ -27,7 +27,7 @@ try {
       : [
           process.execPath,
           "node_modules/jest/bin/jest.js",
-          "packages/storage/dist/object-store/s3-store.test.js",
+          "packages/storage/dist/object-store/s3",
         ];
   const env = { ...process.env, SKALD_TEST_S3: url };
   code = await ended(spawn(command, args, { cwd: root, stdio: "inherit", env }));

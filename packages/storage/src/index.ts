@@ -23,8 +23,8 @@ export type {
   S3Options,
   S3Retry,
   S3Try,
-} from "./object-store/s3-calls.js";
-export { S3Store } from "./object-store/s3-store.js";
+} from "./object-store/s3/calls.js";
+export { S3Store } from "./object-store/s3/s3-store.js";
 export type { DroppedRows, MergeInput } from "./seal/input-cursor.js";
 export * from "./seal/merge-segments.js";
 export type { SealHead } from "./seal/open-heads.js";

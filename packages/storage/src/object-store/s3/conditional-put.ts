@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { PutOutcome } from "./object-store.js";
-import { S3Failure } from "./s3-calls.js";
+import type { PutOutcome } from "../object-store.js";
+import { S3Failure } from "./calls.js";
 
 /** The calls that a conditional put needs. */
 interface ConditionalCalls {

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { PutObjectCommandInput } from "@aws-sdk/client-s3";
 import { Semaphore } from "@skald/runtime";
-import { type FileHandle, open, stat } from "../files.js";
-import { readBody, type S3Calls, S3Failure, type S3Options } from "./s3-calls.js";
+import { type FileHandle, open, stat } from "../../files.js";
+import { readBody, type S3Calls, S3Failure, type S3Options } from "./calls.js";
 
 const MiB = 1024 * 1024;
 

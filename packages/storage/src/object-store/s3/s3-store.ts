@@ -11,7 +11,7 @@ import {
   type PutOptions,
   type PutOutcome,
   rangeError,
-} from "./object-store.js";
+} from "../object-store.js";
 import {
   readBody,
   S3Calls,
@@ -20,9 +20,9 @@ import {
   type S3Options,
   type S3Session,
   storeError,
-} from "./s3-calls.js";
-import { ConditionalPut, probePrefix } from "./s3-conditional-put.js";
-import { type Upload, Uploads } from "./s3-upload.js";
+} from "./calls.js";
+import { ConditionalPut, probePrefix } from "./conditional-put.js";
+import { type Upload, Uploads } from "./upload.js";
 
 export interface S3StoreDeps {
   /** Called once when the bucket has no conditional put. */
