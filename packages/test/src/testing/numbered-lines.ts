@@ -9,6 +9,8 @@ const pushTimeoutMs = 30_000;
 const queryTimeoutMs = 60_000;
 /** The pause before a push or a query is tried again. */
 const retryMs = 50;
+/** The pause between two counts during a fault. Without it the queries would slow down services that start. */
+const countPauseMs = 100;
 
 export interface NumberedLinesOptions {
   /** The tenant of the lines; a tenant has only one writer. */
@@ -19,7 +21,12 @@ export interface NumberedLinesOptions {
   readonly onPush?: (ms: number, failure: string | undefined) => void;
   /** Called after each query that failed. */
   readonly onFailedQuery?: (failure: string) => void;
+  /** Whether the gateway may end: then a query that cannot reach it fails; otherwise the call rejects. */
+  readonly gatewayMayEnd?: boolean;
 }
+
+/** The number of lines that must get through before a fault and after it. */
+export const enough = 400;
 
 /** The lines that a query saw. They are right from `least`, the lines acknowledged before it, to `most`, the lines sent until its end. */
 export interface Sight {
@@ -76,6 +83,38 @@ export class NumberedLines {
     if (answer === undefined) return undefined;
     const [vector] = answer.data.result as { value: [number, string] }[];
     return { seen: Number(vector?.value[1] ?? 0), least, most: this.#sent };
+  }
+
+  /** Counts until there is an answer. A query may fail while a service comes back; the time limit of the test ends the attempts. */
+  async surelyCount(): Promise<Sight> {
+    for (;;) {
+      const sight = await this.count();
+      if (sight !== undefined) return sight;
+    }
+  }
+
+  /** Causes a fault under load; resolves with the wrong ones among the counts before, during and after it. */
+  async wrongCounts(fault: () => Promise<void>): Promise<Sight[]> {
+    const sights: Sight[] = [];
+    let isOver = false;
+    await this.more(enough);
+    sights.push(await this.surelyCount());
+    const counting = (async () => {
+      while (!isOver) {
+        const sight = await this.count();
+        if (sight !== undefined) sights.push(sight);
+        await pause(countPauseMs);
+      }
+    })();
+    try {
+      await fault();
+      await this.more(enough);
+    } finally {
+      isOver = true;
+      await counting;
+    }
+    sights.push(await this.surelyCount());
+    return sights.filter(({ seen, least, most }) => seen < least || seen > most);
   }
 
   /** The numbers of all lines that log queries find, ascending; rejects when a query fails or has a warning. */
@@ -150,11 +189,16 @@ export class NumberedLines {
   async #get(path: string, params: Record<string, string>): Promise<Answer | undefined> {
     const query = new URLSearchParams(params);
     const url = `${this.#url}/${path}?${query}`;
-    const answer = await fetch(url, {
-      headers: this.#tenant,
-      signal: AbortSignal.timeout(queryTimeoutMs),
-    });
-    const text = await answer.text();
+    const signal = AbortSignal.timeout(queryTimeoutMs);
+    let answer: Response;
+    let text: string;
+    try {
+      answer = await fetch(url, { headers: this.#tenant, signal });
+      text = await answer.text();
+    } catch (error) {
+      if (this.#options.gatewayMayEnd !== true) throw error;
+      return await this.#noAnswer(String(error));
+    }
     if (answer.status >= 500) return await this.#noAnswer(`${answer.status} ${text.trim()}`);
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text}`);
     const body = JSON.parse(text) as Answer;
