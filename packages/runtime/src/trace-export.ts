@@ -57,13 +57,11 @@ const withoutEffect: Readonly<Record<string, string>> = {
   JAEGER_REPORTER_FLUSH_INTERVAL: "has no effect; see OTEL_BSP_SCHEDULE_DELAY",
 };
 /** Variables with values that have no effect. */
+const overHttp = { known: ["http/protobuf"], why: "spans are sent by http/protobuf" };
 const knownValues: Readonly<Record<string, { readonly known: readonly string[]; why: string }>> = {
   OTEL_TRACES_EXPORTER: { known: ["otlp", "none"], why: "spans are sent by otlp" },
-  OTEL_EXPORTER_OTLP_PROTOCOL: { known: ["http/protobuf"], why: "spans are sent by http/protobuf" },
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: {
-    known: ["http/protobuf"],
-    why: "spans are sent by http/protobuf",
-  },
+  OTEL_EXPORTER_OTLP_PROTOCOL: overHttp,
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: overHttp,
   OTEL_PROPAGATORS: {
     known: ["tracecontext", "none"],
     why: "callers are told of traces by tracecontext",

@@ -58,10 +58,6 @@ export class Settings {
     return this.#given;
   }
 
-  originOf(path: string): string | undefined {
-    return this.#given.get(path)?.origin;
-  }
-
   get(path: string): unknown {
     const leaf = this.#leaf(path);
     const given = this.#given.get(path);

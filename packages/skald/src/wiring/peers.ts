@@ -1,4 +1,5 @@
 import { lookup, resolveSrv } from "node:dns/promises";
+import { once } from "node:events";
 import { isIP } from "node:net";
 import { errorCodeOf, type SteadyClock, steadyClock, unavailable } from "@skald/model";
 import { rankFor } from "@skald/ring";
@@ -25,24 +26,28 @@ export interface NamedPeersOptions {
   readonly sleep?: Sleep;
 }
 
-class Listeners {
-  readonly #all = new Set<() => void>();
+/** The peers of a book, and the listeners to their changes. */
+class PeerList {
+  readonly #listeners = new Set<() => void>();
+  peers: readonly Peer[] = [];
 
-  add(listener: () => void): () => void {
-    this.#all.add(listener);
-    return () => this.#all.delete(listener);
+  set(peers: readonly Peer[]): void {
+    const addresses = (all: readonly Peer[]) => all.map(({ address }) => address).join(",");
+    if (addresses(peers) === addresses(this.peers)) return;
+    this.peers = peers;
+    for (const listener of this.#listeners) listener();
   }
 
-  notify(): void {
-    for (const listener of this.#all) listener();
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 }
 
 /** The peers behind names. The peers found last stay in use while names cannot be looked up. */
 export class NamedPeers implements PeerBook {
   readonly #options: NamedPeersOptions;
-  readonly #listeners = new Listeners();
-  #peers: readonly Peer[] = [];
+  readonly #list = new PeerList();
   #isFailing = false;
 
   constructor(options: NamedPeersOptions) {
@@ -50,30 +55,25 @@ export class NamedPeers implements PeerBook {
   }
 
   get peers(): readonly Peer[] {
-    return this.#peers;
+    return this.#list.peers;
   }
 
   onChange(listener: () => void): () => void {
-    return this.#listeners.add(listener);
+    return this.#list.onChange(listener);
   }
 
   run(signal: AbortSignal): Promise<void> {
-    const { periodMs, sleep } = this.#options;
-    return repeat(() => this.refresh(), {
-      ...{ signal, pauseMs: periodMs, onError: () => undefined },
-      ...(sleep === undefined ? {} : { sleep }),
-    });
+    const { periodMs: pauseMs, sleep } = this.#options;
+    const onError = () => undefined;
+    return repeat(() => this.refresh(), { pauseMs, signal, onError, ...(sleep && { sleep }) });
   }
 
   /** Looks the names up; never throws. */
   async refresh(): Promise<void> {
     const { text, log, resolver } = this.#options;
     try {
-      const found = await resolvePeers(text, resolver);
+      this.#list.set(await resolvePeers(text, resolver));
       this.#isFailing = false;
-      if (addressesOf(found) === addressesOf(this.#peers)) return;
-      this.#peers = found;
-      this.#listeners.notify();
     } catch (error) {
       if (!this.#isFailing) log.warn("addresses cannot be looked up", { addresses: text, error });
       this.#isFailing = true;
@@ -81,51 +81,31 @@ export class NamedPeers implements PeerBook {
   }
 }
 
-function addressesOf(peers: readonly Peer[]): string {
-  return peers.map(({ address }) => address).join(",");
-}
-
 /**
  * The healthy members of a ring. The book starts and stops a ring that is only watched; the ring of a membership lives
  * with its module.
  */
-export class RingPeers implements PeerBook {
-  readonly #ring: OwnRing | WatchedRing;
-  readonly #listeners = new Listeners();
-  #peers: readonly Peer[] = [];
-
-  constructor(ring: OwnRing | WatchedRing) {
-    this.#ring = ring;
-    ring.ring.onRead(() => this.#look());
-  }
-
-  get peers(): readonly Peer[] {
-    return this.#peers;
-  }
-
-  onChange(listener: () => void): () => void {
-    return this.#listeners.add(listener);
-  }
-
-  async run(signal: AbortSignal): Promise<void> {
-    const watched = "owns" in this.#ring ? undefined : this.#ring;
-    await watched?.start();
-    await new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      signal.addEventListener("abort", () => resolve(), { once: true });
-    });
-    await watched?.stop();
-  }
-
-  #look(): void {
-    const { instances } = this.#ring.ring.view;
-    const found = instances
-      .filter(({ isHealthy, state }) => isHealthy && state === "ACTIVE")
-      .map(({ address }) => ({ address }));
-    if (addressesOf(found) === addressesOf(this.#peers)) return;
-    this.#peers = found;
-    this.#listeners.notify();
-  }
+export function ringPeers(own: OwnRing | WatchedRing): PeerBook {
+  const list = new PeerList();
+  const { ring } = own;
+  ring.onRead(() => {
+    const well = ring.view.instances.filter(
+      ({ isHealthy, state }) => isHealthy && state === "ACTIVE",
+    );
+    list.set(well.map(({ address }) => ({ address })));
+  });
+  return {
+    get peers() {
+      return list.peers;
+    },
+    onChange: (listener) => list.onChange(listener),
+    run: async (signal) => {
+      const watched = "owns" in own ? undefined : own;
+      await watched?.start();
+      if (!signal.aborted) await once(signal, "abort");
+      await watched?.stop();
+    },
+  };
 }
 
 /** Where one instance of a service is called. */

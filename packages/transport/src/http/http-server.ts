@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
@@ -107,19 +108,12 @@ export class HttpServer {
   }
 
   /** Listens; resolves with the port, which is chosen by the system when 0 was asked for. */
-  start(): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.#server.once("error", reject);
-      this.#server.listen(
-        this.#options.port,
-        this.#options.address === "" ? undefined : this.#options.address,
-        () => {
-          this.#server.off("error", reject);
-          this.#certificates?.watch(this.#server as TlsServer);
-          resolve((this.#server.address() as AddressInfo).port);
-        },
-      );
-    });
+  async start(): Promise<number> {
+    const { port, address } = this.#options;
+    this.#server.listen(port, address === "" ? undefined : address);
+    await once(this.#server, "listening");
+    this.#certificates?.watch(this.#server as TlsServer);
+    return (this.#server.address() as AddressInfo).port;
   }
 
   /** Stops accepting, lets running requests end within the grace, then cuts the rest. */
@@ -174,7 +168,8 @@ export class HttpServer {
       socket.once("end", () => this.#onEnd(socket));
     });
     if (tls === undefined) {
-      const timeoutMs = shortestTimeout(this.#options);
+      const { readTimeoutMs, readHeaderTimeoutMs } = this.#options;
+      const timeoutMs = shortest(readTimeoutMs, readHeaderTimeoutMs, writeTimeoutMs);
       server.on(event, (socket: Socket) =>
         sniff(socket, { http1: serveHttp1, http2: serveHttp2, timeoutMs }),
       );
@@ -273,10 +268,9 @@ function keepUntilClosed(sockets: Set<Socket>, socket: Socket): void {
   socket.once("close", () => sockets.delete(socket));
 }
 
-/** Time in which a connection must say something; 0: no limit. */
-function shortestTimeout(options: HttpServerOptions): number {
-  const { readTimeoutMs, readHeaderTimeoutMs, writeTimeoutMs } = options;
-  const limits = [readTimeoutMs, readHeaderTimeoutMs, writeTimeoutMs].filter((limit) => limit > 0);
+/** The shortest of several timeouts; 0: no limit. */
+function shortest(...timeoutsMs: readonly number[]): number {
+  const limits = timeoutsMs.filter((limit) => limit > 0);
   return limits.length === 0 ? 0 : Math.min(...limits);
 }
 
@@ -306,17 +300,17 @@ async function answerFailure(
 
 function timeoutsOf(options: HttpServerOptions) {
   const { readTimeoutMs, readHeaderTimeoutMs, idleTimeoutMs } = options;
-  const limits = [readTimeoutMs, readHeaderTimeoutMs].filter((limit) => limit > 0);
-  const shortest = Math.min(...limits);
+  const headersTimeout = shortest(readTimeoutMs, readHeaderTimeoutMs);
+  const checkPeriodMs = headersTimeout === 0 ? maxCheckPeriodMs : headersTimeout / 4;
   return {
     maxHeaderSize: maxHeaderBytes,
     requestTimeout: readTimeoutMs,
-    headersTimeout: shortest === Number.POSITIVE_INFINITY ? 0 : shortest,
+    headersTimeout,
     keepAliveTimeout: idleTimeoutMs,
-    ...(shortest === Number.POSITIVE_INFINITY ? {} : { handshakeTimeout: shortest }),
+    ...(headersTimeout === 0 ? {} : { handshakeTimeout: headersTimeout }),
     connectionsCheckingInterval: Math.max(
       minCheckPeriodMs,
-      Math.min(shortest / 4, maxCheckPeriodMs),
+      Math.min(checkPeriodMs, maxCheckPeriodMs),
     ),
   };
 }

@@ -9,7 +9,7 @@ import {
   type NamedPeersOptions,
   type Peer,
   type PeerBook,
-  RingPeers,
+  ringPeers,
 } from "../peers.js";
 import { isShared, watchServiceRing } from "../rings.js";
 
@@ -57,7 +57,7 @@ export function schedulerBook(
   const { use_scheduler_ring, scheduler_ring: block } = config.query_scheduler;
   if (named.text !== "") return new NamedPeers({ ...named, log });
   if (!use_scheduler_ring || !isShared(block)) return undefined;
-  return new RingPeers(
+  return ringPeers(
     parts.serviceRings?.["scheduler-ring"] ?? watchServiceRing("scheduler", block, log),
   );
 }
@@ -71,7 +71,7 @@ export function gatewayBook(
   const { mode, ring: block } = config.index_gateway;
   if (mode !== "ring" || !isShared(block))
     return named.text === "" ? undefined : new NamedPeers({ ...named, log });
-  return new RingPeers(
+  return ringPeers(
     parts.serviceRings?.["index-gateway-ring"] ?? watchServiceRing("index-gateway", block, log),
   );
 }
