@@ -75,6 +75,20 @@ it("goes on with what was found last while names cannot be looked up", async () 
   expect(changes).toBe(2);
 });
 
+it("looks names up at once, then after each pause", async () => {
+  const end = new AbortController();
+  const pauses: number[] = [];
+  const book = new NamedPeers({
+    ...{ text: "10.0.0.9:1", periodMs: 1000, log: silentLogger() },
+    sleep: async (ms) => {
+      pauses.push(book.peers.length, ms);
+      end.abort();
+    },
+  });
+  await book.run(end.signal);
+  expect(pauses).toEqual([1, 1000]);
+});
+
 /** Peers of which some are down, and a note of which were called. */
 function peersOf(names: readonly string[]) {
   const down = new Set<string>();

@@ -62,10 +62,11 @@ export class NamedPeers implements PeerBook {
     return this.#list.onChange(listener);
   }
 
-  run(signal: AbortSignal): Promise<void> {
+  async run(signal: AbortSignal): Promise<void> {
     const { periodMs: pauseMs, sleep } = this.#options;
     const onError = () => undefined;
-    return repeat(() => this.refresh(), { pauseMs, signal, onError, ...(sleep && { sleep }) });
+    await this.refresh();
+    await repeat(() => this.refresh(), { pauseMs, signal, onError, ...(sleep && { sleep }) });
   }
 
   /** Looks the names up; never throws. */
