@@ -28,7 +28,7 @@ import {
 import { OtlpColumns, SharedPairs, TextArena } from "./columns.js";
 import { FieldReader, RecordFields, recordField } from "./proto-fields.js";
 
-/** Metadata names of the fields of records and scopes other than attributes. */
+/** Metadata names of the fields of records and scopes that are no attributes. */
 const fieldNames = [
   "observed_timestamp",
   "severity_number",

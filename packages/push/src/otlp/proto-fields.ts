@@ -148,7 +148,7 @@ export const recordField = {
 const fieldCount = 16;
 const attributeTag = 0x32;
 
-/** The fields of a LogRecord other than its attributes. */
+/** The fields of a LogRecord without its attributes. */
 export class RecordFields {
   /** Ranges of the fields of `recordField`. */
   readonly starts = new Uint32Array(fieldCount);
