@@ -2,8 +2,8 @@ import type { DroppedRow, TailRequest, TailRows } from "@skald/contracts";
 import { compileMatchers, type Labels, SkaldError } from "@skald/model";
 import type { TailBounds, TailFound, TailPart, TailStretch, TailTask } from "@skald/scan";
 import type { HeadBlock } from "@skald/storage";
+import type { NumberedStreams } from "./tenant/numbered-streams.js";
 import type { Tenant, TenantAppend } from "./tenant/tenant.js";
-import type { TenantStreams } from "./tenant/tenant-streams.js";
 
 /** Runs tails over new rows on a thread. */
 export type RunTails = (
@@ -182,7 +182,7 @@ class TenantTails {
   }
 
   /** The tails that match any of the streams, in slices. */
-  #slicesOf(table: TenantStreams, streams: Uint32Array) {
+  #slicesOf(table: NumberedStreams, streams: Uint32Array) {
     const tails: OpenTail[] = [];
     const parts: TailPart[] = [];
     for (const tail of this.#tails) {
@@ -229,7 +229,7 @@ class OpenTail {
   readonly request: TailRequest;
   readonly queue: TailQueue;
   readonly #matches: (labels: Labels) => boolean;
-  #table: TenantStreams | undefined;
+  #table: NumberedStreams | undefined;
   #removals = 0;
   /** By number of the stream; 0 when it is not decided. */
   #decided = new Uint8Array(0);
@@ -241,7 +241,7 @@ class OpenTail {
   }
 
   /** Returns 1 for each of the streams that match. */
-  wantedOf(table: TenantStreams, streams: Uint32Array): Uint8Array {
+  wantedOf(table: NumberedStreams, streams: Uint32Array): Uint8Array {
     this.#bind(table);
     const decided = this.#decided;
     const wanted = new Uint8Array(streams.length);
@@ -256,7 +256,7 @@ class OpenTail {
   }
 
   /** Forgets decisions after a removal, because numbers may mean other streams. */
-  #bind(table: TenantStreams): void {
+  #bind(table: NumberedStreams): void {
     if (this.#table !== table || this.#removals !== table.removals) {
       this.#table = table;
       this.#removals = table.removals;

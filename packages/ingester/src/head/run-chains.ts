@@ -81,8 +81,8 @@ export class RunChains {
   #link(stream: number): void {
     const run = this.#count++;
     if (run >= this.#before.length) {
-      this.#before = grown(this.#before, run + 1);
-      this.#maxBefore = grown(this.#maxBefore, run + 1);
+      this.#before = withRoom(this.#before, run + 1);
+      this.#maxBefore = withRoom(this.#maxBefore, run + 1);
     }
     const before = this.#last.get(stream);
     this.#before[run] = before + 1;
@@ -133,7 +133,7 @@ class StreamNumbers {
       if (this.size > maxSparse && this.size * denseFrom >= this.#limit) this.#makeDense();
       return;
     }
-    if (stream >= this.#dense.length) this.#dense = grown(this.#dense, stream + 1);
+    if (stream >= this.#dense.length) this.#dense = withRoom(this.#dense, stream + 1);
     if (this.#dense[stream] === 0) this.size++;
     this.#dense[stream] = number + 1;
   }
@@ -146,7 +146,7 @@ class StreamNumbers {
 }
 
 /** A copy of a column with room for at least `length` values, and at least twice as long. */
-export function grown<T extends Int32Array | Uint32Array | Float64Array>(
+export function withRoom<T extends Int32Array | Uint32Array | Float64Array>(
   column: T,
   length: number,
 ): T {

@@ -2,7 +2,7 @@ import type { PushRefusal } from "@skald/contracts";
 import { type Batch, type BatchStream, dayNs, formatRfc3339, formatSize } from "@skald/model";
 import { BatchDuplicates, HeadDuplicates } from "../head/duplicates.js";
 import type { Head } from "../head/head.js";
-import { noDay, type TenantStreams } from "./tenant-streams.js";
+import { type NumberedStreams, noDay } from "./numbered-streams.js";
 
 /** Accepted rows of one stream that lie in one UTC day. */
 export interface AdmittedRange {
@@ -27,7 +27,7 @@ export interface BehindRow {
 }
 
 export interface AdmissionContext {
-  readonly streams: TenantStreams;
+  readonly streams: NumberedStreams;
   /** A row may be this far behind the newest one of its stream. */
   readonly windowNs: number;
   /** The head that takes rows of a day, if there is one. */
@@ -40,7 +40,7 @@ export interface AdmissionContext {
  * one.
  */
 export function admitInOrder(
-  streams: TenantStreams,
+  streams: NumberedStreams,
   batch: Batch,
   { rowStart, rowEnd }: BatchStream,
   number: number,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { labelsFromObject } from "@skald/model";
-import { NamedStreams, TenantStreams } from "./tenant-streams.js";
+import { NamedStreams, NumberedStreams } from "./numbered-streams.js";
 
 describe("NamedStreams", () => {
   it("names each stream once a file, and again as its share of the file allows", () => {
@@ -19,7 +19,7 @@ describe("NamedStreams", () => {
 
 describe("a number of a stream", () => {
   it("is given to another one only when the file that has named it is no longer written", () => {
-    const table = new TenantStreams();
+    const table = new NumberedStreams();
     const add = (n: string) => table.add(`{n="${n}"}`, labelsFromObject({ n }), 0, 0);
     const [a, b] = [add("a"), add("b")];
     table.needsName(a, { file: 1, offset: 0 });

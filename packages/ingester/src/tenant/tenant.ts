@@ -12,7 +12,7 @@ import {
   tooFarBehind,
 } from "./admission.js";
 import { ChangeTable } from "./change-table.js";
-import { TenantStreams } from "./tenant-streams.js";
+import { NumberedStreams } from "./numbered-streams.js";
 
 export interface TenantContext {
   /** Makes the head of a day. */
@@ -43,7 +43,7 @@ const maxRefusals = 10;
 /** The streams and heads of one tenant. */
 export class Tenant {
   readonly name: string;
-  readonly streams = new TenantStreams();
+  readonly streams = new NumberedStreams();
   readonly changes = new ChangeTable();
   /** By day, the head that takes rows. */
   readonly heads = new Map<number, Head>();

@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { TextNumbers } from "./tenant-streams.js";
+import { TextNumbers } from "./numbered-streams.js";
 
 it("finds, forgets and counts texts, few or many", () => {
   const numbers = new TextNumbers();

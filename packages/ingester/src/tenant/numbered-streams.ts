@@ -1,6 +1,6 @@
 import { type Labels, type Matcher, parseStreamText } from "@skald/model";
 import type { WalPosition } from "@skald/storage";
-import { grown } from "../head/run-chains.js";
+import { withRoom } from "../head/run-chains.js";
 import { Postings } from "./postings.js";
 
 /**
@@ -8,7 +8,7 @@ import { Postings } from "./postings.js";
  * number, so that a million streams are a few arrays and not a million objects: 320 bytes each, without their rows
  * (bench/stream-table.mjs). A number is free again once its stream is removed.
  */
-export class TenantStreams {
+export class NumberedStreams {
   readonly #postings = new Postings();
   readonly #byText = new TextNumbers();
   readonly #texts: (string | undefined)[] = [];
@@ -124,11 +124,11 @@ export class TenantStreams {
 
   #grow(): void {
     const { limit } = this;
-    this.newestDay = grown(this.newestDay, limit);
-    this.newestTime = grown(this.newestTime, limit);
-    this.seenMs = grown(this.seenMs, limit);
-    this.tokens = grown(this.tokens, limit);
-    this.tokensMs = grown(this.tokensMs, limit);
+    this.newestDay = withRoom(this.newestDay, limit);
+    this.newestTime = withRoom(this.newestTime, limit);
+    this.seenMs = withRoom(this.seenMs, limit);
+    this.tokens = withRoom(this.tokens, limit);
+    this.tokensMs = withRoom(this.tokensMs, limit);
   }
 }
 
@@ -168,7 +168,7 @@ export class NamedStreams {
       this.#repeatedBytes += nameBytes;
       return true;
     }
-    if (stream >= this.#files.length) this.#files = grown(this.#files, stream + 1);
+    if (stream >= this.#files.length) this.#files = withRoom(this.#files, stream + 1);
     this.#files[stream] = file;
     return true;
   }

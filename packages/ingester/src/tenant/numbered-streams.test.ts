@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatLabels, labelsFromObject, type Matcher, type MatchOp } from "@skald/model";
-import { TenantStreams } from "./tenant-streams.js";
+import { NumberedStreams } from "./numbered-streams.js";
 
-function tableOf(...sets: Record<string, string>[]): TenantStreams {
-  const table = new TenantStreams();
+function tableOf(...sets: Record<string, string>[]): NumberedStreams {
+  const table = new NumberedStreams();
   for (const set of sets) {
     const labels = labelsFromObject(set);
     table.add(formatLabels(labels), labels, 0, 1);
@@ -11,12 +11,12 @@ function tableOf(...sets: Record<string, string>[]): TenantStreams {
   return table;
 }
 
-function match(table: TenantStreams, ...matchers: [string, MatchOp, string][]): string[] {
+function match(table: NumberedStreams, ...matchers: [string, MatchOp, string][]): string[] {
   const parsed: Matcher[] = matchers.map(([name, op, value]) => ({ name, op, value }));
   return Array.from(table.match(parsed), (stream) => table.text(stream)).sort();
 }
 
-describe("TenantStreams", () => {
+describe("NumberedStreams", () => {
   const sets = [
     { app: "a", env: "prod" },
     { app: "b", env: "prod" },
