@@ -9,8 +9,8 @@ import type {
   ObjectStore,
   PutOptions,
 } from "../object-store/object-store.js";
-import type { S3Options, S3Try } from "../object-store/s3-calls.js";
-import { S3Store } from "../object-store/s3-store.js";
+import type { S3Options, S3Try } from "../object-store/s3/calls.js";
+import { S3Store } from "../object-store/s3/s3-store.js";
 import type { SlotRange } from "../segment-cache/cached-segment.js";
 import {
   type Fetched,
